@@ -133,14 +133,16 @@ def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None
     """Write what an experiment came to into the folder `to` of examples, as if it lay in `experiments`."""
     from esper_ab.journal.load import load
     from esper_ab.report.content import content, render_verdict
+    from esper_ab.report.experiment import experiment_report
     from esper_ab.report.page import render_page
     from esper_ab.report.text import render_text
 
     history = load(experiment_dir).history
     found = content(history, place=f"experiments/{history.plan.experiment.name}")
+    report = experiment_report(found)
     to.mkdir(parents=True, exist_ok=True)
     made = {
-        "report.html": lambda: render_page(found).encode(), "summary.txt": lambda: render_text(found).encode(),
+        "report.html": lambda: render_page(report).encode(), "summary.txt": lambda: render_text(report).encode(),
         "verdict.json": lambda: render_verdict(found),
     }  # fmt: skip
     for name in names:

@@ -49,7 +49,8 @@ def audit_rewards(
     found = findings_of(execution.audit(question))
     if folder is not None:
         # with matplotlib, which the numbers do without
-        from esper_ab.report.page import render_reward_audit_page
+        from esper_ab.report.page import render_page
+        from esper_ab.report.reward_audit import reward_audit_report
 
-        execution.save(found.reward_audit, render_reward_audit_page(found), folder)
+        execution.save(found.reward_audit, render_page(reward_audit_report(found)), folder)
     return found

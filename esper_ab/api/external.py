@@ -17,7 +17,8 @@ from esper_ab.readers.external_plan import Told, make_external_plan, ranges_of, 
 from esper_ab.readers.external_table import cell_text, read_csv, read_data
 from esper_ab.readers.joint import read_experiments
 from esper_ab.readers.joint_directory import refuse_joint
-from esper_ab.report.external import external_json, render_external
+from esper_ab.report.external import external_json, external_report
+from esper_ab.report.text import render_text
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
 from esper_ab.verdict.answer import Answer, with_profiles
 from esper_ab.verdict.exploration import explore
@@ -36,7 +37,7 @@ class OutcomeVerdicts(Answer):
     """Verdicts on outcomes; printed, it is what the command prints."""
 
     def __str__(self) -> str:
-        return render_external(self)
+        return render_text(external_report(self))
 
     @property
     def verdicts(self) -> dict[tuple[str, str, str], str]:

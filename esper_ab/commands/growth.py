@@ -66,19 +66,21 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
     # Here, so that --help waits for neither scipy nor matplotlib.
     from esper_ab.analysis.reward_audit import findings_of
     from esper_ab.live.console import waiting
-    from esper_ab.report.page import render_reward_audit_page, render_reward_audit_text
+    from esper_ab.report.page import render_page
+    from esper_ab.report.reward_audit import reward_audit_report
+    from esper_ab.report.text import render_text
 
     if out is not None:
         execution.check_folder(out)
     with waiting("growing hosts by every behaviour"):
         reward_audit = execution.audit(question)
-    found = findings_of(reward_audit)
-    folder = execution.save(reward_audit, render_reward_audit_page(found), out)
+    document = reward_audit_report(findings_of(reward_audit))
+    folder = execution.save(reward_audit, render_page(document), out)
     if json:
         click.echo(execution.encode(reward_audit).decode().strip())
     else:
         data, page = folder / execution.FILE_NAME, folder / execution.PAGE_NAME
-        click.echo(f"{render_reward_audit_text(found)}\nreward audit: {data}\npage: {page}")
+        click.echo(f"{render_text(document)}\nreward audit: {data}\npage: {page}")
 
 
 @command.command(cls=ExperimentCommand, epilog=epilog(

@@ -51,23 +51,19 @@ def _show_joint(directory: Path, texts: Sequence[str], form: str) -> None:
         raise UsageError("--format md: one experiment's report has it; of several together there are text and json")
     # With scipy, which --help does not wait for.
     from esper_ab.readers.joint import judge_directory
-    from esper_ab.report.joint import (
-        comparisons_on_mean,
-        render_joint,
-        render_joint_brief,
-        render_joint_json,
-        write_joint_report,
-    )
+    from esper_ab.report.external import compared_in
+    from esper_ab.report.joint import render_joint_brief, render_joint_json, write_joint_report
+    from esper_ab.verdict.vocabulary import MEAN
 
     joint, plan = read_joint(directory), read_plan(directory / PLAN_NAME)
     with waiting("writing the report"):
         result = judge_directory(directory, joint, plan)
-        write_joint_report(directory, result)
+        text = write_joint_report(directory, result)
     requirements = parse_requirements(texts, plan.groups, plan.design.comparisons)
     if form == "json":
         click.echo(render_joint_json(result), nl=False)
     elif form == "text":
-        click.echo(render_joint(result), nl=False)
+        click.echo(text, nl=False)
     else:
         click.echo(render_joint_brief(result, directory / PAGE))
-    require(requirements, comparisons_on_mean(result))
+    require(requirements, compared_in(result.judged, MEAN))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from esper_ab.analysis.learning import unsettled
 from esper_ab.contracts.wording import shell_command
 from esper_ab.design.design import default_looks, rule
 from esper_ab.report.content import Content
+from esper_ab.report.document import Item
 from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables.table import listed
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
@@ -18,14 +18,6 @@ from esper_ab.verdict.vocabulary import DIFFERENT, Verdict
 
 _MOST_PAIRS = 1000  # more are no advice
 _LONGER = 4  # times as many episodes
-
-
-@dataclass(frozen=True)
-class Step:
-    """One thing to do next; `command` may be "" where none does it."""
-
-    sentence: str
-    command: str = ""
 
 
 def question(content: Content) -> str:
@@ -78,56 +70,56 @@ def _on_audit(content: Content) -> Iterator[str]:
         yield f"The list of incidents has {'1 entry' if entries == 1 else f'{entries} entries'}."
 
 
-def next_steps(content: Content) -> tuple[Step, ...]:
+def next_steps(content: Content) -> tuple[Item, ...]:
     """Say what to do next, the most useful first."""
     word, place = content.state.word, content.place
     if word == "in progress":
-        return (Step("It is still running: follow it.", shell_command("status", place, "--follow")),)
+        return (Item("It is still running: follow it.", shell_command("status", place, "--follow")),)
     if word in ("stale", "interrupted", "failed"):
         if any(run.expected for run in content.history.runs.values()):
-            return (Step("It can go on from its checkpoints.", shell_command("resume", place)),)
+            return (Item("It can go on from its checkpoints.", shell_command("resume", place)),)
         anew = _anew(content, "fixed")
-        return (Step("No seed is left: correct what failed, then run it anew.", anew),)
+        return (Item("No seed is left: correct what failed, then run it anew.", anew),)
     return tuple(_after(content))
 
 
-def _after(content: Content) -> Iterator[Step]:
+def _after(content: Content) -> Iterator[Item]:
     """Yield the steps after an experiment that came to its end."""
     verdicts = {item.verdict for item in content.comparisons}
     if Verdict.BLOCKED in verdicts:
-        yield Step("Remove what the audit found, then run it anew.", _anew(content, "fixed"))
+        yield Item("Remove what the audit found, then run it anew.", _anew(content, "fixed"))
     if Verdict.NO_INFERENCE in verdicts:
-        yield Step(
+        yield Item(
             f"Run it anew with at least {LEAST_PAIRS} pairs; twice as many are better.",
             _anew(content, "larger", "--seeds", str(2 * LEAST_PAIRS)),
         )
     if Verdict.INCONCLUSIVE in verdicts:
         yield from _more_pairs(content)
     if verdicts & DIFFERENT:
-        yield Step(
+        yield Item(
             "Before much depends on it, repeat it with other random numbers.",
             _anew(content, "again", "--rng-seed", str(content.experiment.rng_seed + 1)),
         )
     if Verdict.EQUIVALENT in verdicts:
-        yield Step("Where two groups are equivalent, take the one that is cheaper or simpler.")
+        yield Item("Where two groups are equivalent, take the one that is cheaper or simpler.")
     identical = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
     if any(not item.question.same_settings for item in identical):
         yield _longer(content, "Nothing that differs in the settings has had an effect: train longer, if it should "
                                "have one.")  # fmt: skip
     elif verdicts == {Verdict.IDENTICAL}:
-        yield Step("Nothing is left to compare: the settings make the same computation.")
+        yield Item("Nothing is left to compare: the settings make the same computation.")
 
 
-def _more_pairs(content: Content) -> Iterator[Step]:
+def _more_pairs(content: Content) -> Iterator[Item]:
     """Yield what would decide the comparison that is hardest to decide."""
     design = content.design
     open_ones = [item for item in content.comparisons if item.verdict is Verdict.INCONCLUSIVE]
     if any(item.capped_by for item in open_ones):
-        yield Step("Look at what limits the verdict first: more pairs alone do not lift it.")
+        yield Item("Look at what limits the verdict first: more pairs alone do not lift it.")
         return
     if all(item.inconclusive == "futile" for item in open_ones):
         replicates = max(content.history.replicates, LEAST_EQUIVALENCE_PAIRS)
-        yield Step(
+        yield Item(
             f"A difference of {design.margin_words} had become unlikely. To show that there is none as large, "
             "plan it anew without stops for futility; to find a smaller one, with a smaller margin (--margin).",
             _anew(content, "whole", "--seeds", str(replicates), "--futility", "0"),
@@ -136,13 +128,13 @@ def _more_pairs(content: Content) -> Iterator[Step]:
     if few := [item.used for item in open_ones if item.small_from]:
         # As many may be lost again.
         replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(few))
-        yield Step(
+        yield Item(
             f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",
             _anew(content, "larger", "--seeds", str(replicates)),
         )
         return
     if constant := next((item.constant for item in open_ones if item.constant), ""):
-        yield Step(f"Every pair differs by {constant}: check that seeds reach what is random in training.")
+        yield Item(f"Every pair differs by {constant}: check that seeds reach what is random in training.")
     elif any(item.degenerate for item in open_ones):
         yield from _more_spread(content)
     needed = [pairs for item in open_ones if (pairs := _pairs(item)) is not None]
@@ -155,51 +147,52 @@ def _more_pairs(content: Content) -> Iterator[Step]:
     least = anew if extended is None else min(extended, anew)
     said = f"would show a difference of {design.margin_words} in four of five cases"
     if least > _MOST_PAIRS:
-        yield Step(
+        yield Item(
             f"More than {_MOST_PAIRS} pairs {said}: name a larger margin (--margin), train longer, or "
             "evaluate more episodes."
         )
     elif least <= content.history.replicates:
-        yield Step(f"These pairs suffice for {design.margin_words}: a smaller difference takes a smaller "
+        yield Item(f"These pairs suffice for {design.margin_words}: a smaller difference takes a smaller "
                    "margin (--margin) and more pairs.")  # fmt: skip
     else:
         yield from _larger(content, extended, anew, said)
 
 
-def _longer(content: Content, why: str) -> Step:
-    return Step(why, _anew(content, "longer", "--episodes", str(_LONGER * content.experiment.episodes)))
+def _longer(content: Content, why: str) -> Item:
+    return Item(why, _anew(content, "longer", "--episodes", str(_LONGER * content.experiment.episodes)))
 
 
-def _more_spread(content: Content) -> Iterator[Step]:
+def _more_spread(content: Content) -> Iterator[Item]:
     """Yield what makes runs differ where most pairs came out alike; a run of one episode has no curve to compare."""
     curve = content.experiment.episodes > 1
     less, training = "after less training (--episodes) or " if curve else "", ""
     command = ""
     if curve and content.design.outcome_over == "evaluation":
         training, command = ", or compare training itself", _anew(content, "training", "--outcome-over", "curve-mean")
-    yield Step(
+    yield Item(
         "Most pairs came out alike, and more of them would too: compare "
         f"{less}on {kind_of(content).harder}{training}.", command,
     )  # fmt: skip
 
 
-def _larger(content: Content, extended: int | None, anew: int, said: str) -> Iterator[Step]:
+def _larger(content: Content, extended: int | None, anew: int, said: str) -> Iterator[Item]:
     """Yield the extension and, where it takes fewer pairs in all, the new plan; first what trains fewer of them.
 
     `extended`: pairs with an extension; None: it cannot be extended.
     """
     launch = _anew(content, "larger", "--seeds", str(anew))
+    fresh = Item(f"Plan it anew: {anew} pairs {said}.", launch)
     if extended is None:
-        yield Step(f"Plan it anew: {anew} pairs {said}.", launch)
+        yield fresh
         return
     extend = shell_command("resume", content.place, "--seeds", str(extended))
     if anew < extended - content.history.replicates:
-        yield Step(f"Plan it anew: {anew} pairs {said}.", launch)
-        yield Step(f"Or extend it, by a stricter rule: {extended} pairs in all.", extend)
+        yield fresh
+        yield Item(f"Or extend it, by a stricter rule: {extended} pairs in all.", extend)
         return
-    yield Step(f"Extend it: {extended} pairs in all {said}.", extend)
+    yield Item(f"Extend it: {extended} pairs in all {said}.", extend)
     if anew < extended:
-        yield Step(f"Or plan it anew, whose rule is less strict: {anew} pairs {said}.", launch)
+        yield Item(f"Or plan it anew, whose rule is less strict: {anew} pairs {said}.", launch)
 
 
 def _pairs(item: Comparison) -> tuple[int | None, int] | None:

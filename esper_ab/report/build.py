@@ -21,6 +21,7 @@ from esper_ab.journal.lock import holder
 
 if TYPE_CHECKING:
     from esper_ab.report.content import Content
+    from esper_ab.report.document import Document
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,29 +33,32 @@ class ReportPaths:
     page: Path
     text: str
     content: Content
+    document: Document
 
 
 def build_report(experiment_dir: Path) -> ReportPaths:
     """Write the report of `experiment_dir`, at any time; UsageError: no journal; JournalError: a damaged one."""
     with _uncollected():
         with ThreadPoolExecutor(1) as aside:  # imports numpy, scipy, matplotlib while other processes read
-            aside.submit(import_module, "esper_ab.report.page")
+            aside.map(import_module, ("esper_ab.report.experiment", "esper_ab.report.page"))
             held = holder(experiment_dir) is not None  # before reading, so that an end in between is seen
             history = load(experiment_dir).history
 
         # Here, because they are what is loaded aside, and the commands that report must not load it for --help.
         from esper_ab.report.content import content, render_verdict
+        from esper_ab.report.experiment import experiment_report
         from esper_ab.report.page import render_page
         from esper_ab.report.text import render_text
 
         found = content(history, held=held, place=str(experiment_dir.resolve()))
-        text = render_text(found)
+        document = experiment_report(found)
+        text = render_text(document)
         write_below(experiment_dir, SUMMARY, text.encode())
         write_below(experiment_dir, VERDICT, render_verdict(found))
-        write_below(experiment_dir, PAGE, render_page(found).encode())
+        write_below(experiment_dir, PAGE, render_page(document).encode())
         return ReportPaths(
             summary=experiment_dir / SUMMARY, verdict=experiment_dir / VERDICT, page=experiment_dir / PAGE, text=text,
-            content=found,
+            content=found, document=document,
         )  # fmt: skip
 
 
@@ -77,8 +81,8 @@ def printed(paths: ReportPaths, form: str) -> str:
     if form == "md":
         from esper_ab.report.text import render_markdown  # with the rest of the report, as above
 
-        return render_markdown(paths.content).rstrip()
-    from esper_ab.report.text import render_brief  # likewise
+        return render_markdown(paths.document).rstrip()
+    from esper_ab.report.experiment import render_brief  # likewise
 
     brief = render_brief(replace(paths.content, place=str(paths.page.parent)), str(paths.page))
     return brief if form == "brief" else f"{paths.text}\n{brief}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -14,6 +15,7 @@ from esper_ab.contracts.wording import shell_command
 from esper_ab.design.design import Design, rule
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome
+from esper_ab.report.document import State
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.verdict.comparison import Comparison
@@ -22,24 +24,6 @@ from esper_ab.verdict.comparison import Comparison
 # Journal history -> contents of a report, before any layout: the state of the experiment and its conclusions.
 #
 # Pure. Text, JSON and HTML are renderings of one `Content`, so they cannot disagree.
-
-
-@dataclass(frozen=True, kw_only=True)
-class State:
-    """Progress of the experiment."""
-
-    word: str  # "finished", "in progress", "stale", "incomplete", "failed", "interrupted"
-    sentence: str
-
-    @property
-    def complete(self) -> bool:
-        """False whenever a reader must be warned."""
-        return self.word == "finished"
-
-    @property
-    def warning(self) -> str:
-        """What a reader is warned with: "INCOMPLETE (stale)"."""
-        return "INCOMPLETE" if self.word == "incomplete" else f"INCOMPLETE ({self.word})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,12 +61,16 @@ class Content:
 
     @property
     def title(self) -> str:
-        between = " against " if len(self.groups) == 2 else ", "
-        return f"{between.join(self.groups)} on {self.experiment.task_title}"
+        return f"{against(self.groups)} on {self.experiment.task_title}"
 
     def of_group(self, group: str) -> tuple[RunOutcome, ...]:
         """Return the outcomes of one group, by replicate."""
         return tuple(self.outcomes[run.ref.name] for run in self.history.of_group(group))
+
+
+def against(groups: Sequence[str]) -> str:
+    """Name the groups that are compared."""
+    return (" against " if len(groups) == 2 else ", ").join(groups)
 
 
 def content(history: History, *, held: bool = True, place: str = "EXPERIMENT") -> Content:
@@ -102,18 +90,18 @@ def _state(history: History, place: str, *, held: bool) -> State:
     dropped = f"; {lost} {'was' if lost == 1 else 'were'} given up after failures" if lost else ""
     done = f"{finished} of {started} runs are evaluated{dropped}{spared}"
     if history.ended is None and held:
-        return State(word="in progress", sentence=f"The journal has no end yet: {done}.")
+        return State("in progress", f"The journal has no end yet: {done}.")
     if history.ended is None:
         gone = "The journal has no end and nobody works on it, its coordinator is gone"
-        return State(word="stale", sentence=f"{gone}; `{shell_command('resume', place)}` goes on: {done}.")
+        return State("stale", f"{gone}; `{shell_command('resume', place)}` goes on: {done}.")
     status, detail = history.ended.status, history.ended.detail
     if status == "finished" and finished == started:
-        return State(word="finished", sentence=f"Finished: all {started} runs are evaluated{spared}.")
+        return State("finished", f"Finished: all {started} runs are evaluated{spared}.")
     because = f" ({detail})" if detail else ""
     if status == "finished":
-        return State(word="incomplete", sentence=f"Ended{because}, but only {done}.")
+        return State("incomplete", f"Ended{because}, but only {done}.")
     how = "was interrupted" if status == "interrupted" else status
-    return State(word=status, sentence=f"The experiment {how}{because}: {done}.")
+    return State(status, f"The experiment {how}{because}: {done}.")
 
 
 # --- verdict json ----------------------------------------------------------------------------------------------------

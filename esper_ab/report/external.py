@@ -1,4 +1,4 @@
-"""What outcomes of runs made elsewhere come to, as text for a terminal and as JSON; in the words of a report."""
+"""The report of outcomes of runs made elsewhere, as a document and as JSON, and the text of a plan for such runs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 from esper_ab.contracts.wording import counted, shell_command, visible
 from esper_ab.design.design import rule
 from esper_ab.report.content import comparison_json, indented
+from esper_ab.report.document import Card, Document, Paragraphs, Verdicts
 from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
-from esper_ab.report.text import paragraph, render_table
+from esper_ab.report.text import paragraph, written
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
@@ -27,21 +28,31 @@ EXPLORATORY = (
 SCHEMA = 1
 
 
-def render_external(result: Answer) -> str:
-    """Render text for a terminal, ending in a newline."""
-    planned = f"Judged by the plan with the sha256 {result.plan[:12]}…"
-    parts = [paragraph(EXPLORATORY if result.exploratory else planned, "")]
-    if result.departures:
-        lines = "\n".join(paragraph(f"! {one}", hanging="  ") for one in result.departures)
-        parts.append(f"NOT AS PLANNED\n{lines}")
-    parts += [verdicts_text(result, task) for task in tasks_of(result)]
-    how = "RULE" if result.plan else "RULE, chosen after the runs"
-    parts.append(f"{how}\n{paragraph(rule_sentence(result.design))}")
-    parts += map(render_table, tables(result))
-    parts += [paragraph(f"! {note}", "", hanging="  ") for note in result.notes]
-    if result.next_step:
-        parts.append(paragraph(result.next_step, ""))
-    return visible("\n\n".join(parts)) + "\n"
+def external_report(result: Answer) -> Document:
+    """Return everything that is said of runs made elsewhere."""
+    how = "Rule" if result.plan else "Rule, chosen after the runs"
+    return Document(nodes=(
+        origin(result), departures(result), *(verdicts(result, task) for task in tasks_of(result)),
+        Paragraphs((rule_sentence(result.design),), how), *tables(result), *remarks(result),
+    ))  # fmt: skip
+
+
+def origin(result: Answer) -> Paragraphs:
+    """Say whether the runs were planned."""
+    return Paragraphs((
+        EXPLORATORY if result.exploratory else f"Judged by the plan with the sha256 {result.plan[:12]}…",
+    ))  # fmt: skip
+
+
+def departures(result: Answer) -> Paragraphs:
+    """Return what was not as planned."""
+    return Paragraphs(result.departures, "Not as planned", "caveat")
+
+
+def remarks(result: Answer) -> list[Paragraphs]:
+    """Return what follows the tables: notes and the next step."""
+    step = [Paragraphs((result.next_step,))] if result.next_step else []
+    return [*(Paragraphs((note,), look="caveat") for note in result.notes), *step]
 
 
 def tables(result: Answer) -> list[Table]:
@@ -50,12 +61,10 @@ def tables(result: Answer) -> list[Table]:
     for task in tasks_of(result):
         compared = compared_in(result, task)
         beside = (
-            overview_table(compared[0].design, compared), *map(deciding_table, compared),
-            *beside_tables(compared),
+            overview_table(compared[0].design, compared), *map(deciding_table, compared), *beside_tables(compared),
+            *((looks_table(compared),) if result.plan else ()),
         )  # fmt: skip
-        looks = (looks_table(compared),) if result.plan else ()
-        titled = [*(table for table in beside if table.rows), *looks]
-        found += [replace(table, title=f"{table.title} ({task})") for table in titled] if task else titled
+        found += [replace(table, title=f"{table.title} ({task})") for table in beside] if task else beside
     return found
 
 
@@ -102,7 +111,7 @@ def render_plan(plan: AnalysisPlan, file: str) -> str:
     parts.append(paragraph(f"Margin: {margins}.{lost}", ""))
     parts.append(paragraph(rule_sentence(design), ""))
     if design.boundaries:
-        parts.append(render_table(_looks_to_come(plan)))
+        parts.append(written(_looks_to_come(plan)))
     columns = f"group,{'task,' if tasks else 'cell,' if plan.cells else ''}seed,outcome"
     parts.append("\n".join((
         paragraph(f"One row per run, with the header {columns}; a run that failed has an empty outcome. Then:", ""),
@@ -122,7 +131,8 @@ def _looks_to_come(plan: AnalysisPlan) -> Table:
         (f"{index + 1}", f"{look}", plan.replicates[look - 1], f"p <= {bound:.2g}")
         for index, (look, bound) in enumerate(zip(design.looks, bounds, strict=True))
     )
-    return Table(title="Looks", columns=("look", "after seeds", "the last seed", "bound"), rows=rows, words=0)
+    columns = ("look", "after seeds", "the last seed", "bound")
+    return Table("Looks", columns, rows, words=0)
 
 
 def tasks_of(result: Answer) -> list[str]:
@@ -140,18 +150,19 @@ def heading(task: str) -> str:
     return "mean over the named tasks, in units of each task's margin" if task == MEAN else task
 
 
-def verdicts_text(result: Answer, task: str) -> str:
-    """Write the verdicts in one task under their heading."""
+def verdicts(result: Answer, task: str) -> Verdicts:
+    """Return the verdicts in one task."""
     mark = "exploratory " if result.exploratory else ""
-    lines: list[str] = [f"VERDICT, {heading(task)}" if task else "VERDICT"]
     compared = compared_in(result, task)
-    shared = [text for text in compared[0].caveats if all(text in item.caveats for item in compared[1:])]
-    for item in compared:
-        lines.append(paragraph(item.headline))
-        lines.append(paragraph(f"{mark}{item.sentence}", "    "))
-        lines += [paragraph(f"! {text}", "    ", hanging="  ") for text in item.caveats if text not in shared]
-    lines += [paragraph(f"! {text}", "  ", hanging="  ") for text in shared]
-    return "\n".join(lines)
+    shared = tuple(text for text in compared[0].caveats if all(text in item.caveats for item in compared[1:]))
+    cards = (
+        Card(
+            item.verdict, item.headline, f"{mark}{item.sentence}",
+            tuple(text for text in item.caveats if text not in shared),
+        )
+        for item in compared
+    )  # fmt: skip
+    return Verdicts(tuple(cards), shared, heading(task))
 
 
 def _groups(result: Answer) -> Table:
@@ -167,7 +178,7 @@ def _groups(result: Answer) -> Table:
                 *(number(edge(values)) if values else "n/a" for edge in (min, max)),
             ))  # fmt: skip
     columns = ("group", "outcome", "runs", "lost", "mean (SD)", "least", "most")
-    return Table(title="Groups", columns=columns, rows=tuple(rows), words=2, wide=True)
+    return Table("Groups", columns, tuple(rows), words=2)
 
 
 def _profiles(result: Answer) -> Table:
@@ -183,6 +194,6 @@ def _profiles(result: Answer) -> Table:
     honest = f" With fewer than {HONEST_FROM} runs per task they cover less than they say." if few else ""
     columns = ("group", "interquartile mean", "optimality gap", "runs")
     return Table(
-        title="Scores over all tasks", rows=rows, columns=columns, wide=True,
+        "Scores over all tasks", rows=rows, columns=columns,
         note=f"95 % bootstrap intervals, stratified by task; they describe and decide nothing.{honest}",
     )

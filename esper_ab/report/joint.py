@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,53 +12,71 @@ from esper_ab.contracts.experiment_files import PAGE, SUMMARY, VERDICT
 from esper_ab.contracts.files import write_below
 from esper_ab.contracts.wording import visible, visible_line
 from esper_ab.readers.joint import JointResult
-from esper_ab.report.content import indented
+from esper_ab.report.content import against, indented
+from esper_ab.report.document import Document, Either, Figures, Links, Paragraphs, Section, State
 from esper_ab.report.external import (
-    compared_in,
+    departures,
     external_document,
     heading,
-    render_external,
+    origin,
+    remarks,
     tables,
     tasks_of,
-    verdicts_text,
+    verdicts,
 )
 from esper_ab.report.figures.catalogue import external_figure
 from esper_ab.report.figures.style import Drawing
-from esper_ab.report.page import render_template
+from esper_ab.report.page import render_page
 from esper_ab.report.tables.table import Table
-from esper_ab.report.text import WIDTH, paragraph, render_table
-from esper_ab.verdict.comparison import Comparison
+from esper_ab.report.text import paragraph, render_text, warned, written
 from esper_ab.verdict.sentences import rule_sentence
 from esper_ab.verdict.vocabulary import MEAN
 
 SCHEMA = 1
 
 
-def write_joint_report(directory: Path, result: JointResult) -> None:
-    """Write the three files of the answer below `directory`."""
-    write_below(directory, SUMMARY, render_joint(result).encode())
+def write_joint_report(directory: Path, result: JointResult) -> str:
+    """Write the three files of the answer below `directory`; return the text."""
+    document = joint_report(result)
+    text = render_text(document)
+    write_below(directory, SUMMARY, text.encode())
     write_below(directory, VERDICT, render_joint_json(result).encode())
-    write_below(directory, PAGE, render_joint_page(result).encode())
+    write_below(directory, PAGE, render_page(document).encode())
+    return text
 
 
-def render_joint(result: JointResult) -> str:
-    """Render the whole summary for a terminal, ending in a newline."""
-    title = f"esper_ab: {_title(result)}"
-    head = [f"{title}\n{'=' * min(len(title), WIDTH)}"]
-    if not result.complete:
-        head.append(paragraph(_incomplete(result), ""))
-    return visible("\n\n".join([*head, *map(render_table, _tables(result)), render_external(result.judged)]))
+def joint_report(result: JointResult) -> Document:
+    """Return everything that is said of a joint experiment; its page begins with the answer over all parts."""
+    judged, own = result.judged, _tables(result)
+    rule, said = rule_sentence(judged.design), {task: verdicts(judged, task) for task in tasks_of(judged)}
+    links = tuple((now.part.name, f"{now.part.folder}/{PAGE}", now.state) for now in result.parts)
+    return Document(
+        title=f"{against(judged.design.groups)} on {', '.join(now.part.name for now in result.parts)}",
+        signed="esper_ab: ", name=result.name, state=_state(result),
+        footer=f"Judged by the plan with the sha256 {judged.plan}. Every number follows from the parts' journals.",
+        nodes=(
+            Either(
+                text=(*own, origin(judged)),
+                page=(*(said[task] for task in sorted(said, key=lambda task: task != MEAN)),
+                      Figures(partial(_drawings, result))),
+            ),
+            departures(judged),
+            Either(
+                text=(*said.values(), Paragraphs((rule,), "Rule")),
+                page=(Paragraphs((f"Rule, declared before the first run: {rule}",), look="rule"), Links(links)),
+            ),
+            Section((Either(page=own), *tables(judged))), *remarks(judged),
+        ),
+    )  # fmt: skip
 
 
 def render_joint_brief(result: JointResult, page: Path) -> str:
     """Render what a terminal is left with: the verdict on the mean, one line per part, where the report is."""
-    judged = result.judged
-    lines = [] if result.complete else [paragraph(_incomplete(result), "")]
-    lines += [verdicts_text(judged, MEAN)]
-    for task in tasks_of(judged):
-        if task != MEAN:
-            lines += [paragraph(f"{task}: {one.verdict}: {one.headline}", hanging="  ")
-                      for one in compared_in(judged, task)]  # fmt: skip
+    lines = [*warned(_state(result)), written(verdicts(result.judged, MEAN))]
+    lines += [
+        paragraph(f"{one.question.task}: {one.verdict}: {one.headline}", hanging="  ")
+        for one in result.judged.comparisons if one.question.task != MEAN
+    ]
     return visible("\n".join([*lines, f"report: {visible_line(str(page))}"]))
 
 
@@ -76,62 +95,41 @@ def render_joint_json(result: JointResult) -> str:
     return indented(document).decode() + "\n"
 
 
-def render_joint_page(result: JointResult) -> str:
-    """Render the page; the same text for the same journals."""
-    judged = result.judged
-    order = sorted(tasks_of(judged), key=lambda task: task != MEAN)  # the answer over all first
-    cards = [(heading(task), item) for task in order for item in compared_in(judged, task)]
-    return render_template(
-        "joint.html.jinja", title=_title(result), called=result.name, cards=cards, drawing_of=_drawing(result),
-        incomplete="" if result.complete else _incomplete(result), departures=judged.departures, notes=judged.notes,
-        rule=rule_sentence(judged.design), next_step=judged.next_step, plan=judged.plan, parts=result.parts,
-        tables=[*_tables(result), *tables(judged)],
-    )  # fmt: skip
-
-
-def comparisons_on_mean(result: JointResult) -> list[Comparison]:
-    """Return the comparisons over all parts, which requirements are held against."""
-    return compared_in(result.judged, MEAN)
-
-
-def _title(result: JointResult) -> str:
-    groups = result.judged.design.groups
-    between = " against " if len(groups) == 2 else ", "
-    return f"{between.join(groups)} on {', '.join(now.part.name for now in result.parts)}"
-
-
-def _incomplete(result: JointResult) -> str:
+def _state(result: JointResult) -> State | None:
+    """Return the warning of an incomplete result."""
+    if result.complete:
+        return None
     done, planned = sum(now.runs for now in result.parts), sum(now.of_runs for now in result.parts)
     rest = "a look is taken when all parts are done"
     if all(now.state == "finished" for now in result.parts):
         rest = "the seeds of the others were given up"
-    return f"INCOMPLETE. {done} of {planned} runs are evaluated; {rest}."
+    return State("incomplete", f"{done} of {planned} runs are evaluated; {rest}.")
 
 
-def _tables(result: JointResult) -> list[Table]:
+def _tables(result: JointResult) -> tuple[Table, ...]:
     rows = tuple(
         (now.part.name, now.state, f"{now.runs} of {now.of_runs}", f"{now.part.folder}/{PAGE}")
         for now in result.parts
     )
     parts = Table(
-        title="Parts", columns=("part", "state", "runs evaluated", "report"), rows=rows, words=2, wide=True,
+        "Parts", ("part", "state", "runs evaluated", "report"), rows, words=2,
         note="Each report holds its share of alpha, so that it claims nothing that is not claimed here.",
     )
     found = Table(
-        title="What the audits of the parts found", columns=("part", "weight", "finding"), words=3, wide=True,
+        "What the audits of the parts found", ("part", "weight", "finding"), words=3,
         rows=tuple((part, finding.weight, finding.sentence) for part, finding in result.findings),
     )
-    return [parts, found] if found else [parts]
+    return parts, found
 
 
-def _drawing(result: JointResult) -> Drawing | None:
+def _drawings(result: JointResult) -> list[Drawing]:
     judged = result.judged
     if not any(one.estimate is not None for one in judged.comparisons):
-        return None
+        return []
     below = " Below: the share of runs whose score exceeds a value." if judged.profiles else ""
     said = "; ".join(f"{heading(one.question.task)}: {one.headline}" for one in judged.comparisons)
-    return Drawing(
-        name="joint", title="Differences in units of their margins", alt=said, wide=True,
+    return [Drawing(
+        "joint", "Differences in units of their margins", alt=said,
         figure=external_figure(judged),
         caption=f"Every comparison with its interval, better to the right; shaded: within the margin.{below}",
-    )
+    )]  # fmt: skip

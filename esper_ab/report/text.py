@@ -1,24 +1,111 @@
-"""Content -> text: summary.txt for a terminal, Markdown for a pull request."""
+"""Writers of a document: text of 80 columns for a terminal, and Markdown for a pull request."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 
 from esper_ab.contracts.wording import visible, visible_line
-from esper_ab.report.answer import Step, basis, next_steps, question, reproduction
-from esper_ab.report.content import Content
-from esper_ab.report.sections import Said, rule_sentence, sections, shared_caveats, verdicts
+from esper_ab.report.document import (
+    Card,
+    Commands,
+    Document,
+    Either,
+    Item,
+    Node,
+    Paragraphs,
+    Points,
+    Reasons,
+    Section,
+    State,
+    Verdicts,
+)
 from esper_ab.report.tables.table import Table
 
 # --- text ------------------------------------------------------------------------------------------------------------
-# Content -> summary.txt: the contents of the HTML page for a terminal. Plain ASCII-friendly text, no colour.
+# Document -> summary.txt and what commands print: plain ASCII-friendly text, no colour.
 
 
 WIDTH = 80
 _WIDEST_WORDS = 48  # wider text in the last column is wrapped
 _LEAST_WORDS = 24  # columns that wrapped text needs beside the others
+
+
+def render_text(document: Document) -> str:
+    """Render a document, ending in a newline."""
+    title, state = document.signed + document.title, document.state
+    asked = Paragraphs(tuple(filter(None, (document.question,))), "Question")
+    head = [f"{title}\n{'=' * min(len(title), WIDTH)}"] if title else []
+    end = [paragraph(state.sentence, "")] if state and state.complete else []
+    return visible("\n\n".join((*head, *warned(state), _joined((asked, *document.nodes), written), *end))) + "\n"
+
+
+def warned(state: State | None) -> list[str]:
+    """Return the warning of an incomplete report as a paragraph."""
+    return [] if state is None or state.complete else [paragraph(f"{state.warning}. {state.sentence}", "")]
+
+
+def written(node: Node) -> str:
+    """Write a node; "" for what a terminal does not show."""
+    match node:
+        case Paragraphs():
+            return _block(node)
+        case Points():
+            return _points(node)
+        case Verdicts():
+            return _verdicts(node)
+        case Reasons():
+            return _joined((node.basis, node.remarks, node.steps), written)
+        case Commands():
+            lines = (f"  {visible_line(line)}" for line in node.lines)
+            return "\n".join(("Commands that make the same experiment", *lines))
+        case Table():
+            return render_table(node) if node else ""
+        case Section():
+            return _joined(node.nodes, written)
+        case Either():
+            return _joined(node.text, written)
+    return ""
+
+
+def _joined(nodes: Iterable[Node], write: Callable[[Node], str]) -> str:
+    return "\n\n".join(filter(None, map(write, nodes)))
+
+
+def _heading(title: str) -> str:
+    """Write a heading in capitals, as far as its first comma."""
+    name, comma, rest = title.partition(",")
+    return f"{name.upper()}{comma}{rest}"
+
+
+def _block(node: Paragraphs) -> str:
+    title = [_heading(node.title)] if node.title and node.paragraphs else []
+    mark, indent, hanging = "! " * (node.look == "caveat"), "  " * bool(node.title), "  " * bool(node.look)
+    return "\n".join((*title, *(paragraph(f"{mark}{text}", indent, hanging) for text in node.paragraphs)))
+
+
+def _points(node: Points) -> str:
+    lines = [node.title if node.card else _heading(node.title)] if node.points else []
+    for point in node.points:
+        lines.append(paragraph(f"- {point.sentence}", hanging="  "))
+        lines += [f"    {visible_line(point.command)}"] if point.command else []
+    return "\n".join(lines)
+
+
+def _verdicts(node: Verdicts) -> str:
+    lines = [_heading(f"Verdict, {node.where}" if node.where else "Verdict")]
+    for card in node.cards:
+        if card.sentence:
+            lines += [paragraph(card.headline), paragraph(card.sentence, "    ")]
+        else:
+            lines.append(paragraph(f"{card.verdict}: {card.headline}", hanging="  "))
+        lines += [_caveat(text, "    ") for text in card.caveats]
+    return "\n".join((*lines, *(_caveat(text, "  ") for text in node.shared)))
+
+
+def _caveat(text: str, indent: str) -> str:
+    return paragraph(f"! {text}", indent, hanging="  ")
 
 
 def paragraph(text: str, indent: str = "  ", hanging: str = "") -> str:
@@ -53,8 +140,8 @@ def render_table(table: Table) -> str:
             text.append(_wrapped(before, line[-1]))
         else:
             text.append("  " + "  ".join(cells).rstrip())
-    if table.note:
-        text.append(paragraph(table.note))
+    if table.said:
+        text.append(paragraph(table.said))
     return "\n".join(text)
 
 
@@ -74,77 +161,11 @@ def _wrapped(before: str, words: str) -> str:
     return "\n".join([f"{before}{first}".rstrip(), *(" " * len(before) + line for line in rest)])
 
 
-def render_text(content: Content) -> str:
-    """Render the whole summary, ending in a newline."""
-    return visible("\n\n".join(_parts(content))) + "\n"
-
-
-def _parts(content: Content) -> Iterator[str]:
-    plan = content.history.plan
-    title = f"esper_ab: {content.title}"
-    yield f"{title}\n{'=' * min(len(title), WIDTH)}"
-    yield from _incomplete(content)
-    yield f"QUESTION\n{paragraph(question(content))}"
-    shared = (_caveat(text, "  ") for text in shared_caveats(content))
-    yield "\n".join(("VERDICT", *map(_verdict, verdicts(content)), *shared))
-    yield _points("WHAT IT RESTS ON", basis(content))
-    if content.analysis.remarks:
-        yield _points("WHAT A READER WOULD ASK", content.analysis.remarks)
-    if steps := next_steps(content):
-        yield "\n".join(("WHAT TO DO NEXT", *map(_step, steps)))
-    yield f"EXACTLY\n{paragraph(plan.estimand)}\n{paragraph(rule_sentence(content))}"
-    yield from (render_table(table) for section in sections(content) for table in section.tables)
-    commands = (f"  {visible_line(line)}" for line in reproduction(content))
-    yield "\n".join(("Commands that make the same experiment", *commands))
-    if plan.notes:
-        yield _points("Notes of the plan", plan.notes)
-    if content.state.complete:
-        yield paragraph(content.state.sentence, "")
-
-
-def render_brief(content: Content, page: str) -> str:
-    """Render what a terminal is left with: question, headlines, the first step, where the report is. No newline."""
-    lines = [*_incomplete(content), paragraph(visible_line(question(content)), "", hanging="  ")]
-    lines += [paragraph(visible_line(said.headline), "", hanging="  ") for said in verdicts(content)]
-    lines.append(f"report: {visible_line(page)}")
-    if steps := next_steps(content):
-        lines.append(paragraph(f"next: {steps[0].sentence}", "", hanging="  "))
-        if steps[0].command:
-            lines.append(f"  {visible_line(steps[0].command)}")
-    return visible("\n".join(lines))
-
-
-def _points(title: str, sentences: Sequence[str]) -> str:
-    return "\n".join((title, *(paragraph(f"- {sentence}", hanging="  ") for sentence in sentences)))
-
-
-def _incomplete(content: Content) -> list[str]:
-    state = content.state
-    return [] if state.complete else [paragraph(f"{state.warning}. {state.sentence}", "")]
-
-
-def _step(step: Step) -> str:
-    command = f"\n    {visible_line(step.command)}" if step.command else ""
-    return f"{paragraph(f'- {step.sentence}', hanging='  ')}{command}"
-
-
-def _verdict(said: Said) -> str:
-    if not said.details:
-        return paragraph(f"{said.verdict}: {said.headline}", hanging="  ")
-    caveats = (_caveat(text, "    ") for text in said.caveats)
-    return "\n".join((paragraph(said.headline), paragraph(f"{said.verdict}{said.details}", "    "), *caveats))
-
-
-def _caveat(text: str, indent: str) -> str:
-    return paragraph(f"! {text}", indent, hanging="  ")
-
-
 # --- markdown --------------------------------------------------------------------------------------------------------
-# Content -> Markdown for a pull request: the verdict first, the rest folded away. Names cannot become markup.
+# Document -> Markdown for a pull request: the verdict first, the rest folded away. Names cannot become markup.
 
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
-_OPEN = ("outcome",)  # sections that are not folded away
 
 
 def escaped(text: str) -> str:
@@ -155,50 +176,52 @@ def escaped(text: str) -> str:
     return text.replace("@", "&#64;").replace("://", ":&#47;&#47;").replace("www.", "www&#46;")
 
 
-def render_markdown(content: Content) -> str:
-    """Render the whole report except its figures, ending in a newline."""
-    return "\n\n".join(filter(None, _markdown_parts(content))) + "\n"
+def render_markdown(document: Document) -> str:
+    """Render a document except its figures, ending in a newline."""
+    state = document.state
+    parts = [f"## {escaped(document.title)}", escaped(document.question)]
+    parts += [f"> **{state.warning}.** {escaped(state.sentence)}"] if state and not state.complete else []
+    parts += [_joined(document.nodes, _markdown), escaped(state.sentence) if state and state.complete else ""]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _markdown_parts(content: Content) -> Iterator[str]:
-    plan, state = content.history.plan, content.state
-    yield f"## {escaped(content.title)}"
-    yield escaped(question(content))
-    if not state.complete:
-        yield f"> **{state.warning}.** {escaped(state.sentence)}"
-    yield from map(_markdown_verdict, verdicts(content))
-    yield from map(escaped, shared_caveats(content))
-    yield _bullets((*basis(content), *content.analysis.remarks))
-    yield "\n".join(map(_markdown_step, next_steps(content)))
-    yield f"**Exactly.** {escaped(plan.estimand)} {escaped(rule_sentence(content))}"
-    for section in sections(content):
-        tables, title = "\n\n".join(map(_table, section.tables)), escaped(section.title)
-        if tables and section.key in _OPEN:
-            yield f"### {title}\n\n{tables}"
-        elif tables:
-            yield f"<details><summary>{title}</summary>\n\n{tables}\n\n</details>"
-    commands = "\n".join(map(visible_line, reproduction(content)))
-    yield f"<details><summary>Reproduce</summary>\n\n```sh\n{commands}\n```\n\n</details>"
-    yield _bullets(plan.notes)
-    if state.complete:
-        yield escaped(state.sentence)
+def _markdown(node: Node) -> str:
+    match node:
+        case Paragraphs():
+            return " ".join((*([f"**{escaped(node.title)}.**"] if node.title else []), *map(escaped, node.paragraphs)))
+        case Points():
+            return "\n".join(map(_point, node.points))
+        case Verdicts():
+            return "\n\n".join((*map(_card, node.cards), *map(escaped, node.shared)))
+        case Reasons():  # lists have no titles here
+            one = Points("", node.basis.points + node.remarks.points)
+            return _joined((one, node.steps), _markdown)
+        case Commands():
+            return _fold("Reproduce", "```sh\n{}\n```".format("\n".join(map(visible_line, node.lines))))
+        case Table():
+            return _table(node) if node else ""
+        case Section():
+            inside, title = _joined(node.nodes, _markdown), escaped(node.title)
+            return inside and (f"### {title}\n\n{inside}" if node.opened else _fold(title, inside))
+        case Either():
+            return _joined(node.text, _markdown)
+    return ""
 
 
-def _bullets(sentences: Iterable[str]) -> str:
-    return "\n".join(f"- {escaped(sentence)}" for sentence in sentences)
+def _fold(title: str, inside: str) -> str:
+    return f"<details><summary>{title}</summary>\n\n{inside}\n\n</details>"
 
 
-def _markdown_step(step: Step) -> str:
-    code = f"\n\n  ```sh\n  {visible_line(step.command)}\n  ```" if step.command else ""
-    return f"- {escaped(step.sentence)}{code}"
+def _point(point: Item) -> str:
+    code = f"\n\n  ```sh\n  {visible_line(point.command)}\n  ```" if point.command else ""
+    return f"- {escaped(point.sentence)}{code}"
 
 
-def _markdown_verdict(said: Said) -> str:
-    if not said.details:
-        return f"- **{escaped(said.verdict)}** {escaped(said.headline)}"
-    caveats = "".join(f"\n  - {escaped(caveat)}" for caveat in said.caveats)
-    details = escaped(f"{said.verdict}{said.details}")
-    return f"- **{escaped(said.headline)}**\n\n  {details}\n{caveats}".rstrip()
+def _card(card: Card) -> str:
+    if not card.sentence:
+        return f"- **{escaped(card.verdict)}** {escaped(card.headline)}"
+    caveats = "".join(f"\n  - {escaped(caveat)}" for caveat in card.caveats)
+    return f"- **{escaped(card.headline)}**\n\n  {escaped(card.sentence)}\n{caveats}".rstrip()
 
 
 def _table(table: Table) -> str:
@@ -207,8 +230,8 @@ def _table(table: Table) -> str:
     parts = [f"**{escaped(table.title)}**"]
     if rows:
         parts.append("\n".join([head, _row(below), *rows]))
-    if table.note:
-        parts.append(f"<sub>{escaped(table.note)}</sub>")
+    if table.said:
+        parts.append(f"<sub>{escaped(table.said)}</sub>")
     return "\n\n".join(parts)
 
 

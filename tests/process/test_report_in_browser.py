@@ -16,6 +16,7 @@ from support.journals import Shape, Synthetic
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
+from esper_ab.report.experiment import experiment_report
 from esper_ab.report.page import policy_hash, render_page
 
 BROWSER = next(
@@ -64,7 +65,7 @@ def folder(tmp_path_factory) -> Path:
     made = tmp_path_factory.mktemp("page")
     groups = {"shaped": Shape(accuracy=74.0), NASTY: Shape(), "wait": Shape(accuracy=33.0, controller="wait")}
     events = Synthetic(groups=groups, replicates=6, episodes=4, n_envs=2).events()
-    (made / "report.html").write_text(render_page(content(fold(events))), encoding="utf-8")
+    (made / "report.html").write_text(render_page(experiment_report(content(fold(events)))), encoding="utf-8")
     return made
 
 

@@ -31,6 +31,7 @@ from esper_ab.live.on_stderr import Warnings
 from esper_ab.live.terminal import LiveView
 from esper_ab.readers.records import VIEWS
 from esper_ab.report.content import content
+from esper_ab.report.experiment import experiment_report
 from esper_ab.report.page import read_part, render_page
 from esper_ab.report.text import render_markdown, render_text
 from esper_ab.settings.parse import parse
@@ -72,7 +73,7 @@ def experiment_dir(events, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(events):
-    return render_page(content(fold(events)))
+    return render_page(experiment_report(content(fold(events))))
 
 
 class Tags(HTMLParser):
@@ -97,14 +98,14 @@ def test_a_page_has_no_markup_but_its_own(page):
 
 
 def test_a_summary_is_shown_not_obeyed(events):
-    text = render_text(content(fold(events)))
+    text = render_text(experiment_report(content(fold(events))))
     assert acts(text) == set()
     assert "\\x1b[2J" in text
     assert not [line for line in text.splitlines() if line.startswith(("# Verdict", "```"))]
 
 
 def test_markdown_has_no_markup_but_its_own(events):
-    text = render_markdown(content(fold(events)))
+    text = render_markdown(experiment_report(content(fold(events))))
     assert acts(text) == set()
     outside = re.sub(r"^( *)```sh\n.*?^\1```$", "", text, flags=re.DOTALL | re.MULTILINE)
     assert "```" not in outside
@@ -115,7 +116,7 @@ def test_markdown_has_no_markup_but_its_own(events):
 
 def test_a_commit_cannot_become_a_command(events):
     """What a reader is told to paste into a shell."""
-    text = render_markdown(content(fold(events)))
+    text = render_markdown(experiment_report(content(fold(events))))
     (line,) = [line for line in text.splitlines() if line.startswith("git checkout")]
     words = shlex.split(line, comments=True)
     assert words[:2] == ["git", "checkout"]

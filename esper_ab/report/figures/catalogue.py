@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,29 +13,23 @@ from esper_ab.report.content import Content
 from esper_ab.report.figures import curves as figures_curves
 from esper_ab.report.figures import effects as figures_effects
 from esper_ab.report.figures import outcome as figures_outcome
-from esper_ab.report.figures import outcome as figures_plan
 from esper_ab.report.figures import reward_audit as figures_reward_audit
 from esper_ab.report.figures import style
-from esper_ab.report.figures.effects import axis_limits, interval_bar
+from esper_ab.report.figures.effects import interval_rows
 from esper_ab.report.figures.kinds import Draw, FiguresOfKind, figures_of
-from esper_ab.report.figures.style import Drawing, Picture, bare_rows, group_legend, name_rows, shortened, write_beside
+from esper_ab.report.figures.style import Drawing, Picture, difference, group_legend, name_rows, shortened, write_beside
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.profiles import Profile
 
 _BY_SECTION: FiguresOfKind = {
-    "outcome": {
-        "effects": figures_effects.effects, "outcomes": figures_outcome.outcomes, "pairs": figures_outcome.pairs,
-    },
+    "answer": {"effects": figures_effects.effects},
+    "outcome": {"outcomes": figures_outcome.outcomes, "pairs": figures_outcome.pairs},
     "training": {
         "curves": figures_curves.outcome, "entropy": figures_curves.entropy, "heads": figures_curves.heads,
     },
-    "rewards": {
-        "best-of-n": figures_reward_audit.of_experiment(figures_reward_audit.best_of_n),
-        "returns": figures_reward_audit.of_experiment(figures_reward_audit.returns),
-        "when-paid": figures_reward_audit.of_experiment(figures_reward_audit.when_paid),
-    },
-    "trust": {"layout": figures_plan.layout},
+    "rewards": {name: figures_reward_audit.of_experiment(draw) for name, draw in figures_reward_audit.FIGURES.items()},
+    "trust": {"layout": figures_outcome.layout},
 }
 
 
@@ -51,7 +46,8 @@ def drawn(section: str, content: Content) -> list[Drawing]:
     """Draw the figures of a section of the page, without those that have no data."""
     with style.look():
         found = [draw(content) for draw in _of_section(section, content).values()]
-    return [drawing for drawing in found if drawing is not None]
+    tips = style.tips(content) if found else {}
+    return [replace(drawing, tips=tips) for drawing in found if drawing is not None]
 
 
 def figure(name: str, content: Content) -> Figure | None:
@@ -101,33 +97,25 @@ def render_figure(result: Answer, form: str) -> bytes:
 
 
 def _rows(axes: Axes, shown: Sequence[Comparison], *, exploratory: bool) -> None:
-    axes.axvspan(-1.0, 1.0, color=style.BAND, linewidth=0)
-    axes.axvline(0.0, color=style.INK, linewidth=1)
-    found = [_in_margins(one) for one in shown]
-    seen = [-1.0, 1.0, *(estimate for estimate, _ in found)]
-    limits = axis_limits(seen, [end for _, interval in found if interval for end in interval])
-    axes.set_xlim(*limits)
+    interval_rows(axes, [_in_margins(one) for one in shown], 1.0)
     names, words = [], []
-    for row, (item, (estimate, interval)) in enumerate(zip(shown, found, strict=True)):
-        if interval:
-            interval_bar(axes, row, interval, limits)
-        axes.plot([estimate], [row], "o", color=style.INK, markersize=7, markeredgecolor=style.CARD)
+    for item in shown:
         of_task = f"{shortened(item.question.task, 18)}: " if item.question.task else ""
-        names.append(f"{of_task}{shortened(item.question.a, 14)} \u2212 {shortened(item.question.b, 14)}")
+        names.append(f"{of_task}{difference(item.question, 14)}")
         words.append(f"exploratory {item.verdict}" if exploratory else str(item.verdict))
     name_rows(axes, names, above=-0.58, below=0.42)
     write_beside(axes, words)
-    bare_rows(axes)
     axes.set_xlabel("difference in margins, better to the right; shaded: within the margin")
 
 
 def _in_margins(item: Comparison) -> tuple[float, tuple[float, float] | None]:
     """Return the estimate and its interval in units of the margin, better to the right; None without an interval."""
     unit = item.design.outcome.sign / item.design.margin
+    estimate = unit * (item.estimate or 0.0)
     if item.low is None or item.high is None:
-        return unit * (item.estimate or 0.0), None
+        return estimate, None
     low, high = sorted((unit * item.low, unit * item.high))
-    return unit * (item.estimate or 0.0), (low, high)
+    return estimate, (low, high)
 
 
 def _profiles(axes: Axes, profiles: Sequence[Profile]) -> None:
@@ -137,6 +125,4 @@ def _profiles(axes: Axes, profiles: Sequence[Profile]) -> None:
         )
         axes.plot(one.thresholds, one.above, color=style.colour(index), linestyle=style.line(index))
     axes.axvline(1.0, color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
-    axes.set_ylim(-0.02, 1.02)
-    axes.set_xlabel("score (1: the target)")
-    axes.set_ylabel("share of runs above it")
+    axes.set(ylim=(-0.02, 1.02), xlabel="score (1: the target)", ylabel="share of runs above it")

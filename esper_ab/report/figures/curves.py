@@ -27,7 +27,6 @@ from esper_ab.report.figures.style import (
     of_group,
     of_run,
     shortened,
-    tips_of_runs,
 )
 from esper_ab.stats.floats import Floats
 
@@ -37,7 +36,7 @@ _RUNS_FOR_BAND = 4
 Value = Callable[[Columns], Sequence[float]]  # a number per episode; NaN where it is absent
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Words:
     """Texts of a figure by episode."""
 
@@ -51,7 +50,7 @@ def outcome(content: Content) -> Drawing | None:
     """Plot the outcome of every training episode. None where no run has two."""
     evaluated, measured = content.design.outcome_over == "evaluation", content.design.outcome
     words = Words(
-        name="curves", title="Learning curves",
+        "curves", "Learning curves",
         label=f"{measured.title} (lower is better)" if measured.sign < 0.0 else measured.title,
         caption="Mean over environments in each training episode. Thin: single runs. Thick: mean of the group's "
         "runs. Band: the middle half of the runs, from four runs on."
@@ -63,7 +62,7 @@ def outcome(content: Content) -> Drawing | None:
 def entropy(content: Content) -> Drawing | None:
     """Plot the entropy of the policy by episode; groups that do not learn have none. None without a policy update."""
     words = Words(
-        name="entropy", title="Entropy of the policy", label="entropy per decision, nats",
+        "entropy", "Entropy of the policy", label="entropy per decision, nats",
         caption="Joint entropy over valid actions, before each update. Falling: the policy decides. Thin: single runs. "
         "Band: the middle half of the runs.",
     )
@@ -98,10 +97,9 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
     middles = {group: mean_curve(curves[index]) for index, group in shown}
     ends = (f"{group} from {found[0, 1]:.2f} to {found[-1, 1]:.2f}" for group, found in middles.items())
     return Drawing(
-        name=words.name, title=words.title,
+        words.name, words.title,
         caption=words.caption + (" Grey: the means of the other groups." if apart else "") + not_drawn(content),
-        alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".", figure=figure, wide=True,
-        tips=tips_of_runs(content),
+        alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".", figure=figure,
     )
 
 
@@ -183,7 +181,7 @@ def binned(points: Floats, most: int) -> Floats:
 def heads(content: Content) -> Drawing | None:
     """Plot the normalised entropy of every head of the policy, one panel per head. None where no record has heads."""
     words = Words(
-        name="heads", title="How decided each head is", label="entropy / its maximum",
+        "heads", "How decided each head is", label="entropy / its maximum",
         caption="Entropy of each head over its valid choices, as a share of the largest possible, where it had a "
         "choice; mean over runs. 1: undecided. 0: always the same. A head that is never used has no line.",
     )
@@ -220,6 +218,6 @@ def panels(content: Content, words: Words, values: Mapping[str, Value], *, unit:
         last = (f"{name} {found[name, index][-1, 1]:.2f}" for name in names if len(found[name, index]))
         ends.append(f"{group}: " + ", ".join(last))
     return Drawing(
-        name=words.name, title=words.title, caption=words.caption,
-        alt=f"{words.label}, last episode, mean over runs: " + "; ".join(ends) + ".", figure=figure, wide=True,
+        words.name, words.title, caption=words.caption,
+        alt=f"{words.label}, last episode, mean over runs: " + "; ".join(ends) + ".", figure=figure,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -13,43 +13,41 @@ from esper_ab.report.figures import style
 from esper_ab.report.figures.style import (
     NARROW,
     Drawing,
-    Picture,
-    bare_rows,
+    difference,
+    grid,
     name_rows,
     of_pair,
     outcome_label,
-    shortened,
-    tips_of_pairs,
     write_beside,
 )
 from esper_ab.report.tables.table import NONE, span
 from esper_ab.verdict.comparison import Comparison
 
-# --- intervals -------------------------------------------------------------------------------------------------------
-# Rows of estimates with intervals on one axis: where the axis ends, and what of an interval lies beyond it.
-
-
 _ROOM = 0.5  # for intervals on either side, as a share of the range that is always shown
 _AIR = 0.04
 
 
-def axis_limits(seen: Iterable[float], ends: Iterable[float]) -> tuple[float, float]:
-    """Return limits with all of `seen` and, of the intervals' `ends`, what fits: a wide one would hide the rest."""
-    shown = list(seen)
-    whole = [*shown, *ends]
+def interval_rows(
+    axes: Axes, rows: Sequence[tuple[float, tuple[float, float] | None]], margin: float, also: Sequence[float] = ()
+) -> None:
+    """Draw a row per estimate and interval, with zero and the margin; `also`: what the axis must show, too.
+
+    Of the intervals it shows what fits, since a wide one would hide the rest: an arrowhead is where one goes on.
+    """
+    axes.axvspan(-margin, margin, color=style.BAND, linewidth=0)
+    axes.axvline(0, color=style.INK, linewidth=1)
+    shown = [-margin, margin, *(estimate for estimate, _ in rows), *also]
+    whole = [*shown, *(end for _, interval in rows if interval for end in interval)]
     room, air = (share * (max(shown) - min(shown)) for share in (_ROOM, _AIR))
-    return max(min(whole), min(shown) - room) - air, min(max(whole), max(shown) + room) + air
-
-
-def interval_bar(axes: Axes, row: int, interval: tuple[float, float], limits: tuple[float, float]) -> None:
-    """Draw an interval as a thick line, with an arrowhead where it continues beyond the axis."""
-    low, high = interval
-    axes.plot([low, high], [row, row], color=style.INK, linewidth=3, solid_capstyle="butt")
-    for edge, beyond, arrow in (
-        (limits[0], low < limits[0], style.ARROW_LEFT), (limits[1], high > limits[1], style.ARROW_RIGHT),
-    ):  # fmt: skip
-        if beyond:
-            axes.plot([edge], [row], marker=arrow, color=style.INK, markersize=9)
+    left, right = max(min(whole), min(shown) - room) - air, min(max(whole), max(shown) + room) + air
+    axes.set_xlim(left, right)
+    for row, (estimate, interval) in enumerate(rows):
+        if interval:
+            axes.plot(interval, [row, row], color=style.INK, linewidth=3, solid_capstyle="butt")
+            arrows = (left, interval[0] < left, style.ARROW_LEFT), (right, interval[1] > right, style.ARROW_RIGHT)
+            for edge in (edge for edge in arrows if edge[1]):
+                axes.plot([edge[0]], [row], marker=edge[2], color=style.INK, markersize=9)
+        axes.plot([estimate], [row], "o", color=style.INK, markersize=7, markeredgecolor=style.CARD)
 
 
 _MOST_MARKED = 90  # pairs; more would make the page too large
@@ -63,62 +61,53 @@ def effects(content: Content) -> Drawing | None:
         return None
     margin = content.design.margin_words
     return Drawing(
-        name="effects", title="Effects, with their intervals",
+        "effects", "Effects, with their intervals",
         caption="Dot: effect, adjusted for device and order where the plan does so. Thick: repeated interval, valid "
         "over all interim looks (before the first look an uncorrected one). Thin, below: the plain t interval of "
         "a single look. Arrowhead: continues beyond the figure. "
         f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin}.",
         alt="; ".join(_words(item) for item in shown) + ".", figure=_figure(content, shown),
-        narrow=_narrow(content, shown), wide=True, tips=tips_of_pairs(content),
+        narrow=_narrow(content, shown),
     )
 
 
 def _figure(content: Content, shown: Sequence[Comparison]) -> Figure:
-    figure = Picture(figsize=(9.4, 0.95 + 0.62 * len(shown)))
-    axes = _all_rows(figure, content, shown)
-    names = [f"{shortened(item.question.a, 20)} \u2212 {shortened(item.question.b, 20)}" for item in shown]
-    name_rows(axes, names, above=-0.5, below=0.42)
+    figure, axes = _all_rows(content, shown, (9.4, 0.95 + 0.62 * len(shown)))
+    name_rows(axes, [difference(item.question, 20) for item in shown], above=-0.5, below=0.42)
     write_beside(axes, [str(item.verdict) for item in shown])
     return figure
 
 
 def _narrow(content: Content, shown: Sequence[Comparison]) -> Figure:
     """Plot for a narrow screen, with the labels above each row, so that the axis has the whole width."""
-    figure = Picture(figsize=(NARROW, 0.95 + 0.85 * len(shown)))
-    axes = _all_rows(figure, content, shown)
+    figure, axes = _all_rows(content, shown, (NARROW, 0.95 + 0.85 * len(shown)))
     for row, item in enumerate(shown):
-        name = f"{shortened(item.question.a, 14)} \u2212 {shortened(item.question.b, 14)}"
         look: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "clip_on": False}
-        axes.text(0.0, row - 0.3, name, fontsize=9, **look)
+        axes.text(0.0, row - 0.3, difference(item.question, 14), fontsize=9, **look)
         axes.text(1.0, row - 0.3, str(item.verdict), fontsize=8.5, fontweight="bold", ha="right", **look)
-    axes.set_yticks(())
-    axes.set_ylim(len(shown) - 0.42, -0.62)
+    name_rows(axes, [""] * len(shown), above=-0.62, below=0.42)
     return figure
 
 
-def _all_rows(figure: Figure, content: Content, shown: Sequence[Comparison]) -> Axes:
+def _all_rows(content: Content, shown: Sequence[Comparison], inches: tuple[float, float]) -> tuple[Figure, Axes]:
     """Plot everything except the row labels."""
     margin = content.design.margin
-    axes = figure.subplots()
-    axes.axvspan(-margin, margin, color=style.BAND, linewidth=0)
+    figure, (axes,) = grid(1, single=inches)
     for edge in (-margin, margin):
         axes.axvline(edge, color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
-    axes.axvline(0, color=style.INK, linewidth=1)
-    limits = _limits(shown, margin)
-    axes.set_xlim(*limits)
+    rows = [
+        (item.estimate or 0.0, None if item.low is None or item.high is None else (item.low, item.high))
+        for item in shown
+    ]
+    interval_rows(axes, rows, margin, [pair.a - pair.b for item in shown for pair in item.pairs[: item.used]])
     for row, item in enumerate(shown):
-        _row(axes, row, item, limits)
+        plain, below = item.plain, row + _LOWER
+        if plain is not None and plain.low is not None and plain.high is not None:
+            axes.plot([plain.low, plain.high], [below, below], color=style.MUTED, linewidth=1.2)
+            axes.plot([plain.mean], [below], "|", color=style.MUTED, markersize=5)
         _ticks(axes, row, item, content.groups if sum(one.used for one in shown) <= _MOST_MARKED else ())
-    bare_rows(axes)
     axes.set_xlabel(f"difference in {outcome_label(content.design, content.design.outcome.apart)}")
-    return axes
-
-
-def _limits(shown: Sequence[Comparison], margin: float) -> tuple[float, float]:
-    """Return the axis limits: margin, estimates and differences, and what fits of the intervals."""
-    seen = [-margin, margin, *(item.estimate for item in shown if item.estimate is not None)]
-    seen += [pair.a - pair.b for item in shown for pair in item.pairs[: item.used]]
-    return axis_limits(seen, [end for item in shown for end in (item.low, item.high) if end is not None])
+    return figure, axes
 
 
 def _ticks(axes: Axes, row: int, item: Comparison, groups: Sequence[str]) -> None:
@@ -131,17 +120,6 @@ def _ticks(axes: Axes, row: int, item: Comparison, groups: Sequence[str]) -> Non
     a, b = groups.index(item.question.a), groups.index(item.question.b)
     for pair in pairs:
         style.mark(axes.plot([pair.a - pair.b], [row], "|", **look), of_pair(a, b, pair.replicate))
-
-
-def _row(axes: Axes, row: int, item: Comparison, limits: tuple[float, float]) -> None:
-    if item.low is not None and item.high is not None:
-        interval_bar(axes, row, (item.low, item.high), limits)
-    if item.plain is not None and item.plain.low is not None and item.plain.high is not None:
-        below = row + _LOWER
-        axes.plot([item.plain.low, item.plain.high], [below, below], color=style.MUTED, linewidth=1.2)
-        axes.plot([item.plain.mean], [below], "|", color=style.MUTED, markersize=5)
-    if item.estimate is not None:
-        axes.plot([item.estimate], [row], "o", color=style.INK, markersize=7, markeredgecolor=style.CARD)
 
 
 def _words(item: Comparison) -> str:

@@ -15,8 +15,6 @@ from esper_ab.report.figures import style
 from esper_ab.report.figures.style import (
     NARROW,
     Drawing,
-    Picture,
-    bare_rows,
     drawn_singly,
     grid,
     group_legend,
@@ -27,8 +25,6 @@ from esper_ab.report.figures.style import (
     of_run,
     outcome_label,
     shortened,
-    tips_of_pairs,
-    tips_of_runs,
 )
 from esper_ab.report.kinds import kind_of
 
@@ -59,17 +55,16 @@ def outcomes(content: Content) -> Drawing | None:
         if found
     )
     return Drawing(
-        name="outcomes", title="Every run's outcome",
+        "outcomes", "Every run's outcome",
         caption=f"One point per run: {one}. Bar: mean of the group." + not_drawn(content),
         alt="Mean and range: " + "; ".join(words) + ".", figure=_outcome_rows(content, ends, 9.4, 28),
-        narrow=_outcome_rows(content, ends, NARROW, 12), wide=True, tips=tips_of_runs(content),
+        narrow=_outcome_rows(content, ends, NARROW, 12),
     )
 
 
 def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]], inches: float, most: int) -> Figure:
     """Plot the outcomes in rows; `most`: characters of a group's name."""
-    figure = Picture(figsize=(inches, 0.75 + 0.5 * len(values)))
-    axes = figure.subplots()
+    figure, (axes,) = grid(1, single=(inches, 0.75 + 0.5 * len(values)))
     everything = [value for found in values.values() for value in found.values()]
     singly = drawn_singly(content)
     near = max((max(everything) - min(everything)) / (9.5 * inches), 1e-9)
@@ -87,7 +82,6 @@ def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]], i
             )  # fmt: skip
             style.mark(point, of_run(row, replicate))
     name_rows(axes, [shortened(group, most) for group in values], above=-0.5, below=0.5)
-    bare_rows(axes)
     axes.set_xlabel(outcome_label(content.design, content.design.outcome.unit))
     return figure
 
@@ -129,9 +123,8 @@ def pairs(content: Content) -> Drawing | None:
             for pair in drawn:
                 point = axes.plot([x], [(pair.b, pair.a)[x]], style.marker(place), **look)
                 style.mark(point, of_run(place, pair.replicate))
-        axes.set_xticks((0, 1), [shortened(name, 18) for name in names])
+        axes.set(xticks=(0, 1), xticklabels=[shortened(name, 18) for name in names], xlim=(-0.35, 1.35))
         axes.tick_params(axis="x", length=0, labelcolor=style.INK, labelsize=9)
-        axes.set_xlim(-0.35, 1.35)
         axes.grid(visible=False, axis="x")
     label_axes(figure, "", outcome_label(content.design, content.design.outcome.unit))
     words = (
@@ -140,12 +133,12 @@ def pairs(content: Content) -> Drawing | None:
         for item in shown
     )
     return Drawing(
-        name="pairs", title="The pairs behind it",
+        "pairs", "The pairs behind it",
         caption=f"Each line is one seed: {shared}. Solid: the right end is at least as high. Broken: it falls."
         + (" Each panel has its own scale." if len(shown) > 1 else "")
         + (f" {left_out} more comparisons are in the tables." if left_out > 0 else "") + not_drawn(content),
         alt="Pairs: " + "; ".join(words) + ". Values in the table Outcomes by seed.", figure=figure,
-        wide=len(shown) > 1, tips=tips_of_runs(content) | tips_of_pairs(content),
+        wide=len(shown) > 1,
     )
 
 
@@ -173,8 +166,7 @@ def layout(content: Content) -> Drawing | None:
     column = {replicate: place for place, replicate in enumerate(replicates)}
     runs = [run for run in history.runs.values() if run.ref.replicate in column and run.ref.device in lanes]
     size = 8.0 if len(replicates) <= 24 else 5.0
-    figure = Picture(figsize=(9.4, 1.15 + 0.3 * len(lanes)))
-    axes = figure.subplots()
+    figure, (axes,) = grid(1, single=(9.4, 1.15 + 0.3 * len(lanes)))
     for run in runs:
         index = content.groups.index(run.ref.group_id)
         state = content.outcomes[run.ref.name].outcome is not None
@@ -183,24 +175,24 @@ def layout(content: Content) -> Drawing | None:
             color=style.colour(index), markerfacecolor=style.colour(index) if state else style.CARD,
             markeredgewidth=1.3, clip_on=False,
         )  # fmt: skip
-    axes.set_yticks(range(len(lanes)), [shortened(lane) for lane in lanes])
-    axes.set_ylim(len(lanes) - 0.5, -0.5)
-    axes.set_xlim(-0.6, len(replicates) - 0.4)
     stride = -(-len(replicates) // 20)
-    axes.set_xticks(range(0, len(replicates), stride), [str(r) for r in replicates[::stride]])
+    axes.set(
+        yticks=range(len(lanes)), yticklabels=[shortened(lane) for lane in lanes], ylim=(len(lanes) - 0.5, -0.5),
+        xticks=range(0, len(replicates), stride), xticklabels=replicates[::stride], xlim=(-0.6, len(replicates) - 0.4),
+        xlabel="seed (block)",
+    )
     axes.tick_params(length=0)
     axes.grid(visible=False, axis="x")
     axes.spines[["left", "bottom"]].set_visible(False)
-    axes.set_xlabel("seed (block)")
     group_legend(figure, list(enumerate(content.groups)), markers=True)
     counts = Counter((run.ref.group_id, run.ref.device) for run in runs)
     on_lanes = (f"{group}: " + ", ".join(f"{lane} {counts[group, lane]}" for lane in lanes) for group in content.groups)
     return Drawing(
-        name="layout", title="Who ran where",
+        "layout", "Who ran where",
         caption="Devices from top to bottom in start order, blocks from left to right. Filled: the run has its "
                 "outcome. "
         "Hollow: not yet, not needed, or lost." + _ORDERS[history.plan.experiment.order]
         + (f" The first {_MOST_BLOCKS} blocks." if len(history.plan.blocks) > _MOST_BLOCKS else ""),
         alt=f"Runs per device: {'; '.join(on_lanes)}.",
-        figure=figure, wide=True,
+        figure=figure,
     )

@@ -20,7 +20,7 @@ _TICKS = (1, 2, 4, 8, 16, 32, 64)
 def drawings(found: RewardAuditFindings) -> list[Drawing]:
     """Draw all figures of a reward audit by itself, in reading order."""
     with style.look():
-        return [draw(found) for draw in (best_of_n, returns, when_paid)]
+        return [draw(found) for draw in FIGURES.values()]
 
 
 def of_experiment(draw: Callable[[RewardAuditFindings], Drawing]) -> Callable[[Content], Drawing | None]:
@@ -46,17 +46,16 @@ def best_of_n(found: RewardAuditFindings) -> Drawing:
     axes.xaxis.set_major_locator(FixedLocator([tick for tick in _TICKS if tick <= len(sizes)]))
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel("n random schedules to choose from")
-    axes.set_ylabel("held-out accuracy, %")
+    axes.set(xlabel="n random schedules to choose from", ylabel="held-out accuracy, %")
     group_legend(figure, _names(found), markers=False)
     ends = "; ".join(f"{reward.name} {reward.curve[0]:.1f} to {reward.curve[-1]:.1f}" for reward in found.rewards)
     return Drawing(
-        name="best-of-n", title="Best of n: what the favourite of each reward is worth",
+        "best-of-n", "Best of n: what the favourite of each reward is worth",
         caption="Expected outcome of the schedule that the reward pays most among n. The gap to the dotted line is "
         "what choosing by it costs; a line that falls is a reward that does the more harm the harder it is pursued.",
         alt=f"Held-out accuracy of the favourite of 1 and of {len(sizes)}: {ends}; the best there is "
         f"{found.own_curve[0]:.1f} to {found.own_curve[-1]:.1f}.",
-        figure=figure, wide=True,
+        figure=figure,
     )  # fmt: skip
 
 
@@ -72,10 +71,10 @@ def returns(found: RewardAuditFindings) -> Drawing:
         for one in found.rewards
     )
     return Drawing(
-        name="returns", title="Return against outcome",
+        "returns", "Return against outcome",
         caption="Each point is a behaviour: faint a random schedule, filled a reference behaviour, ringed the "
         "reward's favourite. A good reward has its rightmost points at the top. Scales of returns are not comparable.",
-        alt=told + ".", figure=figure, wide=True,
+        alt=told + ".", figure=figure,
     )
 
 
@@ -98,15 +97,17 @@ def when_paid(found: RewardAuditFindings) -> Drawing:
     for index, reward in enumerate(found.rewards):
         steps = np.arange(1, len(reward.paid) + 1)
         axes.step(steps, 100 * reward.paid, where="post", color=style.colour(index), linestyle=style.line(index))
-    axes.set_xlabel("step")
-    axes.set_ylabel("paid so far, %")
+    axes.set(xlabel="step", ylabel="paid so far, %")
     group_legend(figure, _names(found), markers=False)
     told = "; ".join(
         f"{one.name}: nothing is paid" if one.half_paid is None else f"{one.name}: half by step {one.half_paid}"
         for one in found.rewards
     )
     return Drawing(
-        name="when-paid", title="When in the episode it pays",
+        "when-paid", "When in the episode it pays",
         caption="Share of the magnitude of all rewards that has been paid by each step, over all behaviours.",
-        alt=told + ".", figure=figure, wide=True,
+        alt=told + ".", figure=figure,
     )
+
+
+FIGURES = {"best-of-n": best_of_n, "returns": returns, "when-paid": when_paid}  # in reading order

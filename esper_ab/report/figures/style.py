@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import matplotlib as mpl
@@ -21,6 +20,7 @@ from matplotlib.lines import Line2D
 from esper_ab.contracts.wording import visible_line
 from esper_ab.design.design import Design
 from esper_ab.report.content import Content
+from esper_ab.verdict.pairing import Question
 
 # --- style -----------------------------------------------------------------------------------------------------------
 # Common style of all figures.
@@ -34,11 +34,11 @@ INK, MUTED, GRID, BAND, CARD = "#1c1d20", "#5d6068", "#dcdcd6", "#efeee6", "#fff
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0548a", "#b07d00", "#3b8fc2")
 MOST_COLOURS = len(_COLOURS)
 # Shades of a seed's life, from faint to strong; they differ in lightness alone.
-_STAGES = ("#e8ebee", "#c9d6e0", "#9db9cd", "#6a95b3", "#3a6c90", "#173d5c")
+STAGES = ("#e8ebee", "#c9d6e0", "#9db9cd", "#6a95b3", "#3a6c90", "#173d5c")
 VARIABLES = {  # colour -> its name in report.css
     INK: "--ink", MUTED: "--muted", GRID: "--grid", BAND: "--band", CARD: "--card",
     **{colour: f"--group-{i}" for i, colour in enumerate(_COLOURS)},
-    **{colour: f"--stage-{i}" for i, colour in enumerate(_STAGES)},
+    **{colour: f"--stage-{i}" for i, colour in enumerate(STAGES)},
 }  # fmt: skip
 _PAD, _LINE = 6.0, 14.0  # points: an edge; a line of labels with its distance
 _TENTHS = re.compile(r"(\d\.\d)\d+")  # coordinates in points (1/72 inch), rounded to tenths
@@ -64,11 +64,6 @@ _RC: Any = {  # matplotlib types its keys one by one
 def colour(index: int) -> str:
     """Return the colour of group `index`."""
     return _COLOURS[index % MOST_COLOURS]
-
-
-def stage(index: int) -> str:
-    """Return the colour of shade `index` of a seed's life."""
-    return _STAGES[index]
 
 
 def line(index: int) -> Any:
@@ -140,7 +135,6 @@ def svg(figure: Figure, name: str, tips: Mapping[str, str]) -> str:
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 aria-hidden="true"', text, count=1)
     text = re.sub(r"<[^>]*>", lambda tag: _tidy(tag.group()), text)  # not the text between tags
@@ -181,7 +175,7 @@ class Picture(Figure):
         return buffer.getvalue()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Drawing:
     """A figure in the colours of `style`, with its texts, which the page escapes."""
 
@@ -190,21 +184,16 @@ class Drawing:
     caption: str
     alt: str
     figure: Figure
-    wide: bool = False
+    wide: bool = True
     narrow: Figure | None = None  # variant for a narrow screen, if the figure needs one
     tips: Mapping[str, str] = field(default_factory=dict)  # by mark: what it shows
 
-    @cached_property
-    def svg(self) -> str:
-        """The figure as inline SVG markup for the page."""
+    @property
+    def svgs(self) -> list[str]:
+        """The figure and its narrow variant, if any, as inline SVG markup for the page."""
         with look():
-            return svg(self.figure, self.name, self.tips)
-
-    @cached_property
-    def narrow_svg(self) -> str:
-        """The narrow figure as inline SVG markup; "" without one."""
-        with look():
-            return svg(self.narrow, f"{self.name}-narrow", self.tips) if self.narrow else ""
+            both = enumerate(filter(None, (self.figure, self.narrow)))
+            return [svg(one, f"{self.name}-{place}", self.tips) for place, one in both]
 
 
 def of_group(group: int) -> str:
@@ -240,22 +229,17 @@ def not_drawn(content: Content) -> str:
     return f" Drawn one by one: {drawn} of {every} seeds, evenly spaced. All else is of every run."
 
 
-def tips_of_runs(content: Content) -> dict[str, str]:
-    """Return what to say of every run that has an outcome: group, replicate, outcome."""
+def tips(content: Content) -> dict[str, str]:
+    """Return by mark what to say of every run that has an outcome, and of every pair."""
     design = content.design
+    places, value = {group: place for place, group in enumerate(content.groups)}, design.value
     return {
-        of_run(place, run.run.replicate): f"{group}, seed {run.run.replicate}: {design.value(run.outcome)}"
-        for place, group in enumerate(content.groups) for run in content.of_group(group) if run.outcome is not None
-    }
-
-
-def tips_of_pairs(content: Content) -> dict[str, str]:
-    """Return what to say of every pair: its difference and its outcomes."""
-    places, design = {group: place for place, group in enumerate(content.groups)}, content.design
-    return {
+        of_run(place, run.run.replicate): f"{group}, seed {run.run.replicate}: {value(run.outcome)}"
+        for group, place in places.items() for run in content.of_group(group) if run.outcome is not None
+    } | {
         of_pair(places[item.question.a], places[item.question.b], pair.replicate):
-        f"seed {pair.replicate}: {item.question.a} {design.value(pair.a)}, {item.question.b} "
-        f"{design.value(pair.b)}, difference {design.difference(pair.a - pair.b)}"
+        f"seed {pair.replicate}: {item.question.a} {value(pair.a)}, {item.question.b} {value(pair.b)}, "
+        f"difference {design.difference(pair.a - pair.b)}"
         for item in content.comparisons for pair in item.pairs
     }  # fmt: skip
 
@@ -273,6 +257,11 @@ def shortened(name: str, most: int = 28) -> str:
     """Cut a name longer than `most` characters in the middle, to keep the plot's width; tables show it whole."""
     name = visible_line(name)
     return name if len(name) <= most else f"{name[: most // 2]}\u2026{name[-(most // 2 - 1) :]}"
+
+
+def difference(question: Question, most: int) -> str:
+    """Name a comparison, with at most `most` characters of each group."""
+    return f"{shortened(question.a, most)} \u2212 {shortened(question.b, most)}"
 
 
 def grid(
@@ -301,14 +290,9 @@ def label_axes(figure: Figure, x: str, y: str) -> None:
 
 
 def name_rows(axes: Axes, names: Sequence[str], *, above: float, below: float) -> None:
-    """Name rows from top to bottom; the axis runs from `above` to the number of rows less `below`."""
-    axes.set_yticks(range(len(names)), names)
+    """Name rows from top to bottom, without an axis; it runs from `above` to the number of rows less `below`."""
+    axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - below, above))
     axes.tick_params(axis="y", length=0, labelcolor=INK, labelsize=9)
-    axes.set_ylim(len(names) - below, above)
-
-
-def bare_rows(axes: Axes) -> None:
-    """Remove the grid lines of rows and the axis beside them."""
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
 

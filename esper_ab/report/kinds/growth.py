@@ -32,10 +32,9 @@ def _judgement(content: Content) -> tuple[Table, ...]:
     if screening is None:
         return ()
     decisions = Table(  # continue, revise or stop
-        title=f"Screening: is the reward worth going on with? Against {screening.control}",
+        f"Screening: is the reward worth going on with? Against {screening.control}",
         columns=("group", "decision", "reason"),
         rows=tuple((item.group, item.decision.upper(), item.reason) for item in screening.judgements), words=3,
-        wide=True,
     )
     return decisions, _screening_criteria(screening)
 
@@ -43,7 +42,7 @@ def _judgement(content: Content) -> tuple[Table, ...]:
 def _screening_criteria(screening: Screening) -> Table:
     """Build the criteria of every learning group; empty without one."""
     if not screening.judgements:
-        return Table(title="Screening", columns=(), rows=())
+        return Table("Screening")
     rows = tuple(
         (
             judgement.group, criterion.name, yes(criterion.passed), _change(criterion.mean),
@@ -55,10 +54,10 @@ def _screening_criteria(screening: Screening) -> Table:
     )
     asked = "; ".join(f"{item.name}: {item.question.removesuffix('?')}" for item in screening.judgements[0].criteria)
     return Table(
-        title="Criteria of the screening", columns=("group", "criterion", "passed", "mean", "interval", "n"), rows=rows,
+        "Criteria of the screening", ("group", "criterion", "passed", "mean", "interval", "n"), rows,
         note=f"Asked: {asked}. The first is the comparison of the plan, with its error rate. The others are paired "
         "95 % t intervals that share no error rate: they can send a reward back, never pass one.",
-        words=3, wide=True,
+        words=3,
     )
 
 

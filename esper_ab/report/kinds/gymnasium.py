@@ -27,9 +27,9 @@ def _judgement(content: Content) -> tuple[Table, ...]:
     )
     return (
         Table(
-            title="Own reward and outcome in training",
-            columns=("group", "own reward", "rose in", content.design.outcome.title), rows=rows,
-            note=" ".join(note) if rows else "",
+            "Own reward and outcome in training",
+            ("group", "own reward", "rose in", content.design.outcome.title), rows,
+            note=" ".join(note), wide=False,
         ),
     )
 

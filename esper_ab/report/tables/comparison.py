@@ -38,17 +38,17 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
     )
     known = (limit is not None for item in comparisons for limit in item.simultaneous[:2])
     return Table(
-        title="All comparisons", rows=rows if len(rows) > 1 else (), words=2, wide=True,
+        "All comparisons", rows=rows if len(rows) > 1 else (), words=2,
         columns=("comparison", "verdict", f"effect{unit}", "interval", "its level", "all at once", "used"),
         note=f"All at once: with {percent(1.0 - design.alpha)} every one of these intervals "
-        "holds its difference, at the last look of each." if len(rows) > 1 and any(known) else "",
+        "holds its difference, at the last look of each." if any(known) else "",
     )
 
 
 def deciding_table(comparison: Comparison) -> Table:
     """Build the table of what the verdict on one comparison rests on."""
     rows = (*_deciding(comparison), *_equivalence(comparison), *_budget(comparison))
-    return Table(title=_difference(comparison), columns=("what decides", "value"), rows=rows, words=2)
+    return Table(_difference(comparison), ("what decides", "value"), rows, words=2, wide=False)
 
 
 def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
@@ -59,8 +59,8 @@ def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
         if rows:
             caveats = caveats_beside(item)
             yield Table(
-                title=f"{_difference(item)}: beside the verdict", columns=("decides nothing", "value"), rows=rows,
-                words=2, folded=True, note=" ".join(text for text in caveats if text not in said),
+                f"{_difference(item)}: beside the verdict", ("decides nothing", "value"), rows,
+                words=2, folded=True, wide=False, note=" ".join(text for text in caveats if text not in said),
             )
             said.update(caveats)
 
@@ -193,7 +193,7 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
             "than the margin passes its share on.")
     reached = "alpha", "bound", "reached", "effect", "repeated interval", "decision"
     columns = "comparison", "seeds", "pairs", *reached
-    return Table(title="Looks", columns=columns, rows=rows, note=note if rows else none, wide=True)
+    return Table("Looks", columns, rows, note=note, none=none)
 
 
 def _test(look: Look) -> tuple[str, str]:
@@ -231,8 +231,8 @@ def outcomes_table(content: Content) -> Table:
     unpaired = content.experiment.unpaired
     shared = "Every run has its own randomness." if unpaired else "A seed's runs share their randomness."
     return Table(
-        title="Outcomes by seed",
-        columns=("seed", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),
+        "Outcomes by seed",
+        ("seed", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),
         rows=tuple(rows), wide=len(content.groups) > 2,
-        note=f"Outcomes: {design.outcome.title}. {shared}" if rows else "No run has its outcome yet.",
+        note=f"Outcomes: {design.outcome.title}. {shared}", none="No run has its outcome yet.",
     )

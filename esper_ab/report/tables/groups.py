@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from esper_ab.analysis.cross import CrossEvaluation
 from esper_ab.design.design import of_training
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.outcomes import mean_known
@@ -49,15 +48,15 @@ def groups_table(content: Content) -> Table:
     outcome = f"{design.outcome.label}, mean of {part}" if part else f"{design.outcome.label} of the evaluation"
     lower = "; lower is better" if design.outcome.sign < 0.0 else ""
     return Table(
-        title="Measures by group", columns=("mean over runs (SD)", *content.groups), rows=tuple(rows),
+        "Measures by group", ("mean over runs (SD)", *content.groups), tuple(rows),
         note=f"Outcome: {outcome}{lower}. Measures are of the "
         f"evaluation: {kind.evaluated}. {kind.note}{' ' if kind.note else ''}{kind.changes}".rstrip(),
-        wide=True,
     )
 
 
-def cross_table(content: Content, cross: CrossEvaluation) -> Table:
+def cross_table(content: Content) -> Table:
     """Build the table of every group's policies under every reward; mean over runs, SD in brackets."""
+    cross = content.analysis.cross
     rows = tuple(
         (
             row.group, number(row.outcome, content.design.digits),
@@ -67,9 +66,9 @@ def cross_table(content: Content, cross: CrossEvaluation) -> Table:
     )
     note = f"Rewards are {NOT_COMPARABLE}: read a column from top to bottom, never a row from left to right."
     return Table(
-        title="Cross-evaluation: every policy under every reward",
-        columns=("policies of", content.design.outcome.title, *(f"reward {name}" for name in called(cross.modes))),
-        rows=rows if cross.modes else (), note=note if cross.modes else "", wide=True,
+        "Cross-evaluation: every policy under every reward",
+        ("policies of", content.design.outcome.title, *(f"reward {name}" for name in called(cross.modes))),
+        rows=rows if cross.modes else (), note=note,
     )
 
 
@@ -80,8 +79,9 @@ def called(modes: Sequence[str]) -> list[str]:
     return [short[mode] if names.count(short[mode]) == 1 else mode for mode in modes]
 
 
-def meaning_table(content: Content, cross: CrossEvaluation) -> Table:
+def meaning_table(content: Content) -> Table:
     """Build the table of each reward's correlation with the outcome."""
+    cross = content.analysis.cross
     rows = tuple(
         (
             name, number(item.episodes.pearson), number(item.episodes.spearman), str(item.episodes.n),
@@ -95,9 +95,9 @@ def meaning_table(content: Content, cross: CrossEvaluation) -> Table:
     )
     lower = " (lower is better)" if content.design.outcome.sign < 0.0 else ""
     return Table(
-        title=f"Does the reward mean anything? Its correlation with {content.design.outcome.label}{lower}",
-        columns=("reward", "episodes: r", "by rank", "n", "runs: r", "by rank", "n"), rows=rows,
-        note=note if rows else "", wide=True,
+        f"Does the reward mean anything? Its correlation with {content.design.outcome.label}{lower}",
+        ("reward", "episodes: r", "by rank", "n", "runs: r", "by rank", "n"), rows,
+        note=note,
     )
 
 
@@ -137,9 +137,9 @@ def ppo_table(content: Content) -> Table:
     rows = [(label, *(number(mean, digits) for mean in means(name))) for name, label, digits in _PPO]
     rows.append(("updates stopped by KL %", *(number(percent(mean), 0) for mean in means("stopped_by_kl"))))
     many = "Over the last tenth of the recorded updates of every run."
-    note = f"{many} Losses depend on the reward's scale: they are {NOT_COMPARABLE}." if updates else ""
+    note = f"{many} Losses depend on the reward's scale: they are {NOT_COMPARABLE}."
     return Table(
-        title="PPO diagnostics", columns=("mean over updates", *updates), rows=tuple(rows) if updates else (),
+        "PPO diagnostics", ("mean over updates", *updates), tuple(rows) if updates else (),
         note=note, wide=len(updates) > 3,
     )
 
@@ -154,8 +154,8 @@ def heads_table(content: Content) -> Table:
         "decisions in which the head was used and had more than one valid choice."
     )
     return Table(
-        title="Heads of the policy", columns=("normalised entropy (learnable)", *updates), rows=rows,
-        note=note if rows else "", wide=len(updates) > 3,
+        "Heads of the policy", ("normalised entropy (learnable)", *updates), rows,
+        note=note, wide=len(updates) > 3,
     )
 
 
@@ -174,8 +174,8 @@ def differences_table(content: Content) -> Table:
         for one, values in zip(found, told, strict=True)
     )
     return Table(
-        title="What differs between the groups", columns=("setting", *content.groups), rows=rows,
-        note="" if rows else "Nothing: the groups have the same settings.", words=1 + len(content.groups), wide=True,
+        "What differs between the groups", ("setting", *content.groups), rows,
+        none="Nothing: the groups have the same settings.", words=1 + len(content.groups),
     )
 
 
@@ -187,7 +187,7 @@ def learning_table(content: Content) -> Table:
     """Build one column per learning group, with a sentence each."""
     groups, design = content.analysis.learning, content.design
     if not groups:
-        return Table(title="What limits the learning", columns=(), rows=())
+        return Table("What limits the learning")
     head, title = groups[0].head, design.outcome.title
     entropy: LearningRow = (
         f"entropy of the {head} head, % of a random choice", lambda one: number(percent(one.head_entropy), 0),
@@ -203,7 +203,7 @@ def learning_table(content: Content) -> Table:
     ]
     limits = " ".join(one.limit for one in groups)
     return Table(
-        title="What limits the learning", columns=("mean over runs", *(one.group for one in groups)), wide=True,
+        "What limits the learning", ("mean over runs", *(one.group for one in groups)),
         rows=tuple((label, *map(show, groups)) for label, show in rows),
         note=f"{limits} Trust region: KL of an update as a share of ppo.target_kl. Untrained: the first episode. Last: "
         "the last tenth of the training episodes.",

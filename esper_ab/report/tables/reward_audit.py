@@ -13,12 +13,11 @@ _LEAST_POINTS, _SAME_ORDER = 0.05, 0.995  # what two decimals would not show
 
 
 def tables(found: RewardAuditFindings) -> tuple[Table, ...]:
-    """Return all tables in reading order."""
-    several = (
+    """Return all tables in reading order, with those that may be empty."""
+    return (
         _choosing_table(found), _search_table(found), _pairs_table(found), _behaviours_table(found),
         _scale_table(found), _constants_table(found),
     )  # fmt: skip
-    return tuple(filter(None, several))
 
 
 def made_from(found: RewardAuditFindings) -> str:
@@ -72,7 +71,7 @@ def _choosing_table(found: RewardAuditFindings) -> Table:
         "where a learner goes."
     )
     return Table(
-        title="What it costs to choose by each reward", note=note, wide=True,
+        "What it costs to choose by each reward", note=note,
         rows=(*rows, ("the outcome itself", *best, "0.0", "0.0", "0.0", "1.00")),
         columns=("reward", *(f"best of {n}" for n in sizes), "regret", "worst pair", "distance", "rank corr."),
     )  # fmt: skip
@@ -92,8 +91,8 @@ def _search_table(found: RewardAuditFindings) -> Table:
         "accuracy itself, which no reward can beat but by luck, is the last row."
     )
     return Table(
-        title="What a short search for the reward finds", columns=("searched for", "accuracy", "finds"), rows=rows,
-        note=note if rows else "", words=3, wide=True,
+        "What a short search for the reward finds", ("searched for", "accuracy", "finds"), rows,
+        note=note, words=3,
     )  # fmt: skip
 
 
@@ -111,8 +110,8 @@ def _pairs_table(found: RewardAuditFindings) -> Table:
     )  # fmt: skip
     note = "Points of held-out accuracy that each preference costs. No behaviour is in two pairs of a reward."
     return Table(
-        title="The worst pairs that a reward puts in the wrong order", rows=rows, words=3, wide=True,
-        columns=("reward", "points", "what it pays more for, and what that is preferred to"), note=note if rows else "",
+        "The worst pairs that a reward puts in the wrong order", rows=rows, words=3,
+        columns=("reward", "points", "what it pays more for, and what that is preferred to"), note=note,
     )  # fmt: skip
 
 
@@ -134,8 +133,8 @@ def _behaviours_table(found: RewardAuditFindings) -> Table:
     columns = ("behaviour", "what it does", "accuracy", "params", "fossils", "pruned")
     note = "Held-out accuracy, %; the rest are means over hosts. Returns of different rewards have different units."
     return Table(
-        title="Reference behaviours", columns=(*columns, *(reward.name for reward in found.rewards)), rows=rows,
-        note=note, words=2, wide=True,
+        "Reference behaviours", (*columns, *(reward.name for reward in found.rewards)), rows,
+        note=note, words=2,
     )
 
 
@@ -151,7 +150,7 @@ def _scale_table(found: RewardAuditFindings) -> Table:
     steps = found.reward_audit.question.steps
     note = f"Of the magnitudes of all rewards over {steps} steps; spread: SD of the returns of random schedules."
     return Table(
-        title="Scale, and when in the episode it pays", rows=rows, note=note,
+        "Scale, and when in the episode it pays", rows=rows, note=note, wide=False,
         columns=("reward", "spread", "largest in a step", "half paid by step", "on the last step"),
     )
 
@@ -170,7 +169,7 @@ def _constants_table(found: RewardAuditFindings) -> Table:
         + (f" Not shown: {more} that matter less, or for the scale alone; reward_audit.json has them." if more else "")
     )
     return Table(
-        title="Sensitivity to the reward's constants", rows=rows, words=2, wide=True, note=note if rows else "",
+        "Sensitivity to the reward's constants", rows=rows, words=2, note=note,
         columns=("reward", "constant", "from", "to", "favourite", "order"),
     )  # fmt: skip
 

@@ -13,21 +13,27 @@ NONE = "n/a"
 NOT_COMPARABLE = "not comparable between modes"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Table:
     """Rows of finished text. The first `words` columns hold text; the rest are numbers, aligned right."""
 
     title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    note: str = ""  # below rows
+    none: str = ""  # said in their place; without rows and this there is nothing to show
     words: int = 1
-    wide: bool = False  # needs the whole width of a page
+    wide: bool = True  # needs the whole width of a page
     folded: bool = False  # merely exists beside what matters: a page shows it on demand
 
     def __bool__(self) -> bool:
         """Return whether there is anything to show."""
-        return bool(self.rows or self.note)
+        return bool(self.rows or self.none)
+
+    @property
+    def said(self) -> str:
+        """What is said below the title or the rows."""
+        return self.note if self.rows else self.none
 
 
 def number(value: float | None, digits: int = 2) -> str:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from esper_ab.analysis.conduct import FAULTS, Conduct
 from esper_ab.design.power_text import next_text, share_text
-from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables.table import NONE, Table, number
-from esper_ab.verdict.vocabulary import Finding
 
 _MOST_LANES = 12  # columns that fit a page
 _WEIGHTS = {
@@ -21,21 +19,22 @@ _WEIGHTS = {
 }
 
 
-def audit_table(findings: Sequence[Finding]) -> Table:
+def audit_table(content: Content) -> Table:
     """Build the table of findings that could explain a difference other than the groups' settings, severest first."""
     rows = tuple(
         (_WEIGHTS[finding.weight], finding.kind, ", ".join(finding.groups) or "experiment", finding.sentence)
-        for finding in findings
+        for finding in content.analysis.findings
     )
     return Table(
-        title="Audit", columns=("weight", "finding", "concerns", "what was found"), rows=rows,
-        note="" if rows else "Nothing was found that could explain a difference other than the groups' settings.",
-        words=4, wide=True,
+        "Audit", ("weight", "finding", "concerns", "what was found"), rows,
+        none="Nothing was found that could explain a difference other than the groups' settings.",
+        words=4,
     )
 
 
-def conduct_table(found: Sequence[Conduct], words: Mapping[str, str]) -> Table:
-    """Build each group's amounts, times and faults; `words`: other labels, "" for a row that has no meaning."""
+def conduct_table(content: Content) -> Table:
+    """Build each group's amounts, times and faults; a kind of task may leave out rows."""
+    found, words = content.analysis.conduct, kind_of(content).words
     measured: list[tuple[str, Callable[[Conduct], str]]] = [
         ("runs finished, of planned", lambda one: f"{one.finished} of {one.runs}"),
         ("runs left out after a decision", lambda one: _count(one.left_out)),
@@ -55,11 +54,10 @@ def conduct_table(found: Sequence[Conduct], words: Mapping[str, str]) -> Table:
     for category, name in FAULTS.items():
         rows.append((f"{name}s", *(_count(one.faults.get(category, 0)) for one in found)))
     return Table(
-        title="How the runs went", columns=("", *(item.group for item in found)),
+        "How the runs went", ("", *(item.group for item in found)),
         rows=tuple((label, *cells) for label, *cells in rows if label and {*cells} - {NONE, "-"}),
         note="Groups are compared at equal episodes, never at equal seconds. Times are of the recorded training "
         "episodes; an environment that failed keeps its outcome.",
-        wide=True,
     )
 
 
@@ -67,7 +65,7 @@ def noise_table(content: Content) -> Table:
     """Build what evaluation noise made of the differences and cost; empty where too few runs tell of it."""
     noise, design = content.analysis.noise, content.design
     if noise is None:
-        return Table(title="Evaluation noise", columns=(), rows=())
+        return Table("Evaluation noise")
     found = noise.components
     facts = {
         "episodes that give an outcome": f"{found.eval_episodes}",
@@ -91,7 +89,7 @@ def layout_table(content: Content) -> Table:
     """Build the number of runs per group and lane; many lanes are left to the figure and the journal."""
     lanes = [lane.name for lane in content.history.plan.lanes]
     if len(lanes) > _MOST_LANES:
-        return Table(title="Where the runs were", columns=(), rows=(), note=f"{len(lanes)} devices: see `query`.")
+        return Table("Where the runs were", none=f"{len(lanes)} devices: see `query`.")
     rows = tuple(
         (group, *(str(sum(run.ref.device == lane for run in content.history.of_group(group))) for lane in lanes))
         for group in content.groups
@@ -102,31 +100,30 @@ def layout_table(content: Content) -> Table:
     elif content.design.adjusted:
         note = "The deciding analysis estimates and removes the effects of device and start order."
     columns = ("group", *(f"runs on {lane}" for lane in lanes))
-    return Table(title="Where the runs were", columns=columns, rows=rows, note=note)
+    return Table("Where the runs were", columns, rows, note=note, wide=False)
 
 
-def incidents_table(history: History) -> Table:
+def incidents_table(content: Content) -> Table:
     """Build the table of everything that could confound the comparison."""
     rows = tuple(
         (one.category, one.run_name or "experiment", NONE if one.episode is None else str(one.episode), one.detail)
-        for one in history.incidents
+        for one in content.history.incidents
     )
     return Table(
-        title="List of incidents", columns=("what", "run", "episode", "detail"), rows=rows,
-        note="" if rows else "Empty: no restart, no death, no non-finite value, no dropped pair was recorded.", words=4,
-        wide=True,
+        "List of incidents", ("what", "run", "episode", "detail"), rows,
+        none="Empty: no restart, no death, no non-finite value, no dropped pair was recorded.", words=4,
     )
 
 
-def last_words_table(history: History) -> Table:
+def last_words_table(content: Content) -> Table:
     """Build the last log lines of workers that died or hung, with the stack of a hung one."""
     rows = tuple(
         (entry.run_name if n == 0 else "", line.rstrip())
-        for entry in history.incidents
+        for entry in content.history.incidents
         for n, line in enumerate(entry.last_words)
     )
     columns = "run", "end of its log"
-    return Table(title="Last words of workers that died or hung", columns=columns, rows=rows, words=2, wide=True)
+    return Table("Last words of workers that died or hung", columns, rows, words=2)
 
 
 def facts_table(content: Content) -> Table:
@@ -150,9 +147,9 @@ def facts_table(content: Content) -> Table:
     return _facts("Conditions", facts)
 
 
-def versions_table(history: History) -> Table:
+def versions_table(content: Content) -> Table:
     """Build code, packages and machine, as recorded in the journal's first line."""
-    started = history.started
+    started = content.history.started
     facts = {
         **{f"code: {name}": text for name, text in sorted(started.code.items())},
         **{f"version of {name}": text for name, text in sorted(started.versions.items())},
@@ -162,4 +159,4 @@ def versions_table(history: History) -> Table:
 
 
 def _facts(title: str, facts: Mapping[str, str], note: str = "") -> Table:
-    return Table(title=title, columns=("", ""), rows=tuple(facts.items()), words=2, wide=True, note=note)
+    return Table(title, ("", ""), tuple(facts.items()), words=2, note=note)

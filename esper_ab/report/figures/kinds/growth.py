@@ -20,7 +20,6 @@ from esper_ab.report.figures.curves import Words, panels
 from esper_ab.report.figures.kinds import FiguresOfKind
 from esper_ab.report.figures.style import (
     Drawing,
-    Picture,
     drawn_singly,
     grid,
     group_legend,
@@ -30,7 +29,6 @@ from esper_ab.report.figures.style import (
     of_run,
     outcome_label,
     shortened,
-    tips_of_runs,
 )
 
 # Bands from the bottom up: permanent seeds, live seeds, removed seeds. (label, shade, hatch, stages)
@@ -67,7 +65,7 @@ def lifecycle(content: Content) -> Drawing | None:
     label_axes(figure, "step", "slots, %")
     figure.legend(
         handles=[
-            Patch(facecolor=style.stage(shade), edgecolor=style.MUTED, linewidth=0.5, hatch=hatch, label=word)
+            Patch(facecolor=style.STAGES[shade], edgecolor=style.MUTED, linewidth=0.5, hatch=hatch, label=word)
             for word, shade, hatch, _ in _BANDS
         ],
         loc="outside upper left", ncols=3 if len(shown) == 1 else 6, borderaxespad=0.2, handlelength=1.6,
@@ -76,13 +74,13 @@ def lifecycle(content: Content) -> Drawing | None:
     silent = [group for group in content.groups if group not in shown]
     sampled = any(_stride(history.of_group(group)) > 1 for group in history.groups)
     return Drawing(
-        name="lifecycle", title="Life of the seed modules",
+        "lifecycle", "Life of the seed modules",
         caption="Share of all slots in each stage after each step, mean over hosts of the second half of every run's "
         "training episodes. Blank: empty. The stronger the shade, the further in its life; fossilised ones stay."
         + (f" Of evenly spaced episodes, at most {_MOST_EPISODES:,} of a group." if sampled else "")
         + (f" None in: {', '.join(silent)}." if silent else ""),
         alt="After the last step: " + "; ".join(_last(group, bands) for group, bands in shown.items()) + ".",
-        figure=figure, wide=True,
+        figure=figure,
     )
 
 
@@ -97,12 +95,11 @@ def _stack(axes: Axes, steps: Sequence[int], bands: Shares) -> None:
         top = [low + high for low, high in zip(bottom, band, strict=True)]
         if any(band):
             axes.fill_between(
-                steps, bottom, top, step="mid", facecolor=style.stage(shade), edgecolor=style.MUTED, linewidth=0.4,
+                steps, bottom, top, step="mid", facecolor=style.STAGES[shade], edgecolor=style.MUTED, linewidth=0.4,
                 hatch=hatch,
             )  # fmt: skip
         bottom = top
-    axes.set_ylim(0, 100)
-    axes.set_xlim(steps[0], max(steps[-1], steps[0] + 1))
+    axes.set(ylim=(0, 100), xlim=(steps[0], max(steps[-1], steps[0] + 1)))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
 
 
@@ -146,7 +143,7 @@ def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]])
 def actions(content: Content) -> Drawing | None:
     """Plot executed operations per host and episode, one panel per operation. None without an episode."""
     words = Words(
-        name="actions", title="What the controllers do", label="per host and episode",
+        "actions", "What the controllers do", label="per host and episode",
         caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
     )
     return panels(content, words, {name: methodcaller("measure", measure) for name, measure in OPS.items()})
@@ -157,8 +154,7 @@ def cost(content: Content) -> Drawing | None:
     shown: list[tuple[int, str]] = []
     words, singly = [], drawn_singly(content)
     wide = len(content.comparisons) > 1  # same width as the figure of pairs before it
-    figure = Picture(figsize=(9.4 if wide else 4.6, 3.3))
-    axes = figure.subplots()
+    figure, (axes,) = grid(1, single=(9.4 if wide else 4.6, 3.3))
     for index, group in enumerate(content.groups):
         found = [(run.measures["params_added"], run.outcome, run.run.replicate) for run in content.of_group(group)]
         runs = [(x, y, replicate) for x, y, replicate in found if x is not None and y is not None]
@@ -176,16 +172,17 @@ def cost(content: Content) -> Drawing | None:
         words.append(f"{group}: {at[0]:,.0f} parameters, {at[1]:.1f} %")
     if not shown:
         return None
-    axes.set_xlim(0, 1.1 * max(axes.dataLim.xmax, 1.0))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    axes.set_xlabel("parameters added per host")
-    axes.set_ylabel(outcome_label(content.design, content.design.outcome.unit))
+    axes.set(
+        xlim=(0, 1.1 * max(axes.dataLim.xmax, 1.0)), xlabel="parameters added per host",
+        ylabel=outcome_label(content.design, content.design.outcome.unit)
+    )
     group_legend(figure, shown, markers=True)
     return Drawing(
-        name="cost", title="Cost against accuracy",
+        "cost", "Cost against accuracy",
         caption="Small: one run. Large: mean of the group. Further up is better, further left is cheaper."
         + not_drawn(content),
-        alt="Means: " + "; ".join(words) + ".", figure=figure, wide=wide, tips=tips_of_runs(content),
+        alt="Means: " + "; ".join(words) + ".", figure=figure, wide=wide,
     )
 
 

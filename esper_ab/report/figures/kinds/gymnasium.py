@@ -33,11 +33,11 @@ def own_reward(content: Content) -> Drawing | None:
     label_axes(figure, "training episode", "own reward")
     ends = (f"{one.group} from {one.reward[0]:.2f} to {one.reward[1]:.2f}" for one in found if None not in one.reward)
     return Drawing(
-        name="own-reward", title="The reward that each group learns by",
+        "own-reward", "The reward that each group learns by",
         caption="Sum over a training episode, mean over environments; each panel has its own scale, because rewards of "
         "different groups are not comparable. Thin: single runs. Thick: their mean. What groups are compared by is in "
         "the learning curves.",
-        alt="Own reward, first to last tenth, mean over runs: " + "; ".join(ends) + ".", figure=figure, wide=True,
+        alt="Own reward, first to last tenth, mean over runs: " + "; ".join(ends) + ".", figure=figure,
     )
 
 

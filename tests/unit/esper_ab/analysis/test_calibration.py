@@ -14,6 +14,7 @@ from esper_ab.design.power_text import next_text
 from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content, render_verdict
+from esper_ab.report.experiment import experiment_report
 from esper_ab.report.text import render_text
 
 
@@ -67,7 +68,7 @@ def test_a_run_with_other_hosts_than_planned_is_left_out():
 def test_report_and_verdict_show_the_same_estimate():
     history = fold(Synthetic(replicates=10).events())
     shown, noise = content(history), noise_of_pairs(history)
-    text = " ".join(render_text(shown).split())
+    text = " ".join(render_text(experiment_report(shown)).split())
     told = json.loads(render_verdict(shown))["evaluation"]
     assert next_text(noise).partition(":")[0] in text
     assert f"{100 * noise.components.share:.0f} % (80 % limits" in text
@@ -80,5 +81,5 @@ def test_report_and_verdict_show_the_same_estimate():
 
 def test_an_experiment_without_an_estimate_has_no_table():
     shown = content(fold(Synthetic(replicates=2).events()))
-    assert "Evaluation noise" not in render_text(shown)
+    assert "Evaluation noise" not in render_text(experiment_report(shown))
     assert json.loads(render_verdict(shown))["evaluation"] is None

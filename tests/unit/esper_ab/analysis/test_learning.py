@@ -17,7 +17,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import mean, outcomes
 from esper_ab.report.content import Content, content
 from esper_ab.report.figures import catalogue
-from esper_ab.report.sections import sections
+from esper_ab.report.kinds import kind_of
 
 Change = Callable[[EpisodeRecord], EpisodeRecord]
 
@@ -159,7 +159,7 @@ def test_who_is_worse_although_its_own_reward_rose(slopes: dict[str, float], bet
 
 def test_the_report_says_so_and_draws_each_reward_on_its_own_scale() -> None:
     found = reported({"high": 1.0, "low": 5.0})
-    (table,) = [table for table in sections(found)[0].tables if table.title.startswith("Own reward")]
+    (table,) = kind_of(found).judgement(found)
     assert "low's own reward rose in 6 of 6 runs, and by the outcome it is worse than high." in table.note
     assert [row[0] for row in table.rows] == ["high", "low"]
     assert "own-reward" in catalogue.names(found)

@@ -10,7 +10,9 @@ from esper_ab.journal.events import ExperimentContinued, Incident, RunEvaluated,
 from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.readers.joint import judge_directory
 from esper_ab.readers.joint_directory import Joint, JointPart
-from esper_ab.report.joint import render_joint, render_joint_brief, render_joint_json, render_joint_page
+from esper_ab.report.joint import joint_report, render_joint_brief, render_joint_json
+from esper_ab.report.page import render_page
+from esper_ab.report.text import render_text
 from esper_ab.settings.parts import share_of
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.analysis_plan import Rule, make_plan
@@ -52,13 +54,13 @@ def test_nothing_is_claimed_before_all_parts_are_done(directory, tmp_path):
     assert set(_verdicts(result).values()) <= {"INCONCLUSIVE", "NO INFERENCE"}
     assert [now.state for now in result.parts] == ["finished", "planned"]
     assert not result.complete
-    assert "INCOMPLETE. 12 of 24 runs" in render_joint(result)
+    assert "INCOMPLETE. 12 of 24 runs" in render_text(joint_report(result))
 
 
 def test_no_part_begun_is_a_report_without_runs(tmp_path):
     result = judge_directory(tmp_path, JOINT, PLAN)
     assert set(_verdicts(result).values()) == {"NO INFERENCE"}
-    assert "INCOMPLETE" in render_joint_page(result)
+    assert "INCOMPLETE" in render_page(joint_report(result))
 
 
 def test_what_a_part_has_beyond_the_plan_is_not_counted(directory, tmp_path):
@@ -79,7 +81,7 @@ def test_a_replicate_that_was_given_up_is_said_and_not_waited_for(directory, tmp
     result = judge_directory(tmp_path, JOINT, PLAN)
     assert not result.complete
     assert "INCOMPLETE. 22 of 24 runs are evaluated; the seeds of the others were given up." in " ".join(
-        render_joint(result).split()
+        render_text(joint_report(result)).split()
     )
 
 
@@ -113,11 +115,11 @@ def test_the_answer_is_the_same_as_text_as_json_and_on_the_page(directory):
     assert [one["task"] for one in document["judged"]["comparisons"]] == [*TASKS, MEAN]
     brief = render_joint_brief(result, directory / "report.html")
     assert brief.startswith("VERDICT, mean over the named tasks")
-    page = render_joint_page(result)
+    page = render_page(joint_report(result))
     for one in result.judged.comparisons:
         assert one.headline in page
-        assert " ".join(one.headline.split()) in " ".join(render_joint(result).split())
-    assert render_joint_page(judge_directory(directory, JOINT, PLAN)) == page
+        assert " ".join(one.headline.split()) in " ".join(render_text(joint_report(result)).split())
+    assert render_page(joint_report(judge_directory(directory, JOINT, PLAN))) == page
 
 
 @settings(max_examples=100, deadline=None)

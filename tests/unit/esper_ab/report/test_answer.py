@@ -15,8 +15,7 @@ from esper_ab.execution.going_on import extension
 from esper_ab.journal.fold import fold
 from esper_ab.report.answer import basis, next_steps, question, reproduction
 from esper_ab.report.content import Content, content
-from esper_ab.report.sections import verdicts
-from esper_ab.report.text import render_brief
+from esper_ab.report.experiment import render_brief, verdicts
 from esper_ab.settings.experiment import ResolvedExperiment
 
 ANEW = "esper-ab launch 'a folder/x/experiment.toml'"
@@ -179,7 +178,7 @@ def test_a_terminal_is_left_with_question_answer_report_and_the_next_step(name):
     shown = found(name)
     lines = render_brief(shown, "x/report.html").splitlines()
     brief = " ".join(" ".join(lines).split())
-    assert all(one.headline in brief for one in verdicts(shown))
+    assert all(one.headline in brief for one in verdicts(shown).cards)
     assert "report: x/report.html" in brief
     assert brief.startswith(question(shown)) or not shown.state.complete
     assert question(shown) in brief

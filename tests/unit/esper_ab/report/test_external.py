@@ -4,7 +4,8 @@ import pytest
 from support.elsewhere import drawn, outcomes, rows, scales
 
 from esper_ab.readers.external_plan import make_external_plan
-from esper_ab.report.external import external_json, render_external, render_plan
+from esper_ab.report.external import external_json, external_report, render_plan
+from esper_ab.report.text import render_text
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.judge import judge
@@ -14,14 +15,14 @@ PLAN = make_external_plan(("new", "old"), tuple(map(str, range(10))), scales(), 
 
 @pytest.mark.parametrize("effect", [-5.0, 0.0, 5.0])
 def test_what_was_not_declared_says_so_at_every_verdict(effect):
-    text = render_external(explore(outcomes(rows(*drawn(20, effect))), scales(), Rule()))
+    text = render_text(external_report(explore(outcomes(rows(*drawn(20, effect))), scales(), Rule())))
     assert text.startswith("EXPLORATORY.")
     assert "    exploratory " in text
     assert "declared before the first run" not in text
 
 
 def test_what_was_planned_shows_the_looks_and_what_was_not_followed():
-    text = render_external(judge(PLAN, outcomes(rows(*drawn(12, 0.5)))))
+    text = render_text(external_report(judge(PLAN, outcomes(rows(*drawn(12, 0.5))))))
     assert "EXPLORATORY" not in text
     assert "NOT AS PLANNED\n  ! Not in the plan, and left out: seed 10, 11 (4 rows)." in text
     assert "\nLooks\n" in text
@@ -41,7 +42,7 @@ def test_json_says_the_same():
 def test_names_cannot_steer_a_terminal_and_lines_fit():
     tasks = ("one", "two")
     found = [row for task in tasks for row in rows(*drawn(20, 2.0), task=task)]
-    text = render_external(explore(outcomes(found), scales(tasks=tasks), Rule()))
+    text = render_text(external_report(explore(outcomes(found), scales(tasks=tasks), Rule())))
     assert max(map(len, text.splitlines())) <= 100
     assert max(map(len, render_plan(PLAN, "plan.json").splitlines())) <= 100
 

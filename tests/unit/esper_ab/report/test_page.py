@@ -17,12 +17,13 @@ from esper_ab.journal.fold import fold
 from esper_ab.readers.status import status_text
 from esper_ab.report.build import build_report
 from esper_ab.report.content import content
+from esper_ab.report.experiment import experiment_report
 from esper_ab.report.page import render_page, write_listing
 
 
 def test_the_policy_of_the_page_allows_its_own_script_and_nothing_else():
     found = content(fold(planted_effect()))
-    text = render_page(found)
+    text = render_page(experiment_report(found))
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     allowed = dict(part.split(" ", 1) for part in html.unescape(policy).split("; "))
     (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
@@ -33,7 +34,7 @@ def test_the_policy_of_the_page_allows_its_own_script_and_nothing_else():
 
 def test_every_point_of_a_figure_names_its_run():
     found = content(fold(planted_effect()))
-    text = render_page(found)
+    text = render_page(experiment_report(found))
     for place, group in enumerate(found.groups):
         for run in found.of_group(group):
             assert f'data-mark="{place}-{run.run.replicate}"><title>{group}, seed {run.run.replicate}: ' in text
@@ -69,7 +70,7 @@ def test_no_rule_for_phones_or_paper_is_taken_away_by_a_later_one():
 
 
 def test_what_scrolls_and_can_be_reached_by_keys_has_a_role_and_a_name():
-    text = render_page(content(fold(planted_effect())))
+    text = render_page(experiment_report(content(fold(planted_effect()))))
     scrolling = re.findall(r'<div [^>]*tabindex="0"[^>]*>', text)
     assert all(re.search(r'role="(region|img)" aria-label="[^"]+"', one) for one in scrolling)
     assert '<div class="scroll" tabindex="0" role="region" aria-label="Outcomes by seed">' in scrolling

@@ -15,6 +15,7 @@ from support.journals import Shape, Synthetic
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
+from esper_ab.report.experiment import experiment_report
 from esper_ab.report.text import render_text
 from esper_ab.verdict.vocabulary import Finding, Verdict
 
@@ -120,7 +121,7 @@ def test_many_comparisons_that_say_the_same_are_one_sentence():
     shapes = {name: Shape() for name in "abcdef"}
     events = Synthetic(groups=shapes, replicates=6, episodes=2, n_envs=1).events()
     found = content(fold(events))
-    text = " ".join(render_text(found).split())
+    text = " ".join(render_text(experiment_report(found)).split())
     shown = text[text.index("VERDICT") : text.index("WHAT IT RESTS ON")]
     assert len(found.comparisons) == 15
     assert "Not decided for any two of a, b, c, d, e, f: the intervals include 0." in shown

@@ -18,6 +18,7 @@ from esper_ab.journal.events import ExperimentStarted, RunEvaluated
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 from esper_ab.report.content import content
+from esper_ab.report.experiment import experiment_report
 from esper_ab.report.text import render_text
 from esper_ab.verdict.requirement import Requirement, holds
 from esper_ab.verdict.vocabulary import Verdict
@@ -59,7 +60,7 @@ def test_groups_that_guess_are_not_equivalent():
     assert "stand clear of what a group comes to that learns nothing" in result.headline
     for relation in ("equivalent-to", "not-worse-than"):
         assert not holds(Requirement(left="shaped", relation=relation, right="simplified"), result)
-    assert "allows no EQUIVALENT" in render_text(content(history))
+    assert "allows no EQUIVALENT" in render_text(experiment_report(content(history)))
 
 
 def test_one_group_at_its_baseline_is_enough():

@@ -25,7 +25,7 @@ from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.profiles import profiles_of
 
 NAMES = figures.names(content(fold(one_replicate()[:1])))
-SECTIONS = ("outcome", "training", "rewards", "trust")
+SECTIONS = ("answer", "outcome", "training", "rewards", "trust")
 
 
 @pytest.fixture(scope="module")

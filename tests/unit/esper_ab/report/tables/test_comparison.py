@@ -42,4 +42,4 @@ def test_the_overview_speaks_of_intervals_at_once_only_where_there_are_some():
     before, after = compared(design(6), pairs_of([75.0, 76.0], [70.0, 72.0]), complete=2), small()
     assert before.simultaneous[:2] == (None, None)
     for comparisons, said in (([before, before], False), ([before, after], True), ([after], False)):
-        assert bool(overview_table(before.question.design, comparisons).note) is said
+        assert bool(overview_table(before.question.design, comparisons).said) is said

@@ -27,9 +27,10 @@ from esper_ab.design.design import make_design
 from esper_ab.journal.events import Incident, LookTaken, MilestoneReleased, RunEvaluated, RunReady, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import Content, content, render_verdict
+from esper_ab.report.experiment import experiment_report
+from esper_ab.report.experiment import verdicts as verdicts_said
 from esper_ab.report.figures.catalogue import drawn
 from esper_ab.report.page import render_page
-from esper_ab.report.sections import verdicts as verdicts_said
 from esper_ab.report.text import escaped, render_markdown, render_text
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden"
@@ -58,7 +59,7 @@ class Page(html.parser.HTMLParser):
 
 
 def page(events) -> Page:
-    return Page(render_page(content(fold(events))))
+    return Page(render_page(experiment_report(content(fold(events)))))
 
 
 def planned_anew(events, **settings):
@@ -161,7 +162,7 @@ def contents(name: str) -> Content:
 @functools.cache
 def made_page(name: str) -> Page:
     """Drawing takes a second: once per journal."""
-    return Page(render_page(contents(name)))
+    return Page(render_page(experiment_report(contents(name))))
 
 
 def verdicts(events) -> list[str]:
@@ -195,7 +196,8 @@ def test_swapping_groups_turns_better_into_worse():
 @pytest.mark.parametrize("name", ["planted_effect", "failed_run"])
 def test_text_is_as_it_was(name):
     """The golden file is never written by a test: look at the difference, then decide."""
-    text = render_text(content(fold({"planted_effect": planted_effect, "failed_run": failed_run}[name]())))
+    events = {"planted_effect": planted_effect, "failed_run": failed_run}[name]()
+    text = render_text(experiment_report(content(fold(events))))
     assert text == (GOLDEN / f"report_{name}.txt").read_text(encoding="utf-8")
 
 
@@ -232,7 +234,7 @@ def test_every_journal_makes_a_whole_page_without_anything_from_outside(name):
 
 def test_effects_and_outcomes_are_there_for_a_narrow_screen_too():
     found = contents("planted effect")
-    drawn_twice = {one.name for key in ("outcome", "statistics") for one in drawn(key, found) if one.narrow_svg}
+    drawn_twice = {one.name for key in ("answer", "outcome") for one in drawn(key, found) if one.narrow}
     assert drawn_twice == {"effects", "outcomes"}
     classes = [attrs.get("class") for _, attrs in made_page("planted effect").tags]
     assert classes.count("slim") == classes.count("broad") == 2
@@ -240,13 +242,13 @@ def test_effects_and_outcomes_are_there_for_a_narrow_screen_too():
 
 @pytest.mark.parametrize(("name", "word"), [("failed run", "FAILED"), ("first episodes", "IN PROGRESS")])
 def test_an_unfinished_journal_says_so_first(name, word):
-    text = render_text(contents(name))
+    text = render_text(experiment_report(contents(name)))
     assert text.index("INCOMPLETE") < text.index("VERDICT")
     assert f"INCOMPLETE · {word}" in " ".join(made_page(name).words)
 
 
 def test_a_finished_journal_does_not():
-    assert "INCOMPLETE" not in render_text(contents("planted effect"))
+    assert "INCOMPLETE" not in render_text(experiment_report(contents("planted effect")))
 
 
 def test_a_lost_evaluation_is_counted_and_never_imputed():
@@ -259,20 +261,20 @@ def test_a_lost_evaluation_is_counted_and_never_imputed():
 
 @pytest.mark.parametrize("name", ["planted effect", "three groups"])
 def test_rewards_are_marked_wherever_they_are_shown(name):
-    text = render_text(contents(name))
+    text = render_text(experiment_report(contents(name)))
     assert "not comparable between modes" in text[text.index("Cross-evaluation") : text.index("Does the reward")]
     assert "not comparable between modes" in " ".join(made_page(name).words)
 
 
 @pytest.mark.parametrize("name", JOURNALS)
 def test_text_fits_80_columns_but_for_commands(name):
-    lines = [line for line in render_text(contents(name)).splitlines() if len(line) > 80]
+    lines = [line for line in render_text(experiment_report(contents(name))).splitlines() if len(line) > 80]
     assert [line for line in lines if "esper-ab " not in line and "git " not in line] == []
 
 
 @pytest.mark.parametrize("name", JOURNALS)
 def test_nobody_wins(name):
-    found = render_text(contents(name)) + " ".join(made_page(name).words)
+    found = render_text(experiment_report(contents(name))) + " ".join(made_page(name).words)
     assert "winner" not in found.lower()
 
 
@@ -290,7 +292,7 @@ def test_names_cannot_inject_markup():
 def test_names_cannot_inject_markdown():
     nasty = "|a|<b>*c*`d`@everybody\nhttp://x"
     groups = {nasty: Shape(accuracy=74.0), "b": Shape(mode="simplified")}
-    text = render_markdown(content(fold(Synthetic(groups=groups).events())))
+    text = render_markdown(experiment_report(content(fold(Synthetic(groups=groups).events()))))
     assert "<b>" not in text
     assert "@" not in text
     assert "://" not in text
@@ -310,14 +312,14 @@ def test_numbers_in_the_words_of_a_figure_are_left_alone():
 def test_a_page_stays_below_a_megabyte(groups, replicates, episodes):
     shapes = {f"group-{i}": Shape(accuracy=60.0 + i) for i in range(groups)}
     events = Synthetic(groups=shapes, replicates=replicates, episodes=episodes, n_envs=1).events()
-    assert len(render_page(content(fold(events))).encode()) < 1_000_000
+    assert len(render_page(experiment_report(content(fold(events)))).encode()) < 1_000_000
 
 
 def test_of_very_many_runs_some_are_drawn_one_by_one_and_captions_say_so():
     def marked(replicates):
         shapes = {"a": Shape(accuracy=60.0), "b": Shape(accuracy=61.0)}
         made = Synthetic(groups=shapes, replicates=replicates, episodes=1, n_envs=1).events()
-        text = render_page(content(fold(made)))
+        text = render_page(experiment_report(content(fold(made))))
         return len(set(re.findall(r'data-mark="0-\d+"', text))), "Drawn one by one: 100 of 130 seeds" in text
 
     assert marked(20) == (20, False)
@@ -327,22 +329,23 @@ def test_of_very_many_runs_some_are_drawn_one_by_one_and_captions_say_so():
 @pytest.mark.parametrize("name", JOURNALS)
 def test_every_comparison_is_in_every_rendering(name):
     found = contents(name)
-    renderings = (" ".join(render_text(found).split()), render_markdown(found), " ".join(made_page(name).words))
+    report = experiment_report(found)
+    renderings = (" ".join(render_text(report).split()), render_markdown(report), " ".join(made_page(name).words))
     document = json.loads(render_verdict(found))
     assert [item["verdict"] for item in document["comparisons"]] == [str(item.verdict) for item in found.comparisons]
-    said = verdicts_said(found)
+    said = verdicts_said(found).cards
     if len(found.comparisons) <= 3:
-        assert [(one.headline, f"{one.verdict}{one.details}") for one in said] == [
+        assert [(one.headline, one.sentence) for one in said] == [
             (item.headline, item.sentence) for item in found.comparisons
         ]
     for one in said:
         for rendering, escape in zip(renderings, (str, escaped, str), strict=True):
             assert escape(one.headline) in rendering
-            assert escape(one.details) in rendering
+            assert escape(one.sentence.removeprefix(one.verdict)) in rendering
 
 
 def test_lost_runs_are_named_and_counted():
-    text = render_text(contents("lost runs"))
+    text = render_text(experiment_report(contents("lost runs")))
     assert "runs lost" in text
     assert "worker died twice" in text
 
@@ -351,12 +354,12 @@ def test_a_stop_before_the_end_is_complete_and_says_what_was_not_needed():
     found = contents("left out")
     assert found.state.complete
     assert str(found.comparisons[0].verdict) == "BETTER"
-    assert "runs left out after a decision" in render_text(found)
+    assert "runs left out after a decision" in render_text(experiment_report(found))
 
 
 def test_the_screening_has_a_decision_and_a_reason_for_every_learner():
     found = contents("screening")
-    text = " ".join(render_text(found).split())
+    text = " ".join(render_text(experiment_report(found)).split())
     assert found.analysis.screening is not None
     for judgement in found.analysis.screening.judgements:
         assert judgement.decision.upper() in text
@@ -368,13 +371,13 @@ def test_what_holds_for_all_comparisons_is_said_once():
     found = contents("six groups")
     shared = set.intersection(*(set(item.caveats) for item in found.comparisons))
     assert shared
-    text = " ".join(render_text(found).split())
+    text = " ".join(render_text(experiment_report(found)).split())
     for caveat in shared:
         assert text.count(caveat) == 1
 
 
 def test_the_commands_name_the_commit_and_the_settings():
-    text = render_text(contents("planted effect"))
+    text = render_text(experiment_report(contents("planted effect")))
     assert "git checkout abc123" in text
     assert "esper-ab launch EXPERIMENT/experiment.toml --output-dir EXPERIMENT-again" in text
 

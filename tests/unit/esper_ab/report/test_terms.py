@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.report.sections import Explained
+from esper_ab.report.terms import Explained
 
 
 def test_terms_are_explained_where_they_stand_and_at_the_end():

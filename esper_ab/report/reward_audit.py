@@ -1,0 +1,24 @@
+"""The report of a reward audit by itself: a function of the reward audit alone."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from esper_ab.analysis.reward_audit import RewardAuditFindings
+from esper_ab.report.document import Document, Figures, Paragraphs, Section
+from esper_ab.report.figures.reward_audit import drawings
+from esper_ab.report.tables.reward_audit import sentences, tables
+from esper_ab.report.tables.table import listed
+
+
+def reward_audit_report(found: RewardAuditFindings) -> Document:
+    """Return everything that is said of audited rewards."""
+    return Document(
+        title=f"{listed([reward.name for reward in found.rewards])} on {found.reward_audit.question.task}",
+        name="reward audit",
+        nodes=(
+            Paragraphs(sentences(found), look="estimand"),
+            Section((Figures(partial(drawings, found)), *tables(found))),
+        ),
+        footer=f"Digest {found.reward_audit.digest}. Every number is a function of reward_audit.json.",
+    )

@@ -1,0 +1,67 @@
+"""Words of a report that a reader may not know, explained where they stand and again at the end of the page."""
+
+from __future__ import annotations
+
+import re
+
+from markupsafe import Markup, escape
+
+TERMS = {
+    "device": "A GPU or a CPU core, or several, that one worker has for itself.",
+    "look": "A number of seeds, planned beforehand, after which is tested; each look costs part of the error rate.",
+    "repeated interval": "An interval that stays valid although the data were looked at several times.",
+    "seed": "One repetition: every group is trained once, on the same random numbers.",
+    "device and order": "The device of a run and its place in the start order of its seed.",
+    "pair": "The two runs of one seed, one of each group.",
+    "outcome": "The one number of a run that the verdict rests on, declared before the first run.",
+    "margin": "The smallest difference that would matter, named before the first run.",
+    "extension": "More seeds than were planned; the rule is stricter then.",
+    "futility": "A comparison is stopped because a difference of the margin has become unlikely.",
+    "held-out accuracy": "Accuracy on data that neither policies nor rewards can see.",
+    "greedy": "The policy takes its most probable decision in place of a sampled one.",
+    "sampled": "The policy draws its decisions from its probabilities, as in training.",
+    "entropy": "How undecided a policy is: 0 where it always does the same.",
+    "trust region": "How far one update may change the policy.",
+    "incidents": "What could confound the comparison: deaths of workers, values that are not finite.",
+    "digest": "A checksum of records without names and times: equal computations give equal digests.",
+    "fossilised": "Of a seed: kept for good as a part of its network.",
+    "seed module": "A module grafted into a network.",
+    "A12": "The probability that a run of the first group is above one of the second.",
+    "Hodges-Lehmann": "The median of all means of two differences: an estimate that single outliers hardly move.",
+    "interquartile mean": "The mean of the middle half of the runs.",
+    "TOST": "Two one-sided tests: both reject a difference as large as the margin.",
+}
+_WORD = re.compile(
+    r"(?<![\w-])(" + "|".join(sorted(map(re.escape, TERMS), key=len, reverse=True)) + r")(s?)(?![\w-])", re.IGNORECASE
+)
+_KEY = {term.lower(): term for term in TERMS}
+
+
+class Explained:
+    """Marks the first occurrence of each term in a part of the page, and remembers which were met."""
+
+    def __init__(self) -> None:
+        self._here: set[str] = set()
+        self.met: dict[str, str] = {}
+
+    def begin(self) -> str:
+        """Begin another part of the page; returns "" for templates."""
+        self._here.clear()
+        return ""
+
+    def __call__(self, text: str) -> Markup:
+        """Return `text` as escaped markup with its terms explained."""
+        return Markup(_WORD.sub(self._mark, str(escape(text))))
+
+    def _mark(self, found: re.Match[str]) -> str:
+        term = _KEY[found.group(1).lower()]
+        self.met[term] = TERMS[term]
+        if term in self._here:
+            return found.group()
+        self._here.add(term)
+        return str(Markup('<abbr title="{}">{}</abbr>').format(TERMS[term], Markup(found.group())))
+
+    @property
+    def footnotes(self) -> list[tuple[str, str]]:
+        """The terms met so far, in alphabetical order."""
+        return sorted(self.met.items(), key=lambda item: item[0].lower())
