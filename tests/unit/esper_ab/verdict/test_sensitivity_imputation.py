@@ -191,15 +191,3 @@ def test_where_every_run_was_lost_there_is_nothing_to_set_limits_by():
     rule = design(20, worst=0.0)
     course = course_of(rule, (), 20)
     assert limits_with_losses(rule, (), course, Lost(replicates=(half(0, None, None),))) == (None, None)
-
-
-@pytest.mark.parametrize(("direction", "failed"), [(1.0, "a"), (-1.0, "b")])
-def test_no_group_that_lost_a_run_is_better_without_a_declared_worst(direction, failed):
-    pairs = pairs_of(70.0 + direction * (10.0 + NOISE[:7]), np.full(7, 70.0))
-    for rule, survives in ((design(8), False), (design(8, worst=65.0), True)):
-        course = course_of(rule, pairs, 8)
-        own = half(7, None, 70.0) if failed == "a" else half(7, 70.0, None)
-        other = half(7, 70.0, None) if failed == "a" else half(7, None, 70.0)
-        again = imputed(rule, pairs, course, Lost(replicates=(own,)))
-        assert (again.survives, again.mean is None) == (survives, not survives)
-        assert imputed(rule, pairs, course, Lost(replicates=(other,))).survives  # the best that was seen is none better
