@@ -54,11 +54,6 @@ def test_two_pairs_rule_nothing_out():
     assert anytime_interval(1.0, 0.1, 1, 2.0, 20.0) is None
 
 
-def test_more_evidence_asked_for_is_a_wider_interval():
-    widths = [np.ptp(anytime_interval(0.0, 1.0, 8, 10.0, evidence)) for evidence in (10, 20, 40, 100)]
-    assert widths == sorted(widths)
-
-
 @pytest.mark.parametrize("positions", [1, 2])
 def test_looking_after_every_pair_keeps_the_error(positions):
     looks = tuple(range(4, 61))

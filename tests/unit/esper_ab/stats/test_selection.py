@@ -77,16 +77,6 @@ def test_a_bent_score_orders_as_well_and_is_further_from_a_line() -> None:
     assert linear_distance(np.exp(outcomes), outcomes) > 0.5
 
 
-def test_two_scores_of_equal_correlation_differ_in_sign_at_the_top() -> None:
-    """Each has one pair of neighbours in the wrong order: one at the bottom, where nobody looks, one at the top."""
-    outcomes = np.array([0.0, 50.0, 51.0, 52.0, 53.0, 100.0])
-    at_bottom, at_top = np.array([1.0, 0, 2, 3, 4, 5]), np.array([0.0, 1, 2, 3, 5, 4])
-    ranks = np.arange(6.0)
-    assert np.corrcoef(at_bottom, ranks)[0, 1] == pytest.approx(np.corrcoef(at_top, ranks)[0, 1])
-    assert regret(at_bottom, outcomes) == 0
-    assert regret(at_top, outcomes) == 47
-
-
 @given(PAIRS)
 def test_worst_pairs_are_in_the_wrong_order_and_the_first_bounds_every_choice(pair: np.ndarray) -> None:
     scores, outcomes = pair
