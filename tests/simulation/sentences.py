@@ -10,8 +10,9 @@ from functools import cache
 
 import msgspec
 import numpy as np
+from support.comparing import A, B, design
 
-from esper_ab.design.design import Boundary, Contrast, Design, Futility, extended
+from esper_ab.design.design import Boundary, Design, Futility, extended
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import Pair, Samples
 from esper_ab.verdict.comparison import Comparison, compare
@@ -20,9 +21,7 @@ from esper_ab.verdict.pairing import HalfPair, Lost, Question
 from esper_ab.verdict.requirement import RELATIONS, Requirement, holds
 from esper_ab.verdict.vocabulary import Finding, Verdict
 from simulation.laws import Floats
-from workers.growth.measures import MEASURES
 
-A, B = "shaped", "simplified"
 UP = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
 DOWN = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
 BELOW = (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
@@ -142,16 +141,11 @@ def _design(rng: np.random.Generator) -> Design:
 
 @cache
 def _planned(looks: tuple[int, ...], comparisons: int) -> Design:
-    contrasts = tuple(Contrast(a=A, b=B if index == 0 else f"other{index}") for index in range(comparisons))
     boundaries = tuple(
         Boundary(open=count, alpha=0.05 / count, nominal_p=tuple(p / count for p in _NOMINAL[looks]))
         for count in range(comparisons, 0, -1)
     )
-    return Design(
-        outcome_over="evaluation", test="t", alpha=0.05, margin=2.0, measures=MEASURES, comparisons=contrasts,
-        positions=2, adjusted=False, early_stop=True, looks=looks, boundaries=boundaries, anytime_after=None,
-        evidence=20.0,
-    )  # fmt: skip
+    return design(20, comparisons, looks=looks, boundaries=boundaries)
 
 
 def _differences(rng: np.random.Generator) -> Floats:

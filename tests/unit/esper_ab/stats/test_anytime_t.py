@@ -17,13 +17,6 @@ ts = st.floats(-50.0, 50.0)
 counts = st.integers(2, 60)
 
 
-@given(ts, counts)
-def test_equals_the_written_formula_for_plain_pairs(t, n):
-    r = 1.0 / (1.0 + n)
-    written = 0.5 * math.log(r) + n / 2 * (math.log(1 + t * t / (n - 1)) - math.log(1 + r * t * t / (n - 1)))
-    assert log_evidence(t, n - 1, float(n)) == pytest.approx(written, rel=1e-12, abs=1e-12)
-
-
 @pytest.mark.parametrize(
     ("t", "df", "information", "g"), [(0.0, 4, 6.0, 1.0), (2.5, 7, 9.0, 1.0), (-4.0, 8, 9.5, 0.25)]
 )

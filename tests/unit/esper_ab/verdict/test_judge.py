@@ -69,15 +69,6 @@ def test_rows_that_the_plan_does_not_know_are_left_out_and_told():
     assert result.observations == _judged(known).observations  # they are described nowhere
 
 
-def test_runs_made_after_the_decision_are_told_and_change_nothing():
-    a, b = drawn(10, 30.0)
-    early, late = _judged(rows(a[:6], b[:6])), _judged(rows(a, [*b[:6], 500.0, 500.0, 500.0, 500.0]))
-    assert _one(early).course == _one(late).course
-    assert [said.split(",")[0] for said in late.departures] == [
-        "Not used: new went on after seed 6", "Not used: old went on after seed 6",
-    ]  # fmt: skip
-
-
 def test_a_group_goes_on_while_another_comparison_needs_it():
     plan = _plan(("new", "old", "base"), control="base")
     a, b = drawn(10, 0.2)

@@ -42,12 +42,6 @@ def test_a_lost_run_speaks_against_its_cell():
     assert found.choices[0].means["slow"] == (70.0 + 60.0) / 2.0
 
 
-def test_before_the_choice_nothing_is_judged():
-    result = judge(PLAN, outcomes(CHOOSE[:-1]))
-    assert result.next_step == "Before anything is judged, cells are chosen: old at fast with seed 1."
-    assert not result.comparisons[0].pairs
-
-
 def test_after_it_the_other_seeds_are_judged_where_it_fell():
     first = judge(PLAN, outcomes(CHOOSE))
     assert first.next_step.endswith("after seed 6: 2, 3, 4, 5, 6, 7 of new, old; new at slow, old at fast.")
