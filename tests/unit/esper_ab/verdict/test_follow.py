@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from support.looks import AB, AC, BC, DULL, NOMINAL, anytime, design, made, situations, spread
 
-from esper_ab.design.design import Boundary, Contrast, Futility, extended
+from esper_ab.design.design import Boundary, Futility, extended
 from esper_ab.stats.anytime_t import anytime_interval
-from esper_ab.stats.pair import Pair
 from esper_ab.verdict.follow import courses_of
 
 LAST = {"looks": (20,)}
@@ -216,29 +215,6 @@ def test_a_look_whose_pairs_all_stand_on_one_side_decides_nothing_and_a_later_on
     for noise in ({"positions_matter": False}, {"positions_drawn": True}):
         last = courses_of(design(adjusted=False, **noise), {AB: pairs}, 14)[AB].looks[-1]
         assert (last.mean > 8.0, last.crossed) == (True, True)
-
-
-@given(situations())
-@settings(max_examples=60)
-def test_swapping_groups_flips_the_direction(situation):
-    rule, pairs, complete = situation
-    turned = msgspec.structs.replace(rule, comparisons=tuple(Contrast(a=c.b, b=c.a) for c in rule.comparisons))
-    other = {
-        Contrast(a=c.b, b=c.a): [
-            Pair(replicate=p.replicate, a=p.b, b=p.a, position_a=p.position_b, position_b=p.position_a) for p in rows
-        ]
-        for c, rows in pairs.items()
-    }
-    there, back = courses_of(rule, pairs, complete), courses_of(turned, other, complete)
-    for contrast, course in there.items():
-        mirror = back[Contrast(a=contrast.b, b=contrast.a)]
-        assert (course.decision, course.decided_at) == (mirror.decision, mirror.decided_at)
-        assert course.direction == -mirror.direction
-        for one, two in zip(course.looks, mirror.looks, strict=True):
-            assert (one.p is None, one.e is None) == (two.p is None, two.e is None)
-            assert (one.p or 0.0, one.e or 0.0) == pytest.approx((two.p or 0.0, two.e or 0.0), rel=1e-6)
-            if one.low is not None:
-                assert (one.low, one.high) == (pytest.approx(-two.high), pytest.approx(-two.low))
 
 
 @given(situations(), st.integers(0, 26), st.randoms(use_true_random=False))

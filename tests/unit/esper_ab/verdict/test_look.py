@@ -7,9 +7,8 @@ import math
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from scipy import special, stats
-from support.looks import AB, DULL, NOMINAL, anytime, design, made, situations, spread
+from support.looks import AB, DULL, NOMINAL, anytime, design, made, spread
 
 from esper_ab.design.design import Boundary
 from esper_ab.stats.anytime_t import log_evidence
@@ -101,18 +100,6 @@ def test_an_enormous_e_value_is_a_float():
     d = (1e3 + 1e-6 * np.random.default_rng(1).standard_normal(n)).tolist()
     look = courses_of(anytime(anytime_after=n - 1), {AB: made(d)}, n)[AB].looks[-1]
     assert look.e == math.exp(700.0)
-
-
-@given(situations())
-@settings(max_examples=60)
-def test_a_crossed_look_excludes_zero_from_its_interval(situation):
-    known, pairs, complete = situation
-    for course in courses_of(known, pairs, complete).values():
-        for look in course.looks:
-            if look.crossed:
-                assert look.low > 0.0 or look.high < 0.0
-                assert look.pairs >= 6
-            assert not (look.crossed and look.equivalent)
 
 
 def binary(*counts, one=100.0):
