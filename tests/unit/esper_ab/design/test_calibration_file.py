@@ -59,26 +59,6 @@ def test_it_belongs_to_an_experiment_with_its_condition(found: Calibration) -> N
     assert "another state of the code" in remark
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"episodes": 9}, "episodes was 8, is 9"),
-        ({"task": "synthetic"}, 'task was "digits", is "synthetic"'),
-        ({"outcome_over": "curve-mean"}, "outcome_over was"),
-    ],
-)
-def test_it_belongs_to_no_other(found: Calibration, changes: dict[str, object], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        check_belongs(found, experiment(**changes), CODE)
-
-
-@pytest.mark.parametrize("content", [b"", b"{}", b"no json"])
-def test_what_is_no_calibration_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "calibration.json").write_bytes(content)
-    with pytest.raises(UsageError, match="no calibration of this version"):
-        load_calibration(tmp_path)
-
-
 def test_too_few_runs_are_refused() -> None:
     history = fold(Synthetic(groups=ONE_MODE.groups, replicates=1).events())
     with pytest.raises(UsageError, match="only 2 runs"):

@@ -10,7 +10,6 @@ from support import fake_plans
 from support.comparing import design as designed
 from support.comparing import open_ended
 
-from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.design.design import Boundary, Contrast, Futility, default_looks, extended, rule
 from esper_ab.plan.blocks import extend
@@ -126,29 +125,6 @@ def test_a_rule_as_it_is_printed(design, said):
 )
 def test_an_adjustment_needs_four_replicates_beyond_its_positions_at_the_first_look(looks, positions, too_few):
     assert msgspec.structs.replace(designed(6), looks=looks, positions=positions).too_few_to_adjust == too_few
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"control": "x"}, "--control x: no such group; the groups are a, b"),
-        ({"untested": ("x",)}, "--untested x: no such group"),
-        ({"control": "a", "untested": ("a",)}, "--untested a: it is the control"),
-        ({"untested": ("a",)}, "--untested leaves no two groups to compare"),
-        ({"looks": (6, 8)}, "ascending and ending at the 10 seeds, as in --looks 10"),
-        ({"looks": (8, 6, 10)}, "ascending"),
-        ({"looks": (4, 10)}, "--looks 4: the first look needs 6"),
-        ({"looks": (6, 10), "open_ended": True}, "without a maximum there is an interim look after every pair"),
-        ({"futility": 0.3}, "--futility 0.3: the power to keep at the margin, from 0.5 to below 1; 0 for no such stop"),
-        ({"futility": 0.8, "seeds": 6}, ": a plan of 6 seeds has one look, and so none that could stop"),
-        ({"futility": 0.8, "early_stop": False, "seeds": 20}, "--futility 0.8 stops comparisons early"),
-        ({"futility": 0.8, "open_ended": True}, "without a maximum there is no planned look"),
-    ],
-)
-def test_what_cannot_be_honoured_is_refused(settings, words):
-    with pytest.raises(UsageError) as refused:
-        fake_plans.plan(**({"seeds": 10} | settings))
-    assert words in str(refused.value)
 
 
 def test_an_open_ended_plan_is_decided_by_evidence_and_an_extension_is_stricter_once_and_only_once():

@@ -1,9 +1,7 @@
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.elsewhere import drawn, outcomes, rows, scales
 
-from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.external.plan import make_external_plan
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.judge import judge
@@ -83,14 +81,6 @@ def test_a_group_goes_on_while_another_comparison_needs_it():
     last = _judged([*both, *later, *base], plan)
     assert last.departures == ()
     assert all(one.course.finished for one in last.comparisons)
-
-
-@pytest.mark.parametrize("found", [
-    rows([1.0], [2.0], first=50), rows([1.0], [2.0], task="t"), [{"group": "x", "seed": 0, "outcome": 1.0}],
-])  # fmt: skip
-def test_outcomes_of_something_else_are_refused(found):
-    with pytest.raises(UsageError, match="no run is of the plan"):
-        _judged(found)
 
 
 def test_runs_after_the_deciding_look_take_nothing_back():

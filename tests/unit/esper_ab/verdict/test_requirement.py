@@ -29,20 +29,11 @@ def asked(text):
     return parse_requirement(text, GROUPS, COMPARED)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("shaped better-than", "two groups with one of"),
-        ("better-than shaped", "two groups with one of"),
-        ("shaped better-than worse-than simplified", "two groups with one of"),
-        ("shaped beats simplified", "two groups with one of"),
-        ("shapd better-than simplified", "did you mean shaped"),
-        ("simplified better-than wait", "compared are shaped with simplified, shaped with wait"),
-        ("shaped better-than shaped", "not compared"),
-    ],
-)
-def test_what_cannot_be_judged_is_refused(text, said):
-    with pytest.raises(UsageError, match=said):
+@pytest.mark.parametrize("text", [
+    "shaped better-than", "better-than shaped", "shaped better-than worse-than simplified", "shaped better-than shaped",
+])  # fmt: skip
+def test_what_cannot_be_judged_is_refused(text):
+    with pytest.raises(UsageError):
         asked(text)
 
 
