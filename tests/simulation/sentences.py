@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import msgspec
 import numpy as np
+from support.comparing import A, B, design
 
-from esper_ab.design.design import Boundary, Contrast, Design, Futility, extended
+from esper_ab.design.design import Boundary, Design, Futility, extended
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Pair, Samples
 from esper_ab.verdict.comparison import Comparison, compare
 from esper_ab.verdict.follow import courses_of
 from esper_ab.verdict.pairing import HalfPair, Lost, Question
 from esper_ab.verdict.requirement import RELATIONS, Requirement, holds
 from esper_ab.verdict.vocabulary import Finding, Verdict
 from simulation.laws import Floats
-from workers.growth.measures import MEASURES
 
-A, B = "shaped", "simplified"
 UP = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
 DOWN = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
 BELOW = (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
@@ -38,6 +37,7 @@ _KIND = r"(?:repeated |anytime-valid )?interval(?: \(not [^)]*\))?"
 _INTERVAL = re.compile(rf"(\S+) % {_KIND} ([-+]?[\d.]+) to ([-+]?[\d.]+)")
 _ALL_AT_ONCE = re.compile(r"simultaneous interval ([-+]?[\d.]+) to ([-+]?[\d.]+)")
 _STOPPED = re.compile(r"futility interval ([-+]?[\d.]+) to ([-+]?[\d.]+) lies inside")
+_PAIRS = re.compile(r"in (\d+) of (\d+) pairs(?: \((\d+) tied\))?")
 _SPAN = re.compile(r"(\S+) % interval,? ([\d.]+)( worse)? to ([\d.]+)( worse| better)?")
 
 
@@ -57,8 +57,13 @@ def check(rng_seed: int, number: int) -> tuple[Counter[str], list[str]]:
 
 
 def drawn(rng: np.random.Generator) -> Comparison:
-    """One comparison: any kind of design, of differences, of losses, of findings."""
-    rule, d = _design(rng), _differences(rng)
+    """One comparison: any kind of design, of outcomes, of losses, of findings."""
+    rule, kind = _design(rng), rng.random()
+    if kind < 0.15:
+        return _unpaired(rng, rule)
+    if kind < 0.35:
+        return _counted(rng, rule)
+    d = _differences(rng)
     gone = {int(r) for r in rng.integers(0, 26, rng.choice([0, 0, 1, 3]))} & set(range(len(d)))
     pairs, halves = [], []
     for replicate, difference in enumerate(d):
@@ -75,13 +80,44 @@ def drawn(rng: np.random.Generator) -> Comparison:
                 failed_b=not failed_a, **sides,
             )
         )  # fmt: skip
-    course = courses_of(rule, {rule.comparisons[0]: pairs}, len(d))[rule.comparisons[0]]
-    findings = tuple(one for one in _FINDINGS if rng.random() < 0.05)
-    planned = max(rule.looks, default=len(d)) if rule.anytime_after is None else len(d)
-    question = Question(a=A, b=B, design=rule, planned=max(planned, 1), scope="task t, 5 steps")
     same = bool(rng.integers(2)) and all(pair.a == pair.b for pair in pairs)
-    lost = Lost(replicates=tuple(halves))
-    return compare(question, pairs, course, same_records=same, lost=lost, findings=findings)
+    return _compared(rng, rule, pairs, len(d), gone=halves, same=same)
+
+
+def _compared(
+    rng: np.random.Generator, rule: Design, data: list[Pair] | Samples, complete: int, *,
+    gone: Sequence[HalfPair] = (), same: bool = False,
+) -> Comparison:  # fmt: skip
+    course = courses_of(rule, {rule.comparisons[0]: data}, complete)[rule.comparisons[0]]
+    findings = tuple(one for one in _FINDINGS if rng.random() < 0.05)
+    planned = max(rule.looks, default=complete) if rule.anytime_after is None else complete
+    question = Question(a=A, b=B, design=rule, planned=max(planned, 1), scope="task t, 5 steps")
+    lost = Lost(replicates=tuple(gone))
+    return compare(question, data, course, same_records=same, lost=lost, findings=findings)
+
+
+def _unpaired(rng: np.random.Generator, rule: Design) -> Comparison:
+    """Runs that form no pairs."""
+    d, b = _differences(rng), rng.standard_normal(int(rng.integers(1, 27)))
+    rule = msgspec.structs.replace(
+        rule, test="welch", positions=1, adjusted=False, early_stop=True, looks=(26,), anytime_after=None,
+        futility=None, boundaries=_planned((20,), 1).boundaries, comparisons=rule.comparisons[:1],
+    )  # fmt: skip
+    return _compared(rng, rule, Samples(a=tuple(60.0 + d), b=tuple(60.0 + b)), 26)
+
+
+def _counted(rng: np.random.Generator, rule: Design) -> Comparison:
+    """Pairs of runs that came to 0 or 1, or to 0 or 100 %, of two chances, with a correlation."""
+    one, n = float(rng.choice([1.0, 100.0])), int(rng.integers(1, 27))
+    luck, same = rng.random((2, n)), rng.random(n) < rng.choice([0.0, 0.9])
+    luck[1, same] = luck[0, same]
+    ends = one * (luck < rng.choice([0.0, 0.1, 0.5, 0.95, 1.0], (2, 1)))
+    outcome = msgspec.structs.replace(rule.outcome, unit="%" if one == 100.0 else "", low=None, high=None)
+    measures = msgspec.structs.replace(rule.measures, outcome=outcome)
+    rule = msgspec.structs.replace(rule, margin=rule.margin * one / 8.0, measures=measures)
+    pairs = [Pair(replicate=r, a=float(a), b=float(b), position_a=r % 2, position_b=1 - r % 2)
+             for r, (a, b) in enumerate(ends.T)]  # fmt: skip
+    return _compared(rng, rule, pairs, n)
 
 
 def _design(rng: np.random.Generator) -> Design:
@@ -105,16 +141,11 @@ def _design(rng: np.random.Generator) -> Design:
 
 @cache
 def _planned(looks: tuple[int, ...], comparisons: int) -> Design:
-    contrasts = tuple(Contrast(a=A, b=B if index == 0 else f"other{index}") for index in range(comparisons))
     boundaries = tuple(
         Boundary(open=count, alpha=0.05 / count, nominal_p=tuple(p / count for p in _NOMINAL[looks]))
         for count in range(comparisons, 0, -1)
     )
-    return Design(
-        outcome_over="evaluation", test="t", alpha=0.05, margin=2.0, measures=MEASURES, comparisons=contrasts,
-        positions=2, adjusted=False, early_stop=True, looks=looks, boundaries=boundaries, anytime_after=None,
-        evidence=20.0,
-    )  # fmt: skip
+    return design(20, comparisons, looks=looks, boundaries=boundaries)
 
 
 def _differences(rng: np.random.Generator) -> Floats:
@@ -137,6 +168,20 @@ def contradictions(found: Comparison) -> Iterator[str]:
     yield from _of_the_headline(found)
     yield from _of_requirements(found)
     yield from _of_the_stop(found)
+    yield from _of_counts(found)
+
+
+def _of_counts(found: Comparison) -> Iterator[str]:
+    """Pairs add up, and runs that form none are never called so."""
+    told = _PAIRS.search(found.headline)
+    if told is not None:
+        ahead, of, ties = (int(number or 0) for number in told.groups())
+        behind = sum((pair.a - pair.b) * found.estimate < 0.0 for pair in found.pairs[: found.used])
+        if not ahead + behind + ties == of == found.used:
+            yield f"{ahead} + {behind} + {ties} of {found.used} pairs: {found.headline}"
+    said = " ".join((found.headline, found.sentence, found.rule, *found.caveats))
+    if found.question.design.test == "welch" and re.search(r"\bpairs?\b", said):
+        yield f"pairs of runs that form none: {said}"
 
 
 def _of_the_stop(found: Comparison) -> Iterator[str]:
@@ -179,9 +224,9 @@ def _of_numbers(found: Comparison) -> Iterator[str]:
 
 
 def _of_losses(found: Comparison) -> Iterator[str]:
-    verdict, few = found.verdict, len(found.pairs) < LEAST_PAIRS
+    verdict, few = found.verdict, len(found.data) < LEAST_PAIRS
     if (verdict is Verdict.NO_INFERENCE) != (few and verdict not in (Verdict.BLOCKED, Verdict.IDENTICAL)):
-        yield f"{verdict} with {len(found.pairs)} pairs"
+        yield f"{verdict} with {len(found.data)} pairs"
     if found.imputed is not None and verdict in (*UP, *DOWN, Verdict.EQUIVALENT) and not found.imputed.survives:
         yield f"{verdict} that lost runs overturn"
 
@@ -196,7 +241,7 @@ def _of_the_sentence(found: Comparison) -> Iterator[str]:
             yield f"{verdict} prints no interval"
             return
         low, high = float(printed[2]), float(printed[3])
-        estimate = float(re.search(r" = ([-+]?[\d.]+) points", found.sentence)[1])
+        estimate = float(re.search(r" = ([-+]?[\d.]+)", found.sentence)[1])
         yield from _rounded(printed[2], found.low)
         yield from _rounded(printed[3], found.high)
         if not low - 0.005 <= estimate <= high + 0.005:

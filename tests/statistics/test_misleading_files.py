@@ -43,24 +43,6 @@ def test_no_difference_is_called_small_where_crashes_may_have_replaced_collapses
             require([parse_requirement(text, ("A", "B"), found.question.design.comparisons)], [found])
 
 
-def test_rows_of_one_large_group_are_runs_once_that_is_said():
-    runs, scales = read_csv(FILES / "unequal.csv"), scales_of(("",), 2.0)
-    with pytest.raises(UsageError, match="group old has 40 rows and no column run"):
-        explore(runs, scales, Rule())
-    (found,) = explore(runs, scales, Rule(), rows="runs").comparisons
-    assert str(found.verdict) == "NO INFERENCE"
-    assert None not in (found.low, found.high)
-
-
-def test_runs_of_which_most_have_no_partner_are_asked_about():
-    runs, scales = read_csv(FILES / "unequal2.csv"), scales_of(("",), 2.0)
-    with pytest.raises(UsageError, match=r"have no partner with their seed: .*paired"):
-        explore(runs, scales, Rule())
-    (found,) = explore(runs, scales, Rule(), paired=False).comparisons
-    assert found.last_look.p is not None
-    assert "Welch's t" in found.sentence
-
-
 def test_no_group_is_better_whose_differences_drift():
     """Runs in clock order, each group autocorrelated; seeds that are no numbers say nothing about the order."""
     runs = read_csv(FILES / "drift.csv")

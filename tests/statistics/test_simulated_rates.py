@@ -72,3 +72,11 @@ def test_welch_keeps_six_percent_under_symmetric_laws():
                 # Six runs of a law with short tails: as the t of one sample of them.
                 short = row["law"] in ("uniform", "learns or not") and sizes.startswith("6, ")
                 assert max(rates) <= (6.7 if short else 6.0)
+
+
+def test_differences_are_rarely_said_to_drift_that_do_not_and_mostly_those_that_do():
+    for row in rows("drift"):
+        if row["series"] == "AR(0)":
+            assert row["capped"] <= 2.0, row
+        if row["series"] == "AR(0.9)" and row["looks"] in ("20", "30"):
+            assert row["capped"] >= 75.0, row

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 
 import msgspec
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.audited import episodes, findings, found, only, planned, replace, updates, with_entry
 from support.journals import Shape, Synthetic, one_replicate, planted_effect, same_twice, three_groups
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.analysis.audit import Place, told_apart
-from esper_ab.design.counterbalance import estimable_orders, order
 from esper_ab.journal.events import Incident, RunEvaluated, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content, render_verdict
@@ -24,20 +20,11 @@ from esper_ab.verdict.vocabulary import Verdict
 
 
 @pytest.mark.parametrize("events", [planted_effect, same_twice, one_replicate, three_groups])
-def test_a_clean_experiment_has_no_finding(events):
-    assert found(events()) == {}
-
-
-def test_a_clean_experiment_of_three_groups_has_at_most_unbalanced_positions_on_its_way():
-    events = three_groups()
-    for cut in range(1, len(events), 17):
-        assert all(kind == "order" for kind, _, _ in found(events[:cut]))  # balanced at the end of a cycle only
-
-
-def test_a_clean_experiment_of_two_groups_has_none_at_any_time():
-    events = planted_effect()
-    for cut in range(1, len(events), 11):
-        assert found(events[:cut]) == {}
+def test_a_clean_experiment_has_no_finding_at_its_end_and_at_most_unbalanced_positions_on_its_way(events):
+    events = events()
+    assert found(events) == {}
+    for cut in range(1, len(events), 29):
+        assert {kind for kind, _, _ in found(events[:cut])} <= {"order"}  # balanced at the end of a cycle only
 
 
 def test_the_weightiest_finding_comes_first():
@@ -110,61 +97,6 @@ def test_without_adjustment_unbalanced_positions_are_noted():
     lost = Incident(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
     sentence = found([*planned(planted_effect(), unadjusted), lost])["order", "notes", ("shaped", "simplified")]
     assert "-1 at 1, +1 at 2" in sentence
-
-
-@given(st.integers(2, 4).flatmap(lambda n: st.lists(st.permutations(range(n)), min_size=1, max_size=7)))
-def test_all_groups_are_estimable_exactly_when_every_pair_is(orders):
-    """Against the exact rank over all groups, where device and order are one."""
-    n = len(orders[0])
-
-    def places(a, b):
-        return [
-            Place(replicate=r, lane=f"cpu:{i}", order=i, sign=1 if group == a else -1)
-            for r, groups in enumerate(orders)
-            for i, group in enumerate(groups)
-            if group in (a, b)
-        ]
-
-    pairs = [(a, b) for a in range(n) for b in range(a)]
-    if n == 2:
-        assert told_apart(places(1, 0)) == estimable_orders([tuple(groups) for groups in orders])
-    elif all(told_apart(places(a, b)) for a, b in pairs):
-        assert estimable_orders([tuple(groups) for groups in orders])
-
-
-@given(st.lists(st.tuples(st.permutations(range(2)), st.permutations(range(2)), st.integers(0, 1)), max_size=9))
-def test_replicates_are_taken_out_as_by_a_column_for_each(drawn):
-    """Lanes and start orders of pairs on one of two sets of lanes, against the rank of the whole matrix."""
-    places = [
-        Place(replicate=r, lane=f"cpu:{2 * lanes + lane[group]}", order=start[group], sign=1 - 2 * group)
-        for r, (lane, start, lanes) in enumerate(drawn)
-        for group in range(2)
-    ]
-
-    def column(of):
-        values = sorted({of(place) for place in places})
-        return [[float(of(place) == value) for value in values] for place in places]
-
-    if places:
-        rest = np.hstack([column(lambda p: p.replicate), column(lambda p: p.lane), column(lambda p: p.order)])
-        whole = np.hstack([rest, [[place.sign] for place in places]])
-        expected = np.linalg.matrix_rank(whole) > np.linalg.matrix_rank(rest)
-    else:
-        expected = False
-    assert told_apart(places) == expected
-
-
-@pytest.mark.parametrize("n", [2, 3, 4])
-def test_the_planned_order_is_estimable_on_two_sets_of_lanes_too(n):
-    places = [
-        Place(replicate=r, lane=f"cpu:{r % 2 * n + i}", order=i, sign=1 if group else -1)
-        for r in range(24)
-        for i, group in enumerate(order(n, r // 2))
-        if group < 2
-    ]
-    assert told_apart(places)
-    assert not told_apart([place for place in places if place.replicate < 2])
-    assert not told_apart([])
 
 
 @pytest.mark.parametrize("aliased", ["lane", "order", "neither"])

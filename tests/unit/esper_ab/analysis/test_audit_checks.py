@@ -1,4 +1,4 @@
-"""Findings on the conditions of runs: each is reached by a journal that has its cause."""
+"""Findings on the conditions of runs and on their conduct: each is reached by a journal that has its cause."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,
-    ExperimentStarted,
     Incident,
     RunReady,
     RunStarted,
@@ -29,21 +28,149 @@ from esper_ab.plan.blocks import make_plan
 
 SAME = {"versions": {"esper_ab": "0.1.0", "torch": "2.13"}, "machine": {"cpu": "test processor", "cores": "2"}}
 CODE = {"sources": "5a5a", "commit": "abc123", "dirty": "no"}
+OTHER = {
+    "code": CODE | {"sources": "6b6b"}, "versions": SAME["versions"] | {"numpy": "2.0"},
+    "machine": SAME["machine"] | {"cores": "64"},
+}
+
+
+def first(events, kind, **fields):
+    """The index of the first event of a kind whose record, or run, has these fields."""
+    return next(
+        i for i, event in enumerate(events)
+        if isinstance(event, kind) and all(getattr(_facts(event), name) == value for name, value in fields.items())
+    )
+
+
+def _facts(event):
+    return getattr(event, "record", None) or getattr(event, "run", None)
 
 
 def continued(*, after=3, worker="", **change):
     """Stopped when replicate `after` was to begin, and continued; `worker`: the sources of cpu:0's worker from then."""
     started, *events = planted_effect()
-    at = next(i for i, event in enumerate(events) if isinstance(event, RunStarted) and event.run.replicate == after)
+    at = first(events, RunStarted, replicate=after)
     workers = [replace(event, incarnation=1) for event in events if isinstance(event, WorkerStarted)]
     workers[0] = replace(workers[0], sources=worker)
     again = ExperimentContinued(**({"code": CODE, **SAME} | change))
     return [replace(started, code=CODE), *events[:at], again, *workers, *events[at:]]
 
 
-def test_an_experiment_continued_alike_is_clean_whatever_was_committed_since():
-    assert found(continued()) == {}
-    assert found(continued(code=CODE | {"commit": "fff"})) == {}
+def with_other_torch():
+    events = planted_effect()
+    at = first(events, WorkerStarted)
+    return [*events[:at], replace(events[at], torch_version="2.12"), *events[at + 1 :]]
+
+
+def in_a_dirty_checkout():
+    started, *events = planted_effect()
+    return [replace(started, code=CODE | {"dirty": "yes"}), *events]
+
+
+def of_plan(change):
+    return planned(planted_effect(), change)
+
+
+def unpaired(plan):
+    return replace(plan, experiment=replace(plan.experiment, unpaired=True))
+
+
+def unrepeatable(carries):
+    def change(plan):
+        blocks = (replace(one, runs=tuple(replace(run, repeats=False) for run in one.runs)) for one in plan.blocks)
+        return replace(plan, carries=carries, blocks=tuple(blocks))
+
+    return change
+
+
+def ordered_otherwise(plan):
+    block, *others = plan.blocks
+    runs = (replace(block.runs[0], data_dir="elsewhere"), *block.runs[1:])
+    return replace(plan, blocks=(replace(block, runs=runs), *others))
+
+
+def of_larger_hosts(record):
+    envs = (replace(env, measures=env.measures | {"host_params": 99.0}) for env in record.envs)
+    return replace(record, envs=tuple(envs))
+
+
+def on_two_kinds(plan):
+    titles = {"cpu:0": "NVIDIA H200", "cpu:1": ""}
+    return replace(plan, lanes=tuple(replace(lane, titles=(titles[lane.name],)) for lane in plan.lanes))
+
+
+def slower(events, factor, which=lambda record: True):
+    def change(record):
+        return replace(record, timing=replace(record.timing, total_s=record.timing.total_s * factor))
+
+    return episodes(events, change, which=which)
+
+
+def lost(run):
+    return Incident(category="dropped_pair", run_name=run, episode=None, detail="given up")
+
+
+@pytest.mark.parametrize(
+    ("events", "kind", "weight", "words"),
+    [
+        (continued(code=OTHER["code"]), "code", "blocks",
+         "by 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3"),
+        (continued(code={"commit": "fff", "dirty": "no"}), "code", "blocks",
+         "by 2 states of the code: commit abc123 in 6 runs, shaped/0 first; commit fff in 6 runs"),
+        (continued(worker="6b6b"), "code", "blocks",
+         "by 2 states of the code: sources 5a5a in 9 runs, shaped/0 first; sources 6b6b in 3 runs"),
+        (continued(code=CODE | {"dirty": "yes"}), "dirty checkout", "notes", "in 1 of 2 sittings"),
+        (continued(versions=OTHER["versions"]), "versions", "blocks", "numpy none, 2.0"),
+        (continued(machine=OTHER["machine"]), "machine", "notes", "cores 2, 64"),
+        (in_a_dirty_checkout(), "dirty checkout", "notes", ""),
+        (with_other_torch(), "torch", "blocks", "2.12 on cpu:0; 2.13 on cpu:1"),
+        (of_plan(unpaired), "unpaired", "notes", ""),
+        (of_plan(unrepeatable(carries=False)), "environments", "notes", "The environments do not repeat"),
+        (of_plan(unrepeatable(carries=True)), "environments", "notes", "The environments carry state"),
+        (of_plan(ordered_otherwise), "orders", "blocks", "data_dir"),
+        (of_plan(lambda plan: replace(plan, digest="1" * 64)), "orders", "blocks",
+         "12 runs were not ordered by this plan, shaped/0 first"),
+        (episodes(planted_effect(), of_larger_hosts), "data", "blocks", "99, 1200"),
+        (of_plan(on_two_kinds), "hardware", "notes", "CPU core, NVIDIA H200"),
+        (slower(planted_effect(), 2.0), "throughput", "notes",
+         "shaped 66.7 (72 s), simplified 33.3 (144 s); fastest over slowest 2.00"),
+        (with_entry("unequal_devices", detail="one is hot."), "hardware", "notes",
+         "Devices were not equal: one is hot."),
+    ],
+)  # fmt: skip
+def test_a_condition_of_the_whole_experiment_is_found(events, kind, weight, words):
+    (key, sentence) = only(events)
+    assert key == (kind, weight, ())
+    assert words in sentence
+
+
+@pytest.mark.parametrize(
+    ("events", "kind", "weight", "words"),
+    [
+        (with_entry("worker_death"), "faults", "notes", "simplified: 1 worker death."),
+        (with_entry("hung_worker"), "faults", "notes", "simplified: 1 hung worker."),
+        (with_entry("restart"), "faults", "notes", "simplified: 1 restart."),
+        (with_entry("bad_message"), "faults", "notes", "simplified: 1 unreadable message."),
+        (with_entry("cold_start"), "faults", "notes", "simplified: 1 cold start."),
+        (with_entry("dropped_pair"), "faults", "notes", "simplified: 1 of 6 runs lost."),
+        (failed_run(), "faults", "notes", "simplified: 1 worker death."),
+        ([*with_entry("inexact_resume"), *with_entry("inexact_resume", "simplified/4")[-1:]], "inexact resume", "caps",
+         "simplified/2, simplified/4."),
+        (slower(planted_effect(), 2.0, which=lambda record: record.episode == 0), "cold start", "notes",
+         "the first episode took 3 s after a warm-up of 0.4 s, 2.00 times"),
+    ],
+)  # fmt: skip
+def test_a_condition_of_one_group_is_found(events, kind, weight, words):
+    (key, sentence) = only(events)
+    assert key == (kind, weight, ("simplified",))
+    assert words in sentence
+
+
+@pytest.mark.parametrize("events", [
+    continued(), continued(code=CODE | {"commit": "fff"}), continued(worker="5a5a"), slower(planted_effect(), 1.2),
+])  # fmt: skip
+def test_what_changes_nothing_is_no_finding(events):
+    assert found(events) == {}
 
 
 def test_the_sources_are_one_number_while_nobody_edits_them():
@@ -67,137 +194,29 @@ def test_another_source_is_another_number(tmp_path):
     assert seen[-1] == seen[-2]
 
 
-@pytest.mark.parametrize(
-    ("change", "key", "words"),
-    [
-        ({"code": CODE | {"sources": "6b6b"}}, ("code", "blocks"),
-         "by 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3"),
-        ({"code": {"commit": "fff", "dirty": "no"}}, ("code", "blocks"),
-         "by 2 states of the code: commit abc123 in 6 runs, shaped/0 first; commit fff in 6 runs"),
-        ({"code": CODE | {"dirty": "yes"}}, ("dirty checkout", "notes"), "in 1 of 2 sittings"),
-        ({"versions": SAME["versions"] | {"numpy": "2.0"}}, ("versions", "blocks"), "numpy none, 2.0"),
-        ({"machine": SAME["machine"] | {"cores": "64"}}, ("machine", "notes"), "cores 2, 64"),
-    ],
-)
-def test_what_may_change_when_an_experiment_is_continued(change, key, words):
-    (where, sentence) = only(continued(**change))
-    assert where == (*key, ())
-    assert words in sentence
-
-
-def test_a_worker_that_was_started_again_by_other_code_within_one_sitting_blocks():
-    assert found(continued(worker="5a5a")) == {}
-    (key, sentence) = only(continued(worker="6b6b"))
-    assert key == ("code", "blocks", ())
-    assert "by 2 states of the code: sources 5a5a in 9 runs, shaped/0 first; sources 6b6b in 3 runs" in sentence
-
-
 def test_a_sitting_that_recorded_nothing_changes_nothing():
     started, *events = planted_effect()
-    other = {
-        "code": CODE | {"sources": "6b6b"}, "versions": SAME["versions"] | {"numpy": "2.0"},
-        "machine": SAME["machine"] | {"cores": "64"},
-    }
     workers = [replace(event, incarnation=1, torch_version="2.12", sources="6b6b")
                for event in events if isinstance(event, WorkerStarted)]  # fmt: skip
     whole = [replace(started, code=CODE), *events[:-1]]
-    assert found([*whole, ExperimentContinued(**other), *workers, events[-1]]) == {}
+    assert found([*whole, ExperimentContinued(**OTHER), *workers, events[-1]]) == {}
 
 
-def test_a_run_that_was_taken_up_by_other_code_is_of_both():
-    events = continued(after=5, code=CODE | {"sources": "6b6b"})
-    run = next(event.run for event in events if isinstance(event, RunStarted) and event.run.replicate == 4)
-    at = next(i for i, event in enumerate(events)
-              if isinstance(event, EpisodeRecorded) and event.record.run == run and event.record.episode == 3)
-    again = [ExperimentContinued(**SAME, code=CODE | {"sources": "7c7c"}),
-             RunReady(run=run, warm_up_s=0.1, milestone=3)]  # fmt: skip
-    states = code_states(fold([*events[:at], *again, *events[at:]]))
-    by = {state.code["sources"]: state.runs for state in states}
-    assert run.name in by["5a5a"]
-    assert run.name in by["7c7c"]
-
-
-def test_who_took_a_run_up_and_got_nowhere_made_nothing_of_it():
+@pytest.mark.parametrize(("sources", "taken_up"), [(("7c7c",), ("5a5a", "7c7c")), (("7c7c", "5a5a"), ("5a5a",))])
+def test_a_run_that_other_code_took_up_is_of_both_if_that_got_anywhere(sources, taken_up):
     events = continued(after=5)
-    run = next(event.run for event in events if isinstance(event, RunStarted) and event.run.replicate == 4)
-    at = next(i for i, event in enumerate(events)
-              if isinstance(event, EpisodeRecorded) and event.record.run == run and event.record.episode == 3)
+    run = events[first(events, RunStarted, replicate=4)].run
+    at = first(events, EpisodeRecorded, run=run, episode=3)
     again = []
-    for sources in ("7c7c", "5a5a"):
-        again += [ExperimentContinued(**SAME, code=CODE | {"sources": sources}),
+    for code in sources:
+        again += [ExperimentContinued(**SAME, code=CODE | {"sources": code}),
                   RunReady(run=run, warm_up_s=0.1, milestone=3)]  # fmt: skip
-    assert [state.code["sources"] for state in code_states(fold([*events[:at], *again, *events[at:]]))] == ["5a5a"]
+    states = code_states(fold([*events[:at], *again, *events[at:]]))
+    assert sorted(state.code["sources"] for state in states if run.name in state.runs) == list(taken_up)
 
 
-def test_workers_with_another_torch_block():
-    events = planted_effect()
-    at = next(i for i, event in enumerate(events) if isinstance(event, WorkerStarted))
-    events[at] = replace(events[at], torch_version="2.12")
-    (key, sentence) = only(events)
-    assert key == ("torch", "blocks", ())
-    assert "2.12 on cpu:0; 2.13 on cpu:1" in sentence
-
-
-def test_a_dirty_checkout_and_unpaired_groups_are_noted():
-    events = planted_effect()
-    assert isinstance(events[0], ExperimentStarted)
-    events[0] = replace(events[0], code=CODE | {"dirty": "yes"})
-    assert only(events)[0] == ("dirty checkout", "notes", ())
-    unpaired = planned(planted_effect(), lambda plan: replace(plan, experiment=replace(plan.experiment, unpaired=True)))
-    assert only(unpaired)[0] == ("unpaired", "notes", ())
-
-
-@pytest.mark.parametrize(("carries", "begins", "not_there"), [
-    (False, "The environments do not repeat", "carry"), (True, "The environments carry state", "equal records"),
-])  # fmt: skip
-def test_environments_that_do_not_repeat_and_those_that_carry_state_are_noted(carries, begins, not_there):
-    def altered(plan):
-        def unrepeatable(block):
-            return replace(block, runs=tuple(replace(run, repeats=False) for run in block.runs))
-
-        return replace(plan, carries=carries, blocks=tuple(map(unrepeatable, plan.blocks)))
-
-    (key, sentence) = only(planned(planted_effect(), altered))
-    assert key == ("environments", "notes", ())
-    assert sentence.startswith(begins)
-    assert not_there not in sentence
-
-
-def test_runs_that_were_ordered_otherwise_block():
-    def altered(plan, **change):
-        block = replace(plan.blocks[0], runs=(replace(plan.blocks[0].runs[0], **change), *plan.blocks[0].runs[1:]))
-        return replace(plan, blocks=(block, *plan.blocks[1:]))
-
-    (key, sentence) = only(planned(planted_effect(), lambda plan: altered(plan, data_dir="elsewhere")))
-    assert key == ("orders", "blocks", ())
-    assert "data_dir" in sentence
-    (key, sentence) = only(planned(planted_effect(), lambda plan: replace(plan, digest="1" * 64)))
-    assert key == ("orders", "blocks", ())
-    assert "12 runs were not ordered by this plan, shaped/0 first" in sentence
-
-
-def test_hosts_of_another_size_are_another_task():
-    def other(record):
-        eval_episodes = (replace(env, measures=env.measures | {"host_params": 99.0}) for env in record.envs)
-        return replace(record, envs=tuple(eval_episodes))
-
-    (key, sentence) = only(episodes(planted_effect(), other))
-    assert key == ("data", "blocks", ())
-    assert "99, 1200" in sentence
-
-
-def on_two_kinds(plan):
-    titles = {"cpu:0": "NVIDIA H200", "cpu:1": ""}
-    return replace(plan, lanes=tuple(replace(lane, titles=(titles[lane.name],)) for lane in plan.lanes))
-
-
-def test_different_hardware_is_noted_when_balanced_and_caps_when_not():
-    events = planned(planted_effect(), on_two_kinds)
-    (key, sentence) = only(events)
-    assert key == ("hardware", "notes", ())
-    assert "CPU core, NVIDIA H200" in sentence
-    lost = Incident(category="dropped_pair", run_name="simplified/0", episode=None, detail="given up")
-    sentence = found([*events, lost])["hardware", "caps", ("shaped", "simplified")]
+def test_different_hardware_caps_when_it_is_not_balanced():
+    sentence = found([*of_plan(on_two_kinds), lost("simplified/0")])["hardware", "caps", ("shaped", "simplified")]
     assert "+1 on CPU core, -1 on NVIDIA H200" in sentence
 
 
@@ -213,24 +232,6 @@ def test_the_planner_says_what_the_devices_are():
     assert hardware(Lane(name="cuda:3", devices=("cuda:3",), uuids=("GPU-3",))) == "GPU"
 
 
-# Findings on how an experiment was conducted: each is reached by a journal that has its cause.
-
-
-@pytest.mark.parametrize(
-    ("category", "words"),
-    [
-        ("worker_death", "simplified: 1 worker death."),
-        ("hung_worker", "simplified: 1 hung worker."),
-        ("restart", "simplified: 1 restart."),
-        ("bad_message", "simplified: 1 unreadable message."),
-        ("cold_start", "simplified: 1 cold start."),
-        ("dropped_pair", "simplified: 1 of 6 runs lost."),
-    ],
-)
-def test_faults_are_counted_by_group(category, words):
-    assert only(with_entry(category)) == (("faults", "notes", ("simplified",)), words)
-
-
 def test_faults_outside_of_any_run_and_signals_are_noted():
     deaths = [with_entry("worker_death", "")[-1]] * 2
     events = [*planted_effect(), *deaths, with_entry("interrupted", "")[-1]]
@@ -238,44 +239,6 @@ def test_faults_outside_of_any_run_and_signals_are_noted():
         ("faults", "notes", ()): "Outside of any run: 2 worker deaths.",
         ("interrupted", "notes", ()): "The experiment was stopped by a signal once.",
     }
-    assert only(with_entry("unequal_devices", detail="one is hot."))[1] == "Devices were not equal: one is hot."
-
-
-def test_a_failed_experiment_says_who_died():
-    assert only(failed_run())[1] == "simplified: 1 worker death."
-
-
-def test_inexact_resumes_cap_and_name_the_runs():
-    events = [*with_entry("inexact_resume"), *with_entry("inexact_resume", "simplified/4")[-1:]]
-    (key, sentence) = only(events)
-    assert key == ("inexact resume", "caps", ("simplified",))
-    assert sentence.endswith("simplified/2, simplified/4.")
-
-
-def slower(events, factor, which=lambda record: True):
-    def change(record):
-        return replace(record, timing=replace(record.timing, total_s=record.timing.total_s * factor))
-
-    return episodes(events, change, which=which)
-
-
-def test_unequal_speed_is_noted_with_its_numbers():
-    assert found(slower(planted_effect(), 1.2)) == {}
-    (key, sentence) = only(slower(planted_effect(), 2.0))
-    assert key == ("throughput", "notes", ())
-    assert "shaped 66.7 (72 s), simplified 33.3 (144 s); fastest over slowest 2.00" in sentence
-
-
-def test_a_cold_first_episode_is_noted():
-    (key, sentence) = only(slower(planted_effect(), 2.0, which=lambda record: record.episode == 0))
-    assert key == ("cold start", "notes", ("simplified",))
-    assert "the first episode took 3 s after a warm-up of 0.4 s, 2.00 times" in sentence
-
-
-def test_the_first_episode_is_not_among_the_others_it_is_compared_with():
-    events = slower(Synthetic(episodes=2).events(), 2.0, which=lambda record: record.episode == 0)
-    (_, simplified) = conduct(fold(events))
-    assert (simplified.episode_s, simplified.first_episode_s, simplified.first_over_rest) == (1.5, 3.0, 2.0)
 
 
 def test_conduct_in_numbers():
@@ -287,3 +250,7 @@ def test_conduct_in_numbers():
     assert (shaped.episode_s, shaped.warm_up_s, shaped.first_over_rest) == (1.5, 0.4, 1.0)
     (nothing, _) = conduct(fold(planted_effect()[:1]))
     assert (nothing.episodes, nothing.episode_s, nothing.decisions_per_s) == (0, None, None)
+    # The first episode is not among the others that it is compared with.
+    cold = slower(Synthetic(episodes=2).events(), 2.0, which=lambda record: record.episode == 0)
+    (_, simplified) = conduct(fold(cold))
+    assert (simplified.episode_s, simplified.first_episode_s, simplified.first_over_rest) == (1.5, 3.0, 2.0)

@@ -77,9 +77,3 @@ def test_report_and_verdict_show_the_same_estimate():
     assert told["next_variance"] == pytest.approx(noise.variance_times(noise.next_eval_episodes))
     differences = np.array([pair.a - pair.b for pair in shown.comparisons[0].pairs])
     assert told["episode"] / told["eval_episodes"] / told["share"] == pytest.approx(differences.var(ddof=1))
-
-
-def test_an_experiment_without_an_estimate_has_no_table():
-    shown = content(fold(Synthetic(replicates=2).events()))
-    assert "Evaluation noise" not in render_text(experiment_report(shown))
-    assert json.loads(render_verdict(shown))["evaluation"] is None

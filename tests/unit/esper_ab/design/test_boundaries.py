@@ -36,10 +36,9 @@ def test_spending_function():
     assert shares == sorted(shares)
 
 
-@pytest.mark.parametrize("positions", [1, 2])
 @pytest.mark.parametrize(
-    ("looks", "expected"),
-    [((6, 10), (0.0076, 0.0455)), ((6, 10, 14, 20), (8.7e-5, 0.0030, 0.0131, 0.0436))],
+    ("positions", "looks", "expected"),
+    [(1, (6, 10), (0.0076, 0.0455)), (2, (6, 10, 14, 20), (8.7e-5, 0.0030, 0.0131, 0.0436))],
 )
 def test_the_published_boundaries(positions, looks, expected):
     # The published first look of 20 carries 6 % simulation error; here it is exact.
@@ -48,11 +47,8 @@ def test_the_published_boundaries(positions, looks, expected):
     assert found[0] == obrien_fleming_spent(0.05, looks[0] / looks[-1])
 
 
-def test_one_look_gets_alpha():
-    assert boundaries(ALTERNATING, 2, (7,), [0.05, 0.025]) == ((0.05,), (0.025,))
-
-
 def test_several_alphas_at_once_are_each_their_own():
+    assert boundaries(ALTERNATING, 2, (7,), [0.05, 0.025]) == ((0.05,), (0.025,))
     looks, alphas = (6, 10, 14, 20), [0.05 / m for m in (3, 2, 1)]
     together = boundaries(ALTERNATING, 2, looks, alphas)
     for alpha, found in zip(alphas, together, strict=True):
@@ -61,12 +57,6 @@ def test_several_alphas_at_once_are_each_their_own():
         spent = [obrien_fleming_spent(alpha, look / 20) for look in looks]
         increments = np.diff(spent, prepend=0.0)
         assert all(low <= p <= high for low, p, high in zip(increments, found, spent, strict=True))
-
-
-def test_same_generator_same_numbers():
-    for rng_seed, last in ((7, 0.04529887337802134), (8, 0.045191373378021336)):
-        (found,) = boundaries(ALTERNATING, 2, (6, 10), [0.05], rng_seed=rng_seed)
-        assert found == pytest.approx((0.007616126621978656, last), rel=1e-9)
 
 
 @pytest.mark.parametrize(("sides", "positions"), [(ALTERNATING, 1), (ALTERNATING, 2), (THREE, 3), (ALTERNATING[1:], 2)])
@@ -97,21 +87,6 @@ def test_looks_test_from_one_degree_of_freedom_on(sides, positions, looks, df):
     """Of a look after every pair the first are left out: each position effect costs one degree, the mean another."""
     process = t_process(sides, positions, (1, 2, 3, 4))
     assert (process.looks, process.df) == (looks, df)
-
-
-def test_all_looks_together_reject_with_probability_alpha():
-    """On other draws than those that made them, through the least squares itself with a position effect present."""
-    looks, paths = (6, 10), 20_000
-    found = boundaries(ALTERNATING, 2, looks, [0.05])[0]
-    d = np.random.default_rng(99).standard_normal((paths, 10)) + 5.0 * np.array([1, -1] * 5)
-    rejected = np.zeros(paths, dtype=bool)
-    for n, bound in zip(looks, found, strict=True):
-        side = np.array([1.0, -1.0] * 5)[:n]
-        x = np.column_stack([np.ones(n), side])
-        solution, residual, _, _ = np.linalg.lstsq(x, d[:, :n].T, rcond=None)
-        t = solution[0] / np.sqrt(residual / (n - 2) / n)
-        rejected |= 2 * stats.t.sf(np.abs(t), n - 2) <= bound
-    assert rejected.mean() == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / paths))
 
 
 def test_many_looks_spend_alpha_as_planned():
@@ -155,38 +130,27 @@ def test_cache_gives_the_computed_numbers(cache, monkeypatch):
     assert find_bounds(*ASKED) == computed
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b'{"arguments":1}', b"\xff\xfe"])
+@pytest.mark.parametrize("damage", ["cut off", "no JSON", "another number", "of another plan"])
 def test_a_damaged_file_is_computed_anew(cache, damage):
-    computed = find_bounds(*ASKED)
-    (file,) = cache.iterdir()
-    whole = file.read_bytes()
-    file.write_bytes(damage)
-    assert find_bounds(*ASKED) == computed
-    assert file.read_bytes() == whole
-
-
-def test_a_changed_number_or_another_plans_file_is_not_believed(cache):
-    computed = find_bounds(*ASKED)
-    (file,) = cache.iterdir()
-    whole = file.read_bytes()
-    file.write_bytes(whole.replace(b'"nominal_p":[[0.0', b'"nominal_p":[[0.1'))
-    assert file.read_bytes() != whole
-    assert find_bounds(*ASKED) == computed
     other = find_bounds(*ASKED[:3], (0.01,))
-    (second,) = set(cache.iterdir()) - {file}
-    file.write_bytes(second.read_bytes())
+    (second,) = cache.iterdir()
+    computed = find_bounds(*ASKED)
+    (file,) = set(cache.iterdir()) - {second}
+    whole = file.read_bytes()
+    file.write_bytes({
+        "cut off": whole[:9], "no JSON": b"\xff\xfe", "of another plan": second.read_bytes(),
+        "another number": whole.replace(b'"nominal_p":[[0.0', b'"nominal_p":[[0.1'),
+    }[damage])  # fmt: skip
+    assert file.read_bytes() != whole
     assert find_bounds(*ASKED) == computed != other
+    assert file.read_bytes() == whole
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "esper_ab").write_text("a file where the folder should be")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert find_bounds(*ASKED)[0] == pytest.approx((0.0076, 0.0455), rel=0.02)
-
-
-def test_one_look_needs_no_file(cache):
-    assert find_bounds(((0, 1),) * 6, 1, (6,), (0.05, 0.02)) == ((0.05,), (0.02,))
-    assert not cache.exists()
+    assert find_bounds(((0, 1),) * 6, 1, (6,), (0.05, 0.02)) == ((0.05,), (0.02,))  # one look needs no file
 
 
 @pytest.mark.parametrize(
@@ -209,14 +173,11 @@ GSDESIGN = [  # (shares, lower bounds, drift, spent)
 ]
 
 
-def test_beta_is_spent_as_gsdesign_spends_it():
-    shares, _, _, spent = GSDESIGN[0]
-    assert [beta_spent(0.1, share) for share in shares] == pytest.approx(spent, abs=1e-4)
-
-
 @pytest.mark.parametrize(("shares", "lower", "drift", "spent"), GSDESIGN)
 def test_with_many_pairs_futility_stops_where_gsdesign_does(shares, lower, drift, spent):
     """With the beta it spends; efficacy boundaries, which it takes off, move the bounds by less than it prints."""
+    if shares == GSDESIGN[0][0]:
+        assert [beta_spent(0.1, share) for share in shares] == pytest.approx(spent, abs=1e-4)
     looks = (*(round(1200 * share) for share in shares), 1200)
     found = futility_p([(0, 1)] * 1200, 1, looks, spent, np.random.default_rng(3), paths=400_000)
     assert found[-1] == 0.0

@@ -16,7 +16,6 @@ from esper_ab.design.calibration import (
     last_episodes,
     spread,
 )
-from esper_ab.stats.variances import sd_limits
 
 BOUNDS = ((6, 0.0076), (10, 0.0455))
 
@@ -35,23 +34,13 @@ def autoregressive(runs: int, episodes: int, phi: float, run_sd: float) -> np.nd
 # --- spread, correlations -------------------------------------------------------------------------------------------
 
 
-def test_limits_of_a_standard_deviation_are_those_of_the_tables() -> None:
-    low, high = sd_limits(1.0, 19, 0.95)  # chi-square with 19 degrees of freedom: 8.907, 32.852
-    assert low == pytest.approx((19 / 32.852) ** 0.5, rel=1e-4)
-    assert high == pytest.approx((19 / 8.907) ** 0.5, rel=1e-4)
-
-
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=20), st.floats(0.1, 10), st.floats(-50, 50))
 def test_spread_goes_with_scale_and_not_with_place(values: list[float], scale: float, shift: float) -> None:
     one, other = spread(values), spread(np.array(values) * scale + shift)
     assert other.sd == pytest.approx(one.sd * scale, abs=1e-9)
     assert one.low <= one.sd <= one.high
-    assert spread(values[::-1]).sd == pytest.approx(one.sd, abs=1e-12)
-
-
-def test_one_run_has_no_spread() -> None:
     with pytest.raises(ValueError, match="at least two"):
-        spread([1.0])
+        spread(values[:1])
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
@@ -185,11 +174,6 @@ def test_a_rule_without_looks_never_claims_and_short_curves_have_no_episodes_to_
     found = false_claims(curves, curves[:, -1], 5, (), rng(), splits=200)
     assert found[-1].rate == 0.0
     assert not any("one run each" in claims.rule for claims in found)
-
-
-def test_without_an_outcome_in_training_only_the_rules_of_outcomes_are_tried() -> None:
-    found = false_claims(np.empty((10, 0)), np.arange(10.0), 5, (), rng(), splits=20)
-    assert [claims.rule.partition(" ")[0] for claims in found] == ["percentile", "this"]
 
 
 def test_too_few_runs_cannot_be_dealt() -> None:

@@ -10,7 +10,6 @@ from support.journals import Shape, Synthetic
 
 from esper_ab.analysis.calibration import calibration_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.settings import PPOSettings
 from esper_ab.design.calibration_file import Calibration, calibration_text, check_belongs, load_calibration
 from esper_ab.design.power import PowerQuestion
 from esper_ab.design.power_text import Known, power_tables
@@ -54,44 +53,10 @@ def test_the_text_says_it_all(found: Calibration) -> None:
     assert "DIFFERENT" in different
 
 
-def test_same_journal_same_bytes(found: Calibration) -> None:
-    again = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True, named=True)
-    assert msgspec.json.encode(msgspec.structs.replace(again, code=CODE)) == msgspec.json.encode(found)
-
-
 def test_it_belongs_to_an_experiment_with_its_condition(found: Calibration) -> None:
     assert check_belongs(found, experiment(seeds=20, rng_seed=5, name="other"), CODE) == ()
     (remark,) = check_belongs(found, experiment(), {"sources": "elsewhere"})
     assert "another state of the code" in remark
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"episodes": 9}, "episodes was 8, is 9"),
-        ({"task": "synthetic"}, 'task was "digits", is "synthetic"'),
-        ({"outcome_over": "curve-mean"}, "outcome_over was"),
-    ],
-)
-def test_it_belongs_to_no_other(found: Calibration, changes: dict[str, object], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        check_belongs(found, experiment(**changes), CODE)
-
-
-def test_it_belongs_to_no_other_settings(found: Calibration) -> None:
-    faster = tuple(
-        msgspec.structs.replace(group, settings=msgspec.structs.replace(group.settings, ppo=PPOSettings(lr=0.5)))
-        for group in experiment().groups
-    )
-    with pytest.raises(UsageError, match=r"ppo\.lr was 0\.002, is 0\.5 in a"):
-        check_belongs(found, experiment(groups=faster), CODE)
-
-
-@pytest.mark.parametrize("content", [b"", b"{}", b"no json"])
-def test_what_is_no_calibration_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "calibration.json").write_bytes(content)
-    with pytest.raises(UsageError, match="no calibration of this version"):
-        load_calibration(tmp_path)
 
 
 def test_too_few_runs_are_refused() -> None:

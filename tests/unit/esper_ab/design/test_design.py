@@ -10,7 +10,6 @@ from support import fake_plans
 from support.comparing import design as designed
 from support.comparing import open_ended
 
-from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.design.design import Boundary, Contrast, Futility, default_looks, extended, rule
 from esper_ab.plan.blocks import extend
@@ -46,40 +45,21 @@ def test_a_control_is_what_the_others_are_compared_with():
     assert design.comparisons == (Contrast(a="a", b="c"), Contrast(a="b", b="c"))
 
 
-def test_one_look_gets_the_whole_share():
-    (boundary,) = fake_plans.plan(seeds=6).design.boundaries
-    assert boundary.nominal_p == (0.05,)
-
-
 def test_two_groups_are_adjusted_for_sides_and_many_groups_on_few_pairs_are_not():
     three = {"groups": ("a", "b", "c"), "cores": 3, "arithmetic": LOOSE}
     assert fake_plans.plan(seeds=6, arithmetic=LOOSE).design.adjusted
+    free = fake_plans.plan(seeds=6).design
+    assert (free.adjusted, free.positions_matter) == (False, False)
     assert not fake_plans.plan(**three, seeds=6).design.adjusted
     assert fake_plans.plan(**three, seeds=12, looks=(12,)).design.adjusted
 
 
-def test_where_positions_cannot_matter_nothing_is_adjusted_for_and_the_rule_says_so():
-    free = fake_plans.plan(seeds=16).design
-    assert (free.adjusted, free.positions_matter) == (False, False)
-    assert rule(free).startswith("paired t, not adjusted for device and order, which cannot matter here; looks after")
-    held = fake_plans.plan(seeds=16, arithmetic=LOOSE).design
-    assert rule(held).startswith("paired t, adjusted for device and order; looks after seeds")
-    assert free.boundaries != held.boundaries
-    assert free.boundaries[0].nominal_p == pytest.approx(held.boundaries[0].nominal_p, rel=0.02)
-
-
-def test_stops_for_futility_change_no_other_bound_and_are_in_the_rule():
+def test_stops_for_futility_change_no_other_bound():
     plain, stops = (fake_plans.plan(seeds=20, **more).design for more in ({}, {"futility": 0.8}))
-    assert plain.futility is None
-    assert "futility" not in rule(plain)
-    assert stops.boundaries == plain.boundaries
-    assert stops.futility.power == 0.8
-    assert stops.futility.nominal_p[-1] == 0.0
-    assert list(stops.futility.nominal_p[:-1]) == sorted(stops.futility.nominal_p[:-1])
-    assert stops.futility.nominal_p[0] == pytest.approx(0.0699, abs=2e-4)  # 2 (1 - Phi(z_0.1 / sqrt(0.5)))
-    assert "stopped for futility" in rule(stops)
-    assert "10 (p <= 0.07), 14 (p <= " in rule(stops)
-    assert "of true differences of the margin at most 20 %" in rule(stops)
+    bounds = stops.futility.nominal_p
+    assert (plain.futility, stops.futility.power, stops.boundaries) == (None, 0.8, plain.boundaries)
+    assert bounds == (pytest.approx(0.0699, abs=2e-4), bounds[1], 0.0)  # 2 (1 - Phi(z_0.1 / sqrt(0.5))) at 10 of 20
+    assert bounds[0] < bounds[1]
     assert extended(stops, 20).futility == stops.futility
 
 
@@ -99,6 +79,9 @@ TWO_SAID = "looks after seeds 6 (p <= 0.0076), 10 (p <= 0.045)"
     [
         (planned(*ONE), f"{PLAIN}; one look, after seed 20 (p <= 0.05)"),
         (planned(*TWO), f"{PLAIN}; {TWO_SAID}"),
+        (planned(*TWO, positions_matter=False), f"{PLAIN}, which cannot matter here; {TWO_SAID}"),
+        (planned(*TWO, adjusted=True), f"paired t, adjusted for device and order; {TWO_SAID}"),
+        (designed(5), "none: a verdict needs at least 6 seeds"),
         (planned(*TWO, early_stop=False), f"{PLAIN}; {TWO_SAID}; no early stop"),
         (planned(*ONE, early_stop=False), f"{PLAIN}; one look, after seed 20 (p <= 0.05)"),
         (
@@ -144,43 +127,9 @@ def test_an_adjustment_needs_four_replicates_beyond_its_positions_at_the_first_l
     assert msgspec.structs.replace(designed(6), looks=looks, positions=positions).too_few_to_adjust == too_few
 
 
-def test_fewer_than_six_replicates_have_no_boundary():
-    design = fake_plans.plan(seeds=5).design
-    assert design.boundaries == ()
-    assert rule(design) == "none: a verdict needs at least 6 seeds"
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"control": "x"}, "--control x: no such group; the groups are a, b"),
-        ({"untested": ("x",)}, "--untested x: no such group"),
-        ({"control": "a", "untested": ("a",)}, "--untested a: it is the control"),
-        ({"untested": ("a",)}, "--untested leaves no two groups to compare"),
-        ({"looks": (6, 8)}, "ascending and ending at the 10 seeds, as in --looks 10"),
-        ({"looks": (8, 6, 10)}, "ascending"),
-        ({"looks": (4, 10)}, "--looks 4: the first look needs 6"),
-        ({"looks": (6, 10), "open_ended": True}, "without a maximum there is an interim look after every pair"),
-        ({"futility": 0.3}, "--futility 0.3: the power to keep at the margin, from 0.5 to below 1; 0 for no such stop"),
-        ({"futility": 0.8, "seeds": 6}, ": a plan of 6 seeds has one look, and so none that could stop"),
-        ({"futility": 0.8, "early_stop": False, "seeds": 20}, "--futility 0.8 stops comparisons early"),
-        ({"futility": 0.8, "open_ended": True}, "without a maximum there is no planned look"),
-    ],
-)
-def test_what_cannot_be_honoured_is_refused(settings, words):
-    with pytest.raises(UsageError) as refused:
-        fake_plans.plan(**({"seeds": 10} | settings))
-    assert words in str(refused.value)
-
-
-def test_an_open_ended_plan_is_decided_by_evidence_after_every_pair():
-    design = fake_plans.plan(seeds=6, open_ended=True).design
-    assert (design.looks, design.boundaries) == ((), ())
-    assert (design.anytime_after, design.evidence) == (0, pytest.approx(20.0))
-    assert "anytime-valid t after every pair from the 6th on, decided at an e-value of 20" in rule(design)
-
-
-def test_an_extension_is_stricter_once_and_only_once():
+def test_an_open_ended_plan_is_decided_by_evidence_and_an_extension_is_stricter_once_and_only_once():
+    open_ = fake_plans.plan(seeds=6, open_ended=True).design
+    assert (open_.looks, open_.boundaries, open_.anytime_after, open_.evidence) == ((), (), 0, pytest.approx(20.0))
     design = fake_plans.plan(seeds=6).design
     longer = extended(design, 6)
     assert (longer.anytime_after, longer.evidence) == (6, pytest.approx(100.0))

@@ -36,13 +36,6 @@ def test_the_smallest_resolvable_difference_has_just_the_power(sd, pairs, alpha,
     assert power(sd, size, pairs, alpha, columns) == pytest.approx(POWER, abs=1e-6)
 
 
-def test_one_degree_of_freedom_resolves_something_and_positions_cost_one_each():
-    assert smallest_resolvable(1.0, 2, 0.05) == smallest_resolvable(1.0, 2, 0.05, columns=1)
-    sizes = [smallest_resolvable(1.0, 6, 0.05, columns) for columns in range(1, 6)]
-    assert smallest_resolvable(1.0, 6, 0.05) == sizes[0]
-    assert sizes == sorted(sizes)
-
-
 def test_nothing_is_resolvable_without_degrees_of_freedom_or_without_a_bound():
     assert smallest_resolvable(1.0, 2, 0.05, columns=2) is None
     assert smallest_resolvable(1.0, 9, 0.0) is None
@@ -52,3 +45,10 @@ def test_a_bound_that_depends_on_the_pairs_is_asked_at_each_number():
     fixed, late = pairs_needed(3.0, 9, 2.0, 0.05), pairs_needed(3.0, 9, 2.0, lambda pairs: 0.05 if pairs >= 40 else 0.0)
     assert fixed.pairs < 40
     assert (late.pairs, late.low, late.high) == (40, 40, max(40, fixed.high))
+
+
+def test_one_degree_of_freedom_resolves_something_and_positions_cost_one_each():
+    assert smallest_resolvable(1.0, 2, 0.05) == smallest_resolvable(1.0, 2, 0.05, columns=1)
+    sizes = [smallest_resolvable(1.0, 6, 0.05, columns) for columns in range(1, 6)]
+    assert smallest_resolvable(1.0, 6, 0.05) == sizes[0]
+    assert sizes == sorted(sizes)

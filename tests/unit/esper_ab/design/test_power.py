@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.power import TTestPower
 
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.design.boundary_cache import find_bounds
@@ -24,7 +23,6 @@ from esper_ab.design.power import (
     power_tables_of,
     replicates_needed,
     scheme,
-    sd_of_differences,
 )
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.stats.pair import Pair
@@ -41,14 +39,6 @@ def rng():
 
 def table(sd_run, rho, replicates, question=TWO, df=None):
     return power_tables_of([assumed(sd_run, rho, df)], replicates, question, find_bounds, rng())[0]
-
-
-def test_spread_of_differences():
-    assert sd_of_differences(3.5, 0.0) == pytest.approx(3.5 * math.sqrt(2.0))
-    assert sd_of_differences(3.5, 0.5) == pytest.approx(3.5)
-    low, high = sd_limits(3.0, 9, 0.8)
-    assert stats.chi2.cdf(9 * 9.0 / high**2, 9) == pytest.approx(0.1)
-    assert stats.chi2.cdf(9 * 9.0 / low**2, 9) == pytest.approx(0.9)
 
 
 def test_pairs_that_were_seen_give_their_own_spread_and_its_limits():
@@ -73,18 +63,6 @@ def test_one_look_is_the_exact_noncentral_t(replicates, effect):
     bound = stats.t.isf(0.025, df)
     assert two.power(effect) == pytest.approx(stats.nct.sf(bound, df, effect * math.sqrt(information)), rel=1e-9)
     assert two.expected_replicates(effect) == replicates
-
-
-@pytest.mark.parametrize(("replicates", "effect"), [(6, 1.2), (9, 1.0)])
-def test_without_positions_it_is_the_paired_t_of_statsmodels(replicates, effect):
-    simulation = Simulation(plain(replicates), rng())
-    expected = TTestPower().power(effect, replicates, 0.05, alternative="two-sided")
-    assert simulation.power(effect) == pytest.approx(expected, abs=1e-4)  # theirs counts the wrong direction
-
-
-def plain(replicates):
-    """A block of six groups leaves too little at the first look of few replicates: not adjusted."""
-    return scheme(replicates, (replicates,), PowerQuestion(margin=1.0, groups=6), find_bounds)
 
 
 @pytest.mark.parametrize(
@@ -138,39 +116,21 @@ def test_the_smallest_difference_has_the_power_it_promises(replicates):
     assert less.power < 0.79
 
 
-def test_more_replicates_resolve_less_and_cost_no_more_than_planned():
-    rows = table(3.5, 0.0, (6, 8, 10, 12, 16, 20, 30)).rows
-    assert [row.smallest for row in rows] == sorted((row.smallest for row in rows), reverse=True)
-    assert [row.power for row in rows] == sorted(row.power for row in rows)
-    assert all(row.expected <= row.replicates for row in rows)
-
-
-def test_looks_cost_little_power():
-    with_looks = Simulation(scheme(20, (6, 10, 14, 20), TWO, find_bounds), rng())
-    fixed = Simulation(scheme(20, (20,), TWO, find_bounds), rng())
-    for effect in (0.4, 0.7, 1.0):
-        assert fixed.power(effect) - 0.03 < with_looks.power(effect) < fixed.power(effect) + 0.005
-
-
-def test_below_six_replicates_nothing_is_decided():
+def test_below_six_replicates_nothing_is_decided_and_beyond_ten_thousand_nothing_is_counted():
+    assert replicates_needed(500.0, None, PowerQuestion(margin=1.0), find_bounds, rng()).replicates is None
     (row,) = table(3.5, 0.0, (4,), df=9).rows
     assert (row.power, row.smallest, row.smallest_low, row.expected, row.nominal_p) == (0.0, None, None, None, ())
 
 
-def test_alpha_shared_by_comparisons_resolves_less():
-    questions = (PowerQuestion(margin=3.5, groups=3, comparisons=m) for m in (1, 3))
-    one, three = (table(3.5, 0.0, (10,), question) for question in questions)
+def test_looks_that_the_user_names_and_alpha_shared_by_comparisons():
+    alone, shared = (PowerQuestion(margin=3.5, looks=(8, 12), groups=3, comparisons=count) for count in (1, 3))
+    one, three = (table(3.5, 0.0, (10, 12), question) for question in (alone, shared))
+    assert [row.looks for row in three.rows] == [(10,), (8, 12)]
     assert three.rows[0].smallest > 1.1 * one.rows[0].smallest
     assert three.needed.replicates > one.needed.replicates
 
 
-def test_looks_that_the_user_names():
-    asked = PowerQuestion(margin=3.5, looks=(8, 12))
-    rows = table(3.5, 0.0, (10, 12), asked).rows
-    assert [row.looks for row in rows] == [(10,), (8, 12)]
-
-
-@pytest.mark.parametrize(("sd", "margin"), [(3.15, 2.0), (2.0, 2.0), (7.0, 2.0)])
+@pytest.mark.parametrize(("sd", "margin"), [(3.15, 2.0), (2.0, 2.0), (7.0, 2.0), (0.1, 2.0)])
 def test_replicates_needed_is_the_least_even_number(sd, margin):
     question = PowerQuestion(margin=margin)
     needed = replicates_needed(sd, None, question, find_bounds, rng())
@@ -181,7 +141,7 @@ def test_replicates_needed_is_the_least_even_number(sd, margin):
 
     assert needed.replicates % 2 == 0
     assert power(needed.replicates) > 0.797  # simulation error
-    assert power(needed.replicates - 2) < 0.803 or needed.replicates == 6
+    assert needed.replicates == 6 or power(needed.replicates - 2) < 0.803
     # Looks and the adjustment cost a few pairs beyond the plain test at a fixed number.
     fixed = pairs_needed(sd, 5, margin).pairs
     assert fixed <= needed.replicates <= 1.1 * fixed + 4
@@ -197,14 +157,6 @@ def test_range_of_replicates_from_the_limits_of_the_sd():
     (row,) = found.rows
     assert row.smallest_low / row.smallest == pytest.approx(found.sd_low / found.sd)
     assert row.smallest_high / row.smallest == pytest.approx(found.sd_high / found.sd)
-
-
-def test_beyond_reach_is_said():
-    assert replicates_needed(500.0, None, PowerQuestion(margin=1.0), find_bounds, rng()).replicates is None
-
-
-def test_easily_seen_needs_six():
-    assert replicates_needed(0.1, None, PowerQuestion(margin=2.0), find_bounds, rng()).replicates == 6
 
 
 def test_the_generator_is_the_only_source_of_chance():
@@ -244,11 +196,6 @@ def test_stops_for_futility_cost_what_is_declared_at_most_and_save_replicates():
     assert stops.expected_none < 14.0 < stops.expected_none_without <= 20.0
     # simulated: 20 pairs, SD 2: 79.4 %; 16.0 and 13.2 pairs
     assert (stops.power, stops.expected, stops.expected_none) == pytest.approx((0.794, 16.0, 13.2), rel=0.02)
-
-
-def test_one_look_has_no_stops():
-    question, spread = PowerQuestion(margin=2.0, futility=0.8), assumed(2.0, 0.0)
-    assert power_tables_of([spread], (6,), question, find_bounds, rng())[0].rows[0].stops is None
 
 
 @pytest.mark.parametrize(("replicates", "least"), [(6, 0.29), (10, 0.50), (20, 0.835)])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from simulation import counts
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 from esper_ab.stats.proportions import proportions
@@ -38,12 +40,6 @@ def test_published_intervals_of_pairs(table, low, high):
     assert of_pairs(*table).interval(0.05) == pytest.approx((low, high), abs=6e-4 if low == -0.507 else 5e-5)
 
 
-def test_published_interval_and_p_of_runs():
-    """Perondi et al. 2004 and Ritland et al. 2007, in Fagerland, Lydersen & Laake (2017), chapter 4."""
-    assert of_runs(7, 34, 1, 34).interval(0.05) == pytest.approx((0.0189, 0.3404), abs=5e-5)
-    assert of_runs(0, 16, 15, 72).p == pytest.approx(0.06287, abs=5e-6)
-
-
 @settings(deadline=None)
 @given(samples, ps)
 def test_runs_agree_with_other_libraries(sample, p):
@@ -57,27 +53,10 @@ def test_runs_agree_with_other_libraries(sample, p):
 
 @given(tables, ps)
 def test_pairs_are_a_binomial_and_an_interval_that_is_the_written_formula(table, p):
-    both, only_a, only_b, neither = table
-    found, n = of_pairs(*table), sum(table)
-    if only_a + only_b:
-        assert found.p == pytest.approx(stats.binomtest(only_a, only_a + only_b).pvalue, rel=1e-9)
-    else:
-        assert found.p == 1.0
-    (share_a, share_b), z = ((both + only_a) / n, (both + only_b) / n), stats.norm.isf(p / 2.0)
-    (low_a, high_a), (low_b, high_b) = (
-        stats.binomtest(count, n).proportion_ci(1.0 - p, "wilson") for count in (both + only_a, both + only_b)
-    )
-    assert z > 0.0
-    product = (both + only_a) * (only_b + neither) * (both + only_b) * (only_a + neither)
-    above = both * neither - only_a * only_b
-    phi = (max(above - n / 2, 0.0) if above > 0 else above) / math.sqrt(product) if product else 0.0
-    x, y = share_a - low_a, high_b - share_b
-    u, v = high_a - share_a, share_b - low_b
-    expected = (
-        share_a - share_b - math.sqrt(max(x * x - 2 * phi * x * y + y * y, 0.0)),
-        share_a - share_b + math.sqrt(max(u * u - 2 * phi * u * v + v * v, 0.0)),
-    )
-    assert found.interval(p) == pytest.approx(expected, abs=1e-6)
+    found, (_, only_a, only_b, _) = of_pairs(*table), table
+    assert found.p == (pytest.approx(stats.binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0)
+    low, high = counts.paired_interval(*(np.array([count]) for count in table), counts.z_of(p))
+    assert found.interval(p) == pytest.approx((low[0], high[0]), abs=1e-6)
 
 
 @given(tables, ps, st.sampled_from((1.0, 100.0)))

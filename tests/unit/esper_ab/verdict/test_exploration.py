@@ -11,7 +11,6 @@ from esper_ab.readers.external_plan import scales_of
 from esper_ab.report.external import tables
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore
-from esper_ab.verdict.vocabulary import MEAN
 
 
 def _found(rows_, these=None, *, paired=None, named="runs", **rule):
@@ -57,11 +56,6 @@ def test_the_verdicts_are_those_of_a_plan_and_nothing_was_declared(pairs, effect
     assert not found.comparisons[0].question.declared
 
 
-def test_the_order_of_rows_is_no_matter():
-    found = rows(*drawn(9, 1.0))
-    assert _numbers(_found(found)) == _numbers(_found([row for row in found if row["group"] == "new"] + found[1::2]))
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 4), st.integers(6, 12))
 def test_copies_in_one_cluster_change_nothing(copies, pairs):
@@ -84,41 +78,6 @@ def test_the_unit_is_no_matter(scale):
     assert _numbers(scaled)[0] == pytest.approx([x * scale for x in _numbers(_found(rows(a, b)))[0]], rel=1e-6)
 
 
-def test_where_lower_is_better_the_words_turn_round():
-    found = rows(*drawn(20, 5.0))
-    assert _words(_found(found, scales(better="lower"))) == [("WORSE", "")]
-
-
-def test_a_lost_run_is_counted_against_the_claim():
-    a, b = drawn(20, 2.5)
-    assert _words(_found(rows(a, b))) == [("BETTER", "")]
-    found = _found(rows([*a[:15], *[""] * 5], b))
-    assert found.comparisons[0].lost.a == 5
-    assert _words(found) == [("INCONCLUSIVE", "")]
-
-
-def test_several_tasks_and_their_mean_share_alpha():
-    found = [*rows(*drawn(20, 5.0), task="one"), *rows(*drawn(20, 5.0, rng_seed=2), task="two")]
-    result = _found(found, scales(2.0, ("one", "two")), alpha=0.03)
-    assert _words(result) == [("BETTER", "one"), ("BETTER", "two"), ("BETTER", MEAN)]
-    assert [one.question.alpha for one in result.comparisons] == pytest.approx([0.01] * 3)
-    assert result.comparisons[2].question.design.margin == 1.0
-
-
-def test_runs_without_a_partner_are_told():
-    found = rows(*drawn(9, 1.0))[:-1]
-    assert any("seed 8 without a run" in note for note in _found(found).notes)
-
-
-@pytest.mark.parametrize("found", [
-    [row | {"group": "new"} for row in rows([1.0], [2.0])[:1]],
-    unpaired([1.0, 2.0], ["", ""]),
-])  # fmt: skip
-def test_where_nothing_can_be_compared_it_is_refused(found):
-    with pytest.raises(UsageError):
-        _found(found)
-
-
 def test_no_sentence_speaks_of_records_or_of_an_extension():
     for found in (rows([1.0] * 9, [1.0] * 9), rows(*drawn(7, 0.1)), rows([1.0], [2.0])):
         one = _found(found).comparisons[0]
@@ -139,32 +98,17 @@ def test_only_pairs_that_exist_are_counted_on():
 
 def test_more_rows_than_anybody_trains_may_be_items():
     """Prompts of one checkpoint are no training runs, and nothing but the user knows which these are."""
-    for found in (rows(*drawn(31, 1.0)), rows(*drawn(31, 1.0), task="one")):
-        said = _refused(found, scales(2.0, (str(found[0].get("task", "")),)), named=None)
-        assert "group new has 31 rows" in said
-        assert "--rows runs; one row per item" in said
-        assert "these two checkpoints only" in said
+    assert "group new has 31 rows" in _refused(rows(*drawn(31, 1.0), task="one"), scales(2.0, ("one",)), named=None)
     assert _words(_found(rows(*drawn(30, 5.0)), named=None)) == [("BETTER", "")]
     named = [row | {"run": f"{row['group']}{row['seed']}"} for row in rows(*drawn(31, 5.0))]
     assert _words(_found(named, named=None)) == [("BETTER", "")]
 
 
-def test_the_unit_stands_in_every_headline():
-    a, b = drawn(20, 5.0)
-    for found, unit in (
-        (rows(a, b), "20 training runs per group"), (rows(a[:3], b[:3]), "3 training runs per group"),
-        (unpaired(a, b[:8]), "20 training runs of new and 8 of old"), (unpaired(a, b), "20 training runs per group"),
-        ([row | {"cluster": f"c{int(row['seed']) // 2}"} for row in rows(a, b)], "10 independent units per group"),
-        (rows([1.0] * 9, [0.0] * 9), "9 training runs per group"),
-    ):
-        assert _found(found).comparisons[0].headline.endswith(f"; {unit}.")
-
-
 @settings(max_examples=20, deadline=None)
-@given(st.randoms(use_true_random=False))
-def test_the_order_of_rows_decides_nothing_where_no_seeds_are_shared(random):
+@given(st.randoms(use_true_random=False), st.booleans())
+def test_the_order_of_rows_decides_nothing(random, paired):
     a, b = drawn(9, 2.0)
-    found = unpaired(a, b[:7])
+    found = rows(a, b) if paired else unpaired(a, b[:7])
     mixed = random.sample(found, len(found))
     assert _numbers(_found(mixed, control="old"))[0] == pytest.approx(_numbers(_found(found))[0])
 
@@ -173,39 +117,23 @@ def test_seeds_say_whether_runs_form_pairs():
     """One row in ten may lack a partner; no seed in common: no pairs; between the two nothing but the user knows."""
     a, b = drawn(20, 5.0)
     found = rows(a, b)
-    assert "(19 pairs)" in _said(_found(found[:-1]))
+    (note,) = _found(found[:-1]).notes
+    assert "seed 19 without a run" in note
     foreign = [row if row["group"] == "new" else row | {"seed": row["seed"] + 100} for row in found]
     assert "(20 and 20 runs)" in _said(_found(foreign))
     some = [row for row in found if row["group"] == "new" or row["seed"] < 15]
-    said = _refused(some)
-    assert "of 35 rows of new and old 5 have no partner" in said
-    assert "--paired" in said
-    assert "--unpaired" in said
+    assert "of 35 rows of new and old 5 have no partner" in _refused(some)
     assert "(15 pairs)" in _said(_found(some, paired=True))
     assert "(20 and 15 runs)" in _said(_found(some, paired=False))
 
 
-@pytest.mark.parametrize(("found", "paired", "said"), [
-    (unpaired([1.0, 2.0], [2.0, 3.0]), True, "run pairs nothing"),
-    ([row | {"cluster": "c"} for row in unpaired([1.0, 2.0], [2.0, 3.0])], None, "cannot share a cluster"),
-    ([row | {"cluster": "c"} for row in rows([1.0, 2.0], [2.0, 3.0])], False, "cannot share a cluster"),
-])  # fmt: skip
-def test_what_does_not_go_together_is_refused(found, paired, said):
-    assert said in _refused(found, paired=paired)
-
-
-@pytest.mark.parametrize(("runs", "words"), [
-    ((6, 40), "BETTER"), ((5, 40), "NO INFERENCE"), ((20, 20), "BETTER"), ((1, 9), "NO INFERENCE"),
-])  # fmt: skip
+@pytest.mark.parametrize(("runs", "words"), [((6, 40), "BETTER"), ((1, 9), "NO INFERENCE")])
 def test_runs_that_form_no_pairs_are_never_called_pairs(runs, words):
     a, b = drawn(40, 8.0)
     result = _found(unpaired(a[: runs[0]], b[: runs[1]]))
+    assert _words(result) == [(words, "")]
     for table in tables(result):
         assert not re.search(r"\bpairs?\b", f"{table.title} {table.columns} {table.rows} {table.note}"), table
-    assert _words(result) == [(words, "")]
-    assert not re.search(r"\bpairs?\b", f"{_said(result)} {result.comparisons[0].rule}")
-    unequal = 1 < runs[0] < 10
-    assert ("Unequal groups" in _said(result)) == unequal
 
 
 def test_lost_runs_that_form_no_pairs_count_against_the_claim():
@@ -235,15 +163,3 @@ def test_runs_that_are_0_or_1_get_an_interval_and_an_exact_test(a, b, word, pair
                      paired=paired)  # fmt: skip
     assert _words(percent) == [(word, "")]
     assert percent.comparisons[0].low == pytest.approx(100.0 * one.low)
-
-
-def test_ties_are_counted_in_words():
-    found = _found(rows([1] * 48 + [0] * 2, [0] * 2 + [1] * 47 + [0]), scales(0.1))
-    assert "in 2 of 50 pairs (47 tied)" in _said(found)
-
-
-def test_many_groups_are_compared_with_one_of_them_only():
-    many = [{"group": f"g{number}", "seed": 0, "outcome": 1.0} for number in range(101)]
-    assert "101 groups are too many to compare each with each" in (said := _refused(many))
-    assert said.endswith("--control GROUP")
-    assert len(_found(many, control="g0").comparisons) == 100

@@ -37,10 +37,6 @@ def test_pairs_that_share_a_cluster_even_through_others_are_one():
     assert one.clusters == (("0", "1", "3"),)
 
 
-def test_all_runs_of_a_group_in_one_cluster_are_one_pair():
-    assert len(_paired(_in(rows([1.0] * 9, [2.0] * 9), *("one start", "") * 9)).pairs) == 1
-
-
 @given(st.lists(st.tuples(*(st.sampled_from(["", "p", "q", "r", "s"]),) * 2), min_size=1, max_size=9))
 def test_units_are_the_connected_sets_and_share_no_cluster(clusters):
     count = len(clusters)

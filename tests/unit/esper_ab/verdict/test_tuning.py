@@ -1,14 +1,11 @@
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.elsewhere import drawn, outcomes, scales
 
-from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.tuning import tune
-from esper_ab.verdict.vocabulary import MEAN
 
 CELLS = ("slow", "fast")
 PLAN = make_external_plan(
@@ -42,12 +39,6 @@ def test_a_lost_run_speaks_against_its_cell():
     assert found.choices[0].means["slow"] == (70.0 + 60.0) / 2.0
 
 
-def test_before_the_choice_nothing_is_judged():
-    result = judge(PLAN, outcomes(CHOOSE[:-1]))
-    assert result.next_step == "Before anything is judged, cells are chosen: old at fast with seed 1."
-    assert not result.comparisons[0].pairs
-
-
 def test_after_it_the_other_seeds_are_judged_where_it_fell():
     first = judge(PLAN, outcomes(CHOOSE))
     assert first.next_step.endswith("after seed 6: 2, 3, 4, 5, 6, 7 of new, old; new at slow, old at fast.")
@@ -68,17 +59,6 @@ def test_no_judged_run_moves_the_choice_and_no_choosing_run_is_judged(values):
     found = tune(outcomes([*CHOOSE, *judged]), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0])
     assert found.choices == tune(outcomes(CHOOSE), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0]).choices
     assert not {row.replicate for row in found.observations.rows} & set(PLAN.choosing)
-
-
-@pytest.mark.parametrize("how", [
-    {"cells": CELLS}, {"choosing": 2}, {"cells": ("one",), "choosing": 2}, {"cells": CELLS, "choosing": 8},
-    {"cells": ("a", "a"), "choosing": 2}, {"cells": (MEAN, "b"), "choosing": 2},
-    {"cells": CELLS, "choosing": 2, "tasks": ("x", "y")},
-])  # fmt: skip
-def test_what_cannot_be_chosen_is_refused(how):
-    tasks = how.pop("tasks", ("",))
-    with pytest.raises(UsageError):
-        make_external_plan(("new", "old"), tuple("01234567"), scales(tasks=tasks), Rule(), **how)
 
 
 def test_where_every_run_that_chooses_was_lost_nothing_more_is_asked_for():

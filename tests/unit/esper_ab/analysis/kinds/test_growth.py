@@ -156,41 +156,26 @@ def analysed(test: str = "t", **groups: Shape) -> Analysis:
     return analyse(fold([started, *events[1:]]))
 
 
-def test_a_reward_that_gains_is_continued_and_one_that_gains_nothing_is_stopped():
-    judgements = judged(good=Shape(accuracy=75.0, params=800), bad=Shape(accuracy=40.0, params=800))
-    good, bad = judgements["good"], judgements["bad"]
-    assert good.decision == "continue", good
-    assert good.criteria[0].passed is True
-    assert good.criteria[3].name == "decisiveness"
-    assert good.criteria[3].passed is True  # its entropy falls
-    assert bad.decision == "stop", bad
-    assert "bad is WORSE with respect to random" in bad.reason
-
-
-def test_a_reward_that_gains_by_spending_more_is_revised():
-    (judgement,) = judged(fat=Shape(accuracy=60.0, params=40_000)).values()
-    assert judgement.criteria[0].passed is True
-    assert judgement.criteria[1].passed is False
-    assert (judgement.decision, "fails in efficiency" in judgement.reason) == ("revise", True)
-
-
-def test_what_is_not_shown_is_revised():
-    (judgement,) = judged(same=Shape(accuracy=50.6, params=800)).values()
-    assert judgement.criteria[0].passed is None
-    assert judgement.decision == "revise"
-    assert "not shown to be better than random" in judgement.reason
-
-
-@pytest.mark.parametrize(("greedy", "told"), [(20.0, True), (-20.0, True), (0.0, False)])
-def test_a_judgement_of_sampled_actions_tells_of_greedy_ones_that_are_far_from_them(greedy, told):
-    (judgement,) = judged(same=Shape(accuracy=50.6, greedy=greedy)).values()
-    assert judgement.decision == "revise"
-    assert ("its greedy actions reach" in judgement.reason) is told
-
-
-def test_of_a_policy_that_is_not_to_learn_no_updates_are_asked_for():
-    (judgement,) = judged(same=Shape(accuracy=50.6, greedy=20.0, ppo=PPOSettings(lr=0.0))).values()
-    assert "its greedy actions reach" not in judgement.reason
+@pytest.mark.parametrize(
+    ("shape", "passed", "decision", "words"),
+    [
+        (Shape(accuracy=75.0, params=800), (True, None, None, True), "continue", ""),
+        (Shape(accuracy=40.0, params=800), (False, None, None, None), "stop", "is WORSE with respect to random"),
+        (Shape(accuracy=60.0, params=40_000), (True, False, None, None), "revise", "fails in efficiency"),
+        (Shape(accuracy=50.6, params=800), (None, None, None, None), "revise", "not shown to be better than random"),
+        # Of sampled actions, with greedy ones that are far from them; a policy that is not to learn needs no updates.
+        (Shape(accuracy=50.6, greedy=20.0), (None, None, None, None), "revise", "its greedy actions reach"),
+        (Shape(accuracy=50.6, greedy=-20.0), (None, None, None, None), "revise", "its greedy actions reach"),
+        (Shape(accuracy=50.6, greedy=20.0, ppo=PPOSettings(lr=0.0)), (None, None, None, None), "revise", ""),
+    ],
+)  # fmt: skip
+def test_a_reward_is_continued_revised_or_stopped(shape, passed, decision, words):
+    (judgement,) = judged(one=shape).values()
+    assert judgement.decision == decision, judgement
+    assert [(found.name, wanted) for found, wanted in zip(judgement.criteria, passed, strict=True)
+            if wanted is not None and found.passed is not wanted] == []  # fmt: skip
+    assert words in judgement.reason
+    assert ("its greedy actions reach" in judgement.reason) == ("greedy" in words)
 
 
 def test_runs_that_were_not_trained_to_their_end_say_nothing_about_decisiveness():
