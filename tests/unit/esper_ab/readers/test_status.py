@@ -6,13 +6,10 @@ import io
 import json
 import re
 import shlex
-import subprocess
-import sys
 
 import pytest
 from rich.console import Console
 from support.journals import (
-    Shape,
     Synthetic,
     failed_run,
     planted_effect,
@@ -24,7 +21,6 @@ from support.journals import (
 
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.analysis.recent import differences_now, group_now, worked_s
-from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Progress
 from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken, MilestoneReleased, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME
@@ -160,21 +156,9 @@ def test_a_narrow_terminal_breaks_no_word(width, last):
     assert heading.split()[-1] == last
 
 
-def test_no_color_is_honoured(monkeypatch):
-    monkeypatch.setenv("NO_COLOR", "1")
-    text = show(planted_effect()[:40], terminal=True)
-    assert "\x1b[3" not in text.replace("\x1b[3m", "")
-
-
 @pytest.mark.parametrize("terminal", [False, True])
 def test_confounders_are_told_at_once(terminal):
     assert "! worker_death simplified/3: exit code -9" in show(failed_run(), terminal=terminal)
-
-
-@pytest.mark.parametrize("terminal", [False, True])
-def test_names_are_not_markup(terminal):
-    groups = {"[red]x[/red]": Shape(), "[bold]": Shape()}
-    assert "[red]x[/red]" in show(Synthetic(groups=groups, replicates=1).events(), terminal=terminal)
 
 
 def test_signs_of_life_move_the_bar():
@@ -257,24 +241,6 @@ def test_status_json_and_torn_tail(tmp_path):
     assert document["runs"][6] == {
         "name": "simplified/3", "state": "stopped", "device": "cpu:0", "episodes": 1, "of_episodes": 8,
     }  # fmt: skip
-
-
-def test_status_without_a_journal(tmp_path):
-    with pytest.raises(UsageError, match="no journal"):
-        status(tmp_path)
-
-
-def test_looking_loads_nothing_heavy(tmp_path):
-    experiment_dir = write(tmp_path / "run", planted_effect())
-    code = (
-        "import sys; from pathlib import Path; import esper_ab.live.terminal\n"
-        "from esper_ab.readers.status import status_text; status_text(Path(sys.argv[1]))\n"
-        "print(sorted({'numpy', 'scipy', 'torch', 'matplotlib', 'duckdb'} & set(sys.modules)))"
-    )
-    child = subprocess.run(
-        [sys.executable, "-c", code, str(experiment_dir)], capture_output=True, text=True, check=True
-    )
-    assert child.stdout.strip() == "[]"
 
 
 # Status of a finished experiment has the verdicts of its report, and no number that could contradict them.

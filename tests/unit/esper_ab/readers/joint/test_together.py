@@ -197,9 +197,6 @@ def test_json_is_that_of_outcomes_and_exploratory(folders):
     ("args", "words"),
     [
         (["a", "c"], "cannot be compared:\n  rng_seed: 11 in a; 12 in c\n  n_envs: 4 in a; 2 in c\n"),
-        (["a"], "two experiment directories at least"),
-        (["a", "./a"], "are one experiment directory"),
-        (["a", "nowhere"], "no journal"),
         (["a", "b", "--margin", "3"], "no option --margin"),
     ],
 )
