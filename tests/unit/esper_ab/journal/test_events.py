@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from support.journals import one_replicate
-from support.short_journal import EVENTS, fixed_clock, write
+from support.short_journal import EVENTS, fixed_clock
 
 from esper_ab.design.design import Contrast
 from esper_ab.journal.events import (
@@ -129,10 +129,3 @@ def test_an_experiment_has_begun_once_a_whole_line_is_there(tmp_path, journal_by
         path.write_bytes(journal_bytes[:size])
         assert begun(tmp_path) == has_begun
     assert not begun(path), "a file where a folder is expected"
-
-
-def test_episodes_are_told_from_other_lines_without_decoding(tmp_path):
-    lines = write(tmp_path, one_replicate()).read_bytes().splitlines()
-    kinds = [isinstance(line_of(line).event, EpisodeRecorded) for line in lines]
-    assert [is_episode(line) for line in lines] == kinds
-    assert 0 < sum(kinds) < len(kinds)

@@ -70,11 +70,21 @@ def test_damage_is_told_with_the_lines_that_are_intact(tmp_path, journal_bytes, 
     )
 
 
-def test_a_line_that_no_reader_knows_is_told_with_its_number(tmp_path):
-    body = b'{"n":0,"prev":"00000000","t":"2026-01-31T10:15:00.123+00:00","event":{"kind":"mood"}'
-    reading = Reading(tmp_path / JOURNAL_NAME, iter([b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))]))
-    with pytest.raises(OtherVersion, match=r"line 1: intact, but no event of this version of esper_ab .*the one that"):
-        next(reading)
+def line_of(event: bytes) -> bytes:
+    body = b'{"n":0,"prev":"00000000","t":"2026-01-31T10:15:00.123+00:00","event":%b' % event
+    return b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
+
+
+@pytest.mark.parametrize(("event", "words"), [
+    (b'{"kind":"mood"}', r"line 1: intact, but no event of this version of esper_ab .*the one that"),
+    (b'{"kind":"released","mood":1,"replicate":0,"milestone":0,"runs":[]}', "line 1: .*unknown field `mood`"),
+    (b'{"kind":"experiment_started","schema":1,"versions":{"esper_ab":"0.1.0"}}',
+     r"was written by esper_ab 0\.1\.0: read it with that version"),
+])  # fmt: skip
+def test_a_line_that_this_version_does_not_know_is_told_in_one_line(tmp_path, event, words):
+    with pytest.raises(OtherVersion, match=words) as told:
+        next(Reading(tmp_path / JOURNAL_NAME, iter([line_of(event)])))
+    assert "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize(("number", "kind", "words"), [

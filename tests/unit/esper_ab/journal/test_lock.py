@@ -46,14 +46,6 @@ def test_a_second_coordinator_is_refused_before_it_writes(tmp_path, journal_byte
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", JOURNAL_NAME]
 
 
-def test_a_second_writer_is_refused_and_told_who_writes(tmp_path):
-    journal = Journal(tmp_path)
-    code = "import sys, pathlib; from esper_ab.journal.file import Journal; Journal(pathlib.Path(sys.argv[1]))"
-    second = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=False)
-    journal.close()
-    assert f"in use by process {os.getpid()} on " in second.stderr
-
-
 def test_no_flipped_bit_of_a_held_lock_lets_anybody_in_or_names_another_process(tmp_path):
     """`stop` sends a signal to the process that is named, if it has the start time that is named."""
     journal, path = Journal(tmp_path), tmp_path / LOCK_NAME
