@@ -75,8 +75,3 @@ def _opens(source: str) -> bool:
 def test_a_pure_room_opens_no_file(room: str) -> None:
     folder = ROOT.joinpath(*room.split("."))
     assert not [path for path in folder.rglob("*.py") if _opens(path.read_text())]
-
-
-def test_an_opened_file_would_be_found() -> None:
-    assert _opens("with open('x') as file: pass")
-    assert not _opens("opener('x'); path.open()")
