@@ -7,6 +7,6 @@ from esper_ab.contracts.settings import Arithmetic
 
 
 def order(device: str = "cpu:0", uuid: str = "", **change: object) -> WorkerOrder:
-    lane = Lane(name=device, devices=(device,), uuids=(uuid,))
     told = {"endpoint": "", "worker": "w00", "incarnation": 1, "experiment_dir": "", "log_file": ""}
-    return WorkerOrder(**(told | change), lane=lane, arithmetic=Arithmetic())
+    lane = {"lane": Lane(name=device, devices=(device,), uuids=(uuid,)), "arithmetic": Arithmetic()}
+    return WorkerOrder(**(told | lane | change))

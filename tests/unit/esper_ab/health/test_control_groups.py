@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.children import environment
 from support.groups import inside, limited_memory
+from support.orders import order
 
-from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.fleet import WorkerHandle, ending
 from esper_ab.health import control_groups
 from esper_ab.health.control_groups import OomWatch, text_of
@@ -88,6 +87,11 @@ print(subprocess.run(line).returncode, watch.ending(signal.SIGKILL))
 """
 
 
+def handle(exitcode, *, here=True):
+    ordered = order(node="" if here else "node7")
+    return WorkerHandle(order=ordered, worker=Gone(exitcode), oom=OomWatch() if here else None)
+
+
 class Gone:
     """A worker that has ended."""
 
@@ -95,14 +99,6 @@ class Gone:
 
     def __init__(self, exitcode):
         self.exitcode = exitcode
-
-
-def handle(exitcode, *, here=True):
-    order = WorkerOrder(
-        endpoint="", worker="w00", incarnation=1, lane=Lane(name="cpu:0", devices=("cpu:0",), uuids=("",)),
-        arithmetic=Arithmetic(), experiment_dir="", log_file="", node="" if here else "node7",
-    )  # fmt: skip
-    return WorkerHandle(order=order, worker=Gone(exitcode), oom=OomWatch() if here else None)
 
 
 def test_out_of_memory_is_named_with_the_limit_of_the_group():
