@@ -6,7 +6,6 @@ import os
 import re
 import resource
 import sys
-import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -76,31 +75,19 @@ def test_the_death_of_the_preflight_by_a_users_code_is_told_of_that_code(tmp_pat
     assert str(raised.value) == f"your code ended its process: {doing}, and {how}"
 
 
+def test_a_reward_with_randomness_of_its_own_is_noticed(tmp_path):
+    questions = rewarding(tmp_path, "import numpy as np", "draw = np.random.default_rng().normal")
+    own = tmp_path / "mine.py"
+    own.write_text(own.read_text().replace("facts.best_val_acc", "draw(size=len(facts.best_val_acc))"))
+    assert [(one.problem, one.repeats) for one in examine(questions).user_rewards] == [("", False)]
+
+
 def test_many_questions_can_be_asked(tmp_path):
     """More than the system takes as an argument."""
     settings = ControllerSettings(name="wait")
     asked = tuple(ControllerQuestion(group=f"g{number}", settings=settings, blueprints=("norm",) * 8)
                   for number in range(3000))  # fmt: skip
     assert examine(Questions(task="synthetic", data_dir="", user_rewards=(), controllers=asked)).torch_version
-
-
-TELLS_THE_TIME = """
-import pathlib, time
-pathlib.Path({file!r}).write_text(str(time.monotonic()))
-
-
-def reward(facts, settings):
-    return facts.best_val_acc
-"""
-
-
-def test_the_start_of_a_process_is_measured_without_what_it_rehearses(tmp_path):
-    """A worker that starts loads torch, and rehearses nothing."""
-    (tmp_path / "mine.py").write_text(TELLS_THE_TIME.format(file=str(tmp_path / "told")))
-    began = time.monotonic()
-    found = examine(Questions(task="synthetic", data_dir="", user_rewards=(f"{tmp_path}/mine.py:reward",)))
-    rehearsed = float((tmp_path / "told").read_text())
-    assert 0.0 < found.start_s < rehearsed - began
 
 
 class Restoring:

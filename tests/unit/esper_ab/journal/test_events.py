@@ -77,14 +77,6 @@ def test_a_changed_byte_is_noticed(made, data):
     assert lost_newline(bytes(line)) == (at == len(line) - 1)
 
 
-@given(LINES, st.data())
-def test_a_line_cut_anywhere_is_no_line(made, data):
-    line = made[0][: data.draw(st.integers(0, len(made[0]) - 1))]
-    assert wrong_tail(line) != ""
-    assert event_of(line) is None
-    assert not lost_newline(line)
-
-
 def test_stamps_have_milliseconds():
     assert stamp_text(datetime(2026, 1, 31, 10, 15, tzinfo=UTC)) == "2026-01-31T10:15:00.000+00:00"
     assert stamp_text(datetime(2026, 1, 31, 10, 15, 0, 999_999, tzinfo=UTC)) == "2026-01-31T10:15:00.999+00:00"

@@ -141,3 +141,4 @@ def test_a_torn_tail_that_cannot_be_kept_does_not_belittle_the_lines_before_it(
         Journal.take_up(tmp_path, list)
     assert str(refused.value).endswith(words.format(there=tmp_path))
     assert (tmp_path / JOURNAL_NAME).read_bytes() == torn
+    assert {one.name for one in tmp_path.iterdir()} == {".lock", JOURNAL_NAME}

@@ -13,10 +13,9 @@ from support.file_size import largest
 from support.short_journal import EVENTS, fixed_clock, write
 
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
-from esper_ab.contracts.wording import counted
 from esper_ab.journal import file as file_module
 from esper_ab.journal.file import JOURNAL_NAME, Journal, OtherVersion, Reading, cut_off, read
-from esper_ab.journal.lock import LOCK_NAME, Lock
+from esper_ab.journal.lock import Lock
 
 
 def failing(number: int, times: int = 1_000):
@@ -100,21 +99,6 @@ def test_a_journal_that_cannot_be_created_holds_nothing(tmp_path, monkeypatch, n
     Lock(tmp_path).close()
 
 
-@pytest.mark.parametrize(("number", "kind", "words"), [
-    (errno.ENOSPC, DiskFull, "no room on the disk for {path}; its journal is intact: give the command again"),
-    (errno.EROFS, UsageError, "{path} cannot be written: Read-only file system; its journal is intact"),
-])  # fmt: skip
-def test_an_experiment_directory_that_cannot_be_locked_keeps_its_journal(
-    tmp_path, monkeypatch, journal_bytes, number, kind, words
-):
-    (tmp_path / JOURNAL_NAME).write_bytes(journal_bytes)
-    monkeypatch.setattr(os, "pwrite", failing(number))
-    with pytest.raises(kind) as told:
-        Journal.take_up(tmp_path, list)
-    assert str(told.value) == words.format(path=tmp_path / LOCK_NAME)
-    assert (tmp_path / JOURNAL_NAME).read_bytes() == journal_bytes
-
-
 def test_every_commit_is_forced_to_the_disk_once(tmp_path, monkeypatch):
     journal, synced, sync = Journal(tmp_path), [], os.fdatasync
     monkeypatch.setattr(os, "fdatasync", lambda file: (sync(file), synced.append(os.fstat(file).st_size)))
@@ -163,25 +147,6 @@ def test_lines_in_doubt_are_written_anew_although_the_disk_is_full_meanwhile(tmp
     journal.append(EVENTS[2])
     journal.close()
     assert list(read(path)) == EVENTS
-
-
-@pytest.mark.parametrize("whole", [1, 2, 20, 39])
-@pytest.mark.parametrize("beyond", [-1, 0, 1])
-def test_lines_that_fit_before_the_disk_is_full_stay(tmp_path, whole, beyond):
-    """To the byte: whoever follows the journal may have read the last of them."""
-    journal, path = Journal(tmp_path, fixed_clock), tmp_path / JOURNAL_NAME
-    other = tmp_path / "other"
-    other.mkdir()
-    lines = write(other, EVENTS * 14).read_bytes().splitlines(keepends=True)
-    for event in EVENTS * 14:
-        journal.append(event)
-    size, there = sum(map(len, lines[:whole])), whole - (beyond < 0)
-    with largest(size + beyond), pytest.raises(JournalError) as told:
-        journal.write()
-    assert f"its {counted(there, 'line')} {'is' if there == 1 else 'are'} intact" in str(told.value)
-    assert path.read_bytes() == b"".join(lines[:there])
-    journal.close()
-    assert path.read_bytes() == b"".join(lines)
 
 
 def test_a_part_of_a_line_that_cannot_be_taken_back_is_cut_off_before_the_next(tmp_path, monkeypatch):
@@ -250,18 +215,6 @@ def umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def test_a_tail_that_cannot_be_kept_leaves_no_file(tmp_path, monkeypatch, journal_bytes):
-    path = tmp_path / JOURNAL_NAME
-    path.write_bytes(journal_bytes)
-    monkeypatch.setattr(file_module, "sync_folder", failing(errno.EIO))
-    before = len([*Path("/proc/self/fd").iterdir()])
-    with pytest.raises(OSError, match="Input/output error"):
-        cut_off(tmp_path, 100, 0)
-    assert [one.name for one in tmp_path.iterdir()] == [JOURNAL_NAME]
-    assert path.read_bytes() == journal_bytes
-    assert len([*Path("/proc/self/fd").iterdir()]) == before
 
 
 def test_the_nearest_name_is_proposed_for_a_journal_that_is_not_there(tmp_path):

@@ -196,6 +196,7 @@ print(holder(pathlib.Path(sys.argv[1])))
 
 @pytest.mark.parametrize(("call", "number", "kind", "words"), [
     ("pwrite", errno.ENOSPC, DiskFull, ".lock; "),
+    ("pwrite", errno.EROFS, UsageError, ".lock cannot be written: Read-only file system"),
     ("flock", errno.ENOSYS, UsageError, ".lock cannot be locked: Function not implemented"),
     ("fcntl", errno.ENOLCK, UsageError, "events.jsonl cannot be locked: No locks available"),
 ])  # fmt: skip

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shlex
+from contextlib import closing
 
 import pytest
 from rich.console import Console
@@ -22,7 +23,7 @@ from support.journals import (
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.analysis.recent import differences_now, group_now, worked_s
 from esper_ab.contracts.messages import Progress
-from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken, MilestoneReleased, RunEvaluated
+from esper_ab.journal.events import EpisodeRecorded, Incident, MilestoneReleased, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
@@ -202,6 +203,9 @@ def test_status_says_how_far_it_is(tmp_path, events, state):
     assert found.state == state
     assert len(found.runs) == 12
     assert found.groups[0].outcome is not None
+    assert ("coordinator is gone" in status_text(tmp_path / "run")) == (state == "stale")
+    with closing(Lock(tmp_path / "run")):
+        assert status(tmp_path / "run").state == (state if state != "stale" else "running")
 
 
 @pytest.mark.parametrize("events", [planted_effect, failed_run, lambda: planted_effect()[:50]])
@@ -212,23 +216,6 @@ def test_commands_can_be_pasted(tmp_path, events):
     found = [shlex.split(command) for command in re.findall("`(esper-ab .*?)`", text)]
     assert ["esper-ab", "report", str(there)] in found
     assert all(str(there) in command for command in found)
-
-
-def test_one_is_no_plural(tmp_path):
-    look = LookTaken(replicates=1, decided=(), leaving=())
-    started, *rest = planted_effect()[:50]
-    assert "  look at 1 seed: " in status_text(write(tmp_path / "run", [started, *rest, look]))
-
-
-def test_status_of_a_run_that_somebody_works_on(tmp_path):
-    experiment_dir = write(tmp_path / "run", planted_effect()[:50])
-    holder = Lock(experiment_dir)
-    assert status(experiment_dir).state == "running"
-    holder.close()
-    text = status_text(experiment_dir)
-    assert "stale" in text
-    assert "coordinator is gone" in text
-    assert "shaped/2" in text
 
 
 def test_status_json_and_torn_tail(tmp_path):

@@ -19,7 +19,6 @@ from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control.rules.blocks import check_width, pooled, to_release
 from esper_ab.control.rules.runs import event_of
 from esper_ab.control.rules.validation import OBSERVED_AT_MOST, Rejected, milestone_of
-from esper_ab.design.calibration_file import circumstances_of
 from esper_ab.journal.events import SCHEMA, EpisodeRecorded, ExperimentStarted, MilestoneReleased
 from esper_ab.journal.fold import begin, fold
 from esper_ab.plan.notes import notes
@@ -182,9 +181,3 @@ def test_the_audit_notes_the_coupling_and_a_change_of_company():
     gone = fold(events).groups[-1]
     left = found(sharing(events, lambda record: record.run.group_id != gone or record.run.replicate < 2))
     assert "in 2; " in left["company", "notes", ()]
-
-
-def test_no_calibration_fits_runs_that_share():
-    plain = fake_plans.plan().experiment
-    assert "share_observation_norm" not in circumstances_of(plain)
-    assert circumstances_of(replace(plain, share_observation_norm=True)) != circumstances_of(plain)

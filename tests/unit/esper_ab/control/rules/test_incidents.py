@@ -98,15 +98,6 @@ def test_every_damaged_checkpoint_that_a_worker_passed_over_is_an_entry():
     ]
 
 
-@pytest.mark.parametrize(("milestone", "episode", "what"), [
-    (0, None, "warm-up"), (1, 0, "episode 0"), (2, 1, "episode 1"), (3, None, "evaluation"),
-])  # fmt: skip
-def test_an_entry_names_the_training_episode_whose_result_could_not_be_had_again(milestone, episode, what):
-    entry = incidents.inexact(run(), milestone, "reported again with")
-    assert (entry.category, entry.run_name, entry.episode) == ("inexact_resume", "a/0", episode)
-    assert entry.detail == f"{what} was reported again with another result"
-
-
 @pytest.mark.parametrize(
     ("before", "now", "said"),
     [

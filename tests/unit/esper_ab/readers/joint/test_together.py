@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import msgspec
@@ -184,13 +183,6 @@ def test_the_command_says_all_of_it(folders):
         "a compared shaped and wait by a plan of its own; `esper-ab report a` has its verdict",
     ):  # fmt: skip
         assert words in text
-
-
-def test_json_is_that_of_outcomes_and_exploratory(folders):
-    args = ["a", "b", "--control", "shaped", "--json"]
-    document = json.loads(CliRunner().invoke(command, args, catch_exceptions=False).output)
-    assert (document["exploratory"], document["plan"]) == (True, None)
-    assert [(one["a"], one["b"]) for one in document["comparisons"]] == [("wait", "shaped"), ("simplified", "shaped")]
 
 
 @pytest.mark.parametrize(
