@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from support.column_numbers import numbers
 from support.journals import failed_run, one_replicate, three_groups, write
 from support.short_journal import EVENTS
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.journal import load as load_module
+from esper_ab.journal.columns import NAMES
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import follow, load
@@ -20,7 +20,10 @@ def test_what_is_loaded_is_the_fold_of_the_events_and_its_records_are_in_the_fil
     assert (loaded.lines, loaded.torn_bytes) == (len(events()), 0)
     assert loaded.history == folded
     for name, run in folded.runs.items():
-        assert numbers(loaded.history.runs[name].columns) == numbers(run.columns)
+        columns = loaded.history.runs[name].columns
+        assert (columns.digests, columns.heads) == (run.columns.digests, run.columns.heads)
+        for number in NAMES:
+            assert columns.of(number).tobytes() == run.columns.of(number).tobytes()
         assert loaded.history.runs[name].curve() == run.curve()
 
 
