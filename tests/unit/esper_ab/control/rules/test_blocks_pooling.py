@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from support import fake_plans
 from support.audited import found
 from support.fake_worker import moments, report_of
-from support.journals import planted_effect, three_groups
+from support.journals import planted_effect, started, three_groups
 
 from esper_ab.contracts.records import Moments
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control.rules.blocks import check_width, pooled, to_release
 from esper_ab.control.rules.runs import event_of
 from esper_ab.control.rules.validation import OBSERVED_AT_MOST, Rejected, milestone_of
-from esper_ab.journal.events import SCHEMA, EpisodeRecorded, ExperimentStarted, MilestoneReleased
+from esper_ab.journal.events import EpisodeRecorded, MilestoneReleased
 from esper_ab.journal.fold import begin, fold
 from esper_ab.plan.notes import notes
 from esper_ab.settings.experiment import Group
@@ -74,7 +74,7 @@ def test_equal_groups_keep_their_mean_to_the_bit_and_one_group_is_itself(rows, t
 
 def history_at(milestone, plan=PLAN):
     """Both runs have recorded everything up to `milestone`."""
-    history = begin(ExperimentStarted(schema=SCHEMA, plan=plan, versions={}, machine={}, code={}))
+    history = begin(started(plan))
     for done in range(1, milestone + 1):
         for spec in plan.blocks[0].runs:
             history.add(event_of(report_of(spec, done)))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fake_plans import plan
 from support.fake_worker import report_of
-from support.journals import planted_effect
+from support.journals import planted_effect, started
 
 from esper_ab.control.rules.runs import (
     NOWHERE,
@@ -19,7 +19,6 @@ from esper_ab.control.rules.runs import (
     same_record,
 )
 from esper_ab.control.rules.validation import Rejected
-from esper_ab.journal.events import SCHEMA, ExperimentStarted
 from esper_ab.journal.fold import begin, fold
 
 SPEC = plan().blocks[0].runs[0]
@@ -52,7 +51,7 @@ def test_an_account_is_the_same_whatever_its_numbers_and_only_within_one_run():
 
 
 def recorded_up_to(milestone):
-    history = begin(ExperimentStarted(schema=SCHEMA, plan=plan(), versions={}, machine={}, code={}))
+    history = begin(started(plan()))
     for done in range(milestone + 1):
         history.add(event_of(report_of(SPEC, done)))
     return history.runs[SPEC.ref.name]
