@@ -36,12 +36,6 @@ def test_rooms_and_arrows_are_no_more_than_their_limits() -> None:
     assert limits.above({"house": numbers}, LIMITS) == []
 
 
-def test_no_room_imports_itself_by_others_or_one_above_it() -> None:
-    arrows = walks.rooms()
-    assert walks.circle(arrows) == []
-    assert walks.upward(arrows, walks.floors()) == []
-
-
 def test_no_commit_raises_a_walk_without_its_reason() -> None:
     skip_without_history()
     assert limits.unexplained(limits.ROOT, str(walks.FILE.relative_to(limits.ROOT))) == []

@@ -186,17 +186,6 @@ def test_waits_for_room_on_the_disk_are_told_apart():
     assert history.pauses == ("the journal waited 3 s", "shaped/1: waited 4 s")
 
 
-def test_what_a_history_says_of_its_experiment():
-    history = fold(three_groups())
-    assert history.groups == ("shaped", "simplified", "wait")
-    assert history.plan is history.started.plan
-    assert history.outcome is history.design.measures.outcome
-    assert history.heads == ("op", "slot", "blueprint")
-    assert begin(three_groups()[0]).heads == ()
-    assert history.replicates == 6
-    assert [run.ref.name for run in history.of_group("wait")] == [f"wait/{replicate}" for replicate in range(6)]
-
-
 def test_runs_of_a_group_are_in_the_order_of_replicates_wherever_their_blocks_stand():
     start = planted_effect()[0]
     blocks = tuple(reversed(start.plan.blocks))
