@@ -9,7 +9,7 @@ import os
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.file_size import largest
+from support.file_size import failing, largest
 from support.short_journal import EVENTS, fixed_clock, write
 
 from esper_ab.contracts.errors import DiskFull, JournalError
@@ -133,10 +133,7 @@ def test_a_torn_tail_that_cannot_be_kept_does_not_belittle_the_lines_before_it(
     torn = b"".join(lines[:2]) + lines[2][:10]
     (tmp_path / JOURNAL_NAME).write_bytes(torn)
 
-    def fails(*_):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os, "write", fails)
+    monkeypatch.setattr(os, "write", failing(number))
     with pytest.raises(kind) as refused:
         Journal.take_up(tmp_path, list)
     assert str(refused.value).endswith(words.format(there=tmp_path))

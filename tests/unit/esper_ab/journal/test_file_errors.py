@@ -9,24 +9,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from support.file_size import largest
+from support.file_size import failing, largest
 from support.short_journal import EVENTS, fixed_clock, write
 
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
 from esper_ab.journal import file as file_module
 from esper_ab.journal.file import JOURNAL_NAME, Journal, OtherVersion, Reading, cut_off, read
 from esper_ab.journal.lock import Lock
-
-
-def failing(number: int, times: int = 1_000):
-    """A function that fails `times` times, and does nothing afterwards."""
-    left = [OSError(number, os.strerror(number)) for _ in range(times)]
-
-    def fails(*_):
-        if left:
-            raise left.pop()
-
-    return fails
 
 
 def test_lines_are_stamped_by_the_clock_of_the_machine(tmp_path):

@@ -14,6 +14,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from support.file_size import failing
 from support.short_journal import EVENTS, fixed_clock
 
 from esper_ab.commands.tidy import repair
@@ -201,10 +202,7 @@ print(holder(pathlib.Path(sys.argv[1])))
     ("fcntl", errno.ENOLCK, UsageError, "events.jsonl cannot be locked: No locks available"),
 ])  # fmt: skip
 def test_what_cannot_be_locked_is_named(tmp_path, monkeypatch, call, number, kind, words):
-    def fails(*_):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os if call == "pwrite" else fcntl, call, fails)
+    monkeypatch.setattr(os if call == "pwrite" else fcntl, call, failing(number))
     with pytest.raises(kind) as refused:
         Journal(tmp_path)
     assert f"{tmp_path}/{words}" in str(refused.value)
@@ -213,10 +211,6 @@ def test_what_cannot_be_locked_is_named(tmp_path, monkeypatch, call, number, kin
 def test_nobody_holds_what_a_file_system_without_locks_has(tmp_path, monkeypatch, journal_bytes):
     (tmp_path / JOURNAL_NAME).write_bytes(journal_bytes)
     (tmp_path / LOCK_NAME).touch()
-
-    def fails(*_):
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-
-    monkeypatch.setattr(fcntl, "flock", fails)
-    monkeypatch.setattr(fcntl, "fcntl", fails)
+    monkeypatch.setattr(fcntl, "flock", failing(errno.ENOSYS))
+    monkeypatch.setattr(fcntl, "fcntl", failing(errno.ENOSYS))
     assert holder(tmp_path) is None
