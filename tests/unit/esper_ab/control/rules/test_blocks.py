@@ -1,0 +1,33 @@
+"""Which decided releases the end of a round records."""
+
+from __future__ import annotations
+
+import pytest
+from support import fake_plans
+from support.journals import started
+
+from esper_ab.control.rules.blocks import BlocksInProgress
+from esper_ab.journal.fold import begin
+
+PLAN = fake_plans.plan(episodes=2)
+
+
+@pytest.mark.parametrize(
+    ("milestone", "stopping", "released"),
+    [(1, False, True), (1, True, False), (3, False, True), (3, True, True)],
+)
+def test_a_stop_holds_back_what_begins_work_and_nothing_else(milestone, stopping, released):
+    history = begin(started(PLAN))
+    blocks, (block,) = BlocksInProgress(), history.blocks
+    runs = [history.runs[spec.ref.name] for spec in block.runs]
+    blocks.begin(block, PLAN)
+    for before in range(milestone):
+        for run in runs:
+            blocks.arrived(run, before)
+        blocks.take_due(stopping=False)
+    for run in runs:
+        blocks.arrived(run, milestone)
+    due = blocks.take_due(stopping=stopping)
+    assert [(index, one.milestone) for index, one in due] == ([(block.replicate, milestone)] if released else [])
+    assert all(blocks.may_pass(run, milestone) == released for run in runs)
+    assert not blocks.anything_due
