@@ -95,13 +95,3 @@ def test_every_method_is_documented(demo):
     documented = set(re.findall(r"^\| `(\w+)\(", PAGE, flags=re.MULTILINE))
     there = {name for name in dir(demo) if not name.startswith("_") and callable(getattr(demo, name))}
     assert documented == there - {"plot", "policy", "comparison"}
-
-
-def test_a_policy_is_loaded_with_its_orders(demo):
-    policy = demo.policy("simplified", 3)
-    assert policy.spec.ref.name == "simplified/3"
-    assert policy.agent.spec.ppo == policy.spec.settings.ppo
-    path = demo.path / policy.spec.policy_file
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(Exception, match="not the policy that was evaluated"):
-        demo.policy("simplified", 3)

@@ -47,11 +47,6 @@ def _too_wide(text: str) -> list[str]:
     return [line for line in ours.splitlines() if len(line) > 120]
 
 
-def test_a_wide_line_would_be_found() -> None:
-    wide = "x" * 121
-    assert _too_wide(f"{wide}\n<!-- a table -->\n{wide}\n<!-- /a table -->\n{wide[1:]}") == [wide]
-
-
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda path: path.name)
 def test_no_line_is_too_wide(page: Path) -> None:
     """Who reads in a terminal or beside code sees whole lines, of tables, too."""
@@ -75,15 +70,6 @@ def test_command_lines_parse(page: str, line: str) -> None:
             assert params["file"] is None or params["file"].suffix in (".py", ".toml")
             asked = read_request(params)
             assert parse_parts(asked) or parse(asked).groups
-
-
-def test_every_command_of_the_examples_is_found() -> None:
-    assert len({name for _, line in _examples() for name, *_ in commands_in(line)}) > 18
-    assert list(commands_in("esper-ab stop EXPERIMENT; esper-ab report EXPERIMENT | less  # esper-ab no")) == [
-        ["stop", "EXPERIMENT"], ["report", "EXPERIMENT"],
-    ]  # fmt: skip
-    assert list(commands_in("python -m esper_ab.launch --groups a=b > log")) == [["launch", "--groups", "a=b"]]
-    assert list(commands_in("cat esper-ab")) == []
 
 
 def test_toml_parses(tmp_path: Path) -> None:

@@ -9,10 +9,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from house.sources import SOURCES, every, name_of
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCES = sorted(path for folder in ("esper_ab", "workers") for path in (ROOT / folder).rglob("*.py"))
 # Where the type is not known before.
 KNOWN_LATER = {
     "esper_ab/api/arguments.py": "the type of one argument or setting, which is no struct",
@@ -49,16 +47,6 @@ def _late(source: str) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@every(SOURCES)
 def test_types_are_analysed_when_their_module_is_imported(path: Path) -> None:
-    assert bool(_late(path.read_text(encoding="utf-8"))) is (str(path.relative_to(ROOT)) in KNOWN_LATER)
-
-
-def test_a_type_that_is_analysed_late_would_be_found() -> None:
-    assert _late("def f(x):\n    return msgspec.json.decode(x, type=Holder)")
-    assert _late("def f():\n    return msgspec.json.Decoder(Holder)")
-    assert _late("def f(x):\n    return msgspec.convert(x, Spec)")
-    assert _late("decoder = msgspec.json.Decoder(Other)\ndef f(x):\n    return msgspec.convert(x, type=Spec)")
-    assert not _late("decoder = msgspec.json.Decoder(Spec)\ndef f(x):\n    return msgspec.convert(x, type=Spec)")
-    assert not _late("decoder = msgspec.json.Decoder(Holder)\ndef f(x):\n    return decoder.decode(x)")
-    assert not _late("def f(x):\n    return msgspec.json.decode(x)")
+    assert bool(_late(path.read_text(encoding="utf-8"))) is (name_of(path) in KNOWN_LATER)

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
-import msgspec
 import pytest
-from support.attributes import attributes_read
+from house.sources import ROOT, SOURCES, calls, every, name_of
 
-from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.settings.assignments import FIELDS
-from esper_ab.settings.experiment import ExperimentSettings
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCES = sorted(path for folder in ("esper_ab", "workers") for path in (ROOT / folder).rglob("*.py"))
 BESIDE = sorted(path for folder in ("tests", "scripts") for path in (ROOT / folder).rglob("*.py"))
 DECLARATIONS = {ROOT / "esper_ab" / "settings" / "experiment.py", *(ROOT / "esper_ab" / "contracts").glob("*.py")}
 LINE_CEILING = 400
 
 
-@pytest.mark.parametrize("path", SOURCES + BESIDE, ids=lambda path: str(path.relative_to(ROOT)))
+@every(SOURCES + BESIDE)
 def test_no_file_is_too_long(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= LINE_CEILING
 
@@ -39,128 +36,91 @@ def test_no_merge_was_left_unfinished() -> None:
     assert not [path for path in texts if path.is_file() and _unmerged(path.read_text())]
 
 
-def test_an_unfinished_merge_would_be_found() -> None:
-    assert len(_unmerged("ours\n" + "<" * 7 + " HEAD\n" + "=" * 7 + "\n" + ">" * 7 + " main\n")) == 2
-
-
-def _has_one_value(kind: object) -> bool:
-    return get_origin(kind) is Literal and len(get_args(kind)) == 1
-
-
-def _dead(sources: list[Path], declarations: set[Path]) -> list[str]:
-    """Settings with a choice that none of `sources` reads of a value of their own class."""
-    read = attributes_read([path for path in sources if path not in declarations], declarations)
-    classes = {field.name: field.type.__name__ for field in msgspec.structs.fields(GroupSettings)}
-    classes |= {"": ExperimentSettings.__name__, "arithmetic": Arithmetic.__name__}
-    switches = [key for key, field in FIELDS.items() if not _has_one_value(field.type)]
-    parts = {key: key.rpartition(".") for key in switches}
-    return [key for key, (section, _, name) in parts.items() if (classes[section], name) not in read]
+# What the values of a section's settings are called where they are read, besides the section's own name.
+CALLED = {"": {"experiment", "asked"}, "growth": {"rule"}}
 
 
 def test_every_setting_is_read_somewhere() -> None:
     """A setting with one possible value is a statement in the record, not a switch: nothing needs to read it."""
-    assert _dead(SOURCES, DECLARATIONS) == []
+    read = defaultdict(set)
+    for path in set(SOURCES) - DECLARATIONS:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                read[node.attr].add(ast.unparse(node.value).rpartition(".")[2].lstrip("_"))
+    switches = [key for key, field in FIELDS.items() if get_origin(field.type) is not Literal
+                or len(get_args(field.type)) > 1]  # fmt: skip
+    parts = {key: key.rpartition(".") for key in switches}
+    assert not [key for key, (section, _, name) in parts.items()
+                if not read[name] & ({section} | CALLED.get(section, {"settings"}))]  # fmt: skip
 
 
-def test_a_dead_setting_would_be_found_though_others_have_its_name(tmp_path: Path) -> None:
-    (tmp_path / "reader.py").write_text(
-        "def f(asked: AskedExperiment, look: Look) -> float:\n"
-        "    first, *_ = (group.settings for group in asked.groups)\n"
-        "    for group in asked.groups:\n"
-        "        ppo, other = group.settings.ppo, look\n"
-        "    return look.alpha + ppo.lr + asked.margin\n"
-    )
-    dead = _dead([tmp_path / "reader.py"], DECLARATIONS)
-    assert "alpha" in dead
-    assert not {"margin", "ppo.lr"} & set(dead)
+# --- in no file of the packages --------------------------------------------------------------------------------------
 
 
-def _streams_without_record(source: str) -> bool:
+def _makes_streams(source: str) -> bool:
     return re.search(r"cuda\.(Stream|stream|ExternalStream)\b", source) is not None and "record_stream" not in source
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@every(SOURCES)
 def test_whoever_makes_a_stream_records_its_tensors_on_it(path: Path) -> None:
     """A tensor used on another stream than its own may be given away while it is read, unless it is recorded there."""
-    assert not _streams_without_record(path.read_text())
-
-
-def test_a_stream_would_be_found() -> None:
-    assert _streams_without_record("side = torch.cuda.Stream()")
-    assert _streams_without_record("with torch.cuda.stream(side):")
-    assert not _streams_without_record("side = torch.cuda.Stream()\nx.record_stream(side)")
+    assert not _makes_streams(path.read_text())
 
 
 def _starts_python(source: str) -> list[int]:
-    """Lines with a command line for a Python of one's own, or a spawned process that may import what a user has."""
-    tree = ast.parse(source)
-    lists = [node for node in ast.walk(tree) if isinstance(node, (ast.List, ast.Tuple))]
+    """Lines with a command line for a Python of one's own, or a spawned process that may import what a user has.
+
+    A user's folder may have a `workers`, or a queue.py: `child_command` keeps it out of the children.
+    """
+    lists = [node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.List, ast.Tuple))]
     lines = [node.lineno for node in lists if any(ast.unparse(one) == "sys.executable" for one in node.elts)]
     kinds = r"(.*\.)?((multiprocessing|get_context\(.*\))\.(Process|Pool)|ProcessPoolExecutor|multiprocessing\.spawn)"
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     if "with nothing_of_the_user():" not in source:
-        lines += [node.lineno for node in calls if re.fullmatch(kinds, ast.unparse(node.func))]
+        lines += [node.lineno for node in calls(source) if re.fullmatch(kinds, ast.unparse(node.func))]
     return lines
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_child_processes_are_started_in_one_way(path: Path) -> None:
-    """A user's folder may have a `workers`, or a queue.py: `child_command` keeps it out of the children."""
-    if path.name != "own_packages.py":
-        assert not _starts_python(path.read_text())
-
-
-def test_a_child_process_started_in_another_way_would_be_found() -> None:
-    assert _starts_python('subprocess.run([sys.executable, "-m", module, *arguments])')
-    assert _starts_python('Popen((sys.executable, "-c", code))')
-    assert _starts_python('child = multiprocessing.get_context("spawn").Process(target=os.getpid)')
-    assert _starts_python("with ProcessPoolExecutor() as pool: ...")
-    assert not _starts_python('subprocess.run(child_command("workers.commands.describe"))')
-    assert not _starts_python('child = get_context("spawn").Process()\nwith nothing_of_the_user():\n    child.start()')
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_bytes_that_are_no_text_are_thought_of_wherever_bytes_are_decoded(path: Path) -> None:
-    """msgspec raises no MsgspecError for them; UNREADABLE has both."""
-    assert not re.findall(r"except .*msgspec\.(?:MsgspecError|DecodeError)", path.read_text())
+def _forgets_bytes(source: str) -> list[str]:
+    """Handlers that forget bytes which are no text: msgspec raises no MsgspecError for them; UNREADABLE has both."""
+    return re.findall(r"except .*msgspec\.(?:MsgspecError|DecodeError)", source)
 
 
 def _untyped_commands(source: str) -> list[str]:
-    """Commands for a user that hold a value which no shell has been thought of for."""
+    """Commands for a user with a value in them: `contracts.wording` quotes, for a path may have a space."""
     return re.findall(r"esper-ab [a-z]+ [^`\"';]*\{[^`\"';]*", source)
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_commands_with_values_are_made_in_one_place(path: Path) -> None:
-    """A path may have a space in it: `esper_ab.contracts.wording` quotes."""
-    assert not _untyped_commands(path.read_text())
-
-
-def test_an_unquoted_command_would_be_found() -> None:
-    assert _untyped_commands('f"to go on: esper-ab resume {experiment_dir}"')
-    assert _untyped_commands('f"`esper-ab tidy {experiment_dir} --repair`"')
-    assert not _untyped_commands("""f"`esper-ab report` and `{shell_command('resume', experiment_dir)}`" """)
-
-
-# They know the directory of the experiment that they speak of.
-KNOW_THE_DIRECTORY = ("live", "report", "control", "execution", "journal")
-OF_EXPERIMENTS = "export|logs|query|report|resume|status|stop|tidy"
 
 
 def _unaddressed(source: str) -> list[str]:
     """Commands for a user that lack the experiment's directory, and fail where they are pasted."""
-    return re.findall(rf"`esper-ab (?:{OF_EXPERIMENTS})`", re.sub(r'(?s)""".*?"""|#.*?\n', "", source))
+    about_experiments = "export|logs|query|report|resume|status|stop|tidy"
+    return re.findall(rf"`esper-ab (?:{about_experiments})`", re.sub(r'(?s)""".*?"""|#.*?\n', "", source))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_commands_about_an_experiment_name_its_directory_where_it_is_known(path: Path) -> None:
-    if path.relative_to(ROOT).parts[:2] in [("esper_ab", room) for room in KNOW_THE_DIRECTORY]:
-        assert not _unaddressed(path.read_text())
+# A rule, what breaks it, and the folders or the one file that it does not hold for.
+RULES: list[tuple[Callable[[str], list[int] | list[str]], str, str]] = [
+    (_starts_python, 'subprocess.run([sys.executable, "-m", module])', "esper_ab/contracts/own_packages.py"),
+    (_starts_python, "with ProcessPoolExecutor() as pool: ...", "esper_ab/contracts/own_packages.py"),
+    (_forgets_bytes, "except msgspec.DecodeError:", ""),
+    (_untyped_commands, 'f"to go on: esper-ab resume {experiment_dir}"', ""),
+    # those that are left know the directory of the experiment that they speak of
+    (_unaddressed, 'f"{entries}: see `esper-ab report`"', r"(?!esper_ab/(live|report|control|execution|journal)/).*"),
+]
 
 
-def test_a_command_without_directory_would_be_found() -> None:
-    assert _unaddressed('f"{entries}: see `esper-ab report`"')
-    assert not _unaddressed("""f"`{shell_command('report', experiment_dir)}` or `esper-ab judge`" """)
+@pytest.mark.parametrize(("broken", "example", "but_for"), RULES, ids=lambda part: getattr(part, "__name__", ""))
+def test_a_rule_is_kept_and_its_breach_would_be_found(
+    broken: Callable[[str], list[int] | list[str]], example: str, but_for: str
+) -> None:
+    assert broken(example)
+    concerned = [path for path in SOURCES if not re.fullmatch(but_for, name_of(path))]
+    assert not [name_of(path) for path in concerned if broken(path.read_text())]
+
+
+# --- in known files only ---------------------------------------------------------------------------------------------
+
+
+def _short(path: Path) -> str:
+    return name_of(path).removeprefix("esper_ab/")
 
 
 OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", "os.devnull", "_FOLDER")
@@ -203,35 +163,19 @@ def _opens_to_write(call: ast.Call) -> bool:
 
 def _changes(source: str) -> list[str]:
     """Calls that open a file for writing by its name, or make, replace or remove one."""
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    found = [call for call in calls if _CHANGES.fullmatch(ast.unparse(call.func)) or _opens_to_write(call)]
-    replaces = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "replace"]
+    there = calls(source)
+    found = [call for call in there if _CHANGES.fullmatch(ast.unparse(call.func)) or _opens_to_write(call)]
+    replaces = [call for call in there if isinstance(call.func, ast.Attribute) and call.func.attr == "replace"]
     found += [call for call in replaces if len(call.args) == 1 and not call.keywords]  # a text has two
     writes = ("O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC")
-    opens = [call for call in calls if ast.unparse(call.func) == "os.open" and "os.devnull" not in ast.unparse(call)]
+    opens = [call for call in there if ast.unparse(call.func) == "os.open" and "os.devnull" not in ast.unparse(call)]
     return [ast.unparse(call) for call in found + [one for one in opens if any(w in ast.unparse(one) for w in writes)]]
 
 
-def _short(path: Path) -> str:
-    return str(path.relative_to(ROOT)).removeprefix("esper_ab/")
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@every(SOURCES)
 def test_files_are_changed_in_one_place(path: Path) -> None:
     """`contracts.below` follows no link: an experiment directory may come from somebody else."""
     assert bool(_changes(path.read_text())) == (_short(path) in WRITES_ITSELF), "through esper_ab.contracts.files"
-
-
-def test_a_changed_file_would_be_found() -> None:
-    for source in (
-        'path.open("w")', 'open(name, "ab")', 'open(name, mode="r+b")', "path.open(how)", "(a / name).write_text(x)",
-        "path.unlink(missing_ok=True)", "shutil.rmtree(folder)", "os.replace(a, b)", "draft.replace(path)",
-        "path.mkdir(parents=True)", "os.open(path, os.O_WRONLY)", "tempfile.mkstemp()", "shutil.copyfile(a, b)",
-    ):
-        assert _changes(source), source
-    for source in ('path.open("rb")', "open(name)", 'text.replace("a", "b")', "replace(planned, plan=plan)",
-                   "os.open(folder, os.O_RDONLY)", 'tarfile.open(packed, "r:gz")', "barrier.open()"):  # fmt: skip
-        assert not _changes(source), source
 
 
 # Who reads files in a way of its own: only what the system or this installation has, or the process itself has made.
@@ -255,27 +199,19 @@ _READS = re.compile(
 
 def _reads(source: str) -> list[str]:
     """Calls that open a file by its name and could read from it, or wait for the other end of a pipe."""
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    found = [call for call in calls if _READS.fullmatch(ast.unparse(call.func))]
-    found += [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "open" and call.args
+    there = calls(source)
+    found = [call for call in there if _READS.fullmatch(ast.unparse(call.func))]
+    found += [call for call in there if isinstance(call.func, ast.Attribute) and call.func.attr == "open" and call.args
               and ast.unparse(call.func) != "os.open"]  # fmt: skip
-    opens = [ast.unparse(call) for call in calls if ast.unparse(call.func) == "os.open"]
+    opens = [ast.unparse(call) for call in there if ast.unparse(call.func) == "os.open"]
     return [ast.unparse(call) for call in found] + [one for one in opens if not any(f in one for f in OPEN_SAFELY)]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@every(SOURCES)
 def test_files_that_others_made_are_read_in_one_place(path: Path) -> None:
     """`contracts.regular_file`: no read waits at a pipe, or has no end, that stands where a file should be."""
     reads = [call for call in _reads(path.read_text()) if not _opens_to_write(ast.parse(call).body[0].value)]
     assert bool(reads) == (_short(path) in READS_ITSELF), "through esper_ab.contracts.files"
-
-
-def test_a_file_that_is_read_would_be_found() -> None:
-    for source in ("path.read_bytes()", "(a / b).read_text()", 'path.open("rb")', "open(name)", "np.load(file)",
-                   "os.open(path, os.O_RDONLY)", 'tarfile.open(packed, "r:gz")', "zipfile.ZipFile(path)"):  # fmt: skip
-        assert _reads(source), source
-    for source in ("read_regular(path)", "open_to_read(path)", "barrier.open()", "os.open(folder, _FOLDER)"):
-        assert not _reads(source), source
 
 
 # Where a name becomes code, and why no received file can choose it. What follows from that: tests/security.
@@ -296,21 +232,13 @@ _IMPORTS = re.compile(
 
 def _imports_by_name(source: str) -> list[str]:
     """Calls that execute code by a name or from data."""
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    return [ast.unparse(call) for call in calls if _IMPORTS.fullmatch(ast.unparse(call.func))
+    return [ast.unparse(call) for call in calls(source) if _IMPORTS.fullmatch(ast.unparse(call.func))
             or "import_module" in map(ast.unparse, call.args)]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@every(SOURCES)
 def test_a_name_becomes_code_in_known_places(path: Path) -> None:
     assert bool(_imports_by_name(path.read_text())) == (_short(path) in IMPORTS_BY_NAME), "say why no file chooses it"
-
-
-def test_a_name_that_becomes_code_would_be_found() -> None:
-    for source in ("importlib.import_module(task)", "exec(text)", "loader.exec_module(module)", "pickle.loads(data)",
-                   "runpy.run_path(file)", "gymnasium.make(name)", "aside.submit(import_module, name)"):  # fmt: skip
-        assert _imports_by_name(source), source
-    assert not _imports_by_name("torch.load(file, weights_only=True)")
 
 
 def test_no_class_name_is_defined_twice():

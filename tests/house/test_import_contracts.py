@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -58,25 +56,3 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize(("importer", "imported"), VIOLATIONS, ids=lambda name: str(name))
 def test_an_injected_violation_is_caught(broken: str, importer: str, imported: str) -> None:
     assert f"{importer} -> {imported} (l." in broken
-
-
-def _pure_rooms() -> list[str]:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    return next(contract["source_modules"] for contract in contracts if contract["name"].startswith("pure rooms"))
-
-
-def _opens(source: str) -> bool:
-    """Whether `open` is called, which needs no import."""
-    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
-    return any(isinstance(call.func, ast.Name) and call.func.id == "open" for call in calls)
-
-
-@pytest.mark.parametrize("room", _pure_rooms())
-def test_a_pure_room_opens_no_file(room: str) -> None:
-    folder = ROOT.joinpath(*room.split("."))
-    assert not [path for path in folder.rglob("*.py") if _opens(path.read_text())]
-
-
-def test_an_opened_file_would_be_found() -> None:
-    assert _opens("with open('x') as file: pass")
-    assert not _opens("opener('x'); path.open()")

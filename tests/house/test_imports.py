@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from house.sources import ROOT, every
 from support.command_lines import leaves
 from support.elsewhere import csv_text, rows, scales
 from support.journals import Synthetic, write
@@ -20,7 +21,6 @@ from esper_ab.commands.cli import SECTIONS, TABLE, load_command
 from esper_ab.readers.external_plan import make_external_plan, save_plan
 from esper_ab.verdict.analysis_plan import Rule
 
-ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ROOT / "esper_ab" / "commands"
 HEAVY = {"torch", "numpy", "scipy", "matplotlib", "duckdb", "msgpack", "zmq", "jinja2", "rich"}
 TO_TRAIN = {"esper_ab.execution.experiment", "esper_ab.execution.job"}
@@ -173,7 +173,7 @@ def test_a_command_loads_no_more_than_its_allowance(name: str, folder: Path) -> 
 LIBRARIES = {
     "torch", "numpy", "scipy", "matplotlib", "duckdb", "rich", "polars", "wandb", "tensorboard", "ray",
 }  # fmt: skip
-SOURCES = sorted((ROOT / "esper_ab").rglob("*.py"))
+OURS = sorted((ROOT / "esper_ab").rglob("*.py"))
 
 
 def intrusions(path: Path, source: str) -> list[str]:
@@ -189,15 +189,9 @@ def intrusions(path: Path, source: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@every(OURS)
 def test_what_is_private_to_a_room_stays_in_it(path: Path) -> None:
     assert not intrusions(path, path.read_text())
-
-
-def test_an_intrusion_would_be_found() -> None:
-    source = "from esper_ab.commands import _options\nfrom esper_ab.commands._options import request\n"
-    assert len(intrusions(ROOT / "esper_ab" / "execution" / "experiment.py", source)) == 2
-    assert not intrusions(COMMANDS / "launch.py", source)
 
 
 def unexplained(source: str) -> list[int]:
@@ -219,13 +213,6 @@ def unexplained(source: str) -> list[int]:
     return sorted(found)
 
 
-def test_an_unexplained_import_would_be_found() -> None:
-    assert unexplained("def f():\n    from esper_ab.design.power import answer\n") == [2]
-    assert unexplained("def f():\n    import json\n    # why\n    import re\n    import os\n") == [2]
-    assert not unexplained("def f():\n    import numpy as np\n")
-    assert not unexplained("def f():\n    from esper_ab.design.power import answer  # with scipy\n")
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@every(OURS)
 def test_an_import_in_a_function_has_a_reason(path: Path) -> None:
     assert not unexplained(path.read_text())

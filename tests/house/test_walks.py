@@ -36,30 +36,6 @@ def test_rooms_and_arrows_are_no_more_than_their_limits() -> None:
     assert limits.above({"house": numbers}, LIMITS) == []
 
 
-def test_no_room_imports_itself_by_others_or_one_above_it() -> None:
-    arrows = walks.rooms()
-    assert walks.circle(arrows) == []
-    assert walks.upward(arrows, walks.floors()) == []
-
-
 def test_no_commit_raises_a_walk_without_its_reason() -> None:
     skip_without_history()
     assert limits.unexplained(limits.ROOT, str(walks.FILE.relative_to(limits.ROOT))) == []
-
-
-def test_a_circle_and_an_arrow_up_would_be_found() -> None:
-    arrows = {"esper_ab.a": {"esper_ab.b"}, "esper_ab.b": {"esper_ab.a", "esper_ab.c"}}
-    assert set(walks.circle(arrows)) == {"esper_ab.a", "esper_ab.b"}
-    assert set(walks.upward(arrows, ["a", "b | c"])) == {"esper_ab.b -> esper_ab.a", "esper_ab.b -> esper_ab.c"}
-
-
-def test_a_walk_counts_functions_alone_and_texts_that_are_read() -> None:
-    def job() -> None:
-        walks.floors()
-        walks.floors()
-        tomllib.loads("a = 1")
-
-    walk = walks.walk_of(job)
-    assert walk.numbers() == {"functions": 0, "files": 0, "lines": 0}, "tests are not ours"
-    file = limits.ROOT / "pyproject.toml"
-    assert walk.read_again() == sorted([str(file), file.read_text(encoding="utf-8")])

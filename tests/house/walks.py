@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import FrameType
 from unittest.mock import patch
@@ -193,33 +192,6 @@ def _room(name: str) -> str | None:
         return None
     folder = limits.ROOT / package / inner[0] if inner else limits.ROOT / package
     return f"{package}.{inner[0]}" if package == "esper_ab" and folder.is_dir() else package
-
-
-def circle(arrows: dict[str, set[str]]) -> list[str]:
-    """Return the rooms of a circle of imports, or nothing."""
-    try:
-        TopologicalSorter(arrows).prepare()
-    except CycleError as error:
-        return list(error.args[1])
-    return []
-
-
-def upward(arrows: dict[str, set[str]], floors: list[str]) -> list[str]:
-    """Return arrows to the same floor or a higher one; each of `floors`, from the top, names rooms side by side."""
-    height = {f"esper_ab.{room.strip()}": -at for at, floor in enumerate(floors) for room in floor.split("|")}
-    return [
-        f"{room} -> {other}"
-        for room, others in arrows.items()
-        for other in others
-        if room in height and other in height and height[other] >= height[room]
-    ]
-
-
-def floors() -> list[str]:
-    """Return the layers of `esper_ab` that pyproject.toml declares."""
-    settings = tomllib.loads((limits.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    contracts = settings["tool"]["importlinter"]["contracts"]
-    return next(one["layers"] for one in contracts if one.get("containers") == ["esper_ab"])
 
 
 # --- limits --------------------------------------------------------------------------------------------------------

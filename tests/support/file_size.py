@@ -1,9 +1,10 @@
-"""Files of this process that cannot grow: what a full disk is to a writer, without a disk."""
+"""Files that cannot grow, and calls of the system that fail."""
 
 from __future__ import annotations
 
+import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
@@ -16,3 +17,14 @@ def largest(size_bytes: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def failing(number: int, times: int = 1_000) -> Callable[..., None]:
+    """A function that fails `times` times as a call of the system does, and does nothing afterwards."""
+    left = [OSError(number, os.strerror(number)) for _ in range(times)]
+
+    def fails(*_: object) -> None:
+        if left:
+            raise left.pop()
+
+    return fails

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 
-from esper_ab.contracts.messages import Assign, Cancel, Release, WorkerOrder
-from esper_ab.contracts.settings import Arithmetic
+from esper_ab.contracts.messages import Assign, Cancel, Release
 from esper_ab.control.rules import commands
 from esper_ab.control.rules.machine import ExperimentMachine
 from esper_ab.control.rules.workers import Limits, Waves
-from esper_ab.journal.events import (
-    SCHEMA,
-    ExperimentContinued,
-    ExperimentStarted,
-)
+from esper_ab.journal.events import ExperimentContinued
 from esper_ab.journal.fold import fold
 from support.drawn import Choices
 from support.fake_worker import report_of
+from support.journals import started
+from support.orders import order
 from support.simulated_worker import SimulatedWorker
 
 ROUND_S = (1.0, 1.0, 9.0, 60.0)  # the last: the coordinator itself stood still
@@ -35,8 +32,7 @@ class World:
     def __init__(self, plan, events=(), limits=None, at_once=100):
         """`at_once`: workers that may be starting."""
         self.plan, self.at_once, self.waves = plan, at_once, Waves(at_once)
-        first = ExperimentStarted(schema=SCHEMA, plan=plan, versions={}, machine={}, code={})
-        self.journal = [*events] or [first]
+        self.journal = [*events] or [started(plan)]
         self.recorded = fold(self.journal)  # what a reader of the journal would see
         self.durable = fold(self.journal)  # what would be left after a power cut
         self.unsynced = []
@@ -73,10 +69,7 @@ class World:
         assert len(starting) <= self.at_once
 
     def order(self, lane, worker):
-        return WorkerOrder(
-            endpoint="", worker=worker, incarnation=self.started[worker] + 1, lane=lane, arithmetic=Arithmetic(),
-            experiment_dir="", log_file="",
-        )  # fmt: skip
+        return order(lane=lane, worker=worker, incarnation=self.started[worker] + 1)
 
     def launch(self, lane, worker):
         order = self.order(lane, worker)

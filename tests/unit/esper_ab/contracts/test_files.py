@@ -113,21 +113,15 @@ def precious(root):
 
 
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
-@pytest.mark.parametrize("name", ["a/b/thesis", "a/b/new", "a/new/x", "../precious/b/thesis", "a/../../precious/x"])
+@pytest.mark.parametrize("name", [
+    "a/b/thesis", "a/b/new", "a/new/x", "../precious/b/thesis", "a/../../precious/x", "/etc/x",
+])  # fmt: skip
 def test_nothing_behind_a_link_or_above_is_touched(root, act, name):
     (root / "a" / "b").symlink_to(root.parent / "precious" / "b")
     (root / "a" / "new").symlink_to(root.parent / "precious")
     before = precious(root)
     with pytest.raises(NotRegular, match=r"is a symbolic link|is not below"):
         act(root, name)
-    assert precious(root) == before
-
-
-@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
-def test_an_absolute_name_is_refused(root, act):
-    before = precious(root)
-    with pytest.raises(NotRegular, match="is not below"):
-        act(root, str(root.parent / "precious" / "b" / "thesis"))
     assert precious(root) == before
 
 

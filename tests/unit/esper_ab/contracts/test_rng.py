@@ -31,12 +31,3 @@ def test_numbers_of_an_address_never_change() -> None:
 def test_every_replicate_and_unpaired_group_has_randomness_of_its_own() -> None:
     roots = [run_path(seed, replicate, label) for seed in (0, 1) for replicate in (0, 1) for label in ("", "a", "b")]
     assert len({root.generator().random() for root in roots}) == len(roots)
-
-
-def test_two_generators_of_one_address_do_not_share_their_place() -> None:
-    address = RngPath(1) / "a"
-    first = address.generator()
-    whole = first.random(4)
-    second = address.generator()
-    assert second.random(2).tolist() == whole[:2].tolist()
-    assert first.random(1)[0] != second.random(1)[0]

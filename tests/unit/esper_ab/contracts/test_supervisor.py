@@ -79,15 +79,12 @@ def started(tmp_path: Path) -> tuple[subprocess.Popen[bytes], list[int]]:
     return guarded, [int(word) for word in pids.read_text().split()]
 
 
-@pytest.mark.parametrize("status", [0, 3])
-def test_its_status_is_the_program_s(status: int) -> None:
-    guarded = start(sys.executable, "-c", f"raise SystemExit({status})")
-    assert status_of(guarded) == status
-
-
-def test_a_signal_that_ended_the_program_is_told_by_the_status() -> None:
-    guarded = start(sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-    assert status_of(guarded) == 128 + signal.SIGKILL
+@pytest.mark.parametrize(("ends", "status"), [
+    ("raise SystemExit(0)", 0), ("raise SystemExit(3)", 3),
+    ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 128 + signal.SIGKILL),
+])  # fmt: skip
+def test_its_status_is_the_programs(ends: str, status: int) -> None:
+    assert status_of(start(sys.executable, "-c", ends)) == status
 
 
 def test_a_program_that_is_not_there_is_named(capfd: pytest.CaptureFixture[str]) -> None:

@@ -54,12 +54,6 @@ def test_what_never_came_into_the_journal_is_never_told(sink, told, tmp_path):
     assert told.empty()
 
 
-def test_what_found_room_at_last_is_told(sink, told):
-    sink.record(ENTRY)
-    sink.close()
-    assert told.get(timeout=PATIENCE_S) == ENTRY
-
-
 def test_the_end_is_told_although_it_finds_no_room(sink, told, tmp_path):
     end = ExperimentEnded(status="failed", detail="no room")
     sink.record(ENTRY)

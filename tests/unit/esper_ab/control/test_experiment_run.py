@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from support import fake_plans
+from support.journals import started
 
 from esper_ab.contracts.errors import Interrupted, WorkerFailed
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.control.experiment_run import say_how_to_go_on
-from esper_ab.journal.events import SCHEMA, ExperimentStarted
 from esper_ab.journal.fold import begin
 
 CODE = RewardCode(reference="mine.py:reward", folder="rewards/1", file="mine.py", sha256="0" * 64)
@@ -22,7 +22,7 @@ def history(**of_every_run):
     plan = fake_plans.plan()
     runs = tuple(msgspec.structs.replace(spec, **of_every_run) for spec in plan.blocks[0].runs)
     plan = msgspec.structs.replace(plan, blocks=(msgspec.structs.replace(plan.blocks[0], runs=runs),))
-    return begin(ExperimentStarted(schema=SCHEMA, plan=plan, versions={}, machine={}, code={}))
+    return begin(started(plan))
 
 
 def told(error, **of_every_run):

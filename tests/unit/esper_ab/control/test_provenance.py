@@ -13,8 +13,6 @@ from esper_ab.control.provenance import RunFolders
 from esper_ab.journal.events import PlanExtended, RunStarted
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.experiment_directory import run_toml
-from esper_ab.settings.parse import parse
-from esper_ab.settings.request import read_toml, request
 
 
 @pytest.fixture
@@ -87,19 +85,6 @@ def test_a_run_that_is_taken_up_again_keeps_its_file(tmp_path: Path) -> None:
     file.write_text("untouched")
     folders.observe(started(spec))
     assert file.read_text() == "untouched"
-
-
-@pytest.mark.parametrize("spec", [spec for block in PLAN.blocks for spec in block.runs], ids=lambda spec: spec.ref.name)
-def test_its_settings_are_read_back_as_they_were_but_for_what_compares(tmp_path: Path, spec) -> None:
-    path = tmp_path / "config.toml"
-    path.write_text(run_toml(PLAN, spec))
-    name = spec.ref.group_id
-    again = parse(request(read_toml(path), groups=(name, "wait")))
-    assert again.groups[0] == next(group for group in PLAN.experiment.groups if group.name == name)
-    assert again.seeds == spec.ref.replicate + 1
-    assert (again.looks, again.control, again.episodes, again.rng_seed) == (
-        (), "", PLAN.experiment.episodes, PLAN.experiment.rng_seed,
-    )  # fmt: skip
 
 
 def test_the_first_line_says_how_to_train_it_again_unless_that_cannot_be() -> None:

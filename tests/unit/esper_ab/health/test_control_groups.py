@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.children import environment
-from support.groups import inside, limited_memory
+from support.orders import order
 
-from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.fleet import WorkerHandle, ending
 from esper_ab.health import control_groups
 from esper_ab.health.control_groups import OomWatch, text_of
@@ -78,14 +73,9 @@ def test_this_process_is_in_groups_below_the_root() -> None:
     assert all(folder.is_relative_to("/sys/fs/cgroup") for folder in control_groups.folders())
 
 
-LIMIT_BYTES = 64 << 20
-GREEDY = """
-import signal, subprocess, sys
-from esper_ab.health.control_groups import OomWatch
-watch = OomWatch()
-line = [sys.executable, "-c", "x = bytearray(1 << 30); print(len(x))"]
-print(subprocess.run(line).returncode, watch.ending(signal.SIGKILL))
-"""
+def handle(exitcode, *, here=True):
+    ordered = order(node="" if here else "node7")
+    return WorkerHandle(order=ordered, worker=Gone(exitcode), oom=OomWatch() if here else None)
 
 
 class Gone:
@@ -97,21 +87,15 @@ class Gone:
         self.exitcode = exitcode
 
 
-def handle(exitcode, *, here=True):
-    order = WorkerOrder(
-        endpoint="", worker="w00", incarnation=1, lane=Lane(name="cpu:0", devices=("cpu:0",), uuids=("",)),
-        arithmetic=Arithmetic(), experiment_dir="", log_file="", node="" if here else "node7",
-    )  # fmt: skip
-    return WorkerHandle(order=order, worker=Gone(exitcode), oom=OomWatch() if here else None)
-
-
-def test_out_of_memory_is_named_with_the_limit_of_the_group():
-    with limited_memory(LIMIT_BYTES) as folder:
-        line = inside(folder, [sys.executable, "-c", GREEDY])
-        done = subprocess.run(line, env=environment(), capture_output=True, text=True, check=False, timeout=120)
-    assert not done.returncode, done.stderr
-    assert done.stdout.startswith("-9 was killed by SIGKILL: since it started the kernel has ended a process for want")
-    assert f"of control group {folder}: 0.06 GiB)" in done.stdout
+@pytest.mark.parametrize("files", [FIRST, SECOND])
+def test_out_of_memory_is_named_with_the_limit_of_the_group(tmp_path, monkeypatch, files):
+    folder = group(tmp_path / "a", files)
+    monkeypatch.setattr(control_groups, "folders", lambda: [folder])
+    watched = handle(-signal.SIGKILL)
+    assert "has not said so" in ending(watched)
+    group(folder, {name: text.replace("oom_kill 3", "oom_kill 4") for name, text in files.items()})
+    assert ending(watched).startswith("was killed by SIGKILL: since it started the kernel has ended a process for want")
+    assert f"of control group {folder}: 0.00 GiB)" in ending(watched)
 
 
 def test_another_death_is_not_taken_for_it():

@@ -34,49 +34,35 @@ _GPUS = msgspec.structs.replace(
     _CPU, cuda_build="12.8",
     devices=tuple(Device(name=f"cuda:{i}", title="NVIDIA H200", uuid="", memory_bytes=141 << 30) for i in range(2)),
 )  # fmt: skip
+
+
+_CANNOT = {"gpu_problem": "this machine has an NVIDIA GPU, but …"}
+_MIG = Device(name="cuda:0", title="NVIDIA A100-SXM4-80GB MIG 1g.10gb", uuid="", memory_bytes=10 << 30)
 _SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |"
 
 
-def levels(machine: Machine, driver: examination.Driver, pool: str | None = None) -> dict[str, str]:
-    return {diagnosis.topic: diagnosis.level for diagnosis in examination.gpu_diagnoses(machine, driver, pool)}
+@pytest.mark.parametrize(("machine", "change", "screen", "pool", "worst"), [
+    (_GPUS, {}, _SCREEN, "0,1", {}),
+    (_CPU, {}, "", None, {}),
+    (_CPU, _CANNOT, "", None, {"gpu": "problem"}),
+    (_CPU, {"gpu_problem": "it names …"}, "", "MIG-a,MIG-b", {"gpu": "problem"}),
+    (_GPUS, {"cuda_build": "13.0"}, _SCREEN, None, {"torch": "problem"}),
+    (_GPUS, {"devices": (_MIG,)}, _SCREEN, None, {"mig": "warning"}),
+    (_GPUS, {"unusable_gpus": "usable: 2; not cuda:2"}, _SCREEN, None, {"gpu": "warning"}),
+])  # fmt: skip
+def test_what_is_wrong_with_gpus_is_found_and_nothing_else(machine, change, screen, pool, worst) -> None:
+    driver = examination.parse_driver(screen)
+    found = examination.gpu_diagnoses(msgspec.structs.replace(machine, **change), driver, pool)
+    assert {one.topic: one.level for one in found if one.level != "ok"} == worst
 
 
-def test_gpus_that_work() -> None:
+def test_what_the_driver_and_the_environment_say_of_gpus_is_told() -> None:
     driver = examination.parse_driver(_SCREEN)
     assert (driver.version, driver.cuda) == ("570.12", "12.8")
-    assert set(levels(_GPUS, driver, "0,1").values()) == {"ok"}
-
-
-def test_no_gpu_is_no_problem() -> None:
-    assert levels(_CPU, examination.parse_driver("")) == {"gpu": "ok", "torch": "ok"}
     (gpu, _) = examination.gpu_diagnoses(_CPU, examination.Driver(), "")
     assert "CUDA_VISIBLE_DEVICES is empty" in gpu.what
-
-
-def test_a_gpu_that_torch_cannot_use_is_a_problem() -> None:
-    machine = msgspec.structs.replace(_CPU, gpu_problem="this machine has an NVIDIA GPU, but …")
-    assert levels(machine, examination.parse_driver(""))["gpu"] == "problem"
-    newer = msgspec.structs.replace(_GPUS, cuda_build="13.0")
-    assert levels(newer, examination.parse_driver(_SCREEN))["torch"] == "problem"
-
-
-def test_mig() -> None:
-    instance = Device(name="cuda:0", title="NVIDIA A100-SXM4-80GB MIG 1g.10gb", uuid="", memory_bytes=10 << 30)
-    machine = msgspec.structs.replace(_GPUS, devices=(instance,))
-    assert levels(machine, examination.parse_driver(_SCREEN))["mig"] == "warning"
-
-
-def test_a_gpu_that_was_tried_in_vain_is_a_warning_beside_those_that_work() -> None:
-    machine = msgspec.structs.replace(_GPUS, unusable_gpus="GPUs requested: 3, usable: 2; not cuda:2 (out of memory)")
-    driver = examination.parse_driver(_SCREEN)
-    (told,) = [one for one in examination.gpu_diagnoses(machine, driver, None) if one.level == "warning"]
-    assert told.what == machine.unusable_gpus
-
-
-def test_of_several_instances_one_is_to_be_named() -> None:
-    machine = msgspec.structs.replace(_CPU, gpu_problem="CUDA_VISIBLE_DEVICES=MIG-a,MIG-b names …")
-    (gpu, *_) = examination.gpu_diagnoses(machine, examination.Driver(), "MIG-a,MIG-b")
-    assert (gpu.level, gpu.remedy) == ("problem", "name one instance, or say --devices cpu")
+    (gpu, *_) = examination.gpu_diagnoses(msgspec.structs.replace(_CPU, **_CANNOT), driver, "MIG-a,MIG-b")
+    assert gpu.remedy == "name one instance, or say --devices cpu"
 
 
 # Findings about file systems, from mounts of machines that are not here.

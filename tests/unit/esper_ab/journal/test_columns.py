@@ -58,6 +58,7 @@ def test_columns_hold_what_the_records_say(played):
     told = [by_hand(record) for record in records]
     for name in NAMES:
         assert columns.of(name).tobytes() == array("d", [one[name] for one in told]).tobytes()
+        assert columns.known(name) == [one[name] for one in told if not math.isnan(one[name])]
     assert columns.digests == [record.digest for record in records]
     for name in MEASURED:
         found = [mean_known([env.measures[name] for env in record.envs]) for record in records]
@@ -108,13 +109,6 @@ def test_the_last_record_of_an_episode_counts_whatever_the_order(data):
         assert columns.of(name).tobytes() == in_order.of(name).tobytes()
 
 
-@given(st.lists(PLAYED, max_size=12), st.sampled_from(NAMES))
-def test_numbers_that_are_known_are_those_that_are_not_nan(played, name):
-    columns = filled(records_of(played))
-    assert columns.known(name) == [value for value in columns.of(name) if not math.isnan(value)]
-    assert not any(math.isnan(value) for value in columns.known(name))
-
-
 def test_heads_are_in_the_order_in_which_they_were_first_used():
     def update(*names: str) -> PPOUpdate:
         heads = {name: HeadUse(entropy=0.5, learnable=1.0) for name in names}
@@ -123,12 +117,6 @@ def test_heads_are_in_the_order_in_which_they_were_first_used():
     columns = filled(records_of([((), None), ((), update("y", "x")), ((), update("x", "z")), ((), update("z", "y"))]))
     assert columns.heads == ("y", "x", "z")
     assert [math.isnan(value) for value in columns.head("z")[0]] == [True, True, False, False]
-
-
-def test_without_an_episode_there_is_nothing():
-    columns = Columns(MEASURED)
-    assert (len(columns), columns.newest, columns.heads, columns.digests) == (0, -1, (), [])
-    assert {len(columns.of(name)) for name in NAMES} | {len(columns.measure(name)) for name in MEASURED} == {0}
 
 
 @pytest.mark.parametrize("where", [0, 1, 2])

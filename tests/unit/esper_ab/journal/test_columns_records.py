@@ -60,13 +60,6 @@ def test_records_on_disk_and_in_memory_are_one_mapping(journal, on_disk, in_memo
             episodes[absent]
 
 
-def test_records_on_disk_are_equal_to_those_in_memory(journal):
-    episodes = Episodes()
-    for episode, (_, record) in there(journal).items():
-        episodes[episode] = record
-    assert left(journal, sorted(there(journal))) == episodes
-
-
 def test_a_line_that_was_damaged_meanwhile_is_told_with_its_number(tmp_path, journal):
     path = tmp_path / JOURNAL_NAME
     data, (at, _) = journal.read_bytes(), there(journal)[3]

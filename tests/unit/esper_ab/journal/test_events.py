@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from support.journals import one_replicate
-from support.short_journal import EVENTS, fixed_clock, write
+from support.short_journal import EVENTS, fixed_clock
 
 from esper_ab.design.design import Contrast
 from esper_ab.journal.events import (
@@ -77,14 +77,6 @@ def test_a_changed_byte_is_noticed(made, data):
     assert lost_newline(bytes(line)) == (at == len(line) - 1)
 
 
-@given(LINES, st.data())
-def test_a_line_cut_anywhere_is_no_line(made, data):
-    line = made[0][: data.draw(st.integers(0, len(made[0]) - 1))]
-    assert wrong_tail(line) != ""
-    assert event_of(line) is None
-    assert not lost_newline(line)
-
-
 def test_stamps_have_milliseconds():
     assert stamp_text(datetime(2026, 1, 31, 10, 15, tzinfo=UTC)) == "2026-01-31T10:15:00.000+00:00"
     assert stamp_text(datetime(2026, 1, 31, 10, 15, 0, 999_999, tzinfo=UTC)) == "2026-01-31T10:15:00.999+00:00"
@@ -129,10 +121,3 @@ def test_an_experiment_has_begun_once_a_whole_line_is_there(tmp_path, journal_by
         path.write_bytes(journal_bytes[:size])
         assert begun(tmp_path) == has_begun
     assert not begun(path), "a file where a folder is expected"
-
-
-def test_episodes_are_told_from_other_lines_without_decoding(tmp_path):
-    lines = write(tmp_path, one_replicate()).read_bytes().splitlines()
-    kinds = [isinstance(line_of(line).event, EpisodeRecorded) for line in lines]
-    assert [is_episode(line) for line in lines] == kinds
-    assert 0 < sum(kinds) < len(kinds)

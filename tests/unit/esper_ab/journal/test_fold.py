@@ -51,17 +51,6 @@ def test_a_release_is_not_taken_back():
     assert history.runs["shaped/0"].released == Synthetic().episodes + 1
 
 
-def test_folding_in_pieces_is_folding():
-    events = failed_run()
-    whole = fold(events)
-    history = begin(events[0])
-    for event in events[1:]:
-        history.add(event)
-    assert history == whole
-    assert [run.state for run in whole.of_group("simplified")] == ["finished"] * 3 + ["training"] + ["planned"] * 2
-    assert whole.incidents[0].category == "worker_death"
-
-
 def test_numbers_alone_are_enough_for_states_and_outcomes():
     """What a coordinator, a viewer and a tracker fold: they keep no record of a training episode."""
     whole, numbers = fold(failed_run()), fold(failed_run(), keeps_records=False)
@@ -103,14 +92,6 @@ def test_an_extension_adds_runs_and_replaces_the_rule_and_those_who_left_stay_aw
     assert history.replicates == 8
     assert history.design.evidence == pytest.approx(100.0)
     assert (history.runs["shaped/7"].state, history.runs["simplified/7"].state) == ("left out", "planned")
-
-
-def test_a_dropped_pair_is_lost_and_no_longer_expected():
-    history = begin(planted_effect()[0])
-    history.add(
-        Incident(category="dropped_pair", run_name="shaped/2", episode=None, detail="three deaths at episode 1")
-    )
-    assert (history.runs["shaped/2"].state, history.runs["shaped/2"].expected) == ("lost", False)
 
 
 def test_what_is_recorded_of_a_run_grows_with_its_journal():
@@ -189,7 +170,7 @@ def test_what_an_incident_does_to_its_run(category, lost, failed):
     for event in (entry, entry, replace(entry, confounder=UNSET)):
         history.add(event)
     run = history.runs["shaped/2"]
-    assert (run.lost, run.failed, run.expected) == (lost, failed, not lost)
+    assert (run.lost, run.failed, run.expected, run.state == "lost") == (lost, failed, not lost, lost)
     assert run.confounders == {"collapsed entropy"}
     assert len(history.incidents) == 3
     assert not any(other.confounders or other.lost for other in history.runs.values() if other is not run)
@@ -203,17 +184,6 @@ def test_waits_for_room_on_the_disk_are_told_apart():
     ):  # fmt: skip
         history.add(Incident(category=category, run_name=run_name, detail=detail))
     assert history.pauses == ("the journal waited 3 s", "shaped/1: waited 4 s")
-
-
-def test_what_a_history_says_of_its_experiment():
-    history = fold(three_groups())
-    assert history.groups == ("shaped", "simplified", "wait")
-    assert history.plan is history.started.plan
-    assert history.outcome is history.design.measures.outcome
-    assert history.heads == ("op", "slot", "blueprint")
-    assert begin(three_groups()[0]).heads == ()
-    assert history.replicates == 6
-    assert [run.ref.name for run in history.of_group("wait")] == [f"wait/{replicate}" for replicate in range(6)]
 
 
 def test_runs_of_a_group_are_in_the_order_of_replicates_wherever_their_blocks_stand():

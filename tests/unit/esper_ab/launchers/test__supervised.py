@@ -15,12 +15,11 @@ import pytest
 from support import conducted, fake_plans
 from support.being_killed import alive
 from support.children import environment
+from support.orders import order
 
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts import supervisor as supervisors
-from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import alone_command
-from esper_ab.contracts.settings import Arithmetic
 from esper_ab.journal.events import EpisodeRecorded, WorkerStarted
 from esper_ab.journal.fold import fold
 from esper_ab.launchers import Launcher, Node
@@ -102,6 +101,10 @@ def test_without_faults_nothing_is_noted(tmp_path, on_threads):
     assert result_hash(fold(events)) == on_threads
 
 
+def ordered(folder, worker="w00"):
+    return order(worker=worker, experiment_dir=str(folder), log_file="logs/w00.log")
+
+
 def begun(*command):
     return NodeSupervisor("n9", partial(PipedSupervisor, command))
 
@@ -109,7 +112,7 @@ def begun(*command):
 def test_of_a_process_that_is_no_supervisor_nothing_is_believed(tmp_path):
     """It says bytes that are no text; its workers are lost, and say so."""
     supervisor = begun(sys.executable, "-c", "import os, time; os.write(1, b'\\xff{}\\n'); time.sleep(600)")
-    worker = supervisor.start(fake_order(tmp_path), "")
+    worker = supervisor.start(ordered(tmp_path), "")
     assert worker.join(PATIENCE_S)
     assert worker.exitcode == -signal.SIGKILL
     assert worker.ended_how == "was lost with the process beside it on n9"
@@ -121,7 +124,7 @@ def test_of_a_process_that_is_no_supervisor_nothing_is_believed(tmp_path):
 def test_a_supervisor_that_does_not_end_a_worker_is_not_relied_on(tmp_path):
     """It stands still: whoever is told to end there counts as there, until the supervisor is given up."""
     supervisor = begun(sys.executable, "-c", "import time; time.sleep(600)")
-    worker = supervisor.start(fake_order(tmp_path), "")
+    worker = supervisor.start(ordered(tmp_path), "")
     assert supervisor.is_reliable
     worker.kill()
     assert not worker.join(0.0)
@@ -139,14 +142,14 @@ def test_nobody_waits_for_the_last_words_of_a_lost_supervisor(tmp_path):
     script = f"for i in $(seq {count}); do read -r order; done; sleep 600 >&- & echo no more room >&2"
     supervisor = begun("sh", "-c", script)
     try:
-        workers = [supervisor.start(fake_order(tmp_path, f"w{number:02}"), "") for number in range(count)]
+        workers = [supervisor.start(ordered(tmp_path, f"w{number:02}"), "") for number in range(count)]
         waited_s = []
         while workers[0].exitcode is None:
             took_s = -time.monotonic()
             workers[0].join(0.01)
             waited_s.append(took_s + time.monotonic())
         took_s = -time.monotonic()
-        workers.append(supervisor.start(fake_order(tmp_path, "w99"), ""))
+        workers.append(supervisor.start(ordered(tmp_path, "w99"), ""))
         waited_s.append(took_s + time.monotonic())
         assert max(waited_s) < 0.8
         assert {worker.exitcode for worker in workers} == {-signal.SIGKILL}
@@ -155,10 +158,3 @@ def test_nobody_waits_for_the_last_words_of_a_lost_supervisor(tmp_path):
         os.killpg(supervisor.pid, signal.SIGKILL)
         supervisor.dismiss()
         supervisor.leave()
-
-
-def fake_order(folder, worker="w00"):
-    return WorkerOrder(
-        endpoint="", worker=worker, incarnation=1, lane=Lane(name="cpu:0", devices=("cpu:0",), uuids=("",)),
-        arithmetic=Arithmetic(), experiment_dir=str(folder), log_file="logs/w00.log",
-    )  # fmt: skip

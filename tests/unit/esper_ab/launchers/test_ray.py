@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.children import environment
 
-from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane
-from esper_ab.execution.launching import make_launcher, read_launcher_flags
-from esper_ab.launchers.ray import RayLauncher, bundles, check_shares, parts, uuids_of
-from esper_ab.settings.launcher import AskedLauncher
-
-GIVEN = {
-    "launcher": "ray", "transport": None, "ray_address": "auto", "ray_label": ("kind=h100", "zone=a"),
-    "ray_wait": 60.0,
-}  # fmt: skip
+from esper_ab.launchers.ray import bundles, parts, uuids_of
 
 
 def lane(*devices, place=None):
     name = "+".join(devices) + ("" if place is None else f"/{place}")
     return Lane(name=name, devices=devices, uuids=("",) * len(devices))
-
-
-def test_without_ray_one_line_says_how_to_install_it():
-    code = (
-        "import sys; sys.modules['ray'] = None\n"
-        "from esper_ab.commands.cli import main\nsys.argv = ['esper-ab', 'launch', '--launcher', 'ray', '--dry-run']\n"
-        "sys.exit(main())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert "pip install 'esper-ab[ray]', on every node alike" in line
-
-
-def test_ipc_is_refused_because_workers_are_elsewhere():
-    with pytest.raises(UsageError, match="launcher ray: workers on other machines need --transport tcp"):
-        RayLauncher(transport="ipc")
 
 
 def test_a_lane_takes_its_cores_or_its_gpus_and_a_core():
@@ -74,12 +45,6 @@ def test_the_parts_of_a_bundle_are_what_ray_takes_and_no_more_than_the_bundle(co
         assert all(part == int(part) if part > 1 else part > 0 for part in taken)
 
 
-def test_lanes_that_share_several_gpus_are_refused_before_anybody_waits():
-    check_shares([lane("cuda:0", "cuda:1"), lane("cuda:2", "cuda:3")])
-    with pytest.raises(UsageError, match=r"launcher ray on cuda:0\+cuda:1/0: Ray has a part of one GPU, not of"):
-        check_shares([lane("cuda:0", "cuda:1", place=place) for place in range(2)])
-
-
 @pytest.mark.parametrize(("dealt", "visible", "found"), [
     (["1"], None, ["GPU-b"]),  # by their number among the node's
     (["2"], "2,3", ["GPU-a"]),  # by their number in what the node offers
@@ -95,20 +60,3 @@ def test_gpus_that_ray_deals_out_are_found_among_those_of_the_preflight(dealt, v
 @pytest.mark.parametrize(("dealt", "visible"), [(["2"], None), (["4"], "2,3,4"), (["GPU-c"], None), (["0"], "2,3")])
 def test_gpus_that_the_preflight_has_not_found_are_none_of_them(dealt, visible):
     assert uuids_of(dealt, visible, ["GPU-a", "GPU-b"]) == []
-
-
-def test_flags_of_ray_are_refused_with_another_launcher():
-    with pytest.raises(UsageError, match="launcher local has no --ray-address"):
-        make_launcher(AskedLauncher(launcher="local", ray_address="auto"))
-
-
-def test_a_label_that_is_none_is_refused():
-    with pytest.raises(UsageError, match="--ray-label h100: KEY=VALUE is needed"):
-        read_launcher_flags({**GIVEN, "ray_label": ("h100",)})
-
-
-def test_a_command_that_goes_on_by_itself_is_given_the_same_flags():
-    assert read_launcher_flags(GIVEN).words == (
-        "--launcher", "ray", "--ray-address", "auto", "--ray-label", "kind=h100", "--ray-label", "zone=a",
-        "--ray-wait", "60",
-    )  # fmt: skip

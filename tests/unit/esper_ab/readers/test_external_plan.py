@@ -18,27 +18,12 @@ from esper_ab.readers.external_plan import (
 from esper_ab.readers.external_table import LONGEST_NAME, observations_of
 from esper_ab.verdict.analysis_plan import Rule, make_plan
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.vocabulary import MEAN
 
 FORMAT_1 = Path(__file__).parents[3] / "golden" / "plan_format_1.json"
 
 
 def _plan(groups=("new", "old"), seeds=10, tasks=("",), **rule):
     return make_external_plan(groups, tuple(map(str, range(seeds))), scales(tasks=tasks), Rule(**rule))
-
-
-def test_looks_and_bounds_are_those_of_a_launch():
-    plan = _plan(seeds=20)
-    assert plan.design.looks == (10, 14, 20)
-    assert plan.design.boundaries[0].nominal_p == pytest.approx((0.0030, 0.0132, 0.0436), abs=3e-4)
-
-
-def test_all_comparisons_in_all_tasks_and_their_mean_share_alpha():
-    plan = _plan(("a", "b", "c"), 6, ("one", "two"), control="c")
-    assert [(one.a, one.task) for one in plan.design.comparisons] == [
-        (group, task) for task in ("one", "two", MEAN) for group in ("a", "b")
-    ]  # fmt: skip
-    assert [boundary.nominal_p for boundary in plan.design.boundaries] == [(0.05 / n,) for n in range(6, 0, -1)]
 
 
 def test_what_is_written_is_read_and_never_replaced(tmp_path):
@@ -76,18 +61,6 @@ def test_a_plan_that_was_changed_anywhere_is_refused(tmp_path):
         file.write_text(json.dumps(changed))
         with pytest.raises(UsageError, match=r"was changed|is no plan"):
             read_plan(file)
-
-
-@pytest.mark.parametrize("how", [
-    {"groups": ("a",)}, {"groups": ("a", "a")}, {"groups": ("a", "")}, {"seeds": 0}, {"control": "z"}, {"alpha": 0.5},
-    {"looks": (6, 9)}, {"looks": (3, 10)}, {"futility": 0.2}, {"futility": 0.8, "seeds": 6},
-    {"tasks": ("A", "A")}, {"tasks": ("A", "")}, {"tasks": (MEAN, "B")}, {"tasks": ("A" * 61,)}, {"tasks": (" A", "B")},
-    {"groups": ("a", "b" * 70)}, {"futility": 0.8, "early_stop": False},
-])  # fmt: skip
-def test_what_cannot_be_planned_is_refused_in_one_line(how):
-    with pytest.raises(UsageError) as raised:
-        _plan(**how)
-    assert "\n" not in str(raised.value)
 
 
 def test_the_longest_names_that_a_table_may_have_can_be_planned():
@@ -150,26 +123,11 @@ def test_one_value_is_for_all_tasks_and_each_may_have_its_own():
 
 
 @pytest.mark.parametrize("how", [
-    {"margin": "0"}, {"margin": "nan"}, {"margin": "inf"}, {"margin": "1e-320"}, {"margin": "1e200"}, {"margin": None},
-    {"margin": "two"}, {"margin": {"a": 1.0}},
-    {"margin": {"a": 1.0, "b": 1.0, "c": 1.0}}, {"margin": 1.0, "better": "up"}, {"margin": 1.0, "unit": "x" * 21},
-    {"margin": 1.0, "unit": None}, {"margin": 1.0, "label": None},
-    {"margin": 1.0, "label": ""},
+    {"margin": "nan"}, {"margin": "inf"}, {"margin": "1e-320"}, {"margin": "1e200"}, {"margin": 1.0, "label": None},
 ])  # fmt: skip
 def test_what_means_nothing_is_refused(how):
     with pytest.raises(UsageError):
         scales_of(("a", "b"), **how)
-
-
-@pytest.mark.parametrize("text", ["a=2,a=3", "a=2,b=1, a =2"])
-def test_a_task_named_twice_is_refused(text):
-    with pytest.raises(UsageError, match="a is named twice"):
-        told_by_task(text)
-
-
-def test_half_a_list_is_refused():
-    with pytest.raises(UsageError, match="TASK=VALUE"):
-        told_by_task("a=2,3")
 
 
 def test_a_range_of_scores_has_two_finite_ends():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import msgspec
@@ -186,20 +185,10 @@ def test_the_command_says_all_of_it(folders):
         assert words in text
 
 
-def test_json_is_that_of_outcomes_and_exploratory(folders):
-    args = ["a", "b", "--control", "shaped", "--json"]
-    document = json.loads(CliRunner().invoke(command, args, catch_exceptions=False).output)
-    assert (document["exploratory"], document["plan"]) == (True, None)
-    assert [(one["a"], one["b"]) for one in document["comparisons"]] == [("wait", "shaped"), ("simplified", "shaped")]
-
-
 @pytest.mark.parametrize(
     ("args", "words"),
     [
         (["a", "c"], "cannot be compared:\n  rng_seed: 11 in a; 12 in c\n  n_envs: 4 in a; 2 in c\n"),
-        (["a"], "two experiment directories at least"),
-        (["a", "./a"], "are one experiment directory"),
-        (["a", "nowhere"], "no journal"),
         (["a", "b", "--margin", "3"], "no option --margin"),
     ],
 )

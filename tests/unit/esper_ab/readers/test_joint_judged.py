@@ -6,10 +6,14 @@ from hypothesis import strategies as st
 from support.elsewhere import scales
 from support.journals import Shape, Synthetic, write
 
+from esper_ab.analysis.observe import pairs_of
+from esper_ab.design.design import Contrast
 from esper_ab.journal.events import ExperimentContinued, Incident, RunEvaluated, RunStarted
+from esper_ab.journal.load import load
 from esper_ab.readers.external_plan import make_external_plan
-from esper_ab.readers.joint import judge_directory
+from esper_ab.readers.joint import judge_directory, read_experiments
 from esper_ab.readers.joint_directory import Joint, JointPart
+from esper_ab.report.content import content
 from esper_ab.report.joint import joint_report, render_joint_brief, render_joint_json
 from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text
@@ -17,6 +21,7 @@ from esper_ab.settings.parts import share_of
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.analysis_plan import Rule, make_plan
 from esper_ab.verdict.follow import courses_of
+from esper_ab.verdict.judge import judge
 from esper_ab.verdict.vocabulary import MEAN
 
 GROUPS = {"shaped": Shape(accuracy=90.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
@@ -38,23 +43,6 @@ def directory(tmp_path_factory):
 
 def _verdicts(result):
     return {one.question.task: str(one.verdict) for one in result.judged.comparisons}
-
-
-def test_every_part_and_their_mean_have_a_verdict(directory):
-    result = judge_directory(directory, JOINT, PLAN)
-    assert _verdicts(result) == {"digits": "BETTER", "mixture": "BETTER", MEAN: "BETTER"}
-    assert result.complete
-    assert [one.group for one in result.judged.profiles] == list(GROUPS)
-    assert "the named tasks and no others" in result.judged.comparisons[-1].sentence
-
-
-def test_nothing_is_claimed_before_all_parts_are_done(directory, tmp_path):
-    (tmp_path / "digits").symlink_to(directory / "digits")
-    result = judge_directory(tmp_path, JOINT, PLAN)
-    assert set(_verdicts(result).values()) <= {"INCONCLUSIVE", "NO INFERENCE"}
-    assert [now.state for now in result.parts] == ["finished", "planned"]
-    assert not result.complete
-    assert "INCOMPLETE. 12 of 24 runs" in render_text(joint_report(result))
 
 
 def test_no_part_begun_is_a_report_without_runs(tmp_path):
@@ -120,6 +108,41 @@ def test_the_answer_is_the_same_as_text_as_json_and_on_the_page(directory):
         assert one.headline in page
         assert " ".join(one.headline.split()) in " ".join(render_text(joint_report(result)).split())
     assert render_page(joint_report(judge_directory(directory, JOINT, PLAN))) == page
+
+
+def test_outcomes_are_those_of_the_experiments_pairs(directory):
+    folders = [(task, directory / task) for task in TASKS]
+    found = read_experiments(folders, scales(tasks=TASKS))
+    history = load(folders[0][1]).history
+    pairs = pairs_of(history, Contrast(a="shaped", b="simplified"))
+    mine = {(row.group, row.replicate): row.value for row in found.rows if row.task == "digits"}
+    assert mine == {
+        key: end for pair in pairs
+        for key, end in ((("shaped", str(pair.replicate)), pair.a), (("simplified", str(pair.replicate)), pair.b))
+    }  # fmt: skip
+
+
+def test_runs_that_were_cancelled_with_a_failed_one_are_no_failures_of_their_group(tmp_path):
+    """The judge of a directory says what its own report says."""
+    twins = {"left": Shape(accuracy=70.0), "right": Shape(accuracy=70.05)}
+    events = Synthetic(groups=twins, replicates=20, episodes=2, settings={"looks": (20,)}).events()
+    lost = {f"{group}/{replicate}": group for group in twins for replicate in (3, 7)}
+    kept = [event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]
+    kept[-1:-1] = [
+        Incident(
+            category="dropped_pair" if group == "left" else "cancelled", run_name=name, episode=1, detail="exit code 1"
+        )
+        for name, group in lost.items()
+    ]
+    folder = write(tmp_path / "twins", kept)
+    history = load(folder).history
+    own = content(history).comparisons[0]
+    seeds, rule = tuple(map(str, range(20))), Rule(looks=(20,))
+    plan = make_external_plan(tuple(twins), seeds, scales(history.design.margin), rule)
+    judged = judge(plan, read_experiments([("", folder)], plan.scales)).comparisons[0]
+    assert (judged.lost.a, judged.lost.b) == (own.lost.a, own.lost.b) == (2, 0)
+    assert judged.lost.cancelled == own.lost.cancelled
+    assert judged.verdict == own.verdict
 
 
 @settings(max_examples=100, deadline=None)

@@ -11,15 +11,13 @@ import msgspec
 import pytest
 from support.journals import Synthetic, failed_run, given_up, planted_effect, three_groups, without_evaluations, write
 
-from esper_ab.analysis.analyse import analyse
 from esper_ab.api.loaded import load_experiment
-from esper_ab.commands.export import export
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated, RunReady
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
-from esper_ab.readers.records import VIEWS, QueryResult, query, query_csv, query_json, query_text, table_sql, viewed
+from esper_ab.readers.records import VIEWS, QueryResult, query, query_csv, query_json, query_text, viewed
 from workers.growth.measures import MEASURES
 
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
@@ -73,58 +71,36 @@ def _section(title):
     return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", DOCS.read_text(), flags=re.DOTALL | re.MULTILINE).group(1)
 
 
-def test_views_agree_with_the_fold(failed_dir):
-    found = outcomes(fold(failed_run()))
-    for run, outcome, greedy, recorded in query(
-        failed_dir, "SELECT run, outcome, greedy, recorded_episodes FROM runs"
-    ).rows:
-        assert outcome == (None if found[run].outcome is None else pytest.approx(found[run].outcome))
-        assert greedy == (None if outcome is None else pytest.approx(found[run].greedy))
-        assert recorded == len(fold(failed_run()).runs[run].episodes)
-
-
-@pytest.mark.parametrize("outcome", ["evaluation", "last-tenth", "curve-mean"])
-def test_runs_has_every_replicate_and_the_outcome_that_the_plan_declares(tmp_path, outcome):
-    events = Synthetic(outcome_over=outcome, episodes=11, more=2).events()
-    rows = query(write(tmp_path / "run", events), "SELECT run, outcome, evaluated FROM runs").rows
-    found = outcomes(fold(events))
-    assert {row[0] for row in rows} == set(found)
-    assert len(rows) == 2 * (6 + 2)
-    for run, value, accuracy in rows:
-        assert value == pytest.approx(found[run].outcome)
-        assert accuracy == pytest.approx(found[run].evaluated)
-
-
-def test_an_outcome_of_the_curve_waits_for_the_whole_curve(tmp_path):
-    whole = Synthetic(outcome_over="last-tenth").events()
-    last = max(n for n, event in enumerate(whole) if isinstance(event, EpisodeRecorded))
-    cut = whole[:last]
-    run = whole[last].record.run.name
-    known = outcomes(fold(cut))
-    rows = dict(query(write(tmp_path / "run", cut), "SELECT run, outcome FROM runs").rows)
-    assert rows[run] is None
-    assert known[run].outcome is None
-    assert sum(value is None for value in rows.values()) == sum(one.outcome is None for one in known.values())
-
-
-@pytest.mark.parametrize("outcome", ["evaluation", "last-tenth", "curve-mean"])
-@pytest.mark.parametrize("cut", ["cut", "dropped_pair", "cancelled", "evaluated"])
-def test_a_run_that_no_comparison_counts_has_no_outcome(tmp_path, outcome, cut):
-    events = Synthetic(outcome_over=outcome).events()
+def spoilt(events, how):
+    """A journal whose last run is not evaluated, lacks its last episode, or was given up."""
     last = max(n for n, event in enumerate(events) if isinstance(event, RunEvaluated))
     run = events[last].record.run.name
-    if cut == "cut":
-        events = events[:last]
-    elif cut == "evaluated":
-        entry = Incident(category="cancelled", run_name=run, episode=None, detail="seed 5 was given up")
-        events = [*events[: last + 1], entry]
-    else:
-        events = given_up(events, cut)
+    match how:
+        case "not evaluated":
+            return events[:last]
+        case "cut":
+            return events[: max(n for n, event in enumerate(events) if isinstance(event, EpisodeRecorded))]
+        case "evaluated and cancelled":
+            return [*events[: last + 1], Incident(category="cancelled", run_name=run, episode=None, detail="")]
+        case "dropped_pair" | "cancelled":
+            return given_up(events, how)
+    return events
+
+
+@pytest.mark.parametrize("outcome", ["evaluation", "last-tenth", "curve-mean"])
+@pytest.mark.parametrize(
+    "how", ["whole", "not evaluated", "cut", "dropped_pair", "cancelled", "evaluated and cancelled"]
+)
+def test_every_run_has_the_numbers_of_the_fold(tmp_path, outcome, how):
+    events = spoilt(Synthetic(outcome_over=outcome, episodes=11, more=2).events(), how)
     history = fold(events)
-    rows = dict(query(write(tmp_path / "run", events), "SELECT run, outcome FROM runs").rows)
-    assert [name for name, value in rows.items() if value is None] == [run]
-    assert {name for name, one in outcomes(history).items() if one.outcome is None} == {run}
-    assert sum(len(one.pairs) for one in analyse(history).comparisons) == 5
+    sql = "SELECT run, outcome, evaluated, greedy, recorded_episodes FROM runs"
+    rows = {row[0]: row[1:] for row in query(write(tmp_path / "run", events), sql).rows}
+    assert len(rows) == 2 * (6 + 2)
+    for name, one in outcomes(history).items():
+        wanted = (one.outcome, one.evaluated, one.greedy, len(history.runs[name].episodes))
+        assert rows[name] == tuple(None if value is None else pytest.approx(value) for value in wanted)
+    assert any(row[0] is None for row in rows.values()) == (how != "whole")
 
 
 def test_warm_up_is_that_of_the_first_start(tmp_path):
@@ -175,19 +151,13 @@ def test_a_torn_tail_does_not_break_queries(tmp_path):
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
-        ("SELECT nope FROM runs", 'Referenced column "nope" not found'),
         ("SELEC 1", "syntax error"),
-        ("", "nothing asked"),
         ("-- only a comment", "nothing asked"),
         ("SELECT * FROM nowhere", "Table with name nowhere does not exist"),
-        ("SELECT * FROM read_csv('/etc/hosts')", "disabled by configuration"),
         ("SELECT * FROM '/etc/hosts'", "does not exist"),
         ("SELECT * FROM experiment_dir", "does not exist"),
-        ("COPY runs TO 'stolen.csv'", "disabled by configuration"),
-        ("ATTACH 'other.db'", "disabled by configuration"),
         ("INSTALL httpfs", "configuration"),
         ("SET enable_external_access = true", "locked"),
-        ("SELECT 'x'::INTEGER", "Could not convert"),
     ],
 )
 def test_a_bad_query_is_one_line_with_the_views(experiment_dir, sql, words):
@@ -289,30 +259,7 @@ def test_csv_and_the_table_hold_no_python(experiment_dir):
     (found,) = json.loads(query_json(query(experiment_dir, sql)))
     values = (True, [1.5, None], {"a": None, "b": ["x"]}, {"k": 2.5}, None)
     assert found == dict(zip(header, values, strict=True))
-
-
-def test_csv_has_the_values_of_export(experiment_dir, tmp_path):
-    export(experiment_dir, tmp_path, "csv", ("evaluations",), force=False)
-    with (tmp_path / "evaluations.csv").open() as file:
-        exported = list(csv.DictReader(file))
-    asked = list(csv.DictReader(query_csv(query(experiment_dir, table_sql("evaluations"))).splitlines()))
-    assert len(exported) == len(asked) > 0
-    for one, other in zip(exported, asked, strict=True):
-        assert json.loads(one["rewards"]) == json.loads(other["rewards"])
-        assert (one["failed"], one["run"]) == (other["failed"], other["run"])
-
-
-def test_json_has_no_infinity(experiment_dir):
-    text = query_json(query(experiment_dir, "SELECT 'inf'::DOUBLE AS x, ['nan'::DOUBLE] AS y"))
-    assert json.loads(text) == [{"x": None, "y": [None]}]
-
-
-def test_no_journal(tmp_path):
-    with pytest.raises(UsageError, match="no journal"):
-        query(tmp_path, "SELECT 1")
-    (tmp_path / JOURNAL_NAME).touch()
-    with pytest.raises(UsageError, match="no event yet"):
-        query(tmp_path, "SELECT 1")
+    assert json.loads(query_json(query(experiment_dir, "SELECT 'inf'::DOUBLE AS x"))) == [{"x": None}]
 
 
 def test_a_folder_where_duckdb_would_keep_temporary_files_is_not_read(tmp_path, monkeypatch):

@@ -208,31 +208,11 @@ def test_a_report_of_something_that_is_recorded_changes_nothing(mode, choices, d
             assert barrier.arrived(state, run, milestone) == (state, ())
 
 
-def test_lockstep_opens_a_point_for_all_at_once():
-    state = barrier.begin("lockstep", ("a/0", "b/0"), LAST)
-    state, commands = barrier.arrived(state, "a/0", 0)
-    assert commands == ()
-    state, commands = barrier.arrived(state, "b/0", 0)
-    assert commands == (ReleaseRuns(0, ("a/0", "b/0")),)
-
-
-def test_an_arrival_ahead_of_its_release_is_refused():
-    state = barrier.begin("lockstep", ("a/0", "b/0"), LAST)
-    state, _ = barrier.arrived(state, "a/0", 0)
-    with pytest.raises(ValueError, match="arrived at milestone 1 but was released from -1"):
-        barrier.arrived(state, "a/0", 1)
-
-
-def test_nothing_comes_after_the_last_point():
-    state = barrier.begin("independent", ("a/0",), 1)
-    for milestone in (0, 1):
-        state, _ = barrier.arrived(state, "a/0", milestone)
-    assert state.done
-    with pytest.raises(ValueError, match="arrived at milestone 2"):
-        barrier.arrived(state, "a/0", 2)
-
-
-def test_nobody_returns_to_where_it_never_was():
-    state = barrier.begin("lockstep", ("a/0",), LAST)
-    with pytest.raises(ValueError, match="cannot return to milestone 3"):
-        barrier.rejoined(state, "a/0", 3)
+@pytest.mark.parametrize(("event", "milestone", "why"), [
+    (barrier.arrived, 1, "arrived at milestone 1 but was released from -1"),
+    (barrier.rejoined, 3, "cannot return to milestone 3"),
+])  # fmt: skip
+def test_nobody_is_where_it_cannot_be(event, milestone, why):
+    state, _ = barrier.arrived(barrier.begin("lockstep", RUNS, LAST), "a/0", 0)
+    with pytest.raises(ValueError, match=why):
+        event(state, "a/0", milestone)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from support import fake_plans
+from support.journals import started
 
 from esper_ab.control.rules.blocks import BlocksInProgress
-from esper_ab.journal.events import SCHEMA, ExperimentStarted
 from esper_ab.journal.fold import begin
 
 PLAN = fake_plans.plan(episodes=2)
@@ -17,7 +17,7 @@ PLAN = fake_plans.plan(episodes=2)
     [(1, False, True), (1, True, False), (3, False, True), (3, True, True)],
 )
 def test_a_stop_holds_back_what_begins_work_and_nothing_else(milestone, stopping, released):
-    history = begin(ExperimentStarted(schema=SCHEMA, plan=PLAN, versions={}, machine={}, code={}))
+    history = begin(started(PLAN))
     blocks, (block,) = BlocksInProgress(), history.blocks
     runs = [history.runs[spec.ref.name] for spec in block.runs]
     blocks.begin(block, PLAN)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from support import fake_plans
 from support.drawn import Choices
@@ -12,7 +11,7 @@ from support.machine_world import World, limits_of
 from esper_ab.contracts.messages import Failed
 from esper_ab.control.rules import commands
 from esper_ab.control.rules.machine import ExperimentMachine
-from esper_ab.journal.events import SCHEMA, ExperimentStarted, LookTaken
+from esper_ab.journal.events import LookTaken
 from esper_ab.journal.fold import fold
 
 PLAN = fake_plans.plan(seeds=2)
@@ -68,14 +67,6 @@ def test_a_worker_that_waits_at_the_barrier_is_not_late_however_long_the_other_t
     assert late == [works.order.lane.name]
 
 
-def test_a_worker_that_imported_other_code_is_a_warning():
-    first = ExperimentStarted(schema=SCHEMA, plan=PLAN, versions={}, machine={}, code={"sources": "x"})
-    world = World(PLAN, [first])
-    for worker, sources in zip(world.workers.values(), ("x", "y"), strict=True):
-        hello = msgspec.structs.replace(worker.hello(), sources=sources)
-        assert len(warned(world.machine.heard(worker.identity, hello, world.now))) == (sources == "y")
-
-
 @pytest.mark.parametrize(("traceback", "shown"), [("", False), ("Traceback: planted", True)])
 def test_a_death_is_told_with_the_end_of_the_log_unless_its_reason_is_all_there_is_to_say(traceback, shown):
     world, worker, _ = at_work()
@@ -83,12 +74,6 @@ def test_a_death_is_told_with_the_end_of_the_log_unless_its_reason_is_all_there_
     (text,) = warned(world.machine.lost(worker.order.lane.name, "was ended", "the log", hung=False))
     assert ("\nthe log" in text) == shown
     assert text.startswith(f"worker {worker.identity} on {worker.order.lane.name} was ended, in episode 0 of run ")
-
-
-def test_a_death_without_a_log_is_one_line():
-    world = World(PLAN, limits=limits_of())
-    (text,) = warned(world.machine.lost(PLAN.lanes[0].name, "was killed", "", hung=False))
-    assert text == f"worker w00/1 on {PLAN.lanes[0].name} was killed, before it was ready for a run"
 
 
 def unsynced(wanted):

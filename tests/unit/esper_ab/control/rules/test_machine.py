@@ -284,7 +284,8 @@ def test_a_copy_of_a_users_code_that_fails_leaves_nothing_to_resume_and_is_told_
     assert (len(told), str(world.error).count("'mine.py:r'")) == (1, 1)
 
 
-def test_a_repeat_of_a_complete_run_whose_replicate_was_given_up_is_not_answered_by_a_release():
+def beside_a_complete_run():
+    """A world whose run a/0 is complete, with its worker; that of b/0 dies and takes the replicate with it."""
     world = World(PLANS["shared moments"], limits=limits_of(deaths=1))
     one, other = world.workers.values()
     while world.recorded.runs["a/0"].evaluation is None:
@@ -293,6 +294,11 @@ def test_a_repeat_of_a_complete_run_whose_replicate_was_given_up_is_not_answered
         world.round()
     last = one.said[-1]
     world.act("die", other, Choices(b""))
+    return world, one, last
+
+
+def test_a_repeat_of_a_complete_run_whose_replicate_was_given_up_is_not_answered_by_a_release():
+    world, one, last = beside_a_complete_run()
     world.round()
     answers = world.machine.heard(one.identity, last, world.now)
     sent = [command.message for command in answers if isinstance(command, commands.Send)]
@@ -300,13 +306,7 @@ def test_a_repeat_of_a_complete_run_whose_replicate_was_given_up_is_not_answered
 
 
 def test_a_lane_is_free_again_whose_run_is_complete_when_its_replicate_is_given_up():
-    world = World(PLANS["shared moments"], limits=limits_of(deaths=1))
-    complete, other = world.workers.values()
-    while world.recorded.runs["a/0"].evaluation is None:
-        for worker in (complete, other) if world.recorded.runs["b/0"].recorded < 2 else (complete,):
-            world.go_on(worker, Choices(b""))
-        world.round()
-    world.act("die", other, Choices(b""))
+    world, *_ = beside_a_complete_run()
     world.to_the_end()
     states = {name: run.state for name, run in world.recorded.runs.items()}
     assert states == {"a/0": "finished", "b/0": "lost", "a/1": "finished", "b/1": "finished"}

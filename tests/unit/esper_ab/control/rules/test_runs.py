@@ -8,27 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fake_plans import plan
 from support.fake_worker import report_of
-from support.journals import Synthetic, failed_run, planted_effect
+from support.journals import planted_effect, started
 
 from esper_ab.control.rules.runs import (
     NOWHERE,
     Deaths,
-    any_complete,
     arrival,
     assignment,
     event_of,
-    in_progress,
-    nothing_left,
     same_record,
 )
 from esper_ab.control.rules.validation import Rejected
-from esper_ab.journal.events import SCHEMA, ExperimentStarted, Incident, RunEvaluated
 from esper_ab.journal.fold import begin, fold
 
 SPEC = plan().blocks[0].runs[0]
-LOST = [
-    Incident(category="dropped_pair", run_name=run, episode=None, detail="") for run in ("shaped/0", "simplified/0")
-]
 
 
 @given(milestones=st.lists(st.integers(0, 3), max_size=20).map(sorted), most=st.integers(1, 4))
@@ -36,11 +29,6 @@ def test_a_run_is_given_up_at_the_last_death_without_progress_and_not_before(mil
     deaths = Deaths(most)
     for n, milestone in enumerate(milestones):
         assert deaths.in_run("a/0", milestone) == (milestones[: n + 1].count(milestone) >= most)
-
-
-def test_deaths_of_one_run_are_not_those_of_another():
-    deaths = Deaths(3)
-    assert not any(deaths.in_run(run, 1) for run in ("a/0", "b/0", "a/1", "b/1", "a/0", "b/0"))
 
 
 def test_deaths_without_a_run_count_until_the_worker_gets_somewhere():
@@ -62,36 +50,11 @@ def test_an_account_is_the_same_whatever_its_numbers_and_only_within_one_run():
     assert list(map(deaths.alike, runs, accounts)) == [False, True, False, False, False]
 
 
-def test_what_is_complete_and_what_is_left():
-    assert not any_complete(fold(planted_effect()[:1]))
-    assert any_complete(fold([*planted_effect(), *LOST]))
-    assert not nothing_left(fold([*planted_effect(), *LOST]))
-    alone = Synthetic(replicates=1).events()
-    begun = [event for event in alone if not isinstance(event, RunEvaluated)]
-    assert not nothing_left(fold(begun))
-    assert nothing_left(fold([*begun, *LOST]))
-    assert not nothing_left(fold(alone))
-
-
 def recorded_up_to(milestone):
-    history = begin(ExperimentStarted(schema=SCHEMA, plan=plan(), versions={}, machine={}, code={}))
+    history = begin(started(plan()))
     for done in range(milestone + 1):
         history.add(event_of(report_of(SPEC, done)))
     return history.runs[SPEC.ref.name]
-
-
-@pytest.mark.parametrize("recorded", range(4))
-@pytest.mark.parametrize("back", range(4))
-def test_points_done_again_are_told_from_new_ones(recorded, back):
-    run, start = recorded_up_to(recorded), max(0, min(recorded, SPEC.episodes) - back)
-    heard = [arrival(run, NOWHERE, start, msgspec.structs.replace(report_of(SPEC, 0), milestone=start))]
-    heard += [
-        arrival(run, milestone - 1, milestone, report_of(SPEC, milestone))
-        for milestone in range(start + 1, SPEC.episodes + 2)
-    ]
-    again = recorded - start + 1
-    assert heard == ["again"] * again + ["new"] * (len(heard) - again)
-    assert arrival(run, SPEC.episodes + 1, SPEC.episodes + 1, report_of(SPEC, SPEC.episodes + 1)) == "repeat"
 
 
 @pytest.mark.parametrize(("recorded", "stands", "milestone", "why"), [
@@ -128,11 +91,3 @@ def test_an_order_offers_the_newest_checkpoints_first():
     fresh = recorded_up_to(NOWHERE)
     fresh.checkpoints = list(range(9))
     assert [assignment(fresh).checkpoints, assignment(fresh).milestone] == [(8, 7, 6), 0]
-
-
-def test_what_is_in_progress_in_a_history():
-    history = fold(failed_run(kept=3))
-    names = [[run.ref.name for run in in_progress(history, block)] for block in history.blocks]
-    assert [sorted(runs) for runs in names] == [[], [], [], ["shaped/3", "simplified/3"], [], []]
-    history.runs["shaped/3"].lost = True
-    assert not in_progress(history, history.blocks[3])

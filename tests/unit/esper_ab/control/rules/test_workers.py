@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import fake_plans
+from support.orders import order
 
-from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.contracts.settings import Arithmetic
-from esper_ab.control.rules.workers import AT_ONCE, Laggard, Limits, Liveness, Sign, Waves, Workers
+from esper_ab.control.rules.workers import Laggard, Limits, Liveness, Sign, Waves, Workers
 
 LIMITS = Limits(floor_s=60.0, start_up_s=300.0, factor=5.0, pause_s=10.0)
 TRAIN = Sign(phase="train", run_name="a/0", step=3)
@@ -28,20 +27,13 @@ def late_workers(liveness, start, end, every=1.0):
     return None
 
 
-def test_a_first_phase_has_the_start_up_grace():
-    liveness = Liveness(LIMITS, 0.0)
-    liveness.sign("w00/1", Sign(phase="start-up"), 0.0)
-    at, (laggard,) = late_workers(liveness, 0.0, 400.0)
-    assert at == 301.0
-    assert laggard == Laggard(worker="w00/1", last=Sign(phase="start-up"), silent_s=301.0, limit_s=300.0)
-
-
 @pytest.mark.parametrize(("step_s", "grace_s"), [(0.0, 300.0), (2.0, 300.0), (441.0, 4410.0)])
 def test_the_grace_grows_with_the_steps_of_the_plan(step_s, grace_s):
     liveness = Liveness(LIMITS.of_steps(step_s), 0.0)
     liveness.sign("w00/1", Sign(phase="warm-up"), 0.0)
-    at, _ = late_workers(liveness, 0.0, 5000.0)
+    at, (laggard,) = late_workers(liveness, 0.0, 5000.0)
     assert at == grace_s + 1.0
+    assert laggard == Laggard(worker="w00/1", last=Sign(phase="warm-up"), silent_s=at, limit_s=grace_s)
 
 
 @given(st.lists(st.floats(0.01, 200.0), min_size=1, max_size=20))
@@ -171,50 +163,24 @@ def test_no_more_are_starting_than_may_and_every_turn_was_asked_for(at_once, act
             starting.discard(lane)
 
 
-@given(lanes=st.integers(0, 40), at_once=st.integers(1, 7))
-def test_everybody_is_started_when_those_before_have_started(lanes, at_once):
-    waves, order = Waves(at_once), [f"cpu:{n}" for n in range(lanes)]
-    for lane in order:
-        waves.ask(lane)
-    began = []
-    while turns := waves.turns():
-        began += turns
-        for lane in turns:
-            waves.over(lane)
-    assert began == order
-
-
-def test_a_wave_is_smaller_than_what_a_listening_socket_and_a_limit_of_start_up_can_take():
-    """Ten thousand whose start takes as long as importing torch does, 5 s, have started within five minutes."""
-    assert 10_000 / AT_ONCE * 5 < 300
-
-
 # What the next incarnation of a lane's worker takes over from the one before.
 
 
 SPEC = fake_plans.plan().blocks[0].runs[0]
-LANE = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))
-
-
-def order(incarnation):
-    return WorkerOrder(
-        endpoint="", worker="w00", incarnation=incarnation, lane=LANE, arithmetic=Arithmetic(), experiment_dir="",
-        log_file="",
-    )  # fmt: skip
 
 
 def test_a_start_counts_as_a_restart_if_any_earlier_start_on_its_lane_was_tried():
     workers = Workers()
     starts = [(0, False), (0, True), (1, False), (1, True), (2, False)]
-    again = [workers.ordered(order(number), tried=tried).again for number, tried in starts]
+    again = [workers.ordered(order(incarnation=number), tried=tried).again for number, tried in starts]
     assert again == [False, False, True, True, True]
 
 
 def test_the_next_incarnation_takes_over_the_run_and_nothing_else_counts():
     workers = Workers()
-    before = workers.ordered(order(0), tried=True)
+    before = workers.ordered(order(incarnation=0), tried=True)
     before.run, before.fault, before.greeted = SPEC, "died", True
-    after = workers.ordered(order(1), tried=True)
+    after = workers.ordered(order(), tried=True)
     assert (after.run, after.fault, after.greeted) == (SPEC, "", False)
     assert workers.of(before.identity) is None
     assert workers.of(after.identity) is workers.on_lane("cpu:0") is after
