@@ -21,6 +21,7 @@ from workers.ppo.distributions import (
     normal_log_prob,
     normal_sample,
     normalised_entropies,
+    pad_heads,
     sample,
 )
 from workers.ppo.policy import ActorCritic, Shape
@@ -99,6 +100,11 @@ def test_greedy_takes_the_most_probable_choice_head_by_head():
         logits = policy.logits(features[0], torch.from_numpy(got.actions)).numpy()
     assert got.actions.tolist() == np.where(got.masks, logits, -np.inf).argmax(-1).tolist()
     assert set(map(tuple, got.actions.tolist())) <= set(reachable())
+
+
+def test_padding_keeps_each_heads_logits_in_its_row():
+    padded = pad_heads(torch.arange(6.0)[None], (3, 1, 2))
+    assert padded.tolist() == [[[0, 1, 2], [3, 0, 0], [4, 5, 0]]]
 
 
 @given(
