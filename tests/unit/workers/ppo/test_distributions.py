@@ -105,6 +105,7 @@ def test_greedy_takes_the_most_probable_choice_head_by_head():
 def test_padding_keeps_each_heads_logits_in_its_row():
     padded = pad_heads(torch.arange(6.0)[None], (3, 1, 2))
     assert padded.tolist() == [[[0, 1, 2], [3, 0, 0], [4, 5, 0]]]
+    assert pad_heads(torch.arange(4.0)[None], (2, 2)).tolist() == [[[0, 1], [2, 3]]]
 
 
 @given(

@@ -13,6 +13,7 @@ from workers.trainer import module
 from workers.trainer.module import Point
 
 WHOLE = """
+from __future__ import annotations
 from typing import Literal
 import esper_ab
 
