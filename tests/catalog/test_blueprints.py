@@ -45,30 +45,10 @@ def test_file_and_name_agree(name: str) -> None:
     assert load(name).name == name
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_what_it_adds_is_its_output_less_its_input(name: str, shape: tuple[int, int, int]) -> None:
-    blueprint, stack, x = grown(name, shape)
-    p = {key: value + 0.3 for key, value in stack.read(torch.arange(3)).items()}
-    assert torch.allclose(x + blueprint.delta(x, p), blueprint.forward(x, p), atol=1e-12)
-    assert blueprint.delta(x, p).any()
-
-
 @pytest.mark.parametrize("name", sorted(set(NAMES) & set(SIZES)))
 @pytest.mark.parametrize("channels", [8, 16, 32, 64, 128])
 def test_parameter_count(name: str, channels: int) -> None:
     assert sum(spec.size for spec in load(name).params(channels)) == SIZES[name](channels)
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_keeps_the_shape_and_never_mixes_networks(name: str, shape: tuple[int, int, int]) -> None:
-    blueprint, stack, x = grown(name, shape)
-    y = blueprint.forward(x, stack.read(torch.tensor([0, 1, 2])))
-    assert y.shape == x.shape
-    for row in range(3):
-        alone = blueprint.forward(x[..., [row], :], stack.read(torch.tensor([row])))
-        assert torch.allclose(y[..., [row], :], alone, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.asking import asked, group, machine, planned, toml
+from support.asking import asked, machine, planned, toml
 
 from esper_ab.contracts.children import TaskFacts, UserReward
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import Measure, TaskMeasures
-from esper_ab.contracts.settings import GymSettings, RewardSettings
+from esper_ab.contracts.settings import RewardSettings
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kinds import kind_of
@@ -45,43 +45,6 @@ def test_constants_of_ones_own_reward_are_typed_by_what_they_look_like() -> None
     )  # fmt: skip
     assert experiment.groups[0].settings.reward.params == {"w": 0.5, "n": 2, "on": True, "kind": "soft"}
     assert experiment.groups[1].settings.reward.params == {"on": True, "kind": "soft"}
-
-
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        ({"slots": ["early"]}, "--slots: slots is a setting of growing networks; task gym:CartPole-v1 does not read"),
-        ({"sets": ("growth.host_lr=1",)}, "growth.host_lr is a setting of growing networks"),
-        ({"sets": ("reward.rent_weight=1",)}, "reward.rent_weight is a setting of growing"),
-        ({"group": ("env:policy.bias_wait=1",)}, "policy.bias_wait is a setting of growing"),
-    ],
-)  # fmt: skip
-def test_what_growth_alone_reads_is_refused_by_name(flags: dict[str, object], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        asked("env", "random", task=GYM, **flags)
-
-
-@pytest.mark.parametrize("text", ["gym.rollout=resets", "reward.params.w=1", "outcome=info:x"])
-def test_what_gymnasium_alone_reads_is_refused_by_name(text: str) -> None:
-    with pytest.raises(UsageError, match=r"is a setting of Gymnasium environments.*; task digits does not read it"):
-        asked("shaped", "wait", sets=(text,))
-
-
-@pytest.mark.parametrize("name", ["wait", "heuristic", "schedule", "shaped"])
-def test_controllers_and_rewards_of_growth_are_not_there(name: str) -> None:
-    with pytest.raises(UsageError, match=f"no reward mode or controller '{name}'; there is env, random"):
-        asked("env", name, task=GYM)
-
-
-def test_without_groups_it_is_said_what_to_name() -> None:
-    with pytest.raises(UsageError, match="env trains on the environment's own reward"):
-        asked(task=GYM)
-
-
-def test_a_reward_is_no_outcome_and_a_function_that_is_none_may_be(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is the reward of group 'mine'"):
-        asked("env", f"mine={tmp_path}/r.py:f", task=GYM, outcome=f"{tmp_path}/r.py:f")
-    assert asked("env", f"mine={tmp_path}/r.py:f", task=GYM, outcome=f"{tmp_path}/r.py:g").outcome.endswith("r.py:g")
 
 
 def test_files_of_a_toml_file_begin_in_its_folder(tmp_path: Path) -> None:
@@ -123,41 +86,6 @@ def test_notes_say_what_follows_where_environments_carry_state_across_resets() -
     assert "do not repeat" not in text
     assert carrying.carries
     assert not plan(asked("env", "random", task=GYM, margin=5.0), repeats=False).carries
-
-
-def test_a_gpu_that_would_be_idle_is_refused_and_none_is_taken() -> None:
-    there = machine(gpus=2, rewards=("env",), controllers=("random",), tasks=(found(),))
-    experiment = asked("env", "random", task=GYM, margin=5.0)
-    assert planned(experiment, there).experiment.devices == ("cpu:0", "cpu:1")
-    with pytest.raises(UsageError, match="cuda:0 would be idle"):
-        planned(asked("env", "random", task=GYM, margin=5.0, devices=["cuda:0", "cuda:1"]), there)
-
-
-def test_a_margin_is_asked_for() -> None:
-    with pytest.raises(UsageError, match="margin"):
-        plan(asked("env", "random", task=GYM))
-
-
-def test_an_evaluation_needs_an_end_where_a_rollout_has_none() -> None:
-    asking = {"task": GYM, "margin": 5.0, "sets": ("gym.rollout=resets",)}
-    assert plan(asked("env", "random", **asking))
-    with pytest.raises(UsageError, match=r"gym\.episode_steps=1000"):
-        plan(asked("env", "random", **asking), episode_steps=0)
-    assert group("a", gym=GymSettings(rollout="resets", episode_steps=3)).settings.gym.episode_steps == 3
-
-
-@pytest.mark.parametrize("outcome", ["last-tenth", "curve-mean"])
-@pytest.mark.parametrize("rollout", ["resets", "continues"])
-def test_an_outcome_of_training_needs_rollouts_that_are_episodes(rollout: str, outcome: str) -> None:
-    asking = {"task": GYM, "margin": 5.0, "group": (f"random:gym.rollout={rollout}",)}
-    assert plan(asked("env", "random", **asking))
-    assert plan(asked("env", "random", task=GYM, margin=5.0, outcome_over=outcome))
-    with pytest.raises(
-        UsageError,
-        match=rf"--outcome-over {outcome}: .*'random' "
-        rf".*gym\.rollout={rollout}.*--outcome-over ev",
-    ):
-        plan(asked("env", "random", **asking, outcome_over=outcome))
 
 
 def test_minibatches_are_of_whole_environments_only_where_memories_are_of_whole_episodes() -> None:

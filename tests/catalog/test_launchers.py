@@ -14,13 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import click
 import msgspec
 import pytest
 from support import conducted, fake_plans
 from support.children import environment
 
-from esper_ab.commands.cli import TABLE, load_command
 from esper_ab.contracts import catalog, own_packages
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
@@ -34,7 +32,6 @@ NAMES = catalog.names(LAUNCHERS)
 CPU = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))
 GPU = Lane(name="cuda:1", devices=("cuda:1",), uuids=("GPU-b",))
 PATIENCE_S = 60.0
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def factory(name: str) -> LauncherFactory:
@@ -263,24 +260,7 @@ def test_loading_one_loads_no_other(name: str) -> None:
     assert "torch" not in loaded
 
 
-def test_every_command_with_the_flag_offers_the_catalogue() -> None:
-    found = {
-        name: parameter.type.choices
-        for name in TABLE
-        for parameter in load_command(name).params
-        if isinstance(parameter.type, click.Choice) and parameter.name == "launcher"
-    }
-    assert {"launch", "resume"} <= set(found)
-    assert set(map(tuple, found.values())) == {NAMES}
-
-
 def test_another_name_is_answered_with_the_catalogue() -> None:
     with pytest.raises(UsageError) as raised:
         make_launcher(AskedLauncher(launcher="descriptors"))
     assert str(raised.value) == f"launcher 'descriptors': no such launcher; there are {', '.join(NAMES)}"
-
-
-@pytest.mark.parametrize("page", ["cli.md", "python.md"])
-def test_the_pages_name_every_launcher(page: str) -> None:
-    row = next(line for line in (DOCS / page).read_text().splitlines() if re.match(r"\| `(--)?launcher` \|", line))
-    assert set(NAMES) <= set(re.findall(r"`\"?(\w+)\"?`", row))

@@ -11,7 +11,7 @@ import pytest
 
 from esper_ab.contracts.catalog import entry, names
 from workers.commands.fetch import fetch
-from workers.datasets.task import Archive, Splits, Task, stratified
+from workers.datasets.task import Archive, Splits, Task
 from workers.tasks import cifar10
 
 TINY = (45, 5, 10)  # of a CIFAR-10 with ten records per training file
@@ -103,10 +103,6 @@ def test_data_dir_is_refused_where_nothing_is_read(name: str) -> None:
         entry("workers.tasks", name, "TASK").load("/somewhere")
 
 
-def test_cifar10_host_is_the_historic_one() -> None:
-    assert cifar10.TASK.host.params == 6418
-
-
 def test_cifar10_reads_labels_and_planes(tmp_path: Path) -> None:
     splits, _ = load(cifar10.TASK, tmp_path)
     row = int(np.flatnonzero(splits.test.y == 7)[0])
@@ -158,8 +154,3 @@ def test_fetch_without_a_network_says_what_to_do(tmp_path: Path) -> None:
     archive = Archive(url=(tmp_path / "nowhere").as_uri(), size_bytes=1, sha256="0" * 64, members=())
     with pytest.raises(ValueError, match="--data-dir"):
         fetch(archive, tmp_path / "data")
-
-
-def test_split_refuses_more_than_there_is() -> None:
-    with pytest.raises(ValueError, match="splits of 5 samples from 4"):
-        stratified(np.zeros(4, np.int64), (3, 2), "x")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -15,7 +14,6 @@ from support.journals import Shape, Synthetic, write
 from esper_ab.api.loaded import load_experiment
 from esper_ab.api.results import Results
 from esper_ab.commands.power import command as power
-from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.journal.events import AnyEvent, Incident, RunEvaluated
 from esper_ab.journal.fold import fold
@@ -28,7 +26,6 @@ from esper_ab.report.content import content
 from esper_ab.report.figures import catalogue
 from esper_ab.report.figures.kinds import figures_of
 from esper_ab.trackers.fold import episode_numbers, evaluation_numbers
-from esper_ab.verdict.requirement import Requirement, require
 
 MEASURES = TaskMeasures(
     outcome=Measure(name="energy", label="energy used", unit="J", better="lower", high=0.0),
@@ -126,41 +123,6 @@ def test_a_failed_run_gets_the_worst_value_in_the_declared_direction() -> None:
     assert comparison.unseen.worst == max(value for pair in comparison.pairs for value in (pair.a, pair.b))
 
 
-@pytest.mark.parametrize(
-    ("holds", "text"),
-    [(True, "calm better-than wild"), (True, "wild worse-than calm"), (True, "calm not-worse-than wild"),
-     (False, "wild better-than calm"), (False, "wild not-worse-than calm")],
-)  # fmt: skip
-def test_requirements_follow_the_direction(folder: Path, holds: bool, text: str) -> None:
-    left, relation, right = text.split()
-    requirement = Requirement(left=left, relation=relation, right=right)
-    comparisons = load_experiment(folder).comparisons
-    if holds:
-        require([requirement], comparisons)
-        return
-    with pytest.raises(ConditionNotMet, match="calm against wild is BETTER"):
-        require([requirement], comparisons)
-
-
-@pytest.mark.parametrize(("better", "holds"), [("higher", False), ("lower", True)])
-def test_not_worse_than_of_an_open_comparison_excludes_the_margin_on_the_worse_side(better: str, holds: bool) -> None:
-    """Sixteen pairs that differ by little, a below b: excluded is that a lies far above, not far below."""
-    outcome = msgspec.structs.replace(MEASURES.outcome, better=better)
-    groups = {"a": Shape(accuracy=-70.6), "b": Shape(accuracy=-70.0, mode="simplified")}
-    made = Synthetic(
-        kind="pendulum", measures=msgspec.structs.replace(MEASURES, outcome=outcome, margin=1.0), groups=groups,
-        replicates=16,
-    )
-    (comparison,) = content(fold(made.events())).comparisons
-    assert str(comparison.verdict) == "INCONCLUSIVE"
-    requirement = Requirement(left="a", relation="not-worse-than", right="b")
-    if holds:
-        require([requirement], [comparison])
-        return
-    with pytest.raises(ConditionNotMet):
-        require([requirement], [comparison])
-
-
 def test_views_have_a_column_per_declared_measure(folder: Path) -> None:
     for view in ("episodes", "env_episodes", "evaluations"):
         columns = query(folder, f"SELECT * FROM {view}").columns
@@ -195,15 +157,3 @@ def test_power_and_plan_speak_of_the_unit(folder: Path, capsys: pytest.CaptureFi
     assert foreign(text) == []
     assert "margin 3 J" in text
     assert "energy used, lower is better" in re.sub(r"\s+", " ", text)
-
-
-def test_a_margin_is_asked_for_where_the_task_declares_none() -> None:
-    facts = msgspec.structs.replace(TASK, kind="pendulum", measures=MEASURES)
-    with pytest.raises(UsageError, match=r"margin.*energy used.*in J"):
-        planned(experiment(), machine(tasks=(facts,)))
-    assert planned(experiment(), machine()).design.margin == 2.0  # growth's
-
-
-def test_growth_keeps_its_figures_and_tables() -> None:
-    found = content(fold(replace(Synthetic(), replicates=1).events()))
-    assert {"cost", "actions", "lifecycle"} <= set(catalogue.names(found))

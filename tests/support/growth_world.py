@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -121,6 +121,13 @@ class Episode:
             assert table.params[env, slot] == self.graft.params(env, slot)
         assert not np.isin(table.stage, (Stage.UNKNOWN, Stage.PRUNED, 5)).any()
         return new
+
+    def follow(self, wishes: Iterable[np.ndarray], first: int = 1) -> Episode:
+        """Carry out a script from step `first`."""
+        for step, wish in enumerate(wishes, first):
+            self.view(step)
+            self.act(wish, step)
+        return self
 
     def play(self, decide: Decide) -> Episode:
         for step in range(1, self.lifecycle.rules.steps + 1):

@@ -8,13 +8,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from support.reward_facts import NAN, make_facts, random_facts
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.reward_terms import blank_absent, first_of
+from workers.reward_terms import blank_absent
 from workers.rewards import minimal, shaped, simplified, sparse
 from workers.vocabulary import Op, Stage
 
@@ -23,13 +20,6 @@ SETTINGS = RewardSettings()
 
 def terms(shape, settings=SETTINGS, **values):
     return SimpleNamespace(**shaped.terms(make_facts(shape, **values), settings))
-
-
-@given(arrays(np.bool_, (3, 4, 2)), arrays(np.float64, (3, 4, 2), elements=st.floats(-9.0, 9.0)))
-def test_the_first_condition_that_holds_decides(conditions, values):
-    got = first_of(*zip(conditions, (values[0], 1.5, values[2]), strict=True), otherwise=-2.0)
-    expected = np.select(list(conditions), [values[0], np.full((4, 2), 1.5), values[2]], -2.0)
-    assert got.tolist() == expected.tolist()
 
 
 def test_shaped_refuses_another_gamma():

@@ -85,34 +85,14 @@ def standing(history):
 
 @settings(deadline=None)
 @given(scripts)
-def test_simplified_telescopes(script):
+def test_simplified_telescopes_and_shaped_does_with_its_birth_bonus(script):
     history = lives(script)
     shaping = [simplified.reward(facts, SETTINGS)[0] + 0.01 * (facts.op[0] != Op.WAIT) for facts in history]
     assert discounted(shaping) == pytest.approx(standing(history), abs=1e-9)
-
-
-@settings(deadline=None)
-@given(scripts)
-def test_shaped_telescopes_with_its_birth_bonus(script):
-    history = lives(script)
     births = [birth_bonus(SETTINGS) * (facts.op[0] == Op.GERMINATE) for facts in history]
     shaping = [shaped.terms(facts, SETTINGS)["pbrs"][0] + birth for facts, birth in zip(history, births, strict=True)]
     unborn = SETTINGS.gamma ** (len(history) - 1) * births[-1]  # germinated by the very last decision
     assert discounted(shaping) == pytest.approx(standing(history) + unborn, abs=1e-9)
-
-
-def test_a_birth_is_paid_once():
-    history = lives([(0, True, False), (0, False, False)])
-    germinate, after = (shaped.terms(facts, SETTINGS) for facts in history)
-    assert germinate["action_shaping"][0] == pytest.approx(0.3 * 0.995 * 1.0 - 0.02)
-    assert germinate["pbrs"][0] == 0.0
-    assert after["pbrs"][0] == pytest.approx(0.3 * (0.995 * 1.3 - 1.0))
-
-
-def test_a_vanished_seed_repays_its_potential():
-    facts = make_facts((1, 2), present=False, potential_before=[5.8, 0.0])
-    assert shaped.terms(facts, SETTINGS)["pbrs"][0] == pytest.approx(-0.3 * 5.8)
-    assert simplified.reward(facts, SETTINGS)[0] == pytest.approx(-0.3 * 5.8)
 
 
 def test_disabled_everywhere():

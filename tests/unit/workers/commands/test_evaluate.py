@@ -28,16 +28,6 @@ def test_a_device_that_is_not_here_is_refused(policy: Path, device: str) -> None
         evaluated(policy, device=device)
 
 
-def test_a_policy_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"no policy file 'nowhere.pt'"):
-        evaluated("nowhere.pt")
-
-
-def test_a_policy_is_evaluated(policy: Path) -> None:
-    (row,) = evaluated(policy).rows
-    assert (row["actions"], row["episodes"], row["params_added"]) == ("sampled", 2, 0)
-
-
 def test_a_policy_is_evaluated_in_the_arithmetic_of_its_run(policy: Path) -> None:
     """Which threads, kernels and precision: what workers pin for themselves, so that numbers can be the run's."""
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True

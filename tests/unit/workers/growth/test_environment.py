@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from support.tensor_world import device_data, make_session, quiet
+from support.tensor_world import device_data
 
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, HostKernel, RewardSettings
@@ -17,7 +17,6 @@ from workers.controllers.schedule import make as make_schedule
 from workers.datasets.task import Context, Split, Splits
 from workers.environments import Stopwatch, paths_below
 from workers.growth.environment import EnvSpec, GrowthEnv
-from workers.growth.measures import MEASURES
 from workers.growth.samples import DeviceData
 from workers.native.library import kernels
 from workers.tasks.synthetic import TASK
@@ -49,42 +48,11 @@ def grown(devices: tuple[str, ...], dtype: torch.dtype, steps: int) -> tuple[Gro
     return env, np.stack(seen)
 
 
-def parameters(env: GrowthEnv, number: int) -> torch.Tensor:
-    bank, row = env.homes[number]
-    moments = [part[row] for statistics in bank.statistics for part in (statistics.mean, statistics.var)]
-    return torch.cat([bank.host.values[row], bank.host.momentum[row], *moments])
-
-
-def test_environments_are_where_they_should_be() -> None:
-    env = environments(TWO, torch.float64)
-    assert [bank.envs.tolist() for bank, _ in env._banks] == [[0, 2, 4], [1, 3]]
-
-
-def test_one_training_step_and_one_validation_are_those_on_one_device() -> None:
-    (one, alone), (two, spread) = (grown(devices, torch.float32, 1) for devices in (ONE, TWO))
-    np.testing.assert_allclose(spread, alone, rtol=1e-5, atol=1e-6, equal_nan=True)
-    for number in range(ENVS):
-        torch.testing.assert_close(parameters(two, number), parameters(one, number), rtol=1e-5, atol=1e-6)
-
-
 def test_an_episode_with_seeds_is_that_on_one_device() -> None:
     (one, alone), (two, spread) = (grown(devices, torch.float64, STEPS) for devices in (ONE, TWO))
     assert one.lifecycle.table.present.any()
     np.testing.assert_allclose(spread, alone, rtol=1e-9, atol=1e-9, equal_nan=True)
     np.testing.assert_allclose(two.held_out_accuracy(), one.held_out_accuracy())
-
-
-def test_a_run_on_two_devices_has_the_records_of_a_run_on_one() -> None:
-    """The whole way: policy, rewards, update. A sum in another order may change last digits, so nearly the same."""
-    one, two = (make_session(n_envs=4, env_devices=devices[:4]) for devices in (ONE, TWO))
-    for episode in range(2):
-        a, b = (session.train(episode, quiet, quiet) for session in (one, two))
-        assert [env.device for env in b.envs] == ["cpu:0", "cpu:1"] * 2
-        for mine, theirs in zip(b.envs, a.envs, strict=True):
-            for name in (name for name in MEASURES.names if name.startswith("op_")):
-                assert mine.measures[name] == theirs.measures[name]
-            assert mine.measures["val_loss"] == pytest.approx(theirs.measures["val_loss"], rel=0.02)
-            assert mine.reward_sum == pytest.approx(theirs.reward_sum, rel=0.02)
 
 
 def elsewhere() -> GrowthEnv:

@@ -63,14 +63,6 @@ def test_contexts_and_numbers_of_samples_are_all_drawn_about_equally_often() -> 
         assert counts.min() > 240  # four standard deviations below 300
 
 
-@pytest.mark.parametrize("envs", [[0, 2], [1]])
-def test_an_order_goes_through_the_samples_of_its_host(envs: list[int]) -> None:
-    shares = Shares(family((SAMPLES, SAMPLES)), paths(5, 3))
-    order = np.tile(np.arange(SAMPLES)[::-1], (len(envs), 1))
-    forward = shares.among(np.array(envs), order[:, ::-1])
-    assert np.array_equal(shares.among(np.array(envs), order), forward[:, ::-1])
-
-
 def test_hosts_of_other_tasks_are_given_everything_as_it_is() -> None:
     shares, order = Shares(TASK, paths(6, 2)), np.array([[2, 0, 1], [0, 1, 2]])
     assert shares.context.tolist() == [0, 0]

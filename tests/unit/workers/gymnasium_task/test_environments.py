@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,19 +56,6 @@ class Open(Walk):
         seen, reward, terminated, truncated, info = super().step(action)
         self.place += float(self.drift[0])
         return seen, reward, terminated, truncated, {**info, "drift": self.drift, "deep": {"parts": [self.drift]}}
-
-
-class Counted(Walk):
-    """Known by its class as long as it is not closed."""
-
-    open: ClassVar[list[Walk]] = []
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
-        Counted.open.append(self)
-
-    def close(self) -> None:
-        Counted.open.remove(self)
 
 
 def environments(steps: int = 20, limit: int = 9, kind: type[Walk] = Walk, **how: bool) -> GymEnvironments:
@@ -224,29 +211,9 @@ def test_after_a_refused_replay_every_environment_begins_anew() -> None:
     assert digest(play(refused)) == digest(play(untouched))
 
 
-def test_it_is_told_which_environments_go_on() -> None:
-    first = environments(steps=3, limit=3, resets=True, continues=True)
-    *_, (_, last) = play(first)
-    assert not last.cut.goes_on.any()  # the limit of all is the end of the rollout
-    assert not environments(steps=3, limit=3, resets=True, continues=True).take_up(first.carried()).any()
-    second = environments(steps=2, resets=True, continues=True)
-    *_, (_, last) = play(second)
-    assert last.cut.goes_on.any()
-    on = environments(steps=2, resets=True, continues=True).take_up(second.carried())
-    assert on.tolist() == last.cut.goes_on.tolist()
-    anew = environments(steps=2, resets=True, continues=True, repeats=False)
-    assert not anew.take_up(second.carried()).any()
-
-
 def test_draws_do_not_depend_on_the_length_of_a_rollout_or_on_company() -> None:
     long, short = play(environments(steps=40, resets=True)), play(environments(steps=7, resets=True))
     assert digest(long)[:6] == digest(short)[:6]
-
-
-def test_whole_episodes_carry_nothing() -> None:
-    env = environments()
-    play(env)
-    assert env.carried() == {}
 
 
 @pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf"), 1e200])
@@ -375,11 +342,3 @@ def test_an_environment_that_is_in_use_is_not_taken_again() -> None:
     pool[2] = TimeLimit(pool[0], 5)
     with pytest.raises(ValueError, match="one that is in use"):
         of_pool(3)
-
-
-def test_environments_are_closed_when_nobody_has_them_any_more() -> None:
-    env = environments(kind=Counted)
-    play(env)
-    assert len(Counted.open) == ENVS
-    del env
-    assert Counted.open == []

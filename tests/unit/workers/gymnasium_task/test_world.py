@@ -54,31 +54,13 @@ def test_equal_settings_give_equal_records_also_when_taken_up(tmp_path: Path, ch
     assert len(set(expected)) == len(expected)
 
 
-def _carried_on(task: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings of a run whose environments go on from rollout to rollout, and its state after the first one."""
-    changes = {"task": task, "gym": {"rollout": "continues"}, "steps": 2}
-    session = gym_session(**changes)
-    session.train(0, quiet, quiet)
-    state = session.state()
-    assert state is not None
-    assert len(state["going_on"]) > 1
-    return changes, state
-
-
-def test_a_run_begins_as_any_other_when_its_checkpoint_is_refused(tmp_path: Path) -> None:
-    changes, state = _carried_on(f"{own_file(tmp_path)}:make")
-    *_, last = state["going_on"].values()
-    last["seen"][0] += 1.0
-    refused = gym_session(**changes)
-    with pytest.raises(ValueError, match="does not repeat"):
-        refused.resume(state)
-    assert refused.train(0, quiet, quiet).digest == gym_session(**changes).train(0, quiet, quiet).digest
-
-
 def test_a_policy_remembers_nothing_of_environments_that_begin_anew(tmp_path: Path) -> None:
     """Those that do not repeat cannot be taken up; their old episodes are over."""
-    changes, state = _carried_on(f"{own_file(tmp_path)}:make")
-    found = []
+    changes = {"task": f"{own_file(tmp_path)}:make", "gym": {"rollout": "continues"}, "steps": 2}
+    first, found = gym_session(**changes), []
+    first.train(0, quiet, quiet)
+    state = first.state()
+    assert len(state["going_on"]) > 1
     for memory in (state["agent"]["memory"], torch.zeros_like(state["agent"]["memory"])):
         session = gym_session(**changes, repeats=False)
         session.resume({**state, "agent": {**state["agent"], "memory": memory}})
@@ -87,19 +69,9 @@ def test_a_policy_remembers_nothing_of_environments_that_begin_anew(tmp_path: Pa
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("change", [{"rng_seed": 6}, {"ppo": {"lr": 1e-2}}, {"reward": {"mode": "{own}:reward"}}])
-def test_what_matters_changes_records(tmp_path: Path, change: dict[str, Any]) -> None:
-    own = own_file(tmp_path)
-    if "reward" in change:
-        change = {"reward": {"mode": f"{own}:reward"}}
-    assert digests(tmp_path, change)[1] != digests(tmp_path, {})[1]
-
-
-def test_the_first_ratio_is_one_in_every_kind_of_rollout(tmp_path: Path) -> None:
-    for changes in ROLLOUTS[:6]:
-        session = _started({"task": f"{own_file(tmp_path)}:make", **changes})
-        for episode in range(3):
-            assert session.train(episode, quiet, quiet).ppo.first_ratio_error < 1e-5
+def test_what_matters_changes_records(tmp_path: Path) -> None:
+    changes = ({}, {"rng_seed": 6}, {"ppo": {"lr": 1e-2}}, {"reward": {"mode": f"{own_file(tmp_path)}:reward"}})
+    assert len({digests(tmp_path, change)[1] for change in changes}) == len(changes)
 
 
 def test_an_outcome_of_ones_own_is_what_is_compared_and_the_return_stands_beside_it(tmp_path: Path) -> None:
@@ -110,14 +82,6 @@ def test_an_outcome_of_ones_own_is_what_is_compared_and_the_return_stands_beside
         assert mine.measures["env_return"] == theirs.outcome
         assert mine.outcome != theirs.outcome
         assert mine.measures["length"] == theirs.measures["length"]
-
-
-def test_an_evaluation_plays_whole_episodes_whatever_a_rollout_is(tmp_path: Path) -> None:
-    own = own_file(tmp_path)
-    session = gym_session(f"{own}:make", gym={"rollout": "continues"}, steps=2)
-    eval_episodes = session.evaluate(tmp_path, quiet).episodes
-    assert max(played.outcome.steps for played in eval_episodes) > 2
-    assert all(played.outcome.measures["length"] == played.outcome.steps for played in eval_episodes)
 
 
 ENDS = """
@@ -136,8 +100,7 @@ class Ends(Walk):
 @pytest.mark.parametrize("controller", ["ppo", "random"])
 def test_the_warm_up_asks_for_no_outcome(tmp_path: Path, controller: str, gym: dict[str, str]) -> None:
     """Its few steps end no episode, and what an outcome is made of may be there at an end alone."""
-    own = own_file(tmp_path)
-    own.write_text(own.read_text() + ENDS)
+    own = own_file(tmp_path, ENDS)
     session = gym_session(f"{own}:Ends", outcome="info:steps", controller=controller, gym=gym, steps=1_000)
     session.warm_up(quiet)
     assert all(env.outcome == env.measures["length"] > 3.0 for env in session.train(0, quiet, quiet).envs)
@@ -160,8 +123,7 @@ class Counted(Walk):
 
 @pytest.mark.parametrize("controller", ["ppo", "random"])
 def test_a_warm_up_makes_its_own_environments_once_and_keeps_none(tmp_path: Path, controller: str) -> None:
-    own = own_file(tmp_path)
-    own.write_text(own.read_text() + COUNTED)
+    own = own_file(tmp_path, COUNTED)
     session = gym_session(f"{own}:Counted", controller=controller)
     counted: Any = type(session._env._places[0].env.unwrapped)
     session.warm_up(quiet)
@@ -173,8 +135,7 @@ def test_a_warm_up_makes_its_own_environments_once_and_keeps_none(tmp_path: Path
 def test_a_rollout_in_which_no_episode_ends_has_no_outcome_and_an_evaluation_has_one(
     tmp_path: Path, rollout: str
 ) -> None:
-    own = own_file(tmp_path)
-    own.write_text(own.read_text() + ENDS)
+    own = own_file(tmp_path, ENDS)
     session = gym_session(f"{own}:Ends", outcome="info:steps", gym={"rollout": rollout}, steps=2)
     assert {env.outcome for env in session.train(0, quiet, quiet).envs} == {None}
     assert all(env.reward_sum is not None for env in session.train(1, quiet, quiet).envs)
@@ -183,16 +144,20 @@ def test_a_rollout_in_which_no_episode_ends_has_no_outcome_and_an_evaluation_has
     )
 
 
+def randomly(space: spaces.Box, uniforms: np.ndarray) -> tuple[Codec, np.ndarray]:
+    """What random actions decide in an environment for each of some uniform numbers."""
+    codec, n_envs = Codec(spaces.Box(-1.0, 1.0, (2,)), space), len(uniforms)
+    seen = GymSeen(
+        step=1, alive=np.ones(n_envs, dtype=bool), masks=codec.masks, codec=codec,
+        observation=np.zeros((n_envs, 2), dtype=np.float32),
+    )  # fmt: skip
+    return codec, RandomActions().decide(seen, uniforms[:, None])
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.bool_])
 def test_random_actions_are_uniform_over_the_integers_of_a_box(dtype: type) -> None:
     space = spaces.Box(0, 1, (1,), dtype) if dtype is np.bool_ else spaces.Box(-1, 1, (1,), dtype)
-    codec = Codec(spaces.Box(-1.0, 1.0, (2,)), space)
-    uniforms = (np.arange(600)[:, None] + 0.5) / 600
-    seen = GymSeen(
-        step=1, alive=np.ones(600, dtype=bool), masks=codec.masks, observation=np.zeros((600, 2), dtype=np.float32),
-        codec=codec,
-    )  # fmt: skip
-    decisions = RandomActions().decide(seen, uniforms)
+    codec, decisions = randomly(space, (np.arange(600) + 0.5) / 600)
     _, counts = np.unique(codec.given(decisions), return_counts=True)
     assert counts.tolist() == ([300] * 2 if dtype is np.bool_ else [200] * 3)
     assert decisions.tolist() == codec.given(decisions).tolist()
@@ -200,12 +165,7 @@ def test_random_actions_are_uniform_over_the_integers_of_a_box(dtype: type) -> N
 
 def test_random_actions_of_a_box_without_bounds_are_normal_whatever_its_numbers() -> None:
     for dtype in (np.float32, np.int64):
-        codec = Codec(spaces.Box(-1.0, 1.0, (2,)), spaces.Box(-np.inf, np.inf, (1,), dtype))
-        seen = GymSeen(
-            step=1, alive=np.ones(3, dtype=bool), masks=codec.masks, observation=np.zeros((3, 2), dtype=np.float32),
-            codec=codec,
-        )  # fmt: skip
-        decisions = RandomActions().decide(seen, np.array([[0.001], [0.5], [0.999]]))
+        codec, decisions = randomly(spaces.Box(-np.inf, np.inf, (1,), dtype), np.array([0.001, 0.5, 0.999]))
         assert decisions.ravel() == pytest.approx([-3.09, 0.0, 3.09], abs=0.01)
         assert codec.given(decisions).ravel() == pytest.approx(decisions.ravel(), abs=0.5)
 

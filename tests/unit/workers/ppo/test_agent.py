@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 import torch
+from support.ppo_agents import make_agent
 
 from esper_ab.contracts.records import PPOUpdate
-from esper_ab.contracts.rng import run_path
-from esper_ab.contracts.settings import PolicySettings, PPOSettings
+from esper_ab.contracts.settings import PPOSettings
 from workers.environments import Cut
-from workers.ppo.agent import AgentSpec, PPOAgent
+from workers.ppo.agent import PPOAgent
 from workers.ppo.update import learning_rate
 
 SIZES = (3, 2, 4)
@@ -32,17 +32,8 @@ class HalfMasks:
 
 
 def fresh_agent(rng_seed: int = 0, normalise: bool = True, memory: str = "lstm", **ppo: float) -> PPOAgent:
-    spec = AgentSpec(
-        observation_width=WIDTH,
-        head_names=NAMES,
-        head_sizes=SIZES,
-        observation_std_floor=0.1,
-        policy=PolicySettings(hidden=16, normalise_observations=normalise, memory=memory),
-        ppo=PPOSettings(**ppo),
-        rng=run_path(rng_seed, 0),
-        planned_episodes=10,
-    )
-    return PPOAgent(spec)
+    policy = {"hidden": 16, "normalise_observations": normalise, "memory": memory}
+    return make_agent(WIDTH, NAMES, SIZES, rng_seed=rng_seed, policy=policy, **ppo)
 
 
 def collect(agent: PPOAgent, key: int, ended: int | None = None, garbage: float = 0.0) -> list[list[list[int]]]:
@@ -75,14 +66,6 @@ def train(agent: PPOAgent, episodes: range, **how: float) -> list[PPOUpdate]:
     return updates
 
 
-def test_the_first_ratio_is_1_also_with_normalised_observations():
-    for update in train(fresh_agent(lr=3e-3), range(4)):
-        assert update.first_ratio_error is not None
-        assert update.first_ratio_error < 1e-6
-        assert update.ratio_max is not None
-        assert update.ratio_max > 1.001  # and it did not stay there
-
-
 @pytest.mark.parametrize("normalise", [True, False])
 def test_only_a_normaliser_lets_earlier_episodes_change_what_a_policy_sees(normalise: bool):
     """With a learning rate of 0 the network is the same, so a decision can change only with its inputs."""
@@ -105,16 +88,8 @@ def test_diagnostics_are_numbers_of_this_rollout():
     assert update.return_mean is not None
     assert 50 < update.return_mean < 300  # rewards of 50 over up to 5 steps
     assert update.epochs_done == PPOSettings().epochs
-
-
-def test_heads_are_reported_by_name_with_how_often_they_had_a_choice():
-    used = (np.array(collect(fresh_agent(), 0))[..., 0] != 0).mean()
-    heads = train(fresh_agent(), range(1))[0].heads
-    assert {name: use.learnable for name, use in heads.items()} == pytest.approx(
-        {"op": 1.0, "slot": used, "blueprint": used}
-    )
-    for use in heads.values():
-        assert use.entropy == pytest.approx(1.0, abs=0.02)  # a fresh policy is close to uniform
+    assert tuple(update.heads) == NAMES
+    assert update.ratio_max > 1.0001  # it does not stay at the first one, which is 1
 
 
 def entropy_if_uniform(actions: list[list[list[int]]]) -> float:
@@ -157,10 +132,6 @@ def test_an_environment_excluded_before_its_first_decision_shows_nothing():
     assert updates[0].epochs_done == PPOSettings().epochs
 
 
-def test_an_early_end_does_change_the_update():
-    assert train(fresh_agent(), range(1), ended=2) != train(fresh_agent(), range(1))
-
-
 def test_same_path_same_learning_other_path_other_learning():
     first, again, other = fresh_agent(0), fresh_agent(0), fresh_agent(1)
     assert train(first, range(2)) == train(again, range(2))
@@ -169,9 +140,10 @@ def test_same_path_same_learning_other_path_other_learning():
     assert weights(first) != weights(other)
 
 
-def test_a_saved_agent_goes_on_as_the_original_would():
+@pytest.mark.parametrize("episodes", [0, 3])
+def test_a_saved_agent_goes_on_as_the_original_would(episodes: int):
     agent = fresh_agent()
-    train(agent, range(3))
+    train(agent, range(episodes))
     file = io.BytesIO()
     torch.save(agent.state(), file)
     file.seek(0)
@@ -203,23 +175,6 @@ def test_a_frozen_agent_acts_alike_and_learns_nothing():
     after = agent.state()
     assert weights(PPOAgent.from_state(before)) == weights(PPOAgent.from_state(after))
     assert torch.equal(before["observations"]["mean"], after["observations"]["mean"])
-
-
-def test_greedy_ignores_the_uniforms():
-    agent = fresh_agent()
-    observation = np.ones((ENVS, WIDTH), dtype=np.float32)
-    actions = []
-    for uniform in (0.0, 0.99):
-        agent.begin_episode(ENVS)
-        actions.append(agent.act(observation, HalfMasks(), np.full((ENVS, 3), uniform), greedy=True).tolist())
-    assert actions[0] == actions[1]
-
-
-def test_memory_starts_empty_in_every_episode():
-    agent = fresh_agent()
-    train(agent, range(1))
-    first = collect(agent, 5)
-    assert collect(agent, 5) == first
 
 
 def cut_off(last: float, **which: bool) -> Cut:
@@ -315,12 +270,7 @@ def test_the_learning_rate_goes_to_its_end_and_stays_there():
 
 
 def continuous_agent(**ppo: float) -> PPOAgent:
-    spec = AgentSpec(
-        observation_width=2, head_names=("x", "y"), head_sizes=(), observation_std_floor=0.1,
-        policy=PolicySettings(hidden=16, memory="none"), ppo=PPOSettings(**ppo), rng=run_path(0, 0),
-        planned_episodes=10,
-    )  # fmt: skip
-    return PPOAgent(spec)
+    return make_agent(2, ("x", "y"), (), policy={"hidden": 16, "memory": "none"}, **ppo)
 
 
 def test_continuous_decisions_come_near_what_is_rewarded():

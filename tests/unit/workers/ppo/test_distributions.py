@@ -15,7 +15,6 @@ from esper_ab.contracts.rng import RngPath
 from workers.ppo.distributions import (
     choice_weights,
     head_entropies,
-    joint_log_prob,
     masked_log_softmax,
     most_probable,
     normal_entropies,
@@ -76,32 +75,6 @@ def random_uniforms(n: int) -> np.ndarray:
     return np.random.default_rng(0).random((n, len(SIZES)))
 
 
-def test_probabilities_of_all_decisions_sum_to_one_and_each_equals_its_chain_rule_product():
-    policy = tiny_policy()
-    decisions = reachable()
-    assert len(decisions) == 1 + 2 + 2 * 2  # wait; slot 1 with 2 choices; 2 slots with 2 of 3 choices each
-    features = torch.randn(1, 8, generator=torch.Generator().manual_seed(0))
-    total = 0.0
-    for decision in decisions:
-        actions = torch.tensor([decision])
-        masks = torch.zeros(1, len(SIZES), max(SIZES), dtype=torch.bool)
-        by_hand = 1.0
-        flat = torch.cat([group(features, actions) for group in policy.groups], -1)[0].double().detach()
-        start = 0
-        for head, size in enumerate(SIZES):
-            row = TinyMasks.row(head, decision[:head])
-            masks[0, head, :size] = torch.tensor(row)
-            weights = [float(torch.exp(flat[start + a])) if row[a] else 0.0 for a in range(size)]
-            if any(row):
-                by_hand *= weights[decision[head]] / sum(weights)
-            start += size
-        log_probs = masked_log_softmax(policy.logits(features, actions), masks)
-        probability = float(joint_log_prob(log_probs, masks, actions).exp().detach())
-        assert probability == pytest.approx(by_hand, rel=1e-9)
-        total += probability
-    assert total == pytest.approx(1.0, abs=1e-6)
-
-
 def test_sampled_decisions_are_reachable_with_the_frequencies_of_their_recorded_probabilities():
     policy = tiny_policy()
     n = 20_000
@@ -118,20 +91,6 @@ def test_sampled_decisions_are_reachable_with_the_frequencies_of_their_recorded_
             assert abs(frequency - probability) < 5 * np.sqrt(probability * (1 - probability) / n) + 1e-4
 
 
-def test_log_probabilities_of_many_steps_at_once_are_those_of_each():
-    policy = tiny_policy()
-    rng = np.random.default_rng(2)
-    state = policy.initial_state(6)
-    steps = []
-    for _ in range(5):
-        observation = rng.standard_normal((6, 4)).astype(np.float32)
-        steps.append(decide(policy, observation, state, TinyMasks(), random_uniforms(6)))
-        state = steps[-1].state
-    together = log_probs_of(*(np.stack([getattr(s, name) for s in steps]) for name in ("logits", "masks", "actions")))
-    for step, got in zip(steps, together, strict=True):
-        assert got.tolist() == log_probs_of(step.logits, step.masks, step.actions).tolist()
-
-
 def test_greedy_takes_the_most_probable_choice_head_by_head():
     policy = tiny_policy()
     observation = np.random.default_rng(1).standard_normal((50, 4)).astype(np.float32)
@@ -143,28 +102,10 @@ def test_greedy_takes_the_most_probable_choice_head_by_head():
     assert set(map(tuple, got.actions.tolist())) <= set(reachable())
 
 
-def test_unused_heads_have_no_probability_no_entropy_and_no_gradient():
-    logits = torch.randn(2, 2, 3, generator=torch.Generator().manual_seed(1), requires_grad=True)
-    masks = torch.tensor([[[True, True, False], [False] * 3], [[True] * 3, [True, False, True]]])
-    actions = torch.tensor([[1, 0], [2, 2]])
-    log_probs = masked_log_softmax(logits, masks)
-    (joint_log_prob(log_probs, masks, actions).sum() + head_entropies(log_probs, masks).sum()).backward()
-    assert logits.grad is not None
-    assert logits.grad[0, 1].tolist() == [0.0, 0.0, 0.0]
-    assert (logits.grad[~masks] == 0).all()
-    assert (logits.grad[masks] != 0).all()
-    assert float(head_entropies(log_probs, masks)[0, 1].detach()) == 0.0
-
-
-def test_entropy_is_that_of_the_valid_actions():
-    log_probs = masked_log_softmax(torch.zeros(1, 1, 4), torch.tensor([[[True, False, True, True]]]))
-    entropy = head_entropies(log_probs, torch.tensor([[[True, False, True, True]]]))
-    assert float(entropy) == pytest.approx(np.log(3))
-
-
 def test_padding_keeps_each_heads_logits_in_its_row():
     padded = pad_heads(torch.arange(6.0)[None], (3, 1, 2))
     assert padded.tolist() == [[[0, 1, 2], [3, 0, 0], [4, 5, 0]]]
+    assert pad_heads(torch.arange(4.0)[None], (2, 2)).tolist() == [[[0, 1], [2, 3]]]
 
 
 @given(

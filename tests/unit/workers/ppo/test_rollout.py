@@ -25,12 +25,6 @@ def test_three_steps_by_hand_with_a_terminal_end():
     assert returns.ravel().tolist() == [2.4375, 3.75, 3.0]
 
 
-def test_a_time_limit_bootstraps_with_the_last_value():
-    # delta_1 = 2 + 0.5 * 8 - 2 = 4 = A_1;  delta_0 = 1 + 0.5 * 2 - 1 = 1;  A_0 = 1 + 0.25 * 4 = 2
-    advantages, _ = gae(column(1, 2), column(1, 2), np.zeros((2, 1), dtype=bool), np.array([8.0]), 0.5, 0.5)
-    assert advantages.ravel().tolist() == [2.0, 4.0]
-
-
 def test_nothing_behind_a_terminal_step_reaches_it():
     dones = np.array([[False], [True], [True]])
     first, _ = gae(column(1, 2, 0), column(1, 2, 3), dones, np.zeros(1), 0.9, 0.9)

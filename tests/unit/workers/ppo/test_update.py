@@ -161,18 +161,6 @@ def test_a_better_action_becomes_more_probable_and_a_worse_one_less():
     assert float((change * batch.advantages[batch.valid]).mean()) > 0.01
 
 
-def test_what_lies_behind_the_end_of_an_environment_changes_nothing():
-    results = []
-    for garbage in (0.0, 1e6):
-        policy, batch = fresh_policy(), random_batch()
-        for tensor in (batch.observations, batch.log_probs, batch.values, batch.advantages, batch.returns):
-            tensor[~batch.valid] = garbage
-        batch.masks[~batch.valid] = garbage > 0
-        update = ppo_update(policy, torch.optim.Adam(policy.parameters()), batch, SETTINGS, 0.01, RngPath(0))
-        results.append((update, [tensor.tolist() for tensor in policy.state_dict().values()]))
-    assert results[0] == results[1]
-
-
 def test_heads_that_no_step_used_keep_their_weights():
     policy, batch = fresh_policy(), random_batch()
     batch.masks[:, :, 2] = False
@@ -258,13 +246,6 @@ def test_order_of_environments_comes_from_the_path_alone():
     assert weights(RngPath(1)) != first
 
 
-def test_more_minibatches_than_environments_means_one_environment_each():
-    settings = PPOSettings(minibatches=64, epochs=2, target_kl=100.0)
-    policy = fresh_policy()
-    update = ppo_update(policy, torch.optim.Adam(policy.parameters()), random_batch(), settings, 0.0, RngPath(0))
-    assert update.epochs_done == 2
-
-
 def test_an_environment_without_a_valid_step_takes_part_in_no_minibatch():
     batch = random_batch()
     batch.valid[:, 2] = False
@@ -301,18 +282,6 @@ def same(mine: list[nn.Parameter], theirs: list[nn.Parameter]) -> bool:
     return all(torch.equal(a, b) for a, b in zip(mine, theirs, strict=True))
 
 
-def test_every_step_has_the_bits_of_torch_s_fused_adam() -> None:
-    mine, theirs = parameters(), parameters()
-    adam, reference = Adam(mine, LR, EPS), torch.optim.Adam(theirs, lr=LR, eps=EPS, fused=True)
-    for step in range(20):
-        for owner, optimiser in ((mine, adam), (theirs, reference)):
-            optimiser.zero_grad()
-            assert all(parameter.grad is None for parameter in owner)
-            give_gradients(owner, step)
-            optimiser.step()
-        assert same(mine, theirs)
-
-
 @pytest.mark.parametrize("steps", [0, 7])
 def test_it_goes_on_from_its_own_state_and_from_torch_s(steps: int) -> None:
     first, theirs = parameters(), parameters()
@@ -343,21 +312,6 @@ def test_a_parameter_without_a_gradient_moves_nothing() -> None:
     with pytest.raises(AssertionError, match="without a gradient"):
         Adam(mine, LR, EPS).step()
     assert same(mine, before)
-
-
-def test_a_state_is_a_copy() -> None:
-    mine = parameters()
-    adam = Adam(mine, LR, EPS)
-    give_gradients(mine, 0)
-    adam.step()
-    state = adam.state()
-    before = copy.deepcopy(state)
-    other = Adam(parameters(), LR, EPS)
-    other.load(state)
-    for owner, optimiser in ((mine, adam), (other._parameters, other)):
-        give_gradients(owner, 1)
-        optimiser.step()
-    assert all(torch.equal(state["state"][0][name], before["state"][0][name]) for name in before["state"][0])
 
 
 def test_a_state_of_other_parameters_is_refused() -> None:

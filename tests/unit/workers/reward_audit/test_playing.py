@@ -118,11 +118,6 @@ def test_other_constants_need_no_other_play(recorded: tuple[Recorded, dict[str, 
     assert earned.sum(axis=0) == pytest.approx(sums[mode], abs=1e-9)
 
 
-def test_kept_facts_outlive_the_environment(recorded: tuple[Recorded, dict[str, Floats]]) -> None:
-    stages = np.stack([facts.seeds.stage for facts in recorded[0].steps])
-    assert len(np.unique(stages)) > 2  # not all the last one
-
-
 def test_a_diverged_host_earns_nothing_after_its_end_and_the_penalty_at_it(
     recorded: tuple[Recorded, dict[str, Floats]]
 ) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import torch
 from support import children
 from support.coordinator_stub import Conversation
 from support.fake_worker import TIMING
@@ -110,25 +109,6 @@ def test_bytes_of_another_run_change_nothing(whole: Whole) -> None:
     with pytest.raises(ValueError, match="format 0 where 1 is expected"):
         session.resume({"format": 0})
     assert session.agent is agent
-
-
-class Payload:
-    """Pickled, it creates a file when it is loaded by something that executes code."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Path.touch, (self._path,)
-
-
-def test_code_in_a_checkpoint_is_not_executed(tmp_path: Path) -> None:
-    trap = tmp_path / "trap"
-    data = tmp_path / "data"
-    torch.save({"format": 1, "agent": Payload(trap)}, data)
-    with pytest.raises(state_bytes.FOREIGN):
-        state_bytes.from_bytes(data.read_bytes())
-    assert not trap.exists()
 
 
 # --- generations ---
@@ -239,20 +219,6 @@ def test_short_writes_are_gone_on_with(tmp_path: Path, monkeypatch: pytest.Monke
     assert durable.read(tmp_path / "x", sha256, 50) == b"0123456789" * 5
 
 
-def test_a_limit_on_file_sizes_leaves_the_previous_file(tmp_path: Path) -> None:
-    """By the system itself, in the middle of the write."""
-    program = (
-        "import resource, sys\nfrom pathlib import Path\nfrom workers.storage import durable\n"
-        "durable.write(Path(sys.argv[1]), 'x', b'before')\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "durable.write(Path(sys.argv[1]), 'x', b'a' * 5000)\n"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=children.environment())
-    assert "File too large" in done.stderr
-    assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == {"x": b"before"}
-
-
 def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> None:
     for name in (".x.41-41", ".x.41-42"):
         (tmp_path / name).write_bytes(b"ha")
@@ -272,21 +238,6 @@ def stored(experiment_dir: Path, whole: Whole, *milestones: int) -> tuple[Checkp
     return tuple(
         durable.store(experiment_dir, REF, milestone, whole.states[milestone - 1]) for milestone in milestones
     )[::-1]
-
-
-def test_a_worker_takes_a_run_up_where_its_records_end(whole: Whole, tmp_path: Path) -> None:
-    spec = make_session(episodes=EPISODES).spec
-    offered = stored(tmp_path, whole, 1, 2)
-    with Conversation(tmp_path) as worker:
-        worker.say(Assign(spec=spec, milestone=2, checkpoints=offered))
-        ready = worker.hear(Ready)
-        assert (ready.milestone, ready.damaged) == (2, ())
-        worker.say(release(2))
-        third = worker.hear(EpisodeFinished)
-    assert timeless(third.record) == whole.records[2]
-    saved = third.checkpoint
-    assert durable.read(tmp_path / saved.file, saved.sha256, saved.size_bytes) == whole.states[2]
-    assert [sign.phase for sign in worker.signs][-1] == "save"
 
 
 def test_episodes_done_again_after_damage_are_the_same_to_the_byte(whole: Whole, tmp_path: Path) -> None:

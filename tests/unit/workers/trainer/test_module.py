@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict, namedtuple
+from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from workers.trainer import module
 from workers.trainer.module import Point
 
 WHOLE = """
+from __future__ import annotations
 from typing import Literal
 import esper_ab
 
@@ -73,32 +74,6 @@ def test_a_file_that_is_no_trainer_is_refused(tmp_path: Path, old: str, new: str
         load(tmp_path, WHOLE.replace(old, new))
 
 
-def test_a_trainer_without_settings_has_none(tmp_path: Path) -> None:
-    code = "def train(run):\n    yield\n\ndef evaluate(run, state): ...\n"
-    with pytest.raises(ValueError, match=r"no setting trainer\.lr; there is none"):
-        load(tmp_path, code).settings({"lr": 1})
-
-
-def test_settings_of_a_module_beside_may_be_annotated(tmp_path: Path) -> None:
-    own = WHOLE.replace("from typing import Literal", "from __future__ import annotations\nfrom typing import Literal")
-    settings, functions = own.split("def train", 1)
-    (tmp_path / "typed_beside.py").write_text(settings)
-    trainer = load(tmp_path, f"import esper_ab\nfrom typed_beside import Settings\n\ndef train{functions}")
-    assert module.flat(trainer.settings({"kind": "b"})) == {"lr": 0.1, "steps": 3, "clip": True, "kind": "b"}
-    with pytest.raises(ValueError, match=r"trainer\.kind"):
-        trainer.settings({"kind": "c"})
-
-
-@pytest.mark.parametrize(("old", "new", "words"), [
-    ("lr: float", 'lr: "Rate"', r"mine.py: the annotations of Settings cannot be resolved: NameError: .*'Rate'"),
-    ("lr: float", 'lr: "Rate"', "import what they name outside of `if TYPE_CHECKING:`"),
-    ("lr: float", "lr: complex | range", "annotations of Settings cannot be resolved: TypeError: Type unions"),
-])  # fmt: skip
-def test_settings_whose_types_are_none_are_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        load(tmp_path, WHOLE.replace(old, new)).settings({})
-
-
 @pytest.mark.parametrize("one", [3, 3.0, np.float32(3), torch.tensor(3.0), np.array(3)])
 def test_numbers_of_any_library_are_numbers(one: Any) -> None:
     assert module.metrics_of(Point({"return": one}, b""), "return") == {"return": 3.0}
@@ -128,21 +103,6 @@ def test_a_point_without_the_outcome_is_refused() -> None:
 ])  # fmt: skip
 def test_a_state_comes_back_as_it_was(state: Any) -> None:
     assert repr(module.restored(module.saved(state))) == repr(state)
-
-
-def test_states_of_torch_modules_and_optimisers_come_back() -> None:
-    net = torch.nn.Linear(2, 1)
-    optimiser = torch.optim.Adam(net.parameters())
-    net(torch.ones(1, 2)).sum().backward()
-    optimiser.step()
-    state = {"net": net.state_dict(), "optimiser": optimiser.state_dict(), "rng": torch.get_rng_state()}
-    assert isinstance(state["net"], OrderedDict)
-    found = module.restored(module.saved(state))
-    assert isinstance(found, dict)
-    other = torch.nn.Linear(2, 1)
-    other.load_state_dict(found["net"])
-    torch.optim.Adam(other.parameters()).load_state_dict(found["optimiser"])
-    assert torch.equal(other.weight, net.weight)
 
 
 @pytest.mark.parametrize(("state", "words"), [

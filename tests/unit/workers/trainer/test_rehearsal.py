@@ -99,21 +99,6 @@ def test_a_trainer_that_ignores_its_seed_is_refused(tmp_path: Path) -> None:
     assert "every seed would be one and the same run" in found.problem
 
 
-@pytest.mark.parametrize(("changes", "words"), [
-    ({"groups": {"a": {"lrr": 1}}}, "group 'a': no setting trainer.lrr; did you mean lr?"),
-    ({"rehearsal": {"steps": "1"}}, "no setting trainer.steps"),
-])  # fmt: skip
-def test_a_trainer_that_does_not_do_what_was_asked_is_refused(tmp_path: Path, changes: Any, words: str) -> None:
-    assert words in of_python(tmp_path, **changes).problem
-
-
-def test_what_a_trainer_raises_is_told_with_its_place(tmp_path: Path) -> None:
-    path = Path(trainers.python_file(tmp_path))
-    path.write_text(path.read_text().replace("run.alive(1)", "{}['no']"))
-    found = rehearse(trainers.question(str(path), tmp_path), silent)
-    assert found.problem == "KeyError: 'no' (mine.py, line 19)"
-
-
 def test_a_trainer_that_exits_is_told_like_one_that_raises(tmp_path: Path) -> None:
     path = Path(trainers.python_file(tmp_path))
     whole = path.read_text()

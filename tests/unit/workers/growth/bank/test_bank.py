@@ -47,24 +47,6 @@ def weights(bank: Bank, row: int) -> list[torch.Tensor]:
     return [*stacks, *(moments.mean[row] for moments in bank.statistics), *(m.var[row] for m in bank.statistics)]
 
 
-def test_row_of_a_bank_is_the_bank_of_one_in_float32_for_one_step() -> None:
-    data = device_data(torch.float32)
-    many, table = crowded(8, torch.float32)
-    one_batch = data.train.x[:64].contiguous()
-    step = DeviceSplit(one_batch, data.train.y[:64])
-    many.train_epoch(table, np.arange(8), step, orders(8, 64))
-    seen = many.measure(table, np.arange(8), data.validation, ablate=True)
-    for env in range(8):
-        one, small = crowded(1, torch.float32, first_env=env)
-        one.train_epoch(small, np.array([0]), step, orders(1, 64, first_env=env))
-        for mine, theirs in zip(weights(many, env), weights(one, 0), strict=True):
-            torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
-        alone = one.measure(small, np.array([0]), data.validation, ablate=True)
-        assert alone.loss[0] == pytest.approx(seen.loss[env], rel=1e-4)
-        rows = np.flatnonzero(seen.plan.keys >> 2 == env)
-        assert np.abs(alone.accuracy - seen.accuracy[rows]).max() <= 100.0 * 2 / len(data.validation.y)
-
-
 def random_decider(env: GrowthEnv) -> Controller[Seen]:
     return make_random(ControllerSettings(), env.spec.slots, env.spec.growth.blueprints)
 
@@ -103,16 +85,6 @@ def test_twenty_steps_leave_what_is_not_trained_bit_equal() -> None:
         for key, stack in bank._seeds.items():
             assert torch.equal(stack.values[row], before._seeds[key].values[row])
     assert not torch.equal(bank.host.values[0], before.host.values[0])
-
-
-def test_a_broken_environment_does_not_touch_its_neighbours() -> None:
-    sound, table = crowded(3)
-    broken, _ = crowded(3)
-    broken.host.values[1] = float("nan")
-    for bank in (sound, broken):
-        bank.train_epoch(table, np.arange(3), device_data(torch.float64).train, orders(3, SAMPLES))
-    for row in (0, 2):
-        assert all(torch.equal(a, b) for a, b in zip(weights(sound, row), weights(broken, row), strict=True))
 
 
 def test_every_ablation_is_what_a_bank_without_that_seed_would_show() -> None:
@@ -156,12 +128,6 @@ def test_measuring_mutates_nothing_and_evaluates_in_evaluation_mode() -> None:
     ]
     parts = [bank.measure(table, np.arange(2), part, ablate=False) for part in halves]
     assert (parts[0].loss + parts[1].loss) / 2 == pytest.approx(first.loss, rel=1e-9)
-
-
-def test_training_moves_batch_norm_statistics() -> None:
-    bank, table = make_bank(1)
-    bank.train_epoch(table, np.array([0]), device_data(torch.float64).train, orders(1, SAMPLES))
-    assert all(bool((moments.mean != 0).all()) for moments in bank.statistics)
 
 
 def test_losses_are_per_sample_means_of_the_real_network() -> None:

@@ -1,4 +1,4 @@
-"""The kernel against what it is to compute: plain layers, autograd and SGD, over any topology, stage and batch."""
+"""The kernel against torch, over any topology, stage and batch."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from support.compiler import IN_CI
 from support.crowded import ENVS, crowded
-from support.plain_step import Networks, largest_difference, trained
-from support.tensor_world import orders
+from support.tensor_world import env_path, orders, plant
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.settings import GrowthSettings
-from workers.datasets.task import HostSpec, Split
+from workers.datasets.task import HostSpec, Task
 from workers.growth.bank.bank import Bank
-from workers.growth.bank.native import Grown, NativeStep
+from workers.growth.bank.native import NativeStep
+from workers.growth.bank.network import BatchStatistics
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit
 from workers.layers.blueprint import (
@@ -82,41 +82,43 @@ SEED = st.tuples(
 )  # fmt: skip
 
 
-def world(
-    host: HostSpec,
-    sides: tuple[int, int],
-    seeds: list[tuple[int, Stage, Algorithm, float, bool]],
-    batch: int,
-    samples: int,
-) -> tuple[Networks, DeviceSplit]:
-    """Two networks, the seeds dealt out to their slots; images with a mean that is not 0."""
+def grown(
+    host: HostSpec, sides: tuple[int, int], seeds: list[tuple[int, Stage, Algorithm, float, bool]], batch: int
+) -> tuple[Bank, SeedTable, Task]:
+    """Two networks with drawn parameters and momenta, the seeds dealt out to their slots."""
     host = replace(host, pools=min(host.pools, host.levels))
     task = replace(DIGITS, host=host, image=(host.in_channels, *sides), slots=tuple(map(str, range(host.levels))))
-    table = SeedTable.empty(2, host.levels)
-    for at, (blueprint, stage, algorithm, alpha, frozen) in zip(np.ndindex(2, host.levels), seeds, strict=False):
+    table, rule = SeedTable.empty(2, host.levels), GrowthSettings(batch_size=batch, weight_decay=0.01)
+    bank = Bank(task, task.slots, np.arange(2), rule, torch.zeros(()))
+    bank._blueprints = BLUEPRINTS
+    bank.begin_episode([env_path(env) for env in range(2)])
+    for (env, slot), (blueprint, stage, algorithm, alpha, frozen) in zip(np.ndindex(2, host.levels), seeds,
+                                                                         strict=False):  # fmt: skip
         if blueprint >= 0:
-            table.blueprint[at], table.stage[at], table.algorithm[at] = blueprint, stage, algorithm
-            table.alpha[at], table.frozen[at] = alpha, frozen
-    draws = np.random.default_rng(batch)
-    x = (draws.standard_normal((samples, *task.image)) + 3.0).astype(np.float32)
-    split = Split(x=x, y=draws.integers(0, host.classes, samples))
-    rule = GrowthSettings(batch_size=batch, weight_decay=0.01)
-    return Networks.drawn(task, BLUEPRINTS, rule, table, samples), DeviceSplit.of(
-        split, torch.device("cpu"), torch.float32
-    )
+            plant(bank, table, env, slot, blueprint, alpha=alpha, algorithm=algorithm)
+            table.stage[env, slot], table.frozen[env, slot] = stage, frozen
+    draws = torch.Generator().manual_seed(batch)
+    for stack in (bank.host, *bank._seeds.values()):
+        stack.values += 0.2 * torch.randn(stack.values.shape, generator=draws)
+    bank.host.momentum += 0.01 * torch.randn(bank.host.momentum.shape, generator=draws)
+    return bank, table, task
 
 
-def grown(networks: Networks) -> Grown:
-    rows = np.arange(len(networks.table.stage))
-    return Grown(networks.host, networks.statistics, networks.seeds, networks.table, rows, rows)
+def precise(bank: Bank, noise: float = 0.0) -> Bank:
+    """The same networks for torch in float64, or with parameters multiplied by 1 ± noise."""
+    bank = copy.deepcopy(bank)
+    bank._dtype = bank._computed = torch.float64
+    for stack in (bank.host, *bank._seeds.values()):
+        stack.values, stack.momentum = stack.values.double(), stack.momentum.double()
+        stack.values *= 1.0 + noise * (2.0 * torch.rand_like(stack.values) - 1.0)
+    bank.statistics = [BatchStatistics(s.mean.double(), s.var.double()) for s in bank.statistics]
+    return bank
 
 
-def by_kernel(networks: Networks, split: DeviceSplit, order: np.ndarray, width: str) -> tuple[Networks, np.ndarray]:
-    networks = copy.deepcopy(networks)
-    levels = tuple(range(networks.task.host.levels))
-    step = NativeStep(library.load(width), networks.task, levels, networks.blueprints, networks.rule)
-    takes_part = (networks.table.blueprint >= 0) & (networks.table.stage != Stage.GERMINATED)
-    return networks, step.train(grown(networks), takes_part, split, order)[0]
+def difference(mine: Bank, theirs: Bank) -> float:
+    """The largest of all parameters, momenta and moments, against the largest number of its kind."""
+    pairs = zip(everything(mine), everything(theirs), strict=True)
+    return max(float(((a.double() - b).abs().max() / (1e-3 + b.abs().max())).nan_to_num(torch.inf)) for a, b in pairs)
 
 
 # To shrink an example takes minutes; and no margin excludes every near tie, so the examples are always the same.
@@ -125,7 +127,7 @@ def by_kernel(networks: Networks, split: DeviceSplit, order: np.ndarray, width: 
     host=HOSTS, sides=SIDES, seeds=st.lists(SEED, min_size=6, max_size=6), batch=st.integers(2, 40),
     samples=st.integers(2, 40),
 )  # fmt: skip
-def test_a_step_is_the_plain_one(host, sides, seeds, batch, samples) -> None:
+def test_a_step_is_that_of_torch(host, sides, seeds, batch, samples) -> None:
     """Of any network, seeds and batch, ragged ones among them: every parameter, momentum and moment, and the loss.
 
     Not where a rounding error decides, because two pixels of a pool are nearly equal or one is nearly 0.
@@ -134,18 +136,22 @@ def test_a_step_is_the_plain_one(host, sides, seeds, batch, samples) -> None:
     samples = min(batch, samples)
     pixels = max(1, sides[0] >> host.pools) * max(1, sides[1] >> host.pools)
     assume(samples * pixels >= 8)  # with fewer, batch norm leaves hardly any gradient but rounding errors
-    networks, split = world(host, sides, seeds, batch, samples)
+    bank, table, task = grown(host, sides, seeds, batch)
+    draws, rows = np.random.default_rng(batch), np.arange(2)
+    x = (draws.standard_normal((samples, *task.image)) + 3.0).astype(np.float32)  # a mean that is not 0
+    split = DeviceSplit(torch.from_numpy(x), torch.from_numpy(draws.integers(0, host.classes, samples)))
     order = np.stack([np.random.default_rng(env).permutation(samples) for env in range(2)])
-    precise = DeviceSplit(split.x.double(), split.y)
-    plain, plain_loss = trained(networks.copy(torch.float64), precise, order)
     torch.manual_seed(0)
-    shaken = [trained(networks.copy(torch.float64, noise=2e-6), precise, order)[0] for _ in range(3)]
-    sensitivity = max(largest_difference(other.state(), plain.state())[0] for other in shaken)
+    by_torch, *shaken = (precise(bank, noise) for noise in (0.0, 2e-6, 2e-6, 2e-6))
+    losses = [one.train_epoch(table, rows, DeviceSplit(split.x.double(), split.y), order)[0]
+              for one in (by_torch, *shaken)]  # fmt: skip
+    sensitivity = max(difference(other, by_torch) for other in shaken)
     assume(sensitivity < 1e-4)
-    found, loss = by_kernel(networks, split, order, WIDTHS[0])
-    difference, where = largest_difference(found.state(), plain.state())
-    assert difference < max(1e-5, sensitivity), where
-    assert loss == pytest.approx(plain_loss, rel=1e-6, abs=1e-6)
+    levels = tuple(range(host.levels))
+    bank._native = NativeStep(library.load(WIDTHS[0]), task, levels, BLUEPRINTS, bank._rule)
+    loss = bank.train_epoch(table, rows, split, order)[0]
+    assert difference(bank, by_torch) < max(1e-5, sensitivity)
+    assert loss == pytest.approx(losses[0], rel=1e-6, abs=1e-6)
 
 
 def banks(kernel: str, **growth: object) -> tuple[Bank, SeedTable, DeviceSplit]:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,7 +27,6 @@ from workers.growth.bank.network import (
     level_forward,
     seed_delta,
     seed_input,
-    side_by_side,
 )
 from workers.growth.bank.stack import LossScale, Places, Stack, by_name
 from workers.layers import device as _device
@@ -151,16 +146,6 @@ def test_any_seeds_join_as_if_each_were_alone(
     assert torch.equal(found[0][:, :, :, others], g[:, :, :, others])
 
 
-def test_positions_are_those_of_every_group() -> None:
-    groups = grown("norm", 2), grown("conv_small", 1)
-    blend = Blend.of(np.full(3, Stage.HOLDING), np.ones(3), np.zeros(3, dtype=np.int64), random(1))
-    for places, expected in [(None, [[0, 1], [2]]), (Places.of(torch.tensor([4, 0, 2]), 5), [[4, 0], [2]])]:
-        assert [at.tolist() for at in SlotSeeds(groups, places, blend).positions()] == expected
-
-
-ROOT = Path(__file__).resolve().parents[5]
-
-
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often something was fetched from the device; what comes is zeros."""
@@ -196,23 +181,6 @@ def test_a_validation_with_counterfactuals_waits_twice(waits: Counter[str]) -> N
 
 
 @pytest.mark.parametrize(
-    "asks", [lambda t: t.sum().item(), lambda t: t.nonzero(), lambda t: t[t > 0], lambda t: t + torch.zeros(3)]
-)
-def test_the_method_finds_what_it_looks_for(asks) -> None:
-    with pytest.raises((RuntimeError, NotImplementedError)):
-        asks(torch.empty(3, device=META))
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("hosts", [1, 4])
-def test_every_host_is_shown_its_own_images(hosts: int, channels: int) -> None:
-    images = torch.randn(9, 5, 4, channels, generator=torch.Generator().manual_seed(0))
-    batch = torch.stack([torch.randperm(9, generator=torch.Generator().manual_seed(host)) for host in range(hosts)])
-    x = side_by_side(images, batch)
-    assert all(torch.equal(x[:, :, :, host], images[batch[host]]) for host in range(hosts))
-
-
-@pytest.mark.parametrize(
     ("task", "live_seeds", "most"), [("digits", 0, 65), ("cifar10", 0, 90), ("digits", 3, 800), ("cifar10", 3, 840)]
 )
 def test_a_minibatch_starts_so_many_kernels_at_most(task: str, live_seeds: int, most: int) -> None:
@@ -222,11 +190,3 @@ def test_a_minibatch_starts_so_many_kernels_at_most(task: str, live_seeds: int, 
     ]
     assert max(found) <= most
     assert found[1] <= found[0] + 2
-
-
-def test_kernels_are_counted_in_a_process_of_the_benchmark_alone() -> None:
-    count = "from benchmarks.worlds import Case; from benchmarks.kernels import per_minibatch; "
-    count += "print(per_minibatch(Case(task='digits', n_envs=1, live_seeds=0)).total())"
-    where = os.environ | {"PYTHONPATH": os.pathsep.join(str(ROOT / name) for name in ("scripts", "tests"))}
-    found = subprocess.run([sys.executable, "-c", count], check=True, capture_output=True, text=True, env=where)
-    assert int(found.stdout) > 0

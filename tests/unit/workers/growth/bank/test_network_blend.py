@@ -110,28 +110,6 @@ def test_the_bound_differentiates_through_delta_not_through_the_host() -> None:
     assert torch.allclose((gradient * delta).sum((1, 2, 4)), torch.zeros(3, 1, dtype=h.dtype), atol=1e-9)
 
 
-def test_rows_of_a_mixed_group_blend_as_if_alone() -> None:
-    stages = [Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]
-    algorithms = [Algorithm.GATE, Algorithm.MULTIPLY, Algorithm.GATE, Algorithm.ADD]
-    alphas = [0.0, 0.4, 1.0, 1.0]
-    h = torch.from_numpy(np.random.default_rng(3).uniform(0.5, 1.5, (3, 2, 2, 4, 4))).requires_grad_()
-    stack = Stack((*SCALE.params(4), *gate_params(4)), 4, h.device, h.dtype)
-    stack.birth(slice(None), np.random.default_rng(4).random((4, stack.width)))
-
-    def run(rows: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        p = stack.borrow(torch.tensor(rows), None).params()
-        blend = Blend.of(*(np.array([v[r] for r in rows]) for v in (stages, alphas, algorithms)), h)
-        x = seed_input(h[..., rows, :], blend)
-        y = h[..., rows, :] + seed_delta(h[..., rows, :], x, SCALE.delta(x, p), p, blend)
-        return y, torch.autograd.grad(y.square().sum(), h)[0][..., rows, :]
-
-    together, gradient = run([0, 1, 2, 3])
-    for row in range(4):
-        alone, alone_gradient = run([row])
-        assert torch.allclose(together[..., [row], :], alone, atol=1e-14)
-        assert torch.allclose(gradient[..., [row], :], alone_gradient, atol=1e-14)
-
-
 @pytest.mark.parametrize("times", [1.0, 1e25, 1e40], ids=["", "its square overflows", "it overflows"])
 @pytest.mark.parametrize("size", [1.0, 1e25], ids=["", "the features' square overflows"])
 def test_a_delta_too_large_to_be_added_may_still_multiply(size: float, times: float) -> None:

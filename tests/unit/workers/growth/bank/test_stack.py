@@ -63,6 +63,21 @@ def test_loans_updated_at_once_are_each_updated_alone(
     assert not torch.equal(together[0].flat[0], loans(dtype)[0].flat[0])
 
 
+def test_a_loan_is_updated_by_the_rule_of_torch() -> None:
+    rule, loan = SGD(lr=0.1, momentum=0.9, weight_decay=0.3, max_grad_norm=1.0), stack().borrow(torch.arange(4), None)
+    loan.momentum.zero_()
+    rows = [torch.nn.Parameter(row.clone()) for row in loan.flat.detach()]
+    plain = [torch.optim.SGD([row], lr=0.1, momentum=0.9, weight_decay=0.3) for row in rows]
+    for step in range(3):
+        grad = random(*loan.flat.shape, rng_seed=step) * 10.0 ** (step - 2)
+        for row, own, optimiser in zip(rows, grad, plain, strict=True):
+            row.grad = own.clone()
+            torch.nn.utils.clip_grad_norm_([row], 1.0)
+            optimiser.step()
+        loan.step(grad, rule)
+    torch.testing.assert_close(loan.flat.detach(), torch.stack(list(rows)).detach())
+
+
 @pytest.mark.parametrize("idle", [0, 5, 7])
 def test_what_nothing_computes_with_is_not_lent(idle: int) -> None:
     """The last parameters: a gate that nobody looks through."""

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 from support.tensor_world import device_data, make_bank, make_session, orders, plant, quiet
 
-from workers.growth.bank import network
 from workers.growth.bank import stack as stack_module
 from workers.growth.bank.bank import COMPUTED_IN, Bank
-from workers.growth.bank.network import BatchStatistics, level_forward
-from workers.growth.bank.stack import CLEAN_STEPS, LARGEST, SGD, LossScale
+from workers.growth.bank.stack import CLEAN_STEPS, LARGEST, LossScale
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit
 from workers.run.session import Session
 from workers.storage import state_bytes
-from workers.tasks.synthetic import TASK
 from workers.vocabulary import Algorithm
 
-HALVES = [torch.bfloat16, torch.float16]
 BATCH = 64
 HEAD = slice(-8, None)  # biases and some weights of the synthetic task's linear layer
-
-
-def random(*shape: int, rng_seed: int = 0) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(rng_seed))
 
 
 def bank_in(amp: str, n_envs: int, first_env: int = 0) -> tuple[Bank, SeedTable]:
@@ -56,55 +45,6 @@ def scaled_by(value: float) -> LossScale:
 def relative(mine: torch.Tensor, theirs: torch.Tensor) -> float:
     a, b = mine.detach().double(), theirs.detach().double()
     return float((a - b).norm() / b.norm())
-
-
-@pytest.mark.parametrize("half", HALVES)
-@pytest.mark.parametrize(("kernel", "pools"), [(1, 0), (3, 1), (3, 0)])
-def test_a_level_in_half_precision_is_nearly_the_level(half: torch.dtype, kernel: int, pools: int) -> None:
-    """Outputs and gradients within a few roundings; parameters, their gradients and moments in float32.
-
-    Not for 1x1 kernels before a pool: of four nearly equal pixels another one wins, and hands on another gradient.
-    """
-    found: dict[torch.dtype, Any] = {}
-    spec = dataclasses.replace(TASK.host, in_channels=3, levels=1, kernel=kernel, pools=pools)
-    x = random(16, 8, 8, 4, 3).to(half)  # the same numbers in both
-    g = random(16, 8 >> pools, 8 >> pools, 4, 8, rng_seed=9)
-    p = {
-        "0.conv": random(4, 8, 3, kernel, kernel, rng_seed=1),
-        "0.bn.gain": random(4, 8, rng_seed=2),
-        "0.bn.bias": random(4, 8, rng_seed=3),
-    }
-    for dtype in (half, torch.float32):
-        moments = BatchStatistics(torch.zeros(4, 8), torch.ones(4, 8))
-        leaves = [leaf.requires_grad_() for leaf in (x.to(dtype), *p.values())]
-        y = level_forward(leaves[0], p, spec, 0, moments, training=True)
-        assert y.dtype == dtype
-        grads = torch.autograd.grad(y, leaves, g.to(dtype))
-        assert [grad.dtype for grad in grads] == [dtype, *[torch.float32] * 3]
-        found[dtype] = (y, *grads, moments.mean, moments.var)
-    for mine, theirs in zip(found[half], found[torch.float32], strict=True):
-        assert 0.0 < relative(mine, theirs) < 8 * torch.finfo(half).eps  # more than nothing: it did compute in half
-
-
-@pytest.mark.parametrize("half", HALVES)
-def test_what_is_kept_for_the_backward_pass_is_half_as_large(half: torch.dtype) -> None:
-    def kept(dtype: torch.dtype) -> int:
-        bank, _ = make_bank(4, torch.float32)
-        hosts = [bank.host.borrow(torch.arange(4), None).params()] * (TASK.host.levels + 1)
-        sizes: dict[int, int] = {}
-
-        def keep(tensor: torch.Tensor) -> torch.Tensor:
-            if tensor.is_floating_point() and tensor.numel() > 4096:
-                sizes[tensor.data_ptr()] = tensor.nbytes
-            return tensor
-
-        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-            x = random(BATCH, 8, 8, 4, 1).to(dtype)
-            logits = network.logits(x, TASK.host, hosts, bank.statistics, {}, training=True)
-        assert logits.dtype == torch.float32
-        return sum(sizes.values())
-
-    assert kept(half) == kept(torch.float32) // 2
 
 
 @pytest.mark.parametrize(("amp", "tolerance"), [("bf16", 0.25), ("fp16", 0.1)])
@@ -180,35 +120,6 @@ def test_at_scale_1_a_gradient_is_taken_as_it_is() -> None:
     assert scale.value == 1.0
 
 
-def test_a_seed_that_overflows_stays_alone() -> None:
-    bank, table = bank_in("fp16", 2)
-    for env in range(2):
-        plant(bank, table, env, 0, 4, alpha=0.5)
-    stack = bank._seeds[0, 4]
-    stack.values[1, 0] = 1e-7
-    before = stack.values.clone()
-    borrowed = stack.borrow(torch.arange(2), None)
-    grad = torch.ones_like(borrowed.flat)
-    grad[1, 0] = float("inf")
-    part = LossScale().part(stack.values)
-    overflowed = borrowed.step(grad, SGD(0.1, 0.9, 0.0, 1.0), part)
-    assert overflowed is not None
-    assert overflowed.tolist() == [False, True]
-    assert torch.equal(borrowed.flat[1], before[1])
-    assert not torch.equal(borrowed.flat[0], before[0])
-
-
-def test_gradients_are_those_without_a_scale() -> None:
-    """A power of two changes no digit: one step at two scales, where nothing under- or overflows, is the same."""
-    found = []
-    for value in (2.0**4, 2.0**8):
-        scale = scaled_by(value)
-        bank, table = bank_in("fp16", 2)
-        step(bank, table, scale)
-        found.append(bank.host.values)
-    assert relative(found[0], found[1]) < 1e-4
-
-
 def test_the_scale_of_a_run_is_the_smallest_of_its_parts_whatever_their_order() -> None:
     for ends in ([2.0**16, 2.0**13, 2.0**15], [2.0**13, 2.0**16, 2.0**15]):
         scale = LossScale()
@@ -257,28 +168,3 @@ def test_a_run_in_float16_goes_on_from_its_checkpoint_as_if_it_had_not_stopped(
     again.resume(state_bytes.from_bytes(state_bytes.to_bytes(state)))
     assert again.train(1, quiet, quiet).digest == records[1].digest
     assert again.state()["loss_scale"] == whole.state()["loss_scale"]
-
-
-def test_checkpoints_of_another_precision_are_refused() -> None:
-    state = make_session(growth={"amp": "fp16"}).state()
-    with pytest.raises(ValueError, match="another run"):
-        make_session().resume(state)
-
-
-def test_bf16_is_for_host_training_alone_and_trains() -> None:
-    """Every blueprint and style in a run; the same decisions as in float32, nearly the same losses."""
-    session = make_session(growth={"amp": "bf16"}, controller="random", n_envs=4, steps=12)
-    record = session.train(0, quiet, quiet)
-    assert not any(env.failed for env in record.envs)
-    assert len({event.blueprint for event in record.seed_events}) > 3
-    plain = make_session(controller="random", n_envs=4, steps=12).train(0, quiet, quiet)
-    assert record.digest != plain.digest
-    # Same decisions (the random controller looks at nothing but its masks), nearly the same losses.
-    for half, full in zip(record.envs, plain.envs, strict=True):
-        assert half.measures["val_loss"] == pytest.approx(full.measures["val_loss"], rel=0.1)
-
-
-def test_an_unresolved_choice_reaches_no_bank() -> None:
-    with pytest.raises(KeyError):
-        make_session(growth={"amp": "auto"})
-

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.growth_world import Episode, NumberGraft, decision, make_lifecycle, measure, random_decisions
+from support.growth_world import Episode, decision, make_lifecycle, measure, random_decisions
 
 from workers.growth.rules.lifecycle import InvalidDecision, Lifecycle
 from workers.growth.rules.seeds import AlphaMode, SeedTable
@@ -119,17 +119,11 @@ def test_scheduled_prune_ramps_down_frozen_counts_its_parameters_and_then_drops(
     assert (table.stage[0, 0], table.alpha_mode[0, 0], table.frozen[0, 0]) == (Stage.BLENDING, AlphaMode.DOWN, True)
     assert (table.params[0, 0], table.alpha[0, 0]) == (200, pytest.approx(2 / 3))
     assert not game.lifecycle.masks(8).valid[0, :, 0].any()
-    run_on(game, 8, 2)
+    game.follow([WAIT] * 2, 8)
     assert stages(game)[-2:] == ["prune_scheduled", "pruned"]
     assert (game.changes[-1].step, table.stage[0, 0], table.params[0, 0]) == (9, Stage.EMBARGOED, 0)
-    run_on(game, 10, 6)
+    game.follow([WAIT] * 6, 10)
     assert game.lifecycle.masks(16).valid[0, Op.GERMINATE, 0]  # 9 + 7, as after an instant prune
-
-
-def run_on(game: Episode, first: int, count: int) -> None:
-    for step in range(first, first + count):
-        game.view(step)
-        game.act(WAIT, step)
 
 
 def test_partial_target_falls_back_to_blending_and_comes_back() -> None:
@@ -139,9 +133,7 @@ def test_partial_target_falls_back_to_blending_and_comes_back() -> None:
     table = game.lifecycle.table
     assert (table.stage[0, 0], table.alpha[0, 0], table.frozen[0, 0]) == (Stage.BLENDING, 0.5, False)
     assert not game.lifecycle.masks(8).valid[0, Op.ADVANCE].any()
-    for step, wish in ((8, up), (9, ADVANCE)):
-        game.view(step)
-        game.act(wish, step)
+    game.follow([up, ADVANCE], 8)
     assert (table.stage[0, 0], table.alpha[0, 0]) == (Stage.HOLDING, 1.0)
 
 
@@ -150,8 +142,7 @@ def test_retarget_may_change_the_algorithm_alone_and_then_has_no_speed() -> None
     game = run(episode(), [*FASTEST_LIFE[:-1]])
     masks = game.lifecycle.masks(7)
     assert not masks.mask(HEADS.index("alpha_speed"), gate[:, :6]).any()
-    game.view(7)
-    game.act(gate, 7)
+    game.follow([gate], 7)
     table = game.lifecycle.table
     assert (table.stage[0, 0], table.alpha_mode[0, 0], table.params[0, 0]) == (Stage.HOLDING, AlphaMode.HOLD, 207)
     same = decision(op=Op.SET_ALPHA_TARGET, style=GATE_STYLE, alpha_target=FULL)
@@ -170,16 +161,6 @@ def test_a_failed_germination_changes_nothing() -> None:
     game.graft.broken = False
     game.act(GERMINATE, 1)
     assert game.changes[0].seed_id == "e0s0"
-
-
-def test_max_seeds_counts_fossils() -> None:
-    game = run(episode(max_seeds=1), FASTEST_LIFE)
-    assert not game.lifecycle.masks(8).valid[0, Op.GERMINATE].any()
-    assert run(episode(max_seeds=2), FASTEST_LIFE).lifecycle.masks(8).valid[0, Op.GERMINATE].tolist() == [
-        False,
-        True,
-        True,
-    ]
 
 
 def test_a_stopped_environment_stands_still_and_others_do_not() -> None:
@@ -201,14 +182,12 @@ def test_a_stopped_environment_stands_still_and_others_do_not() -> None:
 
 def test_neither_ramps_nor_cooldowns_go_on_where_the_episode_has_ended() -> None:
     game = run(episode(), [GERMINATE, ADVANCE, ADVANCE])
-    for step, wish in ((4, decision(op=Op.GERMINATE, slot=1)), (5, WAIT), (6, decision(op=Op.PRUNE, slot=1))):
-        game.view(step)
-        game.act(wish, step)
+    game.follow([decision(op=Op.GERMINATE, slot=1), WAIT, decision(op=Op.PRUNE, slot=1)], 4)
     table = game.lifecycle.table
     table.alpha_mode[0, 0], table.steps_done[0, 0] = AlphaMode.UP, 1  # as if the ramp were still on its way
     game.lifecycle.stop(np.array([True]))
     before = state(game.lifecycle)
-    run_on(game, 7, 8)
+    game.follow([WAIT] * 8, 7)
     assert state(game.lifecycle) == before
 
 
@@ -237,9 +216,7 @@ def test_which_heads_an_operation_uses(name: str) -> None:
     row, used = USED[name]
     game = run(episode(), FASTEST_LIFE[:-1])
     mid = [decision(op=Op.GERMINATE, slot=1), decision(op=Op.ADVANCE, slot=1)]
-    for step, wish in enumerate(mid, start=7):
-        game.view(step)
-        game.act(wish, step)
+    game.follow(mid, 7)
     masks = game.view(9).masks
     assert masks.permits(row)[0]
     assert {HEADS[h] for h in range(len(HEADS)) if masks.mask(h, row[:, :h]).any()} == used
@@ -257,9 +234,7 @@ def test_velocity_starts_with_the_second_measurement() -> None:
 
 def test_a_new_seed_inherits_nothing() -> None:
     game = run(episode(), [*FASTEST_LIFE[:-1], PRUNE])
-    run_on(game, 8, 6)
-    game.view(14)
-    game.act(GERMINATE, 14)
+    game.follow([*[WAIT] * 6, GERMINATE], 8)
     table, fresh = game.lifecycle.table, SeedTable.empty(1, 1)
     assert game.changes[-1].seed_id == "e0s1"
     for name in ("age", "alpha", "contribution", "velocity", "interaction_sum", "steps_total", "frozen"):
@@ -340,15 +315,6 @@ def test_valid_changes_state_and_masked_raises_in_every_reachable_state(rng_seed
         game.act(random_decisions(view.masks, rng), step)
 
 
-def test_execution_goes_by_what_is_true_now_and_not_by_masks_shown_before() -> None:
-    game = episode()
-    shown = game.view(1).masks
-    assert shown.permits(GERMINATE)[0]
-    game.lifecycle.stop(np.array([True]))
-    with pytest.raises(InvalidDecision):
-        game.lifecycle.execute(GERMINATE, 1, game.graft)
-
-
 def test_last_step_allows_only_what_can_still_count() -> None:
     game = run(episode(steps=7), FASTEST_LIFE[:-1])
     valid = game.lifecycle.masks(7).valid[0]
@@ -366,10 +332,3 @@ def test_masks_are_a_snapshot() -> None:
     assert masks.mask(HEADS.index("alpha_speed"), retarget[:, :6]).all()
     assert not game.lifecycle.masks(8).permits(retarget)[0]
     assert masks.sizes == (6, 3, 3, 5, 3, 3, 4, 3)
-
-
-def test_graft_of_the_tests_refuses_double_modules() -> None:
-    graft = NumberGraft()
-    graft.germinate(0, 0, 0, 0)
-    with pytest.raises(AssertionError):
-        graft.germinate(0, 0, 0, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,25 +58,8 @@ WHERE = layout(len(SLOTS), len(BLUEPRINTS))
 
 
 @pytest.mark.parametrize(("n_slots", "n_blueprints"), [(1, 1), (3, 7), (5, 2)])
-def test_layout_is_gapless_in_order(n_slots: int, n_blueprints: int) -> None:
-    where = layout(n_slots, n_blueprints)
-    blocks = [*where.base.values(), *where.slot_blocks, *where.telemetry_blocks]
-    assert blocks[0].start == 0
-    assert all(left.stop == right.start for left, right in itertools.pairwise(blocks))
-    assert blocks[-1].stop == where.width == observation_width(n_slots, n_blueprints)
-    for slot in range(n_slots):
-        flat = [i for part in where.slots[slot].values() for i in range(part.start, part.stop)]
-        assert flat == [
-            *range(where.slot_blocks[slot].start, where.slot_blocks[slot].stop),
-            *range(where.telemetry_blocks[slot].start, where.telemetry_blocks[slot].stop),
-        ]
-
-
-def test_width_is_base_plus_slots() -> None:
-    base = layout(1, 4).base["seed_utilisation"].stop
-    one, three = layout(1, 4).width - base, layout(3, 4).width - base
-    assert three == 3 * one
-    assert layout(3, 5).width == layout(3, 4).width + 3
+def test_the_width_is_that_of_all_features(n_slots: int, n_blueprints: int) -> None:
+    assert observation_width(n_slots, n_blueprints) == layout(n_slots, n_blueprints).width
 
 
 def test_empty_slots_are_zeros_and_the_first_observation_is_known() -> None:
@@ -133,9 +115,7 @@ def test_slot_features_say_what_they_are_called() -> None:
         decision(op=Op.ADVANCE, slot=1),
         decision(op=Op.ADVANCE, slot=1),
     ]
-    for step, wish in enumerate(life, start=1):
-        game.view(step)
-        game.act(wish, step)
+    game.follow(life)
     seen = game.view(4).observation[0]
 
     def of(name: str) -> list[float]:
@@ -156,9 +136,7 @@ def test_slot_features_say_what_they_are_called() -> None:
 
 def test_totals_are_over_all_slots() -> None:
     game = Episode(make_lifecycle(1, max_seeds=2), np.random.default_rng(2))
-    for step, slot in enumerate((0, 2), start=1):
-        game.view(step)
-        game.act(decision(op=Op.GERMINATE, slot=slot, blueprint=slot), step)
+    game.follow(decision(op=Op.GERMINATE, slot=slot, blueprint=slot) for slot in (0, 2))
     seen = game.view(3).observation[0]
     assert seen[WHERE.base["params_added"]] == pytest.approx(np.log1p(100 + 300) / np.log1p(1e6))
     assert seen[WHERE.base["seed_utilisation"]] == 1.0
@@ -167,8 +145,7 @@ def test_totals_are_over_all_slots() -> None:
 def test_never_measured_is_not_zero() -> None:
     """Before the first measurement and with a contribution of exactly 0: told apart by the flag."""
     game = Episode(make_lifecycle(1), np.random.default_rng(3))
-    game.view(1)
-    game.act(decision(op=Op.GERMINATE, tempo=0, alpha_target=2), 1)
+    game.follow([decision(op=Op.GERMINATE, tempo=0, alpha_target=2)])
     unmeasured = game.view(2).observation[0]
     zero = dataclasses.replace(measure(game.lifecycle, game.rng), contribution=np.array([[0.0, np.nan, np.nan]]))
     measured = game.view(3, zero).observation[0]
@@ -202,9 +179,8 @@ def test_a_stopped_environment_shows_nothing() -> None:
 def test_a_seed_s_blueprint_is_seen_however_few_are_enabled(blueprints: tuple[str, ...]) -> None:
     rules = Rules(steps=5, gates="permissive", max_seeds=0)
     game = Episode(Lifecycle(1, SLOTS, blueprints, rules), np.random.default_rng(2))
-    game.view(1)
     last = len(blueprints) - 1
-    game.act(decision(op=Op.GERMINATE, slot=1, blueprint=last), 1)
+    game.follow([decision(op=Op.GERMINATE, slot=1, blueprint=last)])
     seen, slots = game.view(2).observation[0], layout(len(SLOTS), len(blueprints)).slots
     shown = [seen[where["blueprint"]].tolist() for where in slots]
     assert shown == [[0.0] * (last + 1), [0.0] * last + [1.0], [0.0] * (last + 1)]

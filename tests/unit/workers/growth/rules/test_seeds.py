@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from enum import IntEnum
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers import vocabulary
 from workers.growth.rules import seeds
 from workers.growth.rules.seeds import TRANSITIONS, AlphaMode, IllegalTransition, SeedTable, slot_of, transition
-from workers.vocabulary import Curve, Op, Stage
+from workers.vocabulary import Curve, Stage
 
 ONE = np.ones((1, 1), dtype=bool)
 RAMPS = [
@@ -25,12 +19,6 @@ RAMPS = [
     (Curve.SIGMOID, 3, [0.117, 0.883, 1.0]),
     (Curve.SIGMOID, 8, [0.009, 0.045, 0.181, 0.5, 0.819, 0.955, 0.991, 1.0]),
 ]
-
-
-@pytest.mark.parametrize(("module", "members"), [(vocabulary, Stage), (vocabulary, Op), (seeds, AlphaMode)])
-def test_every_plain_integer_is_the_member_of_its_name(module: ModuleType, members: type[IntEnum]) -> None:
-    assert {member.name: getattr(module, member.name) for member in members} == dict(members.__members__)
-    assert {type(getattr(module, member.name)) for member in members} == {int}
 
 
 def ramp(start: float, target: float, steps: int, curve: int) -> tuple[SeedTable, list[float]]:
@@ -74,15 +62,6 @@ def test_only_a_resting_alpha_can_be_retargeted() -> None:
         seeds.retarget(SeedTable.empty(1, 1), ONE, full * 1.1, steps, curve)
 
 
-def test_tick_leaves_others_alone() -> None:
-    table = SeedTable.empty(1, 2)
-    both = np.ones((1, 2), dtype=bool)
-    seeds.retarget(table, both, np.ones((1, 2)), np.full((1, 2), 3), np.zeros((1, 2), dtype=np.int64))
-    seeds.tick(table, np.array([[True, False]]))
-    assert table.alpha[0].tolist() == [pytest.approx(1 / 3), 0.0]
-    assert table.steps_done[0].tolist() == [1, 0]
-
-
 @pytest.mark.parametrize("source", Stage)
 @pytest.mark.parametrize("target", Stage)
 def test_every_transition_is_in_the_table_or_refused(source: Stage, target: Stage) -> None:
@@ -104,13 +83,6 @@ def test_every_transition_is_in_the_table_or_refused(source: Stage, target: Stag
 def test_transition_graph_is_the_known_one() -> None:
     edges = {int(source): sorted(int(t) for t in targets) for source, targets in TRANSITIONS.items()}
     assert edges == {0: [1], 1: [2], 2: [3, 8], 3: [4, 8], 4: [6, 8], 6: [4, 7, 8], 7: [], 8: [9], 9: [10], 10: [1]}
-
-
-def test_one_function_changes_stages() -> None:
-    folder = Path(seeds.__file__).parent
-    assigning = re.compile(r"\btable\.stage(\[[^=]*\])?\s*(=(?!=)|[-+]=)")
-    writers = [path.name for path in sorted(folder.glob("*.py")) if assigning.search(path.read_text())]
-    assert writers == ["seeds.py"]
 
 
 def test_slot_of_refuses_a_number_twice() -> None:
