@@ -41,7 +41,7 @@ def cut(source, target, keep):
 
 
 def test_a_journal_cut_after_a_line_is_resumed_to_the_same_records(tmp_path):
-    """From every line: tests/faults/test_cut_journal.py; with other plans: unit/esper_ab/control/rules/test_machine.py."""
+    """From every line: tests/faults/test_cut_journal.py; with every plan: test_machine.py of the unit tests."""
     whole = run(tmp_path / "whole", fake_plans.plan(seeds=2))
     for keep in range(1, len(whole), 3):
         events = resume(cut(tmp_path / "whole", tmp_path / str(keep), keep))
