@@ -8,7 +8,7 @@ import pytest
 from support import trainers
 from support.in_process import done, esper_ab
 
-from esper_ab.contracts.errors import UsageError, WorkerFailed
+from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
@@ -70,21 +70,6 @@ def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path: Path, monkeypatch
     page = (tmp_path / "runs/command/report.html").read_text() + (tmp_path / "runs/command/summary.txt").read_text()
     for foreign in ("trainer:", "Learning curves", "episodes of"):  # of another task, or of one with curves
         assert foreign not in page + log
-
-
-@pytest.mark.parametrize(("arguments", "words"), [
-    (("--set", "trainer.fault=ignores its seed"), "3 seeds gave the same results"),
-    (("--group", "a:trainer.lrr=1"), "group 'a': no setting trainer.lrr; did you mean lr?"),
-])  # fmt: skip
-def test_the_preflight_refuses_a_trainer_before_anything_is_made(
-    tmp_path: Path, arguments: tuple[str, ...], words: str
-) -> None:
-    common = ("launch", "--output-dir", tmp_path / "runs", "--margin", "1", "--outcome-better", "higher",
-              "--outcome", "score")  # fmt: skip
-    result = esper_ab(*common, "--trainer", trainers.python_file(tmp_path), "--groups", "a,b", *arguments)
-    assert result.returncode == UsageError.exit_code
-    assert words in result.stderr
-    assert not (tmp_path / "runs").exists()
 
 
 def test_a_trainer_that_exits_in_training_is_an_error_that_is_told_in_full_once(tmp_path: Path) -> None:
@@ -150,9 +135,6 @@ def test_a_trainer_is_calibrated_by_its_settings(tmp_path: Path) -> None:
     trainer = trainers.python_file(tmp_path)
     common = ("calibrate", "--trainer", trainer, "--outcome", "score", "--outcome-better", "higher", "--output-dir",
               tmp_path / "runs", "--name", "x", "--quiet", "--launcher", "inline", "--runs", "4")  # fmt: skip
-    refused = esper_ab(*common, "--mode", "shaped")
-    assert refused.returncode == UsageError.exit_code
-    assert "--mode shaped: of a trainer the group is its settings" in refused.stderr
     done(*common, "--episodes", "2", "--set", "trainer.lr=0.2")
     found = load_calibration(tmp_path / "runs" / "x")
     assert (found.margin_named, found.spread.runs, found.deterministic) == (False, 4, True)
