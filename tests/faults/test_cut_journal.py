@@ -11,12 +11,11 @@ from support.fault_checker import check
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control import experiment_run
-from esper_ab.journal.file import JOURNAL_NAME, Journal, read
+from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
 
 LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
-LAST_RECORDS = 1
 
 
 @pytest.fixture(scope="module")
@@ -36,23 +35,6 @@ def whole(finished):
 def ends(journal):
     """Byte at which each line ends."""
     return [i + 1 for i, byte in enumerate(journal) if byte == ord("\n")]
-
-
-def test_whatever_byte_it_is_cut_at_what_was_whole_is_read(finished, whole, tmp_path):
-    experiment_dir, events, boundaries = tmp_path / "run", list(read(finished / JOURNAL_NAME)), ends(whole)
-    experiment_dir.mkdir()
-    for size in range(boundaries[-LAST_RECORDS - 1], len(whole)):
-        (experiment_dir / JOURNAL_NAME).write_bytes(whole[:size])
-        journal, found = Journal.take_up(experiment_dir, list)
-        journal.close()
-        lines = sum(end <= size for end in boundaries)
-        kept = boundaries[lines - 1]
-        assert found == events[:lines]
-        assert (experiment_dir / JOURNAL_NAME).read_bytes() == whole[:kept]
-        aside = [path for path in experiment_dir.iterdir() if path.name.startswith(f"{JOURNAL_NAME}.")]
-        assert [path.read_bytes() for path in aside] == ([whole[kept:size]] if size > kept else [])
-        for path in aside:
-            path.unlink()
 
 
 @pytest.mark.slow  # from every line: tests/process/test_resume.py

@@ -15,7 +15,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
 
 CREW = fault_crew.fake(REPLICATES, EPISODES)
-RNG_SEEDS = (1, 4, 5, 7, 9)  # among them pieces of large messages, blows from outside, three lives
+RNG_SEEDS = (1, 4, 5)  # among them pieces of large messages, blows from outside, three lives
 
 
 @pytest.fixture(scope="module")

@@ -115,14 +115,13 @@ def test_trackers_follow_a_part_that_is_begun_by_resume(tmp_path: Path) -> None:
     assert (tmp_path / "experiments/both/digits/tensorboard").is_dir()
 
 
-def test_a_part_whose_settings_were_changed_is_not_launched(place: Path) -> None:
+def test_a_part_whose_settings_were_changed_is_not_launched(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(place / "experiments/both/digits")
     settings = place / "experiments/both/digits.toml"
     text = settings.read_text().partition("[record]")[0]
     settings.write_text(text.replace("rng_seed = 0", "rng_seed = 1"))
-    refused = _trained(place, "resume", "experiments/both", "--launcher", "inline", "--quiet")
-    assert refused.returncode == 2
-    assert "would be another experiment than the one that was planned" in refused.stderr
+    assert invoke(group, ["resume", "experiments/both", "--launcher", "inline", "--quiet"], "esper-ab") == 2
+    assert "would be another experiment than the one that was planned" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("place")

@@ -19,8 +19,7 @@ from esper_ab.health.memory import LEAST_BYTES, LOADING
 
 PATIENCE_S = 120
 ASKED = {
-    "launch": ("--groups", "wait,random", "--task", "synthetic"), "report": ("EXPERIMENT",), "status": ("EXPERIMENT",),
-    "query": ("EXPERIMENT", "SELECT 1"), "list": (".",), "power": ("--sd-run", "3", "--margin", "1"),
+    "launch": ("--groups", "wait,random", "--task", "synthetic"), "status": ("EXPERIMENT",), "list": (".",),
 }  # fmt: skip
 
 

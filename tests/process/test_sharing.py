@@ -11,7 +11,6 @@ from __future__ import annotations
 import shutil
 
 from support import fake_plans
-from support.being_killed import killed_at
 from support.conducted import counts, events_of, incidents, of, records, resume, run
 
 from esper_ab.contracts.records import Moments
@@ -64,15 +63,3 @@ def test_a_run_set_back_by_a_damaged_checkpoint_gets_the_old_release_again(tmp_p
     assert records(again) == records(whole)
     assert released(again) == released(whole)
     assert not incidents(again, "inexact_resume")
-
-
-def test_a_killed_coordinator_goes_on_with_the_same_moments(tmp_path, sockets):
-    whole = run(tmp_path / "whole", fake_plans.plan(episodes=60, **SHARED))
-    experiment_dir, size = tmp_path / "run", (tmp_path / "whole" / JOURNAL_NAME).stat().st_size
-    experiment_dir.mkdir()
-    left = killed_at(experiment_dir, sockets, size // 3, 60, "share_observation_norm")
-    assert 0 < len(of(EpisodeRecorded, left)) < 120
-    left = killed_at(experiment_dir, sockets, 2 * size, "resume")
-    assert records(left) == records(whole)
-    assert released(left) == released(whole)
-    assert counts(left) == {}

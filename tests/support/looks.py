@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 from hypothesis import strategies as st
 
-from esper_ab.design.design import Boundary, Contrast, Design, extended
+from esper_ab.design.design import Boundary, Contrast, extended
 from esper_ab.stats.pair import Pair
-from workers.growth.measures import MEASURES
+from support import comparing
 
 AB, AC, BC = Contrast(a="a", b="b"), Contrast(a="a", b="c"), Contrast(a="b", b="c")
 NOMINAL = {  # of looks 6, 10, 14, 20, by comparisons open; near the calibrated ones
@@ -24,22 +24,8 @@ def design(comparisons=(AB,), **changes):
     boundaries = tuple(
         Boundary(open=n, alpha=0.05 / n, nominal_p=nominal[n]) for n in range(len(comparisons), 0, -1)
     )
-    known = Design(
-        outcome_over="evaluation",
-        test="t",
-        alpha=0.05,
-        margin=2.0,
-        measures=MEASURES,
-        comparisons=tuple(comparisons),
-        positions=2,
-        adjusted=True,
-        early_stop=True,
-        looks=looks,
-        boundaries=boundaries,
-        anytime_after=None,
-        evidence=20.0,
-    )
-    return msgspec.structs.replace(known, **changes)
+    known = {"comparisons": tuple(comparisons), "adjusted": True, "looks": looks, "boundaries": boundaries}
+    return msgspec.structs.replace(comparing.design(6), **known | changes)
 
 
 def made(differences, b=50.0):
