@@ -6,6 +6,7 @@ What follows from deaths that no restart mends is decided by the machine: tests/
 from __future__ import annotations
 
 import multiprocessing
+import os
 
 import zmq
 from support import fake_plans
@@ -58,6 +59,7 @@ def test_a_process_that_is_killed_or_hangs_is_started_again_and_none_is_left(tmp
     assert all("was killed by SIGKILL" in death.detail for death in incidents(events, "worker_death"))
     (told,) = [text for text in of(str, watcher.seen) if "gave no sign of life" in text]
     assert "in _hang" in told
+    assert len({os.getpid(), *(event.pid for event in of(WorkerStarted, events))}) == 1 + 2 + 5
     assert multiprocessing.active_children() == []
 
 

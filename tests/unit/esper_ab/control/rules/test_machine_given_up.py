@@ -1,9 +1,10 @@
-"""When deaths give a seed up, and with it its block; when they end the experiment."""
+"""When deaths give a seed up, and with it its block; when they end the experiment; what goes on side by side."""
 
 from __future__ import annotations
 
 import pytest
 from support import fake_plans
+from support.drawn import Choices
 from support.machine_world import World
 
 from esper_ab.contracts.errors import WorkerFailed
@@ -73,3 +74,16 @@ def test_as_many_blocks_are_begun_at_once_as_lanes_allow(cores, at_once):
     first_done = next(n for n, one in enumerate(journal) if isinstance(one, MilestoneReleased) and one.milestone == 3)
     begun = {event.run.replicate for event in journal[:first_done] if isinstance(event, RunStarted)}
     assert begun == at_once
+
+
+def test_independent_runs_do_not_wait_for_each_other():
+    world = World(fake_plans.plan(seeds=1, sync="independent"))
+    while len(ready := [worker for worker in world.workers.values() if worker.working and worker.at == 0]) < 2:
+        world.in_peace()
+    ahead, behind = ready
+    run = world.recorded.runs[ahead.run]
+    while run.evaluation is None:
+        world.go_on(ahead, Choices(b""))
+        world.round()
+    assert behind.at == 0
+    assert all(len(event.runs) == 1 for event in world.journal if isinstance(event, MilestoneReleased))
