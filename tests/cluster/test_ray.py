@@ -16,16 +16,14 @@ from support.children import environment
 from support.launcher_contract import check_contract
 from support.ray_cluster import CORES, RayNodes, wait
 from support.standstill import stood_still
-from support.unseen import hide_from_one_node
 
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts.children import Device, Questions
 from esper_ab.contracts.errors import UsageError
-from esper_ab.control.preflight import check_launcher, examine, examine_nodes, reserve_lanes
+from esper_ab.control.preflight import examine, examine_nodes, reserve_lanes
 from esper_ab.control.rules.workers import Limits
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
-from esper_ab.launchers import ray as ray_launcher
 from esper_ab.launchers._ray_actor import Actor, RayErrand
 from esper_ab.launchers.ray import RayLauncher
 
@@ -180,12 +178,6 @@ def test_workers_outlive_a_coordinator_that_stands_still_and_go_on(cluster, tmp_
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
 
 
-def test_with_too_few_nodes_nothing_starts_and_what_lacks_is_named(cluster):
-    made = RayLauncher("support.fake_worker:main")
-    with pytest.raises(UsageError, match=r"launcher ray on cpu:4: there is no cpu:4 now, only cpu:0 to cpu:3; "):
-        check_launcher(made, PLAN.lanes, devices(made)[:4])
-
-
 def test_who_finds_no_room_waits_for_a_limited_time_and_is_named(cluster, capfd):
     holding, waiting = launcher(), launcher(ray_wait=12.0)
     holding.reserve(SMALLER.lanes)
@@ -214,14 +206,6 @@ def test_the_preflight_asks_every_node(cluster, tmp_path):
     names = {node.name for node in made.nodes}
     assert {device.node for device in found.devices} == names
     assert len(names) == 3
-
-
-def test_a_node_that_does_not_see_the_folder_is_refused(cluster, tmp_path, monkeypatch):
-    made = RayLauncher()
-    questions = Questions(task="synthetic", data_dir="", user_rewards=())
-    hide_from_one_node(tmp_path, ray_launcher, monkeypatch)
-    with pytest.raises(UsageError, match=rf"^node \S+: it does not see {tmp_path}: all nodes need it at "):
-        examine_nodes(examine(questions), questions, made, tmp_path / "new")
 
 
 def test_a_node_without_the_working_directory_is_refused(cluster):

@@ -15,16 +15,13 @@ from support.being_killed import alive
 from support.children import environment
 from support.launcher_contract import check_contract
 from support.standstill import stood_still
-from support.unseen import hide_from_one_node
 
 from esper_ab.analysis.trained_by import result_hash
-from esper_ab.contracts.children import Device, Questions
-from esper_ab.contracts.errors import Interrupted, UsageError, WorkerFailed
-from esper_ab.control.preflight import examine, examine_nodes
+from esper_ab.contracts.children import Device
+from esper_ab.contracts.errors import Interrupted, WorkerFailed
 from esper_ab.control.rules.workers import Limits
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
-from esper_ab.launchers import slurm
 from esper_ab.launchers.slurm import SlurmLauncher, expand_cores
 
 PLAN = fake_plans.plan(6, ("a", "b", "c"), seeds=4, episodes=3)
@@ -169,20 +166,6 @@ def test_a_worker_with_a_wrong_or_an_old_key_gets_nowhere_and_is_followed_by_ano
     assert "before it was ready for a run" in last.detail
     assert any("the coordinator has another worker in its place" in line for line in last.last_words), last.last_words
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-
-
-def test_with_too_few_nodes_nothing_starts_and_what_lacks_is_named(allocation):
-    made = launcher(("n1", "n2"))
-    with pytest.raises(UsageError, match=r"launcher slurm on cpu:4: there is no cpu:4 now, only cpu:0 to cpu:3; "):
-        made.check_lanes(PLAN.lanes)
-
-
-def test_a_node_that_does_not_see_the_folder_is_refused(allocation, tmp_path, monkeypatch):
-    made = SlurmLauncher()
-    questions = Questions(task="synthetic", data_dir="", user_rewards=())
-    hide_from_one_node(tmp_path, slurm, monkeypatch)
-    with pytest.raises(UsageError, match=rf"^node n\d: it does not see {tmp_path}: all nodes need it at "):
-        examine_nodes(examine(questions), questions, made, tmp_path / "new")
 
 
 def test_a_stop_that_ends_the_workers_too_is_no_failure_of_a_run(allocation, cluster, tmp_path, monkeypatch):

@@ -11,12 +11,11 @@ from support.fault_checker import check
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control import experiment_run
-from esper_ab.journal.file import JOURNAL_NAME, Journal, read
+from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
 
 LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
-LAST_RECORDS = 1
 
 
 @pytest.fixture(scope="module")
@@ -38,39 +37,15 @@ def ends(journal):
     return [i + 1 for i, byte in enumerate(journal) if byte == ord("\n")]
 
 
-def cut(finished, tmp_path, size):
-    """A copy of the experiment directory with the first `size` bytes of its journal."""
-    experiment_dir = tmp_path / str(size)
-    shutil.copytree(finished, experiment_dir)
-    with (experiment_dir / JOURNAL_NAME).open("r+b") as journal:
-        journal.truncate(size)
-    return experiment_dir
-
-
-def test_whatever_byte_it_is_cut_at_what_was_whole_is_read(finished, whole, tmp_path):
-    experiment_dir, events, boundaries = tmp_path / "run", list(read(finished / JOURNAL_NAME)), ends(whole)
-    experiment_dir.mkdir()
-    for size in range(boundaries[-LAST_RECORDS - 1], len(whole)):
-        (experiment_dir / JOURNAL_NAME).write_bytes(whole[:size])
-        journal, found = Journal.take_up(experiment_dir, list)
-        journal.close()
-        lines = sum(end <= size for end in boundaries)
-        kept = boundaries[lines - 1]
-        assert found == events[:lines]
-        assert (experiment_dir / JOURNAL_NAME).read_bytes() == whole[:kept]
-        aside = [path for path in experiment_dir.iterdir() if path.name.startswith(f"{JOURNAL_NAME}.")]
-        assert [path.read_bytes() for path in aside] == ([whole[kept:size]] if size > kept else [])
-        for path in aside:
-            path.unlink()
-
-
 @pytest.mark.slow  # from every line: tests/process/test_resume.py
 def test_the_experiment_goes_on_from_every_line_and_the_bytes_beside_it(finished, whole, tmp_path):
     expected = result_hash(fold(read(finished / JOURNAL_NAME)))
     boundaries = ends(whole)
     sizes = sorted({size for end in boundaries for size in (end - 1, end, end + 1)} - {len(whole), len(whole) + 1})
     for size in sizes:
-        experiment_dir = cut(finished, tmp_path, size)
+        experiment_dir = tmp_path / str(size)
+        shutil.copytree(finished, experiment_dir)
+        (experiment_dir / JOURNAL_NAME).write_bytes(whole[:size])
         if size < boundaries[0]:
             with pytest.raises(UsageError, match="no event"):
                 experiment_run.resume(experiment_dir, LAUNCHER, ())
@@ -78,10 +53,3 @@ def test_the_experiment_goes_on_from_every_line_and_the_bytes_beside_it(finished
             experiment_run.resume(experiment_dir, LAUNCHER, ())
             check(experiment_dir, expected)
         shutil.rmtree(experiment_dir)
-
-
-def test_a_finished_experiment_is_not_resumed(finished, whole, tmp_path):
-    experiment_dir = cut(finished, tmp_path, len(whole))
-    with pytest.raises(UsageError, match="finished"):
-        experiment_run.resume(experiment_dir, LAUNCHER, ())
-    assert (experiment_dir / JOURNAL_NAME).read_bytes() == whole

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support import fault_crew
-from support.fault_checker import check_records
 from support.fault_world import EPISODES, LIVES, REPLICATES, described, live, make_world, peaceful
-from support.journals import planted_effect
 from support.planted_death import Death
 
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.control import experiment_run
-from esper_ab.journal.events import EpisodeRecorded, Incident, MilestoneReleased
+from esper_ab.journal.events import Incident
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
 
 CREW = fault_crew.fake(REPLICATES, EPISODES)
-TORCH = dataclasses.replace(CREW, name="forked")  # no plan is looked at to make a world
-RNG_SEEDS = (1, 4, 5, 7, 9)  # among them pieces of large messages, blows from outside, three lives
+RNG_SEEDS = (1, 4, 5)  # among them pieces of large messages, blows from outside, three lives
 
 
 @pytest.fixture(scope="module")
@@ -34,41 +26,20 @@ def undisturbed(tmp_path_factory):
     return result_hash(fold(read(experiment_dir / JOURNAL_NAME)))
 
 
-@pytest.mark.parametrize("rng_seed", RNG_SEEDS)
+@pytest.mark.parametrize("rng_seed", [
+    *RNG_SEEDS, *(pytest.param(rng_seed, marks=pytest.mark.slow) for rng_seed in range(100, 160)),
+])  # fmt: skip
 def test_a_world_of_faults_ends_as_one_without(rng_seed, undisturbed, tmp_path):
-    outcome = live(make_world(rng_seed, CREW), CREW, tmp_path / "run", undisturbed)
+    outcome = live(make_world(rng_seed), CREW, tmp_path / "run", undisturbed)
     assert not outcome.problem, described(outcome)
-    assert outcome.faults >= 2, described(outcome)
+    assert outcome.faults >= 2 or rng_seed not in RNG_SEEDS, described(outcome)
     assert outcome.lives <= LIVES + len(outcome.blows)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rng_seed", range(100, 160))
-def test_many_more_worlds_end_as_one_without(rng_seed, undisturbed, tmp_path):
-    outcome = live(make_world(rng_seed, CREW), CREW, tmp_path / "run", undisturbed)
-    assert not outcome.problem, described(outcome)
-
-
-@given(st.integers(0, 10_000))
-def test_no_world_of_real_workers_costs_a_replicate(rng_seed):
-    """Of deaths that no milestone of their incarnation comes before, and blows, no worker has three in a row."""
-    world = make_world(rng_seed, TORCH)
-    for worker in ("w00", "w01"):
-        blows = sum(blow.victim == worker for blow in world.blows)
-        early = [int(who[4:]) for who, death in world.deaths.items() if who.startswith(worker) and is_early(death)]
-        assert all(later - earlier > 1 for earlier, later in itertools.pairwise(early))
-        assert len(early) <= 1 or not blows
-
-
-def is_early(death):
-    """Whether it may come before anything is recorded of what its incarnation does."""
-    return death.n <= {"checkpoint sync": 2, "send": 15}.get(death.place, 1) or death.place.startswith("policy")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # its lives know how crowded the machine is
 def test_real_workers_that_are_killed_leave_what_undisturbed_ones_leave(tmp_path):
-    crew = fault_crew.real("torch", replicates=1, episodes=2)
+    crew = fault_crew.real(replicates=1, episodes=2)
     calm, world = tmp_path / "calm", peaceful(floor_s=120.0)
     assert live(world, crew, calm, "").lives == 1
     world.deaths["w00/1"] = Death(place="checkpoint rename", n=1)
@@ -90,19 +61,3 @@ def test_a_worker_that_hangs_in_the_middle_of_a_checkpoint(how, undisturbed, tmp
     assert hung.category == "hung_worker"
     stacks = (tmp_path / "run" / "logs" / "w01.log").read_text()
     assert ("in _die" in stacks) is (how != "SIGSTOP"), "a stopped process cannot say where it is"
-
-
-def test_the_checker_sees_what_is_lost_doubled_or_released_too_early():
-    events = planted_effect()
-    check_records(events)
-    index = next(i for i, event in enumerate(events) if isinstance(event, EpisodeRecorded))
-    released = next(
-        i for i, event in enumerate(events) if isinstance(event, MilestoneReleased) and event.milestone == 1
-    )
-    for wrong in (
-        [*events[:index], *events[index + 1 :]],
-        [*events[: index + 1], *events[index:]],
-        [*events[:index], events[released], *events[index:]],
-    ):
-        with pytest.raises(AssertionError):
-            check_records(wrong)

@@ -12,8 +12,6 @@ import pytest
 from esper_ab.contracts.children import Machine, Questions
 from esper_ab.control.preflight import examine
 
-_PLAN = ("--groups=shaped,plan=schedule", '--group=plan:controller.schedule=["1:germinat:early"]')
-
 
 def launch(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -47,45 +45,19 @@ def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (("--groups", "shapd,wait"), "did you mean shaped"),
-        (("--groups", "shaped"), "cannot be compared"),
-        (("--episodes", "0"), "--episodes"),
-        (("--episodes", "many"), "not a valid integer"),
-        (("bad.toml",), "not TOML"),
-        (("--name", "there"), "exists already"),
-        (("--no-such-flag",), "no option --no-such-flag"),
-        (("--groups", ""), "a name is missing"),
-        (("--slots",), "--slots: names are missing, as in --slots early late"),
-        (("--devices", "--quiet"), "--devices: names are missing"),
-        (("--set", "lr=1"), "did you mean ppo.lr"),
-    ],
-)
-def test_bad_input_is_one_line_and_status_2(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
+@pytest.mark.parametrize("args", [("--groups", "shapd,wait"), ("bad.toml",), ("--no-such-flag",), ("--slots",)])
+def test_bad_input_is_one_line_and_status_2(tmp_path: Path, args: tuple[str, ...]) -> None:
+    """What the line says: tests/golden/refusals."""
     (tmp_path / "bad.toml").write_text("episodes = = 3")
-    (tmp_path / "experiments" / "there").mkdir(parents=True)
-    (tmp_path / "experiments" / "there" / "notes.md").touch()
     done = launch(tmp_path, *args)
-    assert done.returncode == 2
-    assert words in done.stderr
+    assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.strip().splitlines()) == 1
-    assert done.stdout == ""
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (("--slots", "early", "erly"), "did you mean early"),
-        (_PLAN, "group 'plan': schedule entry '1:germinat:early': no op 'germinat'"),
-        (("--task", "cifar10", "--data-dir", "empty"), "esper-ab growth fetch cifar10"),
-        (("--share-observation-norm", "--sync", "independent"), "merges at the barrier after every episode"),
-    ],
-)
-def test_what_is_not_there_is_refused_before_anything_starts(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
-    done = launch(tmp_path, *args, "--json")
+def test_what_the_preflight_finds_wrong_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    plan = ("--groups=shaped,plan=schedule", '--group=plan:controller.schedule=["1:germinat:early"]')
+    done = launch(tmp_path, *plan, "--json")
     assert done.returncode == 2
-    assert words in json.loads(done.stdout)["error"]
+    assert "group 'plan': schedule entry '1:germinat:early': no op 'germinat'" in json.loads(done.stdout)["error"]
     assert len(done.stderr.strip().splitlines()) == 1
-    assert not (tmp_path / "experiments").exists()
+    assert list(tmp_path.iterdir()) == []

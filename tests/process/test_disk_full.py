@@ -124,32 +124,6 @@ def undisturbed(folder):
 # --- in the child ---
 
 
-def the_journal_keeps_whole_lines(folder):
-    event = MilestoneReleased(replicate=0, milestone=0, runs=("a/0", "b/0"))
-    journal = Journal(folder)
-    journal.append(event)
-    journal.commit()
-    fill(folder)
-    acknowledged = 1
-
-    def until_the_page_is_full():
-        nonlocal acknowledged
-        while True:
-            journal.append(event)
-            journal.commit()
-            acknowledged += 1
-
-    with pytest.raises(DiskFull, match=rf"then `esper-ab resume {folder}`$"):
-        until_the_page_is_full()
-    assert acknowledged > 1
-    found = read(folder / JOURNAL_NAME)
-    assert len(list(found)) == acknowledged
-    assert found.torn_bytes == 0
-    make_room(folder)
-    journal.close()
-    assert len(list(read(folder / JOURNAL_NAME))) == acknowledged + 1
-
-
 def a_run_waits_for_room_and_goes_on(folder):
     neighbour = Neighbour(folder, lambda: make_room(folder))
     experiment_dir = new(folder)
@@ -238,15 +212,6 @@ def ctrl_c_once_ends_a_wait_for_the_first_line(folder):
     assert is_leftover(experiment_dir)
 
 
-def without_room_for_the_first_line_the_command_is_to_be_given_again(folder):
-    experiment_dir = new(folder)
-    journal = Journal(experiment_dir)
-    fill(folder)
-    with pytest.raises(DiskFull, match=r"make room, then give the command again$"):
-        experiment_run.run(plan(), journal, LAUNCHER, (), IMPATIENT)
-    assert is_leftover(experiment_dir)
-
-
 def a_report_is_whole_or_not_at_all(folder):
     from esper_ab.commands._exit_status import invoke
     from esper_ab.commands.cli import group
@@ -266,60 +231,32 @@ def a_report_is_whole_or_not_at_all(folder):
     assert (experiment_dir / JOURNAL_NAME).read_bytes() == journal
 
 
-def a_torn_tail_is_not_cut_without_room_to_keep_it(folder):
-    experiment_dir = new(folder)
-    experiment_run.run(plan(), experiment_dir, LAUNCHER, ())
-    journal = experiment_dir / JOURNAL_NAME
-    torn = journal.read_bytes()[:-10]
-    journal.write_bytes(torn)
-    fill(folder)
-    with pytest.raises(DiskFull):
-        Journal.take_up(experiment_dir, list)
-    assert journal.read_bytes() == torn
-    assert not list(experiment_dir.glob("*.torn-*"))
-    make_room(folder)
-    Journal.take_up(experiment_dir, list)[0].close()
-    (kept,) = experiment_dir.glob("*.torn-*")
-    assert journal.read_bytes() + kept.read_bytes() == torn
-
-
-def nothing_is_left_of_an_experiment_that_finds_no_room(folder):
-    fill(folder)
-    (folder / "new").mkdir()
-    with pytest.raises(DiskFull, match=r"^no room on the disk for .*experiment\.toml"):
-        make_experiment_directory(folder / "new", plan(), fake_plans.machine(2))
-    assert [path.name for path in folder.iterdir()] == ["ballast"]
-    make_room(folder)
-    (folder / "new").mkdir()
-    make_experiment_directory(folder / "new", plan(), fake_plans.machine(2))
-
-
-def nothing_is_left_of_a_joint_experiment_that_finds_no_room(folder):
-    planned = Job(
-        directory=folder / "new", parts=(), launcher=LAUNCHER, tracking=Tracking(),
-        joint=Joint(parts=(), scores={}), plan=external_plan(),
-    )
-    fill(folder)
-    with pytest.raises(OSError, match="No space left"):
-        carry_out(planned, watched=False)
-    assert [path.name for path in folder.iterdir()] == ["ballast"]
-
-
-def nothing_is_left_of_a_file_that_finds_no_room(folder):
+def nothing_is_left_of_what_finds_no_room(folder):
+    """An experiment, a joint one, a file of settings, a plan."""
     from esper_ab.commands._exit_status import invoke
     from esper_ab.commands.cli import group
 
     mine = folder / "mine.toml"
     mine.write_text("# my own\n")
+    planned = Job(
+        directory=folder / "new", parts=(), launcher=LAUNCHER, tracking=Tracking(),
+        joint=Joint(parts=(), scores={}), plan=external_plan(),
+    )
     fill(folder)
+    (folder / "new").mkdir()
+    with pytest.raises(DiskFull, match=r"^no room on the disk for .*experiment\.toml"):
+        make_experiment_directory(folder / "new", plan(), fake_plans.machine(2))
+    with pytest.raises(OSError, match="No space left"):
+        carry_out(planned, watched=False)
+    with pytest.raises(OSError, match="No space left"):
+        save_plan(external_plan(), folder / "plan.json")
     assert invoke(group, ["init", str(folder / "new.toml")], "esper-ab") == 75
     assert invoke(group, ["init", str(mine), "--force"], "esper-ab") == 75
     assert mine.read_text() == "# my own\n"
-    with pytest.raises(OSError, match="No space left"):
-        save_plan(external_plan(), folder / "plan.json")
     assert sorted(path.name for path in folder.iterdir()) == ["ballast", "mine.toml"]
     make_room(folder)
-    assert invoke(group, ["init", str(folder / "new.toml")], "esper-ab") == 0
+    (folder / "new").mkdir()
+    make_experiment_directory(folder / "new", plan(), fake_plans.machine(2))
 
 
 # --- here ---
@@ -327,13 +264,9 @@ def nothing_is_left_of_a_file_that_finds_no_room(folder):
 SCENARIOS = {
     function.__name__: function
     for function in (
-        the_journal_keeps_whole_lines, a_checkpoint_waits_for_room, a_run_waits_for_room_and_goes_on,
-        a_run_gives_up_after_a_while_and_resumes,
-        ctrl_c_ends_the_wait, ctrl_c_once_ends_a_wait_for_the_first_line,
-        without_room_for_the_first_line_the_command_is_to_be_given_again, a_report_is_whole_or_not_at_all,
-        a_torn_tail_is_not_cut_without_room_to_keep_it,
-        nothing_is_left_of_an_experiment_that_finds_no_room, nothing_is_left_of_a_file_that_finds_no_room,
-        nothing_is_left_of_a_joint_experiment_that_finds_no_room,
+        a_checkpoint_waits_for_room, a_run_waits_for_room_and_goes_on, a_run_gives_up_after_a_while_and_resumes,
+        ctrl_c_ends_the_wait, ctrl_c_once_ends_a_wait_for_the_first_line, a_report_is_whole_or_not_at_all,
+        nothing_is_left_of_what_finds_no_room,
     )
 }  # fmt: skip
 

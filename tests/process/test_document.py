@@ -145,16 +145,11 @@ experiment = (
 
 
 @pytest.mark.parametrize(("of_a", "base", "said"), [
-    ("trainer__learning_rate=0.001", "", "variant 'a': trainer.learning_rate: unknown key "
-     "'trainer.learning_rate'; here that is ppo.lr"),
     ('trainer__curriculum="/env/mettagrid/curriculum/nav_memory_sequence"', "", "there is no curriculum here; what "
      "hosts learn is the experiment's task"),
     ("", 'defaults=["/common", "/agent/fast"]', "base config: defaults: unknown key 'defaults'; Hydra's defaults list "
      "has no counterpart here"),
-    ("", "total_timesteps=1_000_000_000", "total_timesteps is a setting of Gymnasium environments; task digits does "
-     "not read it"),
     ("", "trainer__num_workers=4", "here that is n_envs and max_parallel"),
-    ("", "trainer__simulation__evaluate_interval=100", "here that is eval_episodes"),
 ])  # fmt: skip
 def test_the_keys_of_the_blocks_as_they_stand_are_refused_with_the_name_of_ours(tmp_path, of_a, base, said) -> None:
     path = tmp_path / "x.py"

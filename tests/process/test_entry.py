@@ -101,8 +101,6 @@ def test_a_thread_refuses_a_gpu_which_it_could_not_have_to_itself():
     ("esper_ab.launchers.local", {"torch", "numpy", "scipy", "matplotlib"}),
     ("esper_ab.control.experiment_run", {"torch", "matplotlib"}),  # its looks are statistics
     ("workers.process.link", {"torch", "numpy", "scipy", "matplotlib"}),
-    ("esper_ab.report.text", {"torch", "matplotlib"}),
-    ("esper_ab.report.content", {"torch", "matplotlib"}),
 ])  # fmt: skip
 def test_torch_and_figures_stay_out_until_they_are_needed(module, out):
     code = f"import sys, {module}; assert not {out} & set(sys.modules)"

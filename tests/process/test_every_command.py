@@ -36,7 +36,6 @@ _TINY = (
     "--n-envs", "1", "--placement", "sequence", "--devices", "cpu:0",
 )  # fmt: skip
 COLOURFUL = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "60"}
-_LAUNCH = ("launch", *_TINY, "--launcher", "inline")
 # A call of every command that is cheap and ends with 0. EXPERIMENT is a finished experiment directory, COPY one of its
 # own.
 CALLS: dict[str, tuple[str, ...]] = {
@@ -69,21 +68,19 @@ CALLS: dict[str, tuple[str, ...]] = {
 REFUSED = {"resume"}  # a finished run cannot be resumed: what is said then is an error
 
 
-def trained(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "esper_ab.commands.cli", *_LAUNCH, *args],
-        cwd=cwd, capture_output=True, text=True, timeout=280,
-        env=os.environ | COLOURFUL,
-    )  # fmt: skip
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with two finished experiment directories, two experiment files, and those that the examples name."""
     folder = tmp_path_factory.mktemp("place")
-    done = trained("--name", "one", cwd=folder)
+    done = subprocess.run(
+        [sys.executable, "-m", "esper_ab.commands.cli", "launch", *_TINY, "--launcher", "inline", "--name", "one",
+         "--json"],
+        cwd=folder, capture_output=True, text=True, timeout=280, check=False, env=os.environ | COLOURFUL,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert not CODES.search(done.stdout + done.stderr)  # the live view, too
+    assert "wait/0: done" in done.stderr
+    assert json.loads(done.stdout)["comparisons"]
     shutil.copytree(folder / "experiments" / "one", folder / "experiments" / "two")
     for name in ("made.toml", "experiment.py", "experiment.toml"):
         assert invoke(group, ["init", str(folder / name)], "esper-ab") == 0
@@ -125,12 +122,17 @@ def test_help_has_examples_whose_options_exist(name: str, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_help_fits_80_columns_and_says_what_each_thing_is(name: str) -> None:
-    command = leaf(name)
-    with command.make_context(name, [], resilient_parsing=True, terminal_width=80) as context:
-        lines = command.get_help(context).splitlines()
-    assert [line for line in lines if len(line) > 80] == []
-    assert not [line for line in lines if re.fullmatch(r"  [A-Z|.\[\]]+", line)]  # a word without an explanation
+def test_help_fits_its_terminal_and_says_what_each_thing_is(name: str) -> None:
+    wide, narrow = (
+        leaf(name).get_help(leaf(name).make_context(name, [], resilient_parsing=True, terminal_width=width))
+        for width in (80, 40)
+    )
+    assert not CODES.search(wide + narrow)
+    assert [line for line in wide.splitlines() if len(line) > 80] == []
+    assert not re.search(r"^  [A-Z|.\[\]]+$", wide, re.MULTILINE)  # a word without an explanation
+    options = narrow.partition("Options:")[2].partition("Examples:")[0]
+    longest = max((len(word) for word in options.split()), default=0)
+    assert all(len(line) <= max(40, longest + 40) for line in options.splitlines())
 
 
 def test_examples_of_the_group_exist() -> None:
@@ -171,17 +173,6 @@ def test_the_help_of_a_launch_is_24_flags_under_four_headings(capsys: pytest.Cap
     text = capsys.readouterr().out.partition("Examples:")[0]
     assert len(re.findall(r"^  (?:--[a-z-]+|-h)", text, re.MULTILINE)) == 24
     assert len(re.findall(r"^[A-Z].*:$", text, re.MULTILINE)) == 4
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_help_fits_a_narrow_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
-    context = leaf(name).make_context(name, [], resilient_parsing=True, terminal_width=40)
-    text = leaf(name).get_help(context)
-    assert not CODES.search(text)
-    options = text.partition("Options:")[2].partition("Examples:")[0]
-    longest = max((len(word) for word in options.split()), default=0)
-    assert all(len(line) <= max(40, longest + 40) for line in options.splitlines())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -237,8 +228,10 @@ LOCK_STANDS_FOR = {
 }
 
 
-@pytest.mark.parametrize("kind", LOCK_STANDS_FOR)
-@pytest.mark.parametrize("name", sorted({name for name in NAMES if "EXPERIMENT" in CALLS[name]} | set(TAKE_THE_LOCK)))
+@pytest.mark.parametrize(("name", "kind"), [
+    *(("tidy", kind) for kind in LOCK_STANDS_FOR),
+    *((name, "pipe") for name in NAMES if name == "resume" or ("EXPERIMENT" in CALLS[name] and name != "tidy")),
+])  # fmt: skip
 def test_what_stands_in_place_of_a_lock_is_neither_written_nor_waited_for(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str,
     kind: str,
@@ -259,8 +252,9 @@ def test_what_stands_in_place_of_a_lock_is_neither_written_nor_waited_for(
     assert not (tmp_path / "nothing").exists()
     if name in TAKE_THE_LOCK:
         what = "is a symbolic link" if "link" in kind else "is no regular file"
-        assert (status, error.count("\n")) == (2, 1), out + error
-        assert re.match(rf"error: experiments/(one|two)/\.lock {what}: remove it", error)
+        *_, last = error.splitlines()  # a preflight on a busy machine says first that it takes long
+        assert status == 2, out + error
+        assert re.match(rf"error: experiments/(one|two)/\.lock {what}: remove it", last)
     else:
         assert status == 0, error
 
@@ -285,13 +279,6 @@ def test_no_command_waits_at_a_pipe_in_a_received_directory(
     said = "".join(capfd.readouterr())
     assert (status in (0, 2, 5), said.count("error: ") <= 1) == (True, True), said
     assert status == 0 or re.search(r"experiments/one|is no regular file", said), said
-
-
-def test_json_of_a_launch_with_workers_in_its_own_threads(place: Path) -> None:
-    done = trained("--name", "threads", "--json", cwd=place)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["comparisons"]
-    assert "wait/0: done" in done.stderr
 
 
 @pytest.mark.usefixtures("place")

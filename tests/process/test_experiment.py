@@ -91,14 +91,6 @@ def test_by_default_the_plan_chooses_the_hosts_and_a_repetition_has_the_same_pla
     assert again["plan"]["digest"] == history.plan.digest
 
 
-@pytest.mark.slow  # with equal outcomes: tests/process/test_devices_per_run.py
-def test_a_run_over_two_devices_puts_environments_on_both(tmp_path: Path) -> None:
-    launch(tmp_path, "--groups", "wait,random", "--devices", "cpu:0,cpu:1", "--devices-per-run", "2",
-           "--placement", "share")  # fmt: skip
-    for run in load(tmp_path / "run").history.runs.values():
-        assert [env.device for env in run.curve()[-1].envs] == ["cpu:0", "cpu:1"]
-
-
 def test_what_a_run_leaves_behind(same_twice: Path) -> None:
     for group in ("a", "b"):
         for replicate in (0, 1):
@@ -130,13 +122,12 @@ def test_the_issue_query_works(same_twice: Path) -> None:
     assert {row["group_id"] for row in json.loads(done("query", str(same_twice), sql, "--json"))} == {"a", "b"}
 
 
-@pytest.mark.parametrize("launcher", [pytest.param("local", marks=pytest.mark.slow), "inline"])
-def test_more_groups_than_cores_share_them(tmp_path: Path, launcher: str) -> None:
+@pytest.mark.slow  # how they are planned: tests/unit/esper_ab/plan/test_blocks.py
+def test_more_groups_than_cores_share_them(tmp_path: Path) -> None:
     core = str(min(os.sched_getaffinity(0)))
     on_one_core = [shutil.which("taskset") or "taskset", "-c", core, sys.executable, "-m", "esper_ab.launch"]
     ended = subprocess.run(
-        [*on_one_core, *SMALL, "--output-dir", str(tmp_path), "--groups", "wait,random,schedule", "--launcher",
-         launcher],
+        [*on_one_core, *SMALL, "--output-dir", str(tmp_path), "--groups", "wait,random,schedule"],
         capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -94,10 +94,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path / "experiments" / "run"
 
 
-@pytest.mark.parametrize("launcher", ["local", pytest.param("inline", marks=pytest.mark.slow)])
-def test_an_experiment_with_a_reward_that_lies_there(trapped: Folder, launcher: str) -> None:
-    trapped.gives(*LAUNCH, *SMALL, "--groups", "wait", "--group", "own:reward=mine.py:reward", "--launcher", launcher,
-                  "--name", "run")  # fmt: skip
+def test_an_experiment_with_a_reward_that_lies_there(trapped: Folder) -> None:
+    trapped.gives(*LAUNCH, *SMALL, "--groups", "wait", "--group", "own:reward=mine.py:reward", "--name", "run")
     assert all(run.evaluation for run in load(trapped.path / "experiments" / "run").history.runs.values())
 
 
@@ -112,18 +110,12 @@ def test_the_other_programs(trapped: Folder, finished: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_detached_experiment(tmp_path: Path) -> None:
-    there = Folder(tmp_path, "workers/__init__.py", "esper_ab/__init__.py", "queue.py")
-    there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--detach")
-    there.gives(*INSTALLED, "status", "--follow", "experiments/run")
-    assert load(tmp_path / "experiments" / "run").history.ended is not None
-
-
-@pytest.mark.slow
 def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_command(tmp_path: Path) -> None:
     there = Folder(tmp_path, "workers/__init__.py", "esper_ab/__init__.py", "queue.py", "signal.py", "numpy.py",
                    "torch.py", "msgspec.py", "zmq/__init__.py", "tensorboard/__init__.py", "pickle.py")  # fmt: skip
-    there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track", "tensorboard")
+    there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track", "tensorboard",
+                "--detach")  # fmt: skip
+    there.gives(*INSTALLED, "status", "--follow", "experiments/run")
     there.gives(*INSTALLED, "track", "experiments/run", "--tensorboard")
     assert load(tmp_path / "experiments" / "run").history.ended is not None
 

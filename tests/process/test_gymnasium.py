@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from support.chaos import Fault, striking
+from support.being_killed import workers_when_recorded
 from support.gym_world import own_file
-from support.in_process import esper_ab
+from support.in_process import done, esper_ab
 
 from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.load import load
@@ -18,11 +21,17 @@ SMALL = ("--margin", "10", "--seeds", "1", "--n-envs", "2", "--steps", "30", "--
          "--devices", "cpu:0", "--placement", "alternate")  # fmt: skip
 
 
-def launch(folder: Path, name: str, *flags: str, groups: str = "a=env,b=env", task: str = "gym:CartPole-v1") -> dict:
-    asked = ("launch", "--task", task, "--groups", groups, "--output-dir", str(folder), "--name", name, *SMALL, *flags)
-    ended = esper_ab(*asked)
-    assert ended.returncode == 0, ended.stderr
-    history = load(folder / name).history
+def asked(folder: Path, name: str, *flags: str, groups: str = "a=env,b=env", task: str = "gym:CartPole-v1") -> list:
+    return ["launch", "--task", task, "--groups", groups, "--output-dir", folder, "--name", name, *SMALL, *flags]
+
+
+def launch(folder: Path, name: str, *flags: str, **of_both: str) -> dict[str, list[str]]:
+    done(*asked(folder, name, *flags, **of_both))
+    return digests(folder / name)
+
+
+def digests(experiment_dir: Path) -> dict[str, list[str]]:
+    history = load(experiment_dir).history
     return {
         key: [*(record.digest for record in run.curve()), run.evaluation.digest] for key, run in history.runs.items()
     }
@@ -45,10 +54,16 @@ def test_deaths_change_no_record_of_an_environment_of_ones_own(tmp_path: Path, r
            f"{own}:outcome")  # fmt: skip
     groups, task = f"env,mine={own}:weighted", f"{own}:make"
     whole = launch(tmp_path, "whole", *how, groups=groups, task=task)
-    first, second = (Fault(kind="SIGKILL", run_name=name, milestone=at) for name, at in (("env/0", 3), ("mine/0", 4)))
-    with striking(tmp_path / "again", first, second) as chaos:
-        assert launch(tmp_path, "again", *how, groups=groups, task=task) == whole
-    assert chaos.struck == [first, second]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "esper_ab.commands.cli", *asked(tmp_path, "again", *how, groups=groups, task=task)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    for recorded in (1, 2):
+        *_, last = workers_when_recorded(tmp_path / "again", process, recorded)
+        os.kill(last.pid, signal.SIGKILL)
+    _, said = process.communicate()
+    assert process.returncode == 0, said
+    assert digests(tmp_path / "again") == whole
     assert "worker_death" in {entry.category for entry in load(tmp_path / "again").history.incidents}
 
 
@@ -64,11 +79,8 @@ def test_without_gymnasium_the_remedy_is_one_line(tmp_path: Path, monkeypatch) -
 
 @pytest.mark.slow
 def test_a_calibration_needs_no_margin_and_gives_one_to_start_from(tmp_path: Path) -> None:
-    ended = esper_ab(
-        "calibrate", "--task", "gym:CartPole-v1", "--runs", "4", "--episodes", "1", "--output-dir", tmp_path,
-        "--name", "x", *SMALL[4:],
-    )  # fmt: skip
-    assert ended.returncode == 0, ended.stderr
+    done("calibrate", "--task", "gym:CartPole-v1", "--runs", "4", "--episodes", "1", "--output-dir", tmp_path,
+         "--name", "x", *SMALL[4:])  # fmt: skip
     found = load_calibration(tmp_path / "x")
     assert (found.mode, found.margin_named, found.spread.runs) == ("env", False, 4)
     assert found.deterministic
@@ -84,16 +96,10 @@ def test_rollouts_in_which_no_episode_ends_are_read_by_every_command(tmp_path: P
     envs = [env for run in found.history.runs.values() for record in run.curve() for env in record.envs]
     assert {env.outcome for env in envs} == {None}
     for command in ("status", "report", "tidy", "export"):
-        ended = esper_ab(command, tmp_path / "x")
-        assert ended.returncode == 0, ended.stderr
-    asked = "SELECT count(*) AS a, count(outcome) AS b, count(length) AS c, count(reward_sum) AS d FROM episodes"
-    answer = esper_ab("query", tmp_path / "x", "--json", asked)
-    assert answer.returncode == 0, answer.stderr
-    assert json.loads(answer.stdout) == [{"a": 4, "b": 0, "c": 0, "d": 4}]
-    calibrated = esper_ab(
-        "calibrate", "--task", "gym:CartPole-v1", "--runs", "4", "--output-dir", tmp_path, "--name", "c",
-        *SMALL[4:], *how
-    )
-    assert calibrated.returncode == 0, calibrated.stderr
+        done(command, tmp_path / "x")
+    sql = "SELECT count(*) AS a, count(outcome) AS b, count(length) AS c, count(reward_sum) AS d FROM episodes"
+    assert json.loads(done("query", tmp_path / "x", "--json", sql)) == [{"a": 4, "b": 0, "c": 0, "d": 4}]
+    done("calibrate", "--task", "gym:CartPole-v1", "--runs", "4", "--output-dir", tmp_path, "--name", "c",
+         *SMALL[4:], *how)  # fmt: skip
     of_curves = load_calibration(tmp_path / "c")
     assert (of_curves.autocorrelation, of_curves.intraclass) == (None, None)

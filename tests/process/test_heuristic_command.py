@@ -58,10 +58,7 @@ def test_its_hosts_are_those_of_an_experiment(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("--task", "digts"), "did you mean digits"),
         (("--slots", "erly"), "no slot 'erly' in task digits; it has early, mid, late"),
-        (("--slots", "late", "early"), "as in --slots early late"),
-        (("--slots",), "names are missing"),
         (("--device", "cuda:99"), "no device 'cuda:99' here"),
     ],
 )

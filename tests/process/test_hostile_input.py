@@ -20,7 +20,6 @@ from esper_ab.contracts import link_keys
 from esper_ab.contracts.codec import ProtocolError, decode_from_worker
 from esper_ab.control.hub import BAD_MESSAGES_REPORTED, BadMessage, Hub, Keys
 from esper_ab.journal.fold import fold
-from esper_ab.launchers.inline import InlineLauncher
 
 PLAN = fake_plans.plan()
 
@@ -71,13 +70,6 @@ def test_strangers_at_the_port_get_nothing_and_change_nothing(tmp_path, undistur
     assert result_hash(fold(events)) == undisturbed
 
 
-@pytest.mark.parametrize("transport", ["ipc", "tcp"])
-def test_the_transport_does_not_show_in_the_result(tmp_path, undisturbed, transport):
-    events = conducted.run(tmp_path, PLAN, launcher=InlineLauncher("support.fake_worker:main_in_thread", transport))
-    assert conducted.incidents(events) == []
-    assert result_hash(fold(events)) == undisturbed
-
-
 def test_strangers_of_the_same_user_are_counted(tmp_path, undisturbed):
     """Over ipc this user's other processes can connect: nothing they say is taken for a worker's."""
     found = list(hostile.frames(random.Random(1), 3000))
@@ -90,10 +82,9 @@ def test_strangers_of_the_same_user_are_counted(tmp_path, undisturbed):
     assert result_hash(fold(events)) == undisturbed
 
 
-@pytest.mark.parametrize("transport", ["ipc", "tcp"])
-def test_a_worker_that_sends_rubbish_is_cut_off_and_replaced(tmp_path, undisturbed, transport):
+def test_a_worker_that_sends_rubbish_is_cut_off_and_replaced(tmp_path, undisturbed):
     found = [frame for frame in hostile.frames(random.Random(2), 900) if not understood(frame)]
-    events = conducted.run(tmp_path, PLAN, launcher=hostile.RubbishFirst(found, transport))
+    events = conducted.run(tmp_path, PLAN, launcher=hostile.RubbishFirst(found, "tcp"))
     bad = conducted.incidents(events, "bad_message")
     assert 1 < len(bad) <= 5
     assert bad[-1].detail.endswith("more messages were refused; only the first of a kind are listed")
@@ -144,9 +135,9 @@ def test_a_secret_is_nowhere_but_in_its_process(tmp_path):
 def test_every_frame_is_a_message_or_refused_and_none_takes_long():
     """The seeded beginning of what scripts/fuzz does at length: bombs of a megabyte among them."""
     began = time.process_time()
-    accepted = sum(map(understood, hostile.frames(random.Random(3), 20_000)))
+    accepted = sum(map(understood, hostile.frames(random.Random(3), 5_000)))
     accepted_bombs = [len(bomb) for bomb in hostile.BOMBS if understood(bomb)]
-    assert 0 < accepted < 1000
+    assert 0 < accepted < 250
     assert accepted_bombs == []
     assert time.process_time() - began < 30
 
@@ -204,12 +195,6 @@ def test_the_keys_of_ten_thousand_workers_take_no_time():
     for number in range(10_000):
         known.register(f"w{number}/1", keys[number % 100])
     assert time.process_time() - began < 2
-
-
-def test_ports_are_never_the_same(hub):
-    other = Hub("tcp")
-    assert other.endpoint != hub.endpoint
-    other.close()
 
 
 def test_only_the_first_bad_messages_of_all_are_told(hub):

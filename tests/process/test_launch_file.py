@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from support.in_process import esper_ab
 
-from esper_ab.commands._exit_status import invoke
-from esper_ab.commands.cli import group
 from esper_ab.journal.load import load
 
 FILE = '''
@@ -108,19 +106,3 @@ def test_a_dry_run_makes_nothing_and_what_a_file_prints_is_not_the_plan(folder: 
     assert ("not the command's output" in done.stderr) == (file == "x.py")
     assert "not the command's output" not in done.stdout
     assert not (folder / "experiments").exists()
-
-
-@pytest.mark.parametrize(("args", "said"), [
-    (("x.py", "--max-parallel", "0"), "'--max-parallel': 0 is not in the range x>=1. (see `esper-ab launch --help`)"),
-    (("x.py", "--no-parallel", "--max-parallel", "3"), "--no-parallel is one run at a time"),
-    (("nowhere.py",), "nowhere.py: No such file or directory"),
-])  # fmt: skip
-def test_what_cannot_be_done_is_one_line_and_status_2(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], args: tuple[str, ...], said: str
-) -> None:
-    monkeypatch.chdir(folder)
-    assert invoke(group, ["launch", *args], "esper-ab") == 2
-    out, error = capfd.readouterr()
-    (line,) = [line for line in error.splitlines() if line.startswith("error: ")]
-    assert said in line
-    assert out == ""

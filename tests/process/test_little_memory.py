@@ -18,8 +18,7 @@ from esper_ab.commands.cli import TABLE
 
 PATIENCE_S = 120
 ASKED = {
-    "launch": ("--groups", "wait,random", "--task", "synthetic"), "report": ("EXPERIMENT",), "status": ("EXPERIMENT",),
-    "query": ("EXPERIMENT", "SELECT 1"), "list": (".",), "power": ("--sd-run", "3", "--margin", "1"),
+    "launch": ("--groups", "wait,random", "--task", "synthetic"), "status": ("EXPERIMENT",), "list": (".",),
 }  # fmt: skip
 
 

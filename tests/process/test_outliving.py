@@ -22,15 +22,13 @@ time.sleep(1e6)
 """
 # In place of a coordinator: the preflight, and a worker that has come as far as its entry point.
 PREFLIGHT = """
-import signal, sys
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a suite under nohup has its children ignore it
+import sys
 from esper_ab.contracts.children import Questions
 from esper_ab.control.preflight import examine
 examine(Questions(task="synthetic", data_dir="", user_rewards=(sys.argv[1] + "/hangs.py:reward",)))
 """
 WORKER = """
-import signal, sys, time
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+import sys, time
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.launchers.local import LocalLauncher
@@ -42,7 +40,7 @@ time.sleep(1e6)
 """
 
 
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("program", [PREFLIGHT, WORKER], ids=["preflight", "worker"])
 def test_nothing_outlives_a_coordinator_that_ends_while_it_starts(tmp_path, program, sent):
     pipe = tmp_path / "pid"

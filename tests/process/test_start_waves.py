@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-import pytest
 from support import conducted, fake_plans, slow_start
 
 from esper_ab.analysis.trained_by import result_hash
@@ -15,11 +14,10 @@ from esper_ab.launchers.local import LocalLauncher
 PLAN = fake_plans.plan(7, ("a", "b"), seeds=5, episodes=2)
 
 
-@pytest.mark.parametrize("transport", ["ipc", "tcp"])
-def test_so_many_processes_start_at_a_time(tmp_path, monkeypatch, transport):
+def test_so_many_processes_start_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "AT_ONCE", 2)
     monkeypatch.setenv(slow_start.VARIABLE, str(tmp_path / "starts"))
-    events = conducted.run(tmp_path / "run", PLAN, launcher=LocalLauncher("support.slow_start:main", transport))
+    events = conducted.run(tmp_path / "run", PLAN, launcher=LocalLauncher("support.slow_start:main"))
     lanes = len(PLAN.lanes)
     starts = (tmp_path / "starts").read_text()
     assert starts.count(slow_start.BEGINS) == starts.count(slow_start.ENDS) == lanes + 1

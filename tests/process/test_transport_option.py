@@ -41,8 +41,7 @@ def opened(folder: Path, process: subprocess.Popen[str]) -> str:
     return process.communicate()[1]
 
 
-@pytest.mark.parametrize("what", MORE)
-@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+@pytest.mark.parametrize(("what", "transport"), [("left", "ipc"), ("left", "tcp"), ("seeds", "tcp")])
 def test_a_run_goes_on_over_what_is_asked_for(tmp_path, sockets, what, transport):
     experiment_dir = write(tmp_path / "run", EVENTS[what])
     line = [sys.executable, "-m", "esper_ab.commands.cli", "resume", experiment_dir, *MORE[what], "--quiet"]

@@ -37,25 +37,10 @@ def assert_nobody_left(experiment_dir, workers=2):
     assert multiprocessing.active_children() == []
 
 
-def test_one_process_per_lane_from_start_to_end(tmp_path):
-    events = conduct(tmp_path, fake_plans.plan(seeds=2))
-    assert events[-1] == ExperimentEnded(status="finished", detail="")
-    assert len({*worker_pids(tmp_path), os.getpid()}) == 3
-    assert_nobody_left(tmp_path)
-
-
 def test_a_run_whose_worker_is_always_killed_is_named_and_the_others_are_ended(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "die:b/0:2")
     with pytest.raises(WorkerFailed, match=r"worker w01/3 on cpu:1 was killed by SIGKILL .* in episode 1 of run b/0"):
         conduct(tmp_path, fake_plans.plan())
-    assert_nobody_left(tmp_path, workers=4)
-
-
-def test_an_error_in_a_worker_ends_with_its_log(tmp_path, monkeypatch):
-    monkeypatch.setenv(FAULT_VARIABLE, "raise:a/0:0")
-    with pytest.raises(WorkerFailed, match="RuntimeError: the planted error, in warm-up of run a/0"):
-        conduct(tmp_path, fake_plans.plan())
-    assert "the planted error" in (tmp_path / "logs" / "w00.log").read_text()
     assert_nobody_left(tmp_path, workers=4)
 
 
@@ -65,6 +50,7 @@ def test_a_hung_worker_shows_where_it_is_stuck_and_is_ended(tmp_path, monkeypatc
         conduct(tmp_path, fake_plans.plan(), Limits(floor_s=1.0, start_up_s=PATIENCE_S))
     assert "fake_worker.py" in str(caught.value)
     assert "in _hang" in str(caught.value)
+    assert "w01/" not in str(caught.value).splitlines()[0]
     assert_nobody_left(tmp_path, workers=4)
 
 

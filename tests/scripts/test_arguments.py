@@ -36,9 +36,3 @@ def declared_and_read(tree: ast.Module) -> tuple[set[str], set[str]]:
 def test_what_is_read_is_declared(path: Path) -> None:
     declared, read = declared_and_read(ast.parse(path.read_text(encoding="utf-8")))
     assert read <= declared, f"read, but not declared: {sorted(read - declared)}"
-
-
-def test_a_renamed_flag_would_be_found() -> None:
-    lines = ('parser.add_argument("--output-dir")', 'asked = parser.parse_args()', 'print(asked.out)')
-    text = "\n    ".join(("def main():", *lines))
-    assert declared_and_read(ast.parse(text)) == ({"output_dir"}, {"out"})

@@ -56,9 +56,3 @@ def test_a_script_gives_options_that_exist(script: Path) -> None:
 
 def _names(param: click.Parameter) -> list[str]:
     return [*param.opts, *param.secondary_opts]
-
-
-def test_scripts_that_launch_are_found() -> None:
-    assert {"demo", "screening"} <= {path.name for path in SHELL if _commands(path)}
-    assert {"eval_episodes", "refresh_docs"} <= {path.stem for path in LAUNCHING}
-    assert "--episodes" in set(_written(SCRIPTS / "eval_episodes.py"))

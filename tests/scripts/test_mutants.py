@@ -51,10 +51,6 @@ def test_every_small_bug_of_code_that_runs_is_drawn_and_nothing_else(root):
     }
 
 
-def test_a_shorter_list_is_the_beginning_of_a_longer_one(root):
-    assert drawn.draw(root, "esper_ab", 5, rng_seed=1) == drawn.draw(root, "esper_ab", 200, rng_seed=1)[:5]
-
-
 BUG = Mutant("esper_ab/box.py", "Box.fits", "count < self.size", "count <= self.size")
 
 
@@ -77,12 +73,6 @@ def test_a_mutant_is_found_in_another_module_and_at_another_line_and_is_gone_wit
     assert drawn.locate(root, BUG).path == root / "workers" / "chest.py"
     (root / "workers" / "chest.py").write_text(SOURCE.replace("count <", "spare <"))
     assert drawn.locate(root, BUG) is None
-
-
-def test_the_text_of_an_error_may_change(root):
-    raised = next(one for one in drawn.draw(root, "esper_ab", 200, 1) if one.before.startswith("raise"))
-    (root / "esper_ab" / "box.py").write_text(SOURCE.replace("none of", "not one of"))
-    assert fits(drawn.locate(root, raised), 0)
 
 
 def test_a_default_is_put_in_place_by_a_new_import(root):

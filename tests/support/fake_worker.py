@@ -290,12 +290,6 @@ def _twice(link, report):
     return report
 
 
-def _altered(link, report):
-    record = msgspec.structs.replace(report.record, digest="f" * 64)
-    link.send(report)
-    return msgspec.structs.replace(report, record=record)
-
-
 def _scribble(link, report):
     """As a reward function would that takes the journal of the experiment for a log of its own."""
     with Path(os.environ[SCRIBBLE_VARIABLE]).open("ab") as journal:
@@ -306,10 +300,6 @@ def _scribble(link, report):
 def _other(link, report):
     """Another result than the planted one."""
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, digest="e" * 64))
-
-
-def _skip(link, report):
-    return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, episode=2))
 
 
 def _nan(link, report):
@@ -366,5 +356,5 @@ def _crowd_in(folder: Path):
 _FAULTS = {
     "crowd": _crowd,
     "die": _die, "leave": _leave, "raise": _raise, "hang": _hang, "garbage": _garbage, "slip": _slip, "twice": _twice,
-    "altered": _altered, "other": _other, "skip": _skip, "nan": _nan, "large": _large, "scribble": _scribble,
+    "other": _other, "nan": _nan, "large": _large, "scribble": _scribble,
 }

@@ -28,14 +28,8 @@ from support.planted_death import PLACES, Death, planted, struck
 
 REPLICATES, EPISODES = 2, 4
 LIVES = 3  # of the coordinator, at most: the last is left in peace
-TORCH_REPLICATES, TORCH_EPISODES, TORCH_LIVES = 2, 5, 5
 _MOMENTS = ("before", "middle", "after")
 _SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGSEGV", "SIGABRT")
-_SENDS = 15  # of a torch worker: its greeting, warm-up and evaluation; fewer for a milestone in between
-_TORCH_PLACES = (
-    *(f"checkpoint {call}" for call in ("write", "sync", "rename")), "send", "send", "send",
-    *(f"policy {call}" for call in ("write", "sync", "rename")),
-)  # fmt: skip
 # On a machine that is not crowded, and as many times longer else:
 _PATIENCE_S = 240.0  # for a life of a coordinator
 _GONE_S = 5.0  # a second is promised for a worker at work; one that is just being started has to get to it first
@@ -78,13 +72,8 @@ class Outcome:
         return len(self.planted) + len(self.blows)
 
 
-def make_world(rng_seed: int, crew: Crew) -> World:
-    """Faults by rng seed and kind of workers alone."""
-    return _torch_world(rng_seed) if crew.torch else _torch_free_world(rng_seed)
-
-
-def _torch_free_world(rng_seed: int) -> World:
-    """Never three deaths of a worker without a recorded milestone between them.
+def make_world(rng_seed: int) -> World:
+    """Faults by rng seed alone: never three deaths of a worker without a recorded milestone between them.
 
     Where workers are stopped the coordinator lives: a stopped process cannot notice that it is gone.
     """
@@ -118,43 +107,6 @@ def _of_worker(rng: random.Random, incarnation: int, stops: bool) -> Death:
     least = 1 if incarnation % 2 else calls + 1
     how = "SIGSTOP" if stops else rng.choice(_SIGNALS)
     return Death(place=place, n=rng.randint(least, least + 2 * calls), moment=_moment(rng, place), how=how)
-
-
-def _torch_world(rng_seed: int) -> World:
-    """Many deaths of each worker, nearly all behind a milestone that this incarnation has got recorded.
-
-    No milestone sees more than one of them, and, a coordinator that has died having none to count, one blow besides.
-    """
-    rng = random.Random(f"torch {rng_seed}")
-    stops = rng.random() < 0.06
-    deaths = {
-        f"coordinator/{life}": _of_coordinator(rng)
-        for life in (() if stops else range(1, TORCH_LIVES)) if rng.random() < 0.8
-    }  # fmt: skip
-    for worker in ("w00", "w01"):
-        for incarnation in range(1, 3 if stops else 12):
-            if rng.random() < 0.9:
-                deaths[f"{worker}/{incarnation}"] = _of_torch_worker(rng, incarnation, stops)
-    victims = ("coordinator", "w00", "w01")
-    blows = () if stops else tuple(
-        Blow(at_bytes=20_000 + 25_000 * part + rng.randrange(25_000), victim=rng.choice(victims)) for part in range(2)
-    )  # fmt: skip
-    for beaten in {blow.victim for blow in blows} - {"coordinator"}:  # a blow between two of them would be a third
-        writing = [who for who, death in deaths.items() if who.startswith(beaten) and death.place.startswith("policy")]
-        for later in writing[1:]:
-            del deaths[later]
-    return World(rng_seed=rng_seed, deaths=deaths, blows=blows, large=False, floor_s=15.0 if stops else 120.0)
-
-
-def _of_torch_worker(rng: random.Random, incarnation: int, stops: bool) -> Death:
-    """No two of them in a row while the same policy is written."""
-    place = rng.choice([place for place in _TORCH_PLACES if incarnation % 2 or not place.startswith("policy")])
-    calls = {"checkpoint sync": 2, "send": _SENDS}.get(place, 1)  # for one milestone, at most
-    n = rng.randint(calls + 1, 3 * calls)
-    if place.startswith("policy"):
-        n = rng.randint(1, 2) if place == "policy sync" else 1
-    how = "SIGSTOP" if stops else rng.choice(_SIGNALS)
-    return Death(place=place, n=n, moment=_moment(rng, place), how=how)
 
 
 def _moment(rng: random.Random, place: str) -> str:

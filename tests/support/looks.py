@@ -25,7 +25,7 @@ def design(comparisons=(AB,), **changes):
         Boundary(open=n, alpha=0.05 / n, nominal_p=nominal[n]) for n in range(len(comparisons), 0, -1)
     )
     known = {"comparisons": tuple(comparisons), "adjusted": True, "looks": looks, "boundaries": boundaries}
-    return msgspec.structs.replace(comparing.design(20), **(known | changes))
+    return msgspec.structs.replace(comparing.design(6), **known | changes)
 
 
 def made(differences, b=50.0):

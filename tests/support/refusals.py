@@ -55,7 +55,7 @@ from esper_ab.readers.external_plan import Rule, make_external_plan, save_plan, 
 from esper_ab.readers.joint_directory import Joint, JointPart, write_joint
 from support import asking, journals
 from support.audited_rewards import make_reward_audit, make_scored
-from support.in_process import esper_ab
+from support.in_process import Answered, esper_ab
 from support.refusal_sites import Site, reached, sites
 
 TABLES = Path(__file__).parents[1] / "golden" / "refusals"
@@ -167,7 +167,7 @@ def told(refusal: Refusal) -> str:
         for variable, value in (_ENVIRONMENT | refusal.environment).items():
             patch.setenv(variable, value.replace(_FOLDER, str(folder)))
         _lay_out(refusal, folder)
-        patch.setattr(preflight, "begin_here", lambda command, asked: _Answered(refusal.machine, asked, folder))
+        patch.setattr(preflight, "begin_here", lambda *_: _answered(refusal.machine, folder))
         if not refusal.children:
             patch.setattr(subprocess, "Popen", _NoChild)
         text = _of_python(refusal.python, folder) if refusal.python else _of_command(refusal.run, folder)
@@ -235,30 +235,15 @@ class _NoChild(subprocess.Popen[bytes]):
         super().__init__(command, **how)
 
 
-class _Answered:
-    """The preflight's child, which has answered with a machine that is made up."""
+def _answered(about: dict[str, Any], folder: Path) -> Answered:
+    """The preflight's child, which has answered with a machine that is made up.
 
-    returncode = 0
-
-    def __init__(self, about: dict[str, Any], asked: bytes, folder: Path) -> None:
-        self._about, self._folder = about, folder
-
-    def __enter__(self) -> _Answered:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing was started."""
-
-    def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
-        """`answer` and `complaint` of the input's machine, where it has them: what the child wrote."""
-        if "answer" in self._about:
-            complaint = self._about.get("complaint", "").replace(_FOLDER, str(self._folder))
-            return self._about["answer"].encode(), complaint.encode()
-        text = json.dumps(_machine(self._about)).replace(_FOLDER, str(self._folder))
-        return msgspec.json.encode(msgspec.json.decode(text.encode(), type=Machine)), b""
-
-    def kill(self) -> None:
-        """It has ended."""
+    `answer` and `complaint` of the input's machine, where it has them: what the child wrote.
+    """
+    if "answer" in about:
+        return Answered(about["answer"].encode(), about.get("complaint", "").replace(_FOLDER, str(folder)).encode())
+    text = json.dumps(_machine(about)).replace(_FOLDER, str(folder))
+    return Answered(msgspec.json.encode(msgspec.json.decode(text.encode(), type=Machine)))
 
 
 def _machine(about: dict[str, Any]) -> Any:

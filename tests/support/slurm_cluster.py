@@ -14,7 +14,6 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,8 +23,6 @@ PATIENCE_S = 60.0
 _POLL_S = 0.05
 _LEAVE_S = 5.0
 _NEEDED = ("munged", "slurmctld", "slurmd", "srun", "sbatch")
-_MUNGE = Path("/run/munge")
-
 _CONF = """\
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
@@ -161,9 +158,6 @@ class SlurmCluster:
 
     def output(self, *command: str) -> str:
         return self.run(*command).stdout
-
-    def popen(self, command: Sequence[str], **how: object) -> subprocess.Popen[str]:
-        return subprocess.Popen(command, env=self.environment, text=True, **how)  # type: ignore[call-overload,no-any-return]
 
     def allocate(self, *options: str) -> str:
         """The number of a job that waits for steps; its nodes are there."""

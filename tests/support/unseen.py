@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import subprocess
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -21,14 +19,3 @@ def namespaces(folder: Path) -> str:
             if subprocess.run(command, capture_output=True, check=False).returncode == 0:
                 return words
     pytest.skip("nobody may mount a tmpfs here")
-
-
-def hide_from_one_node(folder: Path, launcher: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the second node that this launcher's preflight asks not see `folder`."""
-    command, asked, words = launcher.child_command, itertools.count(), namespaces(folder)
-
-    def hidden(module: str, *arguments: str, **more: bool) -> list[str]:
-        found: list[str] = command(module, *arguments, **more)
-        return ["unshare", words, "sh", "-c", HIDE, str(folder), *found] if next(asked) == 1 else found
-
-    monkeypatch.setattr(launcher, "child_command", hidden)

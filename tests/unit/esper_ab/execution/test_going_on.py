@@ -1,11 +1,13 @@
-"""going_on: an experiment directory in which a link stands where something will be written is not gone on with."""
+"""going_on: what is not gone on with: a directory with a link where something will be written, another arithmetic."""
 
 from __future__ import annotations
 
 import pytest
-from support.journals import one_replicate, planted_effect, write
+from support import fake_plans
+from support.journals import one_replicate, planted_effect, started, write
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import Arithmetic
 from esper_ab.execution import going_on
 from esper_ab.journal.events import RunEvaluated
 from esper_ab.launchers.inline import InlineLauncher
@@ -44,3 +46,14 @@ def test_nothing_is_written_behind_a_link(tmp_path, link, go_on, events):
     assert str(experiment_dir / link) in str(raised.value)
     assert "\n" not in str(raised.value)
     assert (precious.read_bytes() if precious.is_file() else b"".join(map(bytes, precious.iterdir()))) == before
+
+
+def test_what_is_left_is_not_trained_by_another_kernel(tmp_path, monkeypatch):
+    """Its records would be of two arithmetics; refused before anything is written or started."""
+    arithmetic = Arithmetic(kernel="native-generic", kernel_build="a compiler that nobody has")
+    experiment_dir = write(tmp_path / "run", [started(fake_plans.plan(arithmetic=arithmetic))])
+    before = (experiment_dir / "events.jsonl").read_bytes()
+    monkeypatch.setattr(going_on, "examine", lambda questions: fake_plans.machine(2))
+    with pytest.raises(UsageError, match="native-generic"):
+        resume(experiment_dir)
+    assert (experiment_dir / "events.jsonl").read_bytes() == before

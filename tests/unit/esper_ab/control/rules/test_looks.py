@@ -1,14 +1,22 @@
-"""Which blocks wait for a look, and what follows from one with and without early stop."""
+"""Which blocks wait for a look, and what follows from one.
+
+Unpaired fake groups differ by 10 points per letter of the alphabet, with noise of one milestone: `b` beats `a` at any
+look, `a1` and `a2` are an A/A.
+"""
 
 from __future__ import annotations
 
 import pytest
 from support import fake_plans
+from support.fake_worker import moments
 from support.journals import started
 from support.machine_world import World
 
-from esper_ab.control.rules.looks import may_start
-from esper_ab.journal.events import LookTaken
+from esper_ab.analysis.observe import followed
+from esper_ab.control.rules.blocks import pooled
+from esper_ab.control.rules.looks import due, may_start
+from esper_ab.design.design import Contrast
+from esper_ab.journal.events import LookTaken, PlanExtended, RunStarted
 from esper_ab.journal.fold import begin
 
 
@@ -19,15 +27,98 @@ def test_a_block_waits_for_a_look_before_it_only_where_that_look_may_stop(early_
     assert [may_start(history, block) for block in history.blocks] == [n < first_to_wait for n in range(20)]
 
 
-@pytest.mark.parametrize(("early_stop", "leaving", "runs"), [(True, ("a", "b"), 12), (False, (), 18)])
-def test_groups_leave_once_they_are_told_apart_unless_there_is_no_early_stop(early_stop, leaving, runs):
-    plan = fake_plans.plan(
-        seeds=9, looks=(6, 9), episodes=1, unpaired=True, margin=0.001, early_stop=early_stop
-    )  # fmt: skip
-    world = World(plan).to_the_end()
-    first = next(event for event in world.journal if isinstance(event, LookTaken))
-    assert (first.replicates, first.leaving) == (6, leaving)
-    assert sum(run.evaluation is not None for run in world.recorded.runs.values()) == runs
+SMALL = {"n_envs": 1, "episodes": 1, "unpaired": True, "margin": 0.001}  # an A/A is never equivalent
+
+
+def at_its_end(**settings):
+    """The history of such an experiment, whose looks and extensions are all those that its records give."""
+    first, *events = World(fake_plans.plan(**(SMALL | settings))).to_the_end().journal
+    history = begin(first)
+    for event in events:
+        if isinstance(event, LookTaken | PlanExtended):
+            assert event in due(history)
+        if isinstance(event, RunStarted) and history.design.early_stop:
+            ahead = set(history.design.looks) - {look.replicates for look in history.looks}
+            assert event.run.replicate < min(ahead, default=100)
+        history.add(event)
+    return history
+
+
+def evaluated(history, group):
+    return {run.ref.replicate for run in history.of_group(group) if run.evaluation is not None}
+
+
+@pytest.mark.parametrize("looks", [(6, 10), (6, 8, 10)])
+def test_a_clear_difference_ends_at_the_first_look(looks):
+    history = at_its_end(groups=("a", "b"), seeds=10, looks=looks)
+    (look,) = history.looks
+    assert (look.replicates, look.decided) == (6, (Contrast(a="a", b="b"),))
+    assert set(look.leaving) == {"a", "b"}
+    assert [run.state for run in history.of_group("a")] == ["finished"] * 6 + ["left out"] * 4
+    assert evaluated(history, "b") == set(range(6))
+    (course,) = followed(history).courses.values()
+    assert (course.decision, course.decided_at, course.direction) == ("crossed", 6, -1)
+
+
+def test_without_early_stop_a_decided_comparison_goes_on():
+    history = at_its_end(groups=("a", "b"), seeds=10, looks=(6, 10), early_stop=False)
+    assert [(look.replicates, look.leaving) for look in history.looks] == [(6, ()), (10, ())]
+    assert evaluated(history, "b") == set(range(10))
+    (course,) = followed(history).courses.values()
+    assert (course.decided_at, len(course.looks)) == (6, 2)
+
+
+def test_a_group_whose_comparisons_are_decided_leaves_later_blocks():
+    groups = {"groups": ("a1", "a2", "b", "w"), "control": "a1", "untested": ("w",)}
+    history = at_its_end(**groups, cores=4, seeds=10, looks=(6, 10))
+    first, last = history.looks
+    assert (first.decided, first.leaving) == ((Contrast(a="b", b="a1"),), ("b",))
+    assert evaluated(history, "b") == set(range(6))
+    assert evaluated(history, "a1") == evaluated(history, "a2") == evaluated(history, "w") == set(range(10))
+    assert last.replicates == 10
+
+
+def test_a_group_that_left_is_not_waited_for_where_moments_are_shared():
+    history = at_its_end(
+        groups=("a1", "a2", "z"), cores=3, seeds=10, looks=(6, 10), share_observation_norm=True
+    )
+    (look, *_) = history.looks
+    assert look.leaving == ("z",)
+    remaining = [spec for spec in history.plan.blocks[8].runs if spec.ref.group_id != "z"]
+    assert history.shared[8, 1] == pooled([moments(spec, 1) for spec in remaining])
+
+
+def test_an_open_ended_plan_adds_blocks_until_it_is_decided():
+    history = at_its_end(groups=("a", "b"), seeds=2, open_ended=True)
+    assert history.replicates >= 6
+    assert history.looks[-1].decided == (Contrast(a="a", b="b"),)
+    (course,) = followed(history).courses.values()
+    assert course.decided_at >= 6
+    assert course.looks[-1].e >= 20.0
+
+
+def test_an_open_ended_plan_of_one_computation_twice_ends_by_itself():
+    history = at_its_end(groups=("a1", "a2"), seeds=6, open_ended=True, unpaired=False)
+    assert history.replicates == 6
+
+
+def test_a_stop_for_futility_is_recorded_like_any_decision_and_ends_what_nobody_needs():
+    history = at_its_end(groups=("a1", "a2"), seeds=10, looks=(6, 10), margin=8.0, futility=0.8)
+    (look,) = history.looks
+    one = Contrast(a="a1", b="a2")
+    assert (look.replicates, look.decided, look.futile, set(look.leaving)) == (6, (), (one,), {"a1", "a2"})
+    assert look.outcome == "decided nothing; stopped for futility: a1 - a2"
+    assert [run.state for run in history.of_group("a1")] == ["finished"] * 6 + ["left out"] * 4
+    (course,) = followed(history).courses.values()
+    assert (course.decision, course.decided_at) == ("futile", 6)
+
+
+def test_what_was_stopped_for_futility_is_what_the_journal_says_and_what_a_reader_finds():
+    groups = {"groups": ("a1", "a2", "a3"), "cores": 3, "seeds": 10, "margin": 6.0, "futility": 0.8}
+    history = at_its_end(**groups, looks=(6, 8, 10), rng_seed=3)
+    stopped = {one for one, course in followed(history).courses.items() if course.decision == "futile"}
+    assert stopped
+    assert {one for look in history.looks for one in look.futile} == stopped
 
 
 def test_a_single_seed_is_looked_at():
