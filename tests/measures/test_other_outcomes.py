@@ -94,7 +94,7 @@ def test_the_figures_are_those_of_every_kind_with_label_and_unit_on_their_axes(f
     found = content(fold(journal()))
     assert figures_of(found) == {}
     assert not {"cost", "actions", "lifecycle"} & set(catalogue.names(found))
-    sections = ("outcome", "training", "trust")
+    sections = ("answer", "outcome", "training", "trust")
     drawn = {drawing.name: drawing for section in sections for drawing in catalogue.drawn(section, found)}
     assert {"effects", "outcomes", "pairs", "curves", "entropy", "heads", "layout"} <= set(drawn)
     for drawing in drawn.values():
