@@ -140,7 +140,7 @@ def test_a_stated_placement_is_not_changed(tmp_path: Path) -> None:
 
 # Python's own trap: whoever spawns a process of their own from an unguarded script has the script run again in it.
 SPAWNS = '''
-import shlex
+import multiprocessing
 from esper_ab import ABExperiment, ABVariant, run_ab_test
 
 if __name__ == "__main__":
