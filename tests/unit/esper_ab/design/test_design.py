@@ -119,6 +119,12 @@ def test_a_rule_as_it_is_printed(design, said):
     assert rule(design) == said
 
 
+def test_fewer_than_six_replicates_have_no_boundary():
+    design = fake_plans.plan(seeds=5).design
+    assert design.boundaries == ()
+    assert rule(design) == "none: a verdict needs at least 6 seeds"
+
+
 @pytest.mark.parametrize(
     ("looks", "positions", "too_few"),
     [((6,), 2, False), ((6,), 3, True), ((7,), 3, False), ((6, 10), 3, True), ((), 2, False), ((), 3, True)],
