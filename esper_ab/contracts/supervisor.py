@@ -173,6 +173,7 @@ def supervise() -> NoReturn:
         now = time.monotonic()
         if now - ticked > _GAP_S:
             stood_still = now
+        ticked = now  # and not after the messages are done: it may stand still while it does one
         if ready:
             part = os.read(0, _READ_BYTES)
             if not part:
@@ -184,7 +185,6 @@ def supervise() -> NoReturn:
                         pass
                     case message:
                         supervisor.do(message)
-        ticked = time.monotonic()
 
 
 def _print(line: bytes) -> None:
