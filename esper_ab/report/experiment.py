@@ -37,7 +37,7 @@ from esper_ab.verdict.headline import alike, headline_of
 
 
 def experiment_report(content: Content) -> Document:
-    """Return everything that is said of an experiment."""
+    """Return the report of an experiment, before any layout."""
     plan = content.history.plan
     rule = sentences.rule_sentence(content.design)
     exact = Paragraphs((plan.estimand, f"Rule, declared before the first run: {rule}"), "Exactly")

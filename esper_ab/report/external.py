@@ -29,7 +29,7 @@ SCHEMA = 1
 
 
 def external_report(result: Answer) -> Document:
-    """Return everything that is said of runs made elsewhere."""
+    """Return the report of runs made elsewhere, before any layout."""
     how = "Rule" if result.plan else "Rule, chosen after the runs"
     return Document(nodes=(
         origin(result), departures(result), *(verdicts(result, task) for task in tasks_of(result)),

@@ -46,7 +46,7 @@ def write_joint_report(directory: Path, result: JointResult) -> str:
 
 
 def joint_report(result: JointResult) -> Document:
-    """Return everything that is said of a joint experiment; its page begins with the answer over all parts."""
+    """Return the report of a joint experiment, before any layout; its page begins with the answer over all parts."""
     judged, own = result.judged, _tables(result)
     rule, said = rule_sentence(judged.design), {task: verdicts(judged, task) for task in tasks_of(judged)}
     links = tuple((now.part.name, f"{now.part.folder}/{PAGE}", now.state) for now in result.parts)

@@ -12,7 +12,7 @@ from esper_ab.report.tables.table import listed
 
 
 def reward_audit_report(found: RewardAuditFindings) -> Document:
-    """Return everything that is said of audited rewards."""
+    """Return the report of a reward audit, before any layout."""
     return Document(
         title=f"{listed([reward.name for reward in found.rewards])} on {found.reward_audit.question.task}",
         name="reward audit",
