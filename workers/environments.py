@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -162,29 +161,37 @@ def paths_below(path: RngPath, n_envs: int) -> list[RngPath]:
     return [path / "env" / env for env in range(n_envs)]
 
 
+class _Phase:
+    """A context that sums the wall time spent in it. Not reentrant."""
+
+    def __init__(self) -> None:
+        self.spent_s = 0.0
+
+    def __enter__(self) -> None:
+        self._start = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self.spent_s += time.monotonic() - self._start
+
+
 class Stopwatch:
     """Sums wall time by phase since the last `lap`."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
-        self._phases: dict[str, float] = {}
+        self._phases = {name: _Phase() for name in ("train", "validate", "decide", "update")}
 
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Add the time inside the context to `name`: "train", "validate", "decide" or "update"."""
-        start = time.monotonic()
-        try:
-            yield
-        finally:
-            self._phases[name] = self._phases.get(name, 0.0) + time.monotonic() - start
+    def phase(self, name: str) -> _Phase:
+        """Return a context that adds the time inside it to `name`: "train", "validate", "decide" or "update"."""
+        return self._phases[name]
 
     def lap(self) -> Timing:
         """Return the times since the last lap, and start the next."""
-        now = time.monotonic()
-        spent = {f"{name}_s": self._phases.get(name, 0.0) for name in ("train", "validate", "decide", "update")}
-        timing = Timing(total_s=now - self._start, **spent)
-        self._start, self._phases = now, {}
-        return timing
+        start, self._start = self._start, time.monotonic()
+        spent = {f"{name}_s": phase.spent_s for name, phase in self._phases.items()}
+        for phase in self._phases.values():
+            phase.spent_s = 0.0
+        return Timing(total_s=self._start - start, **spent)
 
 
 S = TypeVar("S", bound=Seen, contravariant=True)

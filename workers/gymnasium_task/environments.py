@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -62,12 +63,25 @@ class GymFacts(ReadOnlyArrays):
         return replace(self, **rows)
 
 
+class GymStep:
+    """One step as reward functions get it. Facts are built when the first of them reads any."""
+
+    def __init__(self, env_reward: Floats, build: Callable[[], GymFacts]) -> None:
+        """Take the environments' own rewards [E], and what builds the facts; it is called before the next step."""
+        self.env_reward, self._build = env_reward, build
+
+    @cached_property
+    def facts(self) -> GymFacts:
+        """The facts of this step, shared by all its readers."""
+        return self._build()
+
+
 @dataclass(kw_only=True)
 class GymEpisode:
     """Complete input of an outcome: one environment's episode of T steps."""
 
     observations: list[Floats32] = field(default_factory=list)  # T + 1, flat; none if nobody may read them
-    actions: list[Any] = field(default_factory=list)  # T, as the environment was given them
+    actions: list[Any] = field(default_factory=list)  # T, as the environment was given them; none if nobody may
     env_rewards: list[float] = field(default_factory=list)  # T
     info: Mapping[str, Any] = field(default_factory=dict)  # of the last step
     terminated: bool = False
@@ -100,7 +114,7 @@ class GymSpec:
     make: Callable[[], Env]
     codec: Codec
     outcome: Callable[[GymEpisode], float]
-    keeps_observations: bool  # for the outcome: those of whole episodes may take a lot of memory
+    keeps: bool  # observations and actions of whole episodes, for the outcome; they may take a lot of memory
     worst: float | None = None  # what stands for an outcome that is no number; None: nothing does
     measures: Callable[[GymEpisode], dict[str, float | None]]
     steps: int  # of a rollout
@@ -113,8 +127,9 @@ class GymSpec:
 class _Place:
     """One environment and the episode it is in."""
 
-    def __init__(self, spec: GymSpec) -> None:
-        self.env, self._codec, self._keeps = spec.make(), spec.codec, spec.keeps_observations
+    def __init__(self, spec: GymSpec, seen: Floats32) -> None:
+        """Make the environment; `seen` [width], a row of an array of the caller's, holds what it shows now."""
+        self.env, self.seen, self._codec, self._keeps = spec.make(), seen, spec.codec, spec.keeps
         self._repeats = spec.repeats
         whole = self.env.unwrapped
         if id(whole) in _in_use:
@@ -127,28 +142,29 @@ class _Place:
     def reset(self, seed: int) -> None:
         try:
             observation, _ = _parts(self.env.reset(seed=seed), _OF_RESET)
-            self.seed, self.seen = seed, self._codec.flat(observation)
+            self._codec.flatten_into(self.seen, observation)
         except OSError:
             raise  # a lack of room may be waited for
         except USER_FAULTS as error:
             raise _failed("reset", self.env.reset, error, repeats=self._repeats) from error
-        self.decisions: list[NDArray[Any]] = []  # since the reset
-        self.episode = GymEpisode(observations=[self.seen] if self._keeps else [])
+        self.seed = seed
+        self.decisions: list[list[float]] = []  # since the reset, where the next rollout may go on
+        self.episode = GymEpisode(observations=[self.seen.copy()] if self._keeps else [])
 
-    def step(self, decision: NDArray[Any], action: Any) -> float:
-        given = copy(action)  # an environment may write into its own
+    def step(self, action: Any) -> float:
+        given = copy(action) if self._keeps else None  # an environment may write into its own
         try:
             observation, reward, terminated, truncated, info = _parts(self.env.step(action), _OF_STEP)
-            self.seen, earned, told = self._codec.flat(observation), float(reward), _apart(dict(info or {}))
+            self._codec.flatten_into(self.seen, observation)
+            earned, told = float(reward), _apart(dict(info)) if info else {}
         except OSError:
             raise
         except USER_FAULTS as error:
             raise _failed("step", self.env.step, error, repeats=self._repeats) from error
         episode = self.episode
-        self.decisions.append(decision.copy())
         if self._keeps:
-            episode.observations.append(self.seen)
-        episode.actions.append(given)
+            episode.observations.append(self.seen.copy())
+            episode.actions.append(given)
         episode.env_rewards.append(earned)
         episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), told
         return earned
@@ -196,7 +212,8 @@ class GymEnvironments:
     def __init__(self, spec: GymSpec, stopwatch: Stopwatch) -> None:
         self._spec, self._stopwatch = spec, stopwatch
         self.n_envs = len(spec.devices)
-        self._places = [_Place(spec) for _ in spec.devices]
+        self._now = np.zeros((self.n_envs, spec.codec.spaces.observation_width), dtype=np.float32)
+        self._places = [_Place(spec, row) for row in self._now]
 
     def begin(self, paths: Sequence[RngPath]) -> GymSeen:
         """Start a rollout: from fresh resets, but for environments that go on."""
@@ -204,13 +221,12 @@ class GymEnvironments:
         self._resets = [0] * self.n_envs
         self._ended: list[list[GymEpisode]] = [[] for _ in paths]
         self._steps_done = [0] * self.n_envs
-        self._alive = all_true(self.n_envs)
+        self._alive, self._living = all_true(self.n_envs), list(range(self.n_envs))
         for env, place in enumerate(self._places):
             if not place.going_on:
                 self._reset(env)
             place.going_on = False
-        self._seen = self._seen_now(self._observed())
-        return self._seen
+        return self._seen_now(self._now.copy())
 
     def uniforms(self) -> Floats:
         """Return the random numbers [E, heads or dimensions] of the next decision."""
@@ -221,37 +237,50 @@ class GymEnvironments:
             self._uniforms = np.stack(draws, axis=1)  # [chunk, E, width]
         return np.asarray(self._uniforms[at])
 
-    def step(self, decisions: Decisions) -> tuple[Happened[GymFacts], GymSeen]:
+    def step(self, decisions: Decisions) -> tuple[Happened[GymStep], GymSeen]:
         """Step every environment that is alive; reset those that ended, where rollouts have resets."""
-        spec, before, alive = self._spec, self._seen, self._alive
-        rewards, given = np.zeros(self.n_envs), spec.codec.given(decisions)
-        actions = spec.codec.actions(decisions)
+        spec, before, living = self._spec, self._seen, [self._places[env] for env in self._living]
+        rewards, actions = np.zeros(self.n_envs), spec.codec.actions(decisions)
         with self._stopwatch.phase("train"):
-            for env in np.flatnonzero(alive).tolist():
-                rewards[env] = self._places[env].step(decisions[env], actions[env])
-                self._steps_done[env] += 1
-        observed = self._observed()
-        last = self._step == spec.steps
+            for env, place in zip(self._living, living, strict=True):
+                rewards[env] = place.step(actions[env])
+        if spec.continues:
+            rows = decisions.tolist()
+            for env, place in zip(self._living, living, strict=True):
+                place.decisions.append(rows[env])
+        observed = after = self._now.copy()
+        shown = [(len(place.episode.env_rewards), place.episode.info) for place in self._places]  # before any reset
+        ended, cut = all_false(self.n_envs), None
+        if self._step == spec.steps or any(place.episode.terminated or place.episode.truncated for place in living):
+            ended, cut = self._cut(observed)
+            self._end(ended, cut)
+            after = self._now.copy()
+        self._step += 1
+
+        def facts() -> GymFacts:
+            return GymFacts(
+                observation=before.observation, action=spec.codec.given(decisions), next_observation=observed,
+                env_reward=rewards, terminated=ended & ~cut.truncated if cut else ended,
+                truncated=cut.truncated & ~cut.goes_on if cut else ended,
+                step=np.array([steps for steps, _ in shown], dtype=np.int64),
+                info=tuple(MappingProxyType(info) for _, info in shown), stepped=before.alive,
+            ).of(before.alive)
+
+        step = GymStep(rewards, facts)
+        return Happened(facts=step, ended=ended, penalty=np.zeros(self.n_envs), cut=cut), self._seen_now(after)
+
+    def _cut(self, observed: Floats32) -> tuple[Bools, Cut]:
+        """Return which environments [E] this step ended, or ended the rollout of, and what became of them."""
+        spec, alive, last = self._spec, self._alive, self._step == self._spec.steps
         episodes = [place.episode for place in self._places]
         terminated = alive & np.array([episode.terminated for episode in episodes])
         over = alive & np.array([episode.terminated or episode.truncated for episode in episodes])
         truncated = alive & ~terminated & (over | last)
-        goes_on = truncated & ~over & spec.continues
-        facts = GymFacts(
-            observation=before.observation, action=given, next_observation=observed, env_reward=rewards,
-            terminated=terminated, truncated=truncated & ~goes_on,
-            step=np.array([len(episode.actions) for episode in episodes], dtype=np.int64),
-            info=tuple(MappingProxyType(episode.info) for episode in episodes), stepped=alive,
-        ).of(alive)
         ended = terminated | truncated
-        restarted = ended & (spec.resets and not last)
-        cut = Cut(truncated=truncated, last=facts.next_observation, restarted=restarted, goes_on=goes_on)
-        self._end(ended, restarted, goes_on)
-        self._alive = (alive & ~ended) | restarted
-        self._step += 1
-        self._seen = self._seen_now(self._observed() if restarted.any() else observed)
-        happened = Happened(facts=facts, ended=ended, penalty=np.zeros(self.n_envs), cut=cut if ended.any() else None)
-        return happened, self._seen
+        return ended, Cut(
+            truncated=truncated, last=observed, restarted=ended & (spec.resets and not last),
+            goes_on=truncated & ~over & spec.continues,
+        )
 
     def ends(self) -> Ended:
         """Return what every environment's rollout came to: means over the episodes that ended in it.
@@ -264,9 +293,10 @@ class GymEnvironments:
         """Return seed, decisions since the reset and last observation of every environment that goes on."""
         if not self._spec.continues:
             return {}
+        kind = torch.float64 if self._spec.codec.box else torch.int64
         going_on = {
             str(env): {
-                "seed": place.seed, "decisions": torch.from_numpy(np.stack(place.decisions)),
+                "seed": place.seed, "decisions": torch.tensor(place.decisions, dtype=kind),
                 "seen": torch.from_numpy(place.seen.copy()),
             }
             for env, place in enumerate(self._places)
@@ -283,8 +313,9 @@ class GymEnvironments:
         for env, kept in carried["going_on"].items() if self._spec.continues and self._spec.repeats else ():
             place = self._places[int(env)]
             place.reset(kept["seed"])
-            for decision in kept["decisions"].numpy():
-                place.step(decision, self._spec.codec.actions(decision[None])[0])
+            for action in self._spec.codec.actions(kept["decisions"].numpy()):
+                place.step(action)
+            place.decisions = kept["decisions"].tolist()
             if not np.array_equal(place.seen, kept["seen"].numpy(), equal_nan=True):
                 raise ValueError(f"environment {env} does not repeat: after the same actions it shows something else")
             goes_on[int(env)] = True
@@ -297,15 +328,17 @@ class GymEnvironments:
         self._resets[env] += 1
         self._places[env].reset(seed)
 
-    def _end(self, ended: Bools, restarted: Bools, goes_on: Bools) -> None:
-        for env in map(int, np.flatnonzero(ended)):
-            place = self._places[env]
-            place.going_on = bool(goes_on[env])
+    def _end(self, ended: Bools, cut: Cut) -> None:
+        for env in np.flatnonzero(ended).tolist():
+            place, self._steps_done[env] = self._places[env], self._step
+            place.going_on = bool(cut.goes_on[env])
             if place.episode.terminated or place.episode.truncated or not self._spec.resets:
                 place.episode.truncated = not place.episode.terminated
                 self._ended[env].append(place.episode)
-            if restarted[env]:
+            if cut.restarted[env]:
                 self._reset(env)
+        self._alive = (self._alive & ~ended) | cut.restarted
+        self._living = np.flatnonzero(self._alive).tolist()
 
     def _end_of(self, env: int) -> EnvEpisode:
         spec, episodes = self._spec, self._ended[env]
@@ -327,14 +360,12 @@ class GymEnvironments:
             outcome=float(np.mean(outcomes)) if outcomes else None, reward_sum=None, failed=failed, measures=means,
         )
 
-    def _observed(self) -> Floats32:
-        return np.stack([place.seen for place in self._places])
-
     def _seen_now(self, observed: Floats32) -> GymSeen:
         codec = self._spec.codec
-        return GymSeen(
-            step=self._step, alive=self._alive.copy(), masks=codec.masks, observation=observed, codec=codec
+        self._seen = GymSeen(
+            step=self._step, alive=self._alive, masks=codec.masks, observation=observed, codec=codec
         )
+        return self._seen
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

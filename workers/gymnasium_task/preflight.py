@@ -20,7 +20,7 @@ from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GYM_PREFIX, GYMNASIUM, is_own_outcome
 from workers.arrays import Floats, flaw
 from workers.environments import AboutTask, Stopwatch
-from workers.gymnasium_task.environments import GymEnvironments, GymFacts, GymSpec
+from workers.gymnasium_task.environments import GymEnvironments, GymFacts, GymSpec, GymStep
 from workers.gymnasium_task.world import (
     RETURN,
     RandomActions,
@@ -63,7 +63,7 @@ def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
     codec, limit = codec_of(make)
     spec = GymSpec(
         make=make, codec=codec, outcome=outcome_of(questions.outcome, load),
-        keeps_observations=is_own_outcome(questions.outcome), worst=questions.outcome_worst,
+        keeps=is_own_outcome(questions.outcome), worst=questions.outcome_worst,
         measures=partial(measured, questions.outcome), steps=_LIMIT, devices=("cpu:0",) * 2,
     )
     environments, look = GymEnvironments(spec, Stopwatch()), _Look(questions, load)
@@ -87,13 +87,17 @@ def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
     return replace(names, tasks=(task,), user_rewards=code, reward_problems=problems)
 
 
+def _step(facts: GymFacts) -> GymStep:
+    return GymStep(facts.env_reward, lambda: facts)
+
+
 class _Look:
     """What is looked for in the facts of every step, none of which are kept: observations may be large."""
 
     def __init__(self, questions: Questions, load: Load) -> None:
         self.unusable = ""  # the first observation that is not finite: no policy can use it
         self.reward_problems: dict[str, str] = {}  # by group, why its reward cannot be computed, or used
-        self._rewards: dict[str, tuple[str, Callable[[GymFacts], Floats]]] = {}  # those without a problem so far
+        self._rewards: dict[str, tuple[str, Callable[[GymStep], Floats]]] = {}  # those without a problem so far
         self.impure: set[str] = set()  # modes that give other values for the same facts
         self._steps = 0
         for group, settings in questions.rewards.items():
@@ -113,10 +117,10 @@ class _Look:
         for group, (mode, function) in list(self._rewards.items()):
             try:
                 for one in views:
-                    values = function(one)
+                    values = function(_step(one))
                     if wrong := flaw(np.where(one.stepped, values, 0.0)):
                         raise ValueError(f"reward mode {mode!r} {wrong} at step {self._steps}: {values.tolist()}")
-                if self._steps == 1 and not np.array_equal(function(facts), function(facts)):
+                if self._steps == 1 and not np.array_equal(function(_step(facts)), function(_step(facts))):
                     self.impure.add(mode)
             except ValueError as error:
                 self._problem(group, mode, error)
@@ -152,7 +156,7 @@ def _episode(
         began = time.perf_counter()
         happened, seen = environments.step(controller.decide(seen, environments.uniforms()))
         took_s += time.perf_counter() - began
-        one = happened.facts
+        one = happened.facts.facts
         for part in (one.observation, one.next_observation, one.env_reward, one.terminated, one.truncated):
             sha.update(part.tobytes())
         look(one)

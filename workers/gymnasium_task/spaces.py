@@ -48,6 +48,7 @@ class Codec:
             observation_std_floor=_STD_FLOOR,
         )
         self.masks = AllValid(sizes)
+        self._first = np.ravel(getattr(actions, "start", 0))  # choice of every head
         self.low: Floats = np.zeros(1)  # [dimensions] of a box, infinite where it has no bound; else one 0
         self.high: Floats = np.zeros(1)
         self.integers = False  # a box of whole numbers
@@ -86,12 +87,21 @@ class Codec:
             raise ValueError(f"it shows {len(found)} numbers, and observation_space is {self._observations}")
         return found
 
+    def flatten_into(self, row: Floats32, observation: Any) -> None:
+        """Write an observation to `row` [width]; ValueError as `flat`, with `row` as it was."""
+        if self._plain and type(observation) is np.ndarray and observation.size == len(row) and (
+            observation.dtype == np.float32 or observation.dtype.kind in _INTEGERS
+        ):  # nothing that float32 has not
+            row[:] = observation.ravel()
+        else:
+            row[:] = self.flat(observation)
+
     def actions(self, decisions: Decisions) -> list[Any]:
-        """Return what environments are given for decisions [E, heads or dimensions], each an array of its own."""
-        space = self._actions
-        if isinstance(space, gymnasium.spaces.Discrete):
-            return [space.start + space.dtype.type(number) for number in decisions[:, 0].tolist()]
-        return [np.array(row, dtype=space.dtype) for row in self.given(decisions)]
+        """Return what environments are given for decisions [E, heads or dimensions]; each may write into its own."""
+        given = self.given(decisions).astype(self._actions.dtype, copy=False)
+        if given.ndim > 1 or isinstance(self._actions, gymnasium.spaces.Discrete):
+            return list(given)
+        return [np.array(one) for one in given]
 
     def given(self, decisions: Decisions) -> NDArray[Any]:
         """Return decisions as facts have them: [E] of a Discrete space, else [E, …] in the shape of the space.
@@ -100,9 +110,9 @@ class Codec:
         """
         shape = (len(decisions), *(self._actions.shape or ()))
         if self.box:
-            clipped: NDArray[Any] = np.clip(decisions, self._least, self._most)
+            clipped: NDArray[Any] = decisions.clip(self._least, self._most)
             return (np.rint(clipped) if self.integers else clipped).astype(self._actions.dtype).reshape(shape)
-        shifted: NDArray[Any] = decisions + np.ravel(getattr(self._actions, "start", 0))
+        shifted: NDArray[Any] = decisions + self._first
         return shifted.reshape(shape)
 
 

@@ -25,7 +25,7 @@ from esper_ab.contracts.settings import ENV_REWARD, GYM_PREFIX, INFO_PREFIX, Rew
 from workers.arrays import Floats
 from workers.controllers.random import Random
 from workers.environments import Controller, Decisions, Stopwatch
-from workers.gymnasium_task.environments import Env, GymEnvironments, GymEpisode, GymFacts, GymSeen, GymSpec, close
+from workers.gymnasium_task.environments import Env, GymEnvironments, GymEpisode, GymSeen, GymSpec, GymStep, close
 from workers.gymnasium_task.spaces import Codec
 from workers.user_rewards.user_code import (
     Load,
@@ -39,7 +39,7 @@ from workers.user_rewards.user_code import (
     one_line,
 )
 
-Reward = Callable[[GymFacts], Floats]
+Reward = Callable[[GymStep], Floats]
 Outcome = Callable[[GymEpisode], float]
 
 
@@ -144,12 +144,12 @@ def reward_of(settings: RewardSettings, load: Load) -> Reward:
     if mode == ENV_REWARD:
         if settings.params:
             raise ValueError(f"{what}: the environment's own reward has no constants (reward.params)")
-        return lambda facts: facts.env_reward
+        return lambda step: step.env_reward
     module, function = function_at(what, mode, load, "(facts)", "(facts, params)")
     constants = _constants(function, settings.params, module, what)
 
-    def reward(facts: GymFacts) -> Floats:
-        return numbers(what, function, (facts, *constants), facts.env_reward.shape)
+    def reward(step: GymStep) -> Floats:
+        return numbers(what, function, (step.facts, *constants), step.env_reward.shape)
 
     return reward
 
@@ -194,7 +194,7 @@ def measures(outcome: str) -> tuple[Measure, ...]:
 def measured(outcome: str, episode: GymEpisode) -> dict[str, float | None]:
     """Measure an episode, by the names of `measures`."""
     own: dict[str, float | None] = {RETURN.name: env_return(episode)} if outcome else {}
-    return {**own, LENGTH.name: float(len(episode.actions))}
+    return {**own, LENGTH.name: float(len(episode.env_rewards))}
 
 
 class GymWorld:
@@ -215,7 +215,7 @@ class GymWorld:
         rollout = "episodes" if whole else self._spec.settings.gym.rollout
         spec = GymSpec(
             make=self._make, codec=self._codec, outcome=self._outcome,
-            keeps_observations=is_own_outcome(self._spec.outcome), worst=self._spec.outcome_worst,
+            keeps=is_own_outcome(self._spec.outcome), worst=self._spec.outcome_worst,
             measures=partial(measured, self._spec.outcome), steps=steps, resets=rollout != "episodes",
             continues=rollout == "continues", repeats=self._spec.repeats, devices=self._spec.env_devices[:n_envs],
         )

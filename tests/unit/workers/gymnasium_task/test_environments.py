@@ -63,7 +63,7 @@ def environments(steps: int = 20, limit: int = 9, kind: type[Walk] = Walk, **how
     spec = GymSpec(
         make=lambda: kind(limit), codec=Codec(walk.observation_space, walk.action_space), outcome=env_return,
         measures=lambda episode: {"length": float(len(episode.actions))}, steps=steps, devices=("cpu:0",) * ENVS,
-        keeps_observations=True, **how,
+        keeps=True, **how,
     )  # fmt: skip
     return GymEnvironments(spec, Stopwatch())
 
@@ -74,7 +74,7 @@ def play(env: GymEnvironments, episode: int = 0) -> Rollout:
     found: Rollout = []
     while seen.alive.any():
         happened, after = env.step((env.uniforms() < 0.5).astype(np.int64))
-        found.append((seen.observation, happened))
+        found.append((seen.observation, replace(happened, facts=happened.facts.facts)))
         seen = after
     return found
 

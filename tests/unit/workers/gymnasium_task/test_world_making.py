@@ -11,7 +11,7 @@ from support.gym_world import own_file
 
 from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.settings import RewardSettings
-from workers.gymnasium_task.environments import GymEpisode, GymFacts
+from workers.gymnasium_task.environments import GymEpisode, GymFacts, GymStep
 from workers.gymnasium_task.world import maker, outcome_of, reward_of
 from workers.user_rewards.user_code import as_it_is
 
@@ -21,6 +21,7 @@ FACTS = GymFacts(
     terminated=np.array([False, True]), truncated=np.array([False, False]), step=np.array([1, 1]), info=({}, {}),
     stepped=np.array([True, True]),
 )  # fmt: skip
+STEP = GymStep(FACTS.env_reward, lambda: FACTS)
 EPISODE = GymEpisode(actions=[0, 1], env_rewards=[1.0, 2.5], info={"place": 7, "text": "x"}, terminated=True)
 
 
@@ -96,7 +97,7 @@ def test_outcomes(own: Path) -> None:
 def test_rewards_and_their_constants(own: Path) -> None:
     def reward(name: str, **params: object) -> list[float]:
         mode = "env" if name == "env" else f"{own}:{name}"
-        return reward_of(RewardSettings(mode=mode, params=params), as_it_is)(FACTS).tolist()
+        return reward_of(RewardSettings(mode=mode, params=params), as_it_is)(STEP).tolist()
 
     assert reward("env") == [0.5, 2.0]
     assert reward("reward") == [-1.0, -3.0]
@@ -142,7 +143,7 @@ class Params(msgspec.Struct):
 
 def typed_reward(path: Path, code: str = TYPED, **params: object) -> list[float]:
     path.write_text(code)
-    return reward_of(RewardSettings(mode=f"{path}:typed", params=params), as_it_is)(FACTS).tolist()
+    return reward_of(RewardSettings(mode=f"{path}:typed", params=params), as_it_is)(STEP).tolist()
 
 
 def test_names_that_only_a_type_checker_knows_are_no_concern_but_in_the_constants(tmp_path: Path) -> None:
