@@ -12,6 +12,7 @@
     scripts/bench scaling                      two runs on two cores against one on one
     scripts/bench startup                      --help, status, launch to first episode
     scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk
+    scripts/bench ppo                          PPO beside the environment alone; --sb3 PYTHON: beside Stable-Baselines3
     scripts/bench tables                       measures nothing: docs/evidence/scaling.md from the records, fitted rates
     scripts/bench all                          every part, each in a process of its own
 """
@@ -32,7 +33,7 @@ sys.path.append(str(ROOT / "tests"))  # fake workers and their plans
 DOCS = ROOT / "docs" / "evidence" / "benchmarks"
 PARTS = (
     "hosts", "profile", "deterministic", "devices", "coordination", "fleet", "clusters", "scaling", "startup",
-    "records",
+    "records", "ppo",
 )  # fmt: skip
 
 
@@ -45,6 +46,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--quick", action="store_true", help="3 repeats; written only with --out")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--sb3", default="", metavar="PYTHON", help="an interpreter that has stable-baselines3")
     parser.add_argument("--out", type=Path, help="folder of the records (default docs/evidence/benchmarks)")
     return parser.parse_args(words)
 
@@ -52,7 +54,8 @@ def _arguments(words: list[str]) -> argparse.Namespace:
 def small(part: str, about: dict[str, Any], options: argparse.Namespace, words: list[str]) -> None:
     """A part that is a module: its record, and its page where it has one."""
     module = importlib.import_module(f"benchmarks.{part}")
-    found = module.measure(3 if options.quick else options.repeats)
+    others = {"sb3": options.sb3} if part == "ppo" else {}
+    found = module.measure(3 if options.quick else options.repeats, **others)
     record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}
     if options.quick and options.out is None:
         print(page(part, module, record) if hasattr(module, "render") else json.dumps(record, indent=1))

@@ -30,9 +30,9 @@ def all_true(shape: int | tuple[int, ...]) -> Bools:
 
 def flaw(values: Floats) -> str:
     """Return why nobody can compute with `values`, as in "is not finite"; "" where one can."""
-    if not np.isfinite(values).all():
-        return "is not finite"
-    return "" if (np.abs(values) <= LARGEST_OUTCOME).all() else f"is beyond {LARGEST_OUTCOME:g}"
+    if (np.abs(values) <= LARGEST_OUTCOME).all():  # False for NaN, too
+        return ""
+    return f"is beyond {LARGEST_OUTCOME:g}" if np.isfinite(values).all() else "is not finite"
 
 
 class ReadOnlyArrays:

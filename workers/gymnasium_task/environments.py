@@ -167,6 +167,7 @@ class _Place:
             episode.actions.append(given)
         episode.env_rewards.append(earned)
         episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), told
+        self.over = episode.terminated or episode.truncated
         return earned
 
 
@@ -221,7 +222,7 @@ class GymEnvironments:
         self._resets = [0] * self.n_envs
         self._ended: list[list[GymEpisode]] = [[] for _ in paths]
         self._steps_done = [0] * self.n_envs
-        self._alive, self._living = all_true(self.n_envs), list(range(self.n_envs))
+        self._alive, self._living = all_true(self.n_envs), list(enumerate(self._places))
         for env, place in enumerate(self._places):
             if not place.going_on:
                 self._reset(env)
@@ -239,19 +240,19 @@ class GymEnvironments:
 
     def step(self, decisions: Decisions) -> tuple[Happened[GymStep], GymSeen]:
         """Step every environment that is alive; reset those that ended, where rollouts have resets."""
-        spec, before, living = self._spec, self._seen, [self._places[env] for env in self._living]
+        spec, before = self._spec, self._seen
         rewards, actions = np.zeros(self.n_envs), spec.codec.actions(decisions)
         with self._stopwatch.phase("train"):
-            for env, place in zip(self._living, living, strict=True):
+            for env, place in self._living:
                 rewards[env] = place.step(actions[env])
         if spec.continues:
             rows = decisions.tolist()
-            for env, place in zip(self._living, living, strict=True):
+            for env, place in self._living:
                 place.decisions.append(rows[env])
         observed = after = self._now.copy()
-        shown = [(len(place.episode.env_rewards), place.episode.info) for place in self._places]  # before any reset
+        episodes = [place.episode for place in self._places]  # before any reset
         ended, cut = all_false(self.n_envs), None
-        if self._step == spec.steps or any(place.episode.terminated or place.episode.truncated for place in living):
+        if self._step == spec.steps or any([place.over for _, place in self._living]):
             ended, cut = self._cut(observed)
             self._end(ended, cut)
             after = self._now.copy()
@@ -262,8 +263,8 @@ class GymEnvironments:
                 observation=before.observation, action=spec.codec.given(decisions), next_observation=observed,
                 env_reward=rewards, terminated=ended & ~cut.truncated if cut else ended,
                 truncated=cut.truncated & ~cut.goes_on if cut else ended,
-                step=np.array([steps for steps, _ in shown], dtype=np.int64),
-                info=tuple(MappingProxyType(info) for _, info in shown), stepped=before.alive,
+                step=np.array([len(episode.env_rewards) for episode in episodes], dtype=np.int64),
+                info=tuple(MappingProxyType(episode.info) for episode in episodes), stepped=before.alive,
             ).of(before.alive)
 
         step = GymStep(rewards, facts)
@@ -338,7 +339,7 @@ class GymEnvironments:
             if cut.restarted[env]:
                 self._reset(env)
         self._alive = (self._alive & ~ended) | cut.restarted
-        self._living = np.flatnonzero(self._alive).tolist()
+        self._living = [one for one, alive in zip(enumerate(self._places), self._alive.tolist(), strict=True) if alive]
 
     def _end_of(self, env: int) -> EnvEpisode:
         spec, episodes = self._spec, self._ended[env]

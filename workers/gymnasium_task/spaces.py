@@ -16,6 +16,7 @@ from workers.environments import Decisions, Spaces
 _STD_FLOOR = 1e-6  # of observations whose unit nobody knows
 _LARGEST = 1 << 24
 _INTEGERS = "iub"  # kinds of dtype
+_FLOAT32 = np.dtype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Codec:
     def flatten_into(self, row: Floats32, observation: Any) -> None:
         """Write an observation to `row` [width]; ValueError as `flat`, with `row` as it was."""
         if self._plain and type(observation) is np.ndarray and observation.size == len(row) and (
-            observation.dtype == np.float32 or observation.dtype.kind in _INTEGERS
+            observation.dtype == _FLOAT32 or observation.dtype.kind in _INTEGERS
         ):  # nothing that float32 has not
             row[:] = observation.ravel()
         else:

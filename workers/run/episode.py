@@ -47,7 +47,8 @@ def step_through(
     on_step(seen.step)
     decider.exclude(~seen.alive)
     sums = {mode: np.zeros(env.n_envs) for mode in rewards}
-    while seen.alive.any():
+    goes_on = bool(seen.alive.any())
+    while goes_on:
         with stopwatch.phase("decide"):
             decisions = decider.decide(seen, env.uniforms())
         happened, after = env.step(decisions)
@@ -59,7 +60,7 @@ def step_through(
             own = next(iter(earned.values())) if earned else np.zeros(env.n_envs)
             decider.reward(own + happened.penalty, happened.ended, happened.cut)
         seen = after
-        if seen.alive.any():
+        if goes_on := bool(seen.alive.any()):
             on_step(seen.step)
     return sums
 

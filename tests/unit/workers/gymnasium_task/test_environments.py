@@ -14,7 +14,7 @@ from support.gym_world import Walk
 
 from esper_ab.contracts.rng import RngPath
 from workers.environments import Happened, Stopwatch, paths_below
-from workers.gymnasium_task.environments import Env, GymEnvironments, GymEpisode, GymFacts, GymSpec
+from workers.gymnasium_task.environments import Env, GymEnvironments, GymEpisode, GymFacts, GymSpec, GymStep
 from workers.gymnasium_task.spaces import Codec
 from workers.gymnasium_task.world import env_return
 
@@ -310,6 +310,28 @@ def test_an_environment_may_write_into_the_actions_that_it_is_given() -> None:
     rollout = play(env)
     env.ends()
     assert {0, 1} == set(seen) == {int(one.facts.action[0, 0]) for _, one in rollout}
+
+
+def test_facts_are_built_once_for_all_their_readers_and_not_before() -> None:
+    built = list[int]()
+    step = GymStep(np.zeros(2), lambda: built.append(1) or play(environments())[0][1].facts)
+    assert not built
+    assert step.facts is step.facts
+    assert built == [1]
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_actions_and_observations_are_kept_only_where_an_outcome_may_read_them(keeps: bool) -> None:
+    asked = list[GymEpisode]()
+    spec = replace(
+        environments()._spec, keeps=keeps, outcome=lambda episode: asked.append(episode) or 0.0,
+        measures=lambda episode: {},
+    )  # fmt: skip
+    env = GymEnvironments(spec, Stopwatch())
+    play(env)
+    steps = [end.steps for end in env.ends().envs]
+    found = [(len(one.actions), len(one.observations), len(one.env_rewards)) for one in asked]
+    assert found == [(n, n + 1, n) if keeps else (0, 0, n) for n in steps]
 
 
 def test_facts_are_read_only() -> None:

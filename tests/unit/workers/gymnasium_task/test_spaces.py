@@ -1,9 +1,14 @@
 """Spaces of Gymnasium as a policy has them."""
 
+import re
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from workers.gymnasium_task.spaces import Codec
 
@@ -81,6 +86,43 @@ def test_an_action_and_the_facts_of_it_are_two_arrays() -> None:
     (action,) = codec.actions(decisions)
     action += 1.0
     assert codec.given(decisions).tolist() == decisions.tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "space", [spaces.Box(-9, 9, (2,), np.float64), spaces.MultiDiscrete([3, 3]), spaces.Box(-9, 9, ())]
+)
+def test_an_environment_may_write_into_its_action_and_changes_no_other(space: gymnasium.Space) -> None:
+    codec = Codec(SEEN, space)
+    decisions = np.zeros((3, codec.width), dtype=np.float64 if codec.box else np.int64)
+    first, *others = codec.actions(decisions)
+    assert (type(first), first.shape, first.dtype) == (np.ndarray, space.shape, space.dtype)
+    first[...] = 7
+    assert not np.any(others)
+    assert not decisions.any()
+
+
+@given(
+    shown=arrays(
+        st.sampled_from(["f2", "f4", "f8", ">f4", "i1", "i8", "u8", "?"]),
+        st.sampled_from([(6,), (2, 3), (6, 1), (5,), (7,), ()]),
+    ),
+    as_list=st.booleans(),
+)
+def test_an_observation_is_written_as_it_is_flattened_or_refused_with_the_same_words(
+    shown: np.ndarray, as_list: bool
+) -> None:
+    codec, row = Codec(spaces.Box(-np.inf, np.inf, (6,)), spaces.Discrete(2)), np.full(6, 5.0, dtype=np.float32)
+    observation = shown.tolist() if as_list else shown
+    try:
+        expected, said = codec.flat(observation), None
+    except ValueError as error:
+        expected, said = row.copy(), str(error)
+    if said is None:
+        codec.flatten_into(row, observation)
+    else:
+        with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+            codec.flatten_into(row, observation)
+    assert row.tobytes() == expected.tobytes()
 
 
 def test_observations_are_flat_whatever_they_are_made_of() -> None:

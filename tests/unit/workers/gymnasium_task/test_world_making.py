@@ -100,6 +100,8 @@ def test_rewards_and_their_constants(own: Path) -> None:
         return reward_of(RewardSettings(mode=mode, params=params), as_it_is)(STEP).tolist()
 
     assert reward("env") == [0.5, 2.0]
+    unread = GymStep(FACTS.env_reward, lambda: pytest.fail("nobody reads facts"))
+    assert reward_of(RewardSettings(mode="env"), as_it_is)(unread) is FACTS.env_reward
     assert reward("reward") == [-1.0, -3.0]
     assert reward("weighted") == [1.0, 4.0]
     assert reward("weighted", weight=3) == [1.5, 6.0]

@@ -1,0 +1,33 @@
+"""PPO of other libraries: PYTHON other_ppo.py LIBRARY TASK N_ENVS STEPS MINIBATCHES EPOCHS HIDDEN, started by ppo.py.
+
+For each line on stdin, a number of environment steps, it trains for so many and prints the CPU seconds that took.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+
+import gymnasium
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+
+def main(library: str, task: str, *numbers: str) -> None:
+    n_envs, steps, minibatches, epochs, hidden = map(int, numbers)
+    envs = DummyVecEnv([lambda: gymnasium.make(task, disable_env_checker=True) for _ in range(n_envs)])
+    recurrent = library == "sb3_contrib"
+    learner = getattr(importlib.import_module(library), "RecurrentPPO" if recurrent else "PPO")
+    network = {"lstm_hidden_size": hidden} if recurrent else {"net_arch": [hidden, hidden]}
+    model = learner(
+        "MlpLstmPolicy" if recurrent else "MlpPolicy", envs, policy_kwargs=network, device="cpu", n_steps=steps,
+        batch_size=n_envs * steps // minibatches, n_epochs=epochs,
+    )
+    for line in sys.stdin:
+        began = time.process_time()
+        model.learn(int(line), reset_num_timesteps=False)
+        print(time.process_time() - began, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

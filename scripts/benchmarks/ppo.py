@@ -1,0 +1,116 @@
+"""PPO beside Gymnasium's environments alone and beside the libraries that the interpreter of `--sb3` has, by turns."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import msgspec
+import numpy as np
+from support.gym_world import gym_spec
+
+from benchmarks.machine import Spread
+from esper_ab.contracts.settings import PolicySettings
+from workers.gymnasium_task.world import GymWorld
+from workers.run.session import Session
+
+TASKS = ("CartPole-v1", "Acrobot-v1", "Pendulum-v1")
+N_ENVS, STEPS, MINIBATCHES, EPOCHS, HIDDEN = 8, 128, 4, 4, 64
+ROLLOUTS = {"none": 8, "lstm": 2}  # of a round
+OTHERS = {"none": ("stable_baselines3", "sbx"), "lstm": ("sb3_contrib",)}
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
+
+
+def measure(repeats: int, sb3: str = "") -> dict[str, Any]:
+    """Return ratios for every task and kind of memory; a library that the interpreter `sb3` lacks is left out."""
+    return {"ppo": [_case(task, memory, max(7, repeats), sb3) for task in TASKS for memory in ROLLOUTS]}
+
+
+def _case(task: str, memory: str, repeats: int, sb3: str) -> dict[str, Any]:
+    rounds = {"ours": _ours(task, memory), "alone": _alone(task)}
+    for library in OTHERS[memory] if sb3 else ():
+        if not subprocess.run([sb3, "-c", f"import {library}"], stderr=subprocess.DEVNULL).returncode:
+            rounds[library] = _other(sb3, library, task)
+    took: dict[str, list[float]] = {name: [] for name in rounds}
+    for repeat in range(repeats + 1):
+        for name, play in rounds.items():
+            seconds = play(ROLLOUTS[memory])
+            if repeat:  # the first fills caches, and compiles
+                took[name].append(seconds)
+    steps, ours, alone = ROLLOUTS[memory] * N_ENVS * STEPS, took.pop("ours"), took.pop("alone")
+    ratios = {"environment alone ÷ ours": Spread.of(np.divide(ours, alone))}
+    ratios |= {f"ours ÷ {library}": Spread.of(np.divide(seconds, ours)) for library, seconds in took.items()}
+    print(task, memory, {name: round(ratio.median, 2) for name, ratio in ratios.items()}, flush=True)
+    return {
+        "task": task, "memory": memory, "ours_per_cpu_s": asdict(Spread.of(np.divide(steps, ours))),
+        "ratios": {name: asdict(ratio) for name, ratio in ratios.items()},
+    }
+
+
+def _timed(rollouts: Iterator[Any]) -> Callable[[int], float]:
+    """Return what advances `rollouts` by so many and returns the CPU seconds of this process."""
+    def play(number: int) -> float:
+        began = time.process_time()
+        for _ in range(number):
+            next(rollouts)
+        return time.process_time() - began
+
+    return play
+
+
+def _ours(task: str, memory: str) -> Callable[[int], float]:
+    spec = gym_spec(
+        f"gym:{task}", n_envs=N_ENVS, steps=STEPS, episodes=1_000_000, gym={"rollout": "continues"},
+        ppo={"minibatches": MINIBATCHES, "epochs": EPOCHS, "lr": 3e-4, "gamma": 0.99, "target_kl": 1e9},
+    )
+    policy = PolicySettings(hidden=HIDDEN, memory=memory)
+    spec = msgspec.structs.replace(spec, settings=msgspec.structs.replace(spec.settings, policy=policy))
+    session = Session(spec, GymWorld(spec))
+    return _timed(session.train(episode, lambda step: None, lambda step: None) for episode in count())
+
+
+def _alone(task: str) -> Callable[[int], float]:
+    envs = [gymnasium.make(task, disable_env_checker=True) for _ in range(N_ENVS)]
+    actions = [envs[0].action_space.sample() for _ in range(STEPS)]
+
+    def rollout() -> None:
+        for action in actions:
+            for env in envs:
+                _, _, terminated, truncated, _ = env.step(action)
+                if terminated or truncated:
+                    env.reset()
+
+    for env in envs:
+        env.reset()
+    return _timed(rollout() for _ in count())
+
+
+def _other(python: str, library: str, task: str) -> Callable[[int], float]:
+    code, numbers = Path(__file__).with_name("other_ppo.py").read_text(), (N_ENVS, STEPS, MINIBATCHES, EPOCHS, HIDDEN)
+    child = subprocess.Popen(
+        [python, "-c", code, library, task, *map(str, numbers)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True, env=os.environ | _ONE_THREAD,
+    )  # fmt: skip
+
+    def play(rollouts: int) -> float:
+        print(rollouts * N_ENVS * STEPS, file=child.stdin, flush=True)
+        return float(child.stdout.readline())
+
+    return play
+
+
+def render(record: dict[str, Any]) -> list[str]:
+    """The page's table."""
+    return [
+        "Steps per CPU second, one thread: medians of ratios of neighbouring rounds, and quartiles.", "",
+        "| task | memory | ratio | median | quartiles |", "|---|---|---|---|---|",
+        *(f"| {one['task']} | {one['memory']} | {name} | {of['median']:.2f} | {of['low']:.2f} to {of['high']:.2f} |"
+          for one in record["ppo"] for name, of in one["ratios"].items()),
+    ]  # fmt: skip

@@ -1,0 +1,24 @@
+"""Times of an episode's phases."""
+
+from __future__ import annotations
+
+import pytest
+
+from workers.environments import Stopwatch
+
+
+def test_a_lap_has_the_times_of_its_phases_and_of_no_earlier_lap() -> None:
+    stopwatch = Stopwatch()
+    for _ in range(100):
+        with stopwatch.phase("train"):
+            sum(range(1000))
+    with pytest.raises(ZeroDivisionError), stopwatch.phase("update"):
+        sum(range(1000)) / 0
+    timing = stopwatch.lap()
+    assert timing.train_s > 0.0
+    assert timing.update_s > 0.0
+    assert timing.train_s + timing.update_s <= timing.total_s
+    assert timing.validate_s == timing.decide_s == 0.0
+    after = stopwatch.lap()
+    assert after.train_s == after.update_s == 0.0
+    assert after.total_s < timing.total_s
