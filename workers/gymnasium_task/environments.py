@@ -142,7 +142,7 @@ class _Place:
     def reset(self, seed: int) -> None:
         try:
             observation, _ = _parts(self.env.reset(seed=seed), _OF_RESET)
-            self._codec.flatten_into(self.seen, observation)
+            self.seen[:] = self._codec.flat(observation)
         except OSError:
             raise  # a lack of room may be waited for
         except USER_FAULTS as error:
@@ -155,7 +155,7 @@ class _Place:
         given = copy(action) if self._keeps else None  # an environment may write into its own
         try:
             observation, reward, terminated, truncated, info = _parts(self.env.step(action), _OF_STEP)
-            self._codec.flatten_into(self.seen, observation)
+            self.seen[:] = self._codec.flat(observation)
             earned, told = float(reward), _apart(dict(info)) if info else {}
         except OSError:
             raise

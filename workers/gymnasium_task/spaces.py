@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.spaces.utils import flatdim, flatten
 from numpy.typing import NDArray
 
-from workers.arrays import Bools, Floats, Floats32, Ints, all_true
+from workers.arrays import Bools, Floats, Ints, all_true
 from workers.environments import Decisions, Spaces
 
 _STD_FLOOR = 1e-6  # of observations whose unit nobody knows
@@ -70,11 +70,15 @@ class Codec:
         both = zip(self.low.tolist(), self.high.tolist(), strict=True) if self.box else ()
         return tuple(pair if np.isfinite(pair).all() else None for pair in both)
 
-    def flat(self, observation: Any) -> Floats32:
-        """Return an observation as [width]: a copy, as an environment may write its next one into the same array.
+    def flat(self, observation: Any) -> NDArray[Any]:
+        """Return an observation as [width], to be copied to float32: it may be a view, and the environment's own.
 
         ValueError when it has another width than its space, or a number that float32 has not.
         """
+        if self._plain and type(observation) is np.ndarray and observation.size == self.spaces.observation_width and (
+            observation.dtype == _FLOAT32 or observation.dtype.kind in _INTEGERS
+        ):  # nothing to check, as in most environments
+            return observation.ravel()
         try:
             with np.errstate(over="raise"):
                 shown = observation if self._plain else flatten(self._observations, observation)
@@ -87,15 +91,6 @@ class Codec:
         if len(found) != self.spaces.observation_width:
             raise ValueError(f"it shows {len(found)} numbers, and observation_space is {self._observations}")
         return found
-
-    def flatten_into(self, row: Floats32, observation: Any) -> None:
-        """Write an observation to `row` [width]; ValueError as `flat`, with `row` as it was."""
-        if self._plain and type(observation) is np.ndarray and observation.size == len(row) and (
-            observation.dtype == _FLOAT32 or observation.dtype.kind in _INTEGERS
-        ):  # nothing that float32 has not
-            row[:] = observation.ravel()
-        else:
-            row[:] = self.flat(observation)
 
     def actions(self, decisions: Decisions) -> list[Any]:
         """Return what environments are given for decisions [E, heads or dimensions]; each may write into its own."""
