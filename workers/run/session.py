@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-import torch
 
 from esper_ab.contracts.measures import episode_sizes, greedy_episodes
 from esper_ab.contracts.messages import RunSpec
@@ -193,8 +192,7 @@ class Session:
     def _policy_bytes(self) -> bytes:
         if self.agent is None:
             return b""
-        weights = torch.nn.utils.parameters_to_vector(self.agent.policy.parameters()).detach()
-        return weights.numpy().tobytes()
+        return b"".join(weight.tobytes() for weight in self.agent.policy.weights.values())
 
 
 def _digest(envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes, shared: Moments | None = None) -> str:
