@@ -79,7 +79,8 @@ def initial_weights(shape: Shape, rng: RngPath) -> Weights:
         for name in ("weight_ih_l0", "weight_hh_l0"):  # each gate's matrix orthogonal: input, forget, cell, output
             gates = [orthogonal(hidden, hidden, 1.0, rng / "lstm" / name / gate) for gate in range(4)]
             found[f"lstm.{name}"] = np.concatenate(gates)
-        found["lstm.bias_ih_l0"], found["lstm.bias_hh_l0"] = np.repeat([0.0, 1.0, 0.0, 0.0], hidden), np.zeros(4 * hidden)
+        found["lstm.bias_ih_l0"] = np.repeat([0.0, 1.0, 0.0, 0.0], hidden)
+        found["lstm.bias_hh_l0"] = np.zeros(4 * hidden)
         norm("norm")
     for group, heads in enumerate(shape.groups):
         name, path = f"actor.{group}", rng / "group" / heads.start
@@ -195,7 +196,7 @@ class Policy(ABC):
         "Approximating KL divergence", 2020.
         """
 
-    def changed(self) -> None:
+    def changed(self) -> None:  # noqa: B027  who computes by the arrays themselves has nothing to do
         """Take notice that the arrays were written."""
 
     def initial_memory(self, n_envs: int) -> Floats32:

@@ -106,10 +106,10 @@ class TorchPolicy(Policy):
     @torch.no_grad()
     def step(self, grads: list[Tensor], lr: float) -> None:
         """Move all weights against gradients of theirs, in their order."""
-        moments = ([torch.from_numpy(part) for part in parts.values()] for parts in (self.means, self.squares))
+        means, squares = ([torch.from_numpy(part) for part in parts.values()] for parts in (self.means, self.squares))
+        steps = list(torch.full((len(grads),), float(self.steps)).unbind())
         adam(
-            list(self._tensors.values()), grads, *moments, [],
-            list(torch.full((len(grads),), float(self.steps)).unbind()), fused=True, amsgrad=False,
+            list(self._tensors.values()), grads, means, squares, [], steps, fused=True, amsgrad=False,
             beta1=ADAM_BETAS[0], beta2=ADAM_BETAS[1], lr=lr, weight_decay=0.0, eps=ADAM_EPS, maximize=False,
         )  # fmt: skip
         self.steps += 1
@@ -176,10 +176,10 @@ class TorchPolicy(Policy):
         actions, valid, logits = int_zeros((n_envs, len(sizes))), all_false((n_envs, len(sizes), max(sizes))), []
         for group, heads in enumerate(self.shape.groups):
             logits.append(self._group(group, features, torch.from_numpy(actions)))
-            parts = torch.split(logits[-1], sizes[heads.start : heads.stop], -1)
-            for head, part in zip(heads, parts, strict=True):
+            bounds = np.cumsum([sizes[head] for head in heads])
+            for head, part in zip(heads, np.split(logits[-1].numpy(), bounds[:-1], 1), strict=True):
                 mask = valid[:, head, : sizes[head]] = masks.mask(head, actions[:, :head])
-                weights = choice_weights(part.numpy())
+                weights = choice_weights(part)
                 drawn = most_probable(weights, mask) if uniforms is None else sample(weights, mask, uniforms[:, head])
                 actions[:, head] = drawn
         return actions, valid, pad_heads(torch.cat(logits, -1), sizes)
@@ -213,8 +213,7 @@ def _tensors(batch: Batch) -> dict[str, Tensor]:
 
 
 def _steps(tensor: Tensor, valid: Tensor) -> Tensor:
-    """Return the valid steps [N, …] of a tensor [T, B, …]: a view where all are valid, as they are but for divergence.
-    """
+    """Return the valid steps [N, …] of a tensor [T, B, …]; a view where all are valid."""
     return tensor.flatten(0, 1) if valid.all() else tensor[valid]
 
 
