@@ -16,18 +16,18 @@ import numpy as np
 
 from esper_ab.contracts.records import PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.settings import PolicySettings, PPOSettings, Settings
+from esper_ab.contracts.settings import Arithmetic, PolicySettings, PPOSettings, Settings
 from workers.arrays import Bools, Floats, Floats32, all_true
 from workers.environments import Controller, Cut, Decisions, Masks, Seen
+from workers.ppo.making import policy_of
 from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, normalise_advantages
 from workers.ppo.policy import Batch, Shape
 from workers.ppo.rollout import Rollout, RolloutBuffer, cut_sequences, gae, of_steps
-from workers.ppo.torch_policy import TorchPolicy
 from workers.ppo.update import ppo_update, rule_of
 
 
 class AgentSpec(Settings, frozen=True, kw_only=True):
-    """Everything a fresh agent is a pure function of (besides the CPU's arithmetic)."""
+    """Everything a fresh agent is a pure function of, besides its arithmetic."""
 
     observation_width: int
     head_names: tuple[str, ...]
@@ -51,7 +51,8 @@ class PPOAgent(Controller[Seen]):
     `greedy = True` it decides for the most probable action instead of sampling.
     """
 
-    def __init__(self, spec: AgentSpec) -> None:
+    def __init__(self, spec: AgentSpec, arithmetic: Arithmetic) -> None:
+        """Unusable when the kernel of `arithmetic` cannot be had here."""
         self.spec = spec
         self.frozen = self.greedy = False
         shape = Shape(
@@ -59,7 +60,7 @@ class PPOAgent(Controller[Seen]):
             dimensions=0 if spec.head_sizes else len(spec.head_names), hidden=spec.policy.hidden,
             memory=spec.policy.memory, first_bias=spec.first_bias,
         )
-        self.policy = TorchPolicy(shape, spec.rng / "policy-init")
+        self.policy = policy_of(shape, spec.rng / "policy-init", arithmetic)
         self.observations = ObservationNormaliser(
             spec.observation_width, shared=spec.share_observations, std_floor=spec.observation_std_floor
         )
@@ -164,9 +165,9 @@ class PPOAgent(Controller[Seen]):
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> PPOAgent:
-        """The agent that `state` came from; it goes on as that one would."""
-        agent = cls(msgspec.convert(state["spec"], AgentSpec))
+    def from_state(cls, state: dict[str, Any], arithmetic: Arithmetic) -> PPOAgent:
+        """The agent that `state` came from; in the same arithmetic it goes on as that one would."""
+        agent = cls(msgspec.convert(state["spec"], AgentSpec), arithmetic)
         agent.policy.load(state)
         agent.observations.load(state["observations"])
         agent.returns.moments.load(state["returns"])

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Bools, Floats, Floats32, Ints
 from workers.environments import Decisions, Masks
+from workers.native.policy import Arrays, Learnt, Rule
 
 Weights = dict[str, Floats32]  # by the names of torch's state_dict, in its order
 
@@ -103,19 +104,12 @@ def initial_weights(shape: Shape, rng: RngPath) -> Weights:
     return {name: weight.astype(np.float32, order="C") for name, weight in found.items()}
 
 
-@dataclass(frozen=True)
-class Batch:
-    """B sequences of up to T steps; a sequence is no longer than an episode."""
+@dataclass(frozen=True, kw_only=True)
+class Batch(Arrays):
+    """What an update learns from."""
 
-    observations: Floats32  # [T, B, width], as the policy saw them
-    actions: Decisions  # [T, B, heads]
-    masks: Bools  # [T, B, heads, widest head]; continuous: [T, B, dimensions, 0]
-    log_probs: Floats  # [T, B], when acting
+    masks: Bools  # continuous: [T, B, dimensions, 0]
     values: Floats  # [T, B], when acting, in the critic's units of today
-    advantages: Floats  # [T, B], normalised
-    returns: Floats  # [T, B], in the critic's units of today
-    valid: Bools  # [T, B]; other entries are not looked at
-    memory: Floats32 | None = None  # [2, B, hidden], h and c at the beginning of every sequence; None: empty
 
 
 class Decision(NamedTuple):
@@ -133,31 +127,6 @@ class Outputs(NamedTuple):
     log_probs: Floats  # [N]
     entropies: Floats  # [N, heads]
     values: Floats  # [N]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rule:
-    """How one minibatch is learnt from."""
-
-    clip: float
-    value_coef: float
-    entropy_coef: float
-    max_grad_norm: float
-    lr: float
-    target_kl: float  # beyond it no step is taken
-
-
-@dataclass(frozen=True, kw_only=True)
-class Learnt:
-    """One minibatch: means over its valid steps, before the step."""
-
-    policy_loss: float
-    value_loss: float
-    kl: float
-    clip_fraction: float
-    ratio_max: float
-    grad_norm: float  # before it was clipped; NaN where the KL was beyond its target
-    stepped: bool  # not beyond the target KL, and not by a gradient that is not finite
 
 
 class Policy(ABC):

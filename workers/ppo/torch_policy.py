@@ -18,6 +18,7 @@ from torch.optim.adam import adam
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Bools, Floats, Floats32, Ints, all_false, int_zeros
 from workers.environments import Decisions, Masks
+from workers.native.policy import Learnt, Rule
 from workers.ppo.distributions import (
     choice_weights,
     head_entropies,
@@ -34,10 +35,8 @@ from workers.ppo.policy import (
     CONDITIONING_HEADS,
     Batch,
     Decision,
-    Learnt,
     Outputs,
     Policy,
-    Rule,
     Shape,
     initial_weights,
 )
@@ -96,7 +95,7 @@ class TorchPolicy(Policy):
         terms = self.loss({name: part.index_select(1, chosen) for name, part in _tensors(batch).items()}, rule)
         told = {name: float(term) for name, term in terms._asdict().items() if name != "loss"}
         if told["kl"] > rule.target_kl:
-            return Learnt(**told, grad_norm=math.nan, stepped=False)
+            return Learnt(**told, grad_norm=None, stepped=False)
         grads = list(torch.autograd.grad(terms.loss, list(self._tensors.values())))
         norm = clip_gradients(grads, rule.max_grad_norm)
         if stepped := math.isfinite(norm):

@@ -14,7 +14,8 @@ from esper_ab.contracts.records import HeadUse, PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
 from workers.arrays import Floats, Ints
-from workers.ppo.policy import Batch, Learnt, Policy, Rule
+from workers.native.policy import Learnt, Rule
+from workers.ppo.policy import Batch, Policy
 
 _MIN_VARIANCE = 1e-8  # of returns in the critic's units, where that of all returns so far is 1
 
@@ -49,7 +50,7 @@ def ppo_update(policy: Policy, batch: Batch, settings: PPOSettings, rule: Rule, 
         if not seen[-1].stepped:
             break
         epochs_done += last_of_epoch
-    norms = [learnt.grad_norm for learnt in (seen[:-1] if stopped_by_kl else seen)]
+    norms = [learnt.grad_norm for learnt in seen if learnt.grad_norm is not None]
     return msgspec.structs.replace(
         before, policy_loss=_mean([learnt.policy_loss for learnt in seen]),
         value_loss=_mean([learnt.value_loss for learnt in seen]), approx_kl=_mean([learnt.kl for learnt in seen]),
