@@ -217,5 +217,5 @@ class PPOAgent(Controller[Seen]):
         elif rollout.starts.any():
             arrays, column, first = cut_sequences(arrays, rollout.starts)
             if memory is not None:
-                memory = np.where(first[:, None], memory[:, column], np.float32(0.0))
+                memory = memory.take(column, 1) * first[:, None]
         return Batch(**arrays, memory=memory)
