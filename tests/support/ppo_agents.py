@@ -6,9 +6,13 @@ from typing import Any
 
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import Arithmetic, PolicySettings, PPOSettings
+from workers.native import library
 from workers.ppo.agent import AgentSpec, PPOAgent
 
 TORCH = Arithmetic()
+_KERNELS = [kernel for kernel in library.kernels() if not kernel.problem]
+# Of everything that computes policies here, once.
+ARITHMETICS = [TORCH, *(Arithmetic(kernel=kernel.name, kernel_build=kernel.build) for kernel in _KERNELS)]
 
 
 def make_agent(

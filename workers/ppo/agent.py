@@ -172,7 +172,7 @@ class PPOAgent(Controller[Seen]):
         agent.observations.load(state["observations"])
         agent.returns.moments.load(state["returns"])
         if "memory" in state:
-            agent._kept = np.array(state["memory"])
+            agent._kept = np.asarray(state["memory"]).copy()
         return agent
 
     def _known(self, observation: Floats32) -> Floats32:

@@ -70,7 +70,7 @@ class RunningMoments:
         if state["mean"].shape != self.mean.shape:
             raise ValueError(f"moments of width {tuple(state['mean'].shape)}, expected {self.mean.shape}")
         self.count = float(state["count"])
-        self.mean, self._squares = np.array(state["mean"]), np.array(state["squares"])
+        self.mean, self._squares = (np.asarray(state[name]).copy() for name in ("mean", "squares"))
 
 
 class ObservationNormaliser:

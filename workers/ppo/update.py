@@ -60,6 +60,7 @@ def ppo_update(policy: Policy, batch: Batch, settings: PPOSettings, rule: Rule, 
     )  # fmt: skip
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a number that is not finite is None in the record
 def _diagnose(policy: Policy, batch: Batch) -> PPOUpdate:
     """What is known of the policy, on the whole batch, before the first step."""
     now = policy.evaluate(batch)
