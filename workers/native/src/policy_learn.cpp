@@ -6,7 +6,8 @@ namespace esper::policy {
 
 namespace {
 
-typedef double Doubles __attribute__((vector_size(64)));
+typedef double Doubles __attribute__((vector_size(4 * UNIT)));
+typedef float Floats __attribute__((vector_size(2 * UNIT)));
 
 // The masks of a head at a step, or null.
 const std::uint8_t* mask_of(const Network& network, const EsperPolicyArrays& arrays, Size source, Size head) {
@@ -71,18 +72,31 @@ void back(
 
 // In an order that is part of the arithmetic, the same whatever the width of vectors.
 double sum_of_squares(const std::vector<float>& x) {
-    constexpr std::size_t WIDE = 8;
     Doubles sums[2] = {};
-    for (std::size_t i = 0; i < x.size(); i += 2 * WIDE)
+    for (std::size_t i = 0; i < x.size(); i += UNIT)
         for (std::size_t half = 0; half < 2; half++) {
-            Doubles v;
-            for (std::size_t k = 0; k < WIDE; k++) v[k] = double(x[i + half * WIDE + k]);
+            Floats part;
+            std::memcpy((void*)&part, x.data() + i + half * UNIT / 2, sizeof part);
+            const Doubles v = __builtin_convertvector(part, Doubles);
             sums[half] += v * v;
         }
     const Doubles both = sums[0] + sums[1];
     double sum = 0.0;
-    for (std::size_t k = 0; k < WIDE; k++) sum += both[k];
+    for (int k = 0; k < UNIT / 2; k++) sum += both[k];
     return sum;
+}
+
+// Up to LANES numbers, if fewer are left.
+INLINE Vec load(const float* from, Size left) {
+    if (left >= LANES) return policy::load(from);
+    Vec x = {};
+    std::memcpy((void*)&x, from, std::size_t(left) * sizeof(float));
+    return x;
+}
+
+INLINE void store(float* to, Vec x, Size left) {
+    if (left >= LANES) return policy::store(to, x);
+    std::memcpy(to, (const void*)&x, std::size_t(left) * sizeof(float));
 }
 
 double power(double base, std::int64_t exponent) {
@@ -180,22 +194,18 @@ double move(Network& network, const EsperPolicyRule& rule, std::int64_t updates)
     const double shrunk = rule.max_grad_norm / (norm + 1e-6);
     const Vec factor = splat(shrunk < 1.0 ? float(shrunk) : 1.0f), decay = splat(float(BETA_2));
     const Vec part_1 = splat(float(1.0 - BETA_1)), part_2 = splat(float(1.0 - BETA_2)), eps = splat(float(EPS));
-    const double bias_2 = __builtin_sqrt(1.0 - power(BETA_2, updates + 1));
-    const Vec rate = splat(float(-rule.lr / (1.0 - power(BETA_1, updates + 1)))), less = splat(float(bias_2));
+    const Vec scale = splat(float(1.0 / __builtin_sqrt(1.0 - power(BETA_2, updates + 1))));
+    const Vec rate = splat(float(-rule.lr / (1.0 - power(BETA_1, updates + 1))));
     const EsperPolicyMemory& memory = network.memory;
     for (Size i = 0; i < memory.count; i += LANES) {
-        const std::size_t bytes = std::size_t(memory.count - i < LANES ? memory.count - i : LANES) * sizeof(float);
-        Vec value = {}, mean = {}, square = {};
-        std::memcpy((void*)&value, memory.values + i, bytes);
-        std::memcpy((void*)&mean, memory.mean + i, bytes);
-        std::memcpy((void*)&square, memory.square + i, bytes);
-        const Vec g = load(gradient.data() + i) * factor;
+        const Size left = memory.count - i;
+        Vec mean = load(memory.mean + i, left), square = load(memory.square + i, left);
+        const Vec g = policy::load(gradient.data() + i) * factor;
         mean = fma(g - mean, part_1, mean);
         square = fma(g * g, part_2, square * decay);
-        value = fma(mean / (root(square) / less + eps), rate, value);
-        std::memcpy(memory.values + i, (const void*)&value, bytes);
-        std::memcpy(memory.mean + i, (const void*)&mean, bytes);
-        std::memcpy(memory.square + i, (const void*)&square, bytes);
+        store(memory.mean + i, mean, left);
+        store(memory.square + i, square, left);
+        store(memory.values + i, fma(mean / fma(root(square), scale, eps), rate, load(memory.values + i, left)), left);
     }
     return norm;
 }
