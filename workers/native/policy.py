@@ -30,6 +30,7 @@ _STATUS = {1: "no memory", 2: "sizes, places or an order of calls that do not fi
 _STEPPED, _BEYOND_KL, _NOT_FINITE = range(3)  # EsperPolicyEnd
 _CONDITIONING_HEADS = 2
 _GATES = 4
+_UNIT = 16  # floats: what memory is padded to
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +175,7 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     library.esper_policy_layout(found)
     if list(found) != [ctypes.sizeof(struct) for struct in structs]:
         raise ValueError(f"the policy's structs have {list(found)} bytes")
-    library.esper_policy_close.restype = None
+    library.esper_policy_close.restype = library.esper_policy_changed.restype = None
     library.esper_policy_close.argtypes = library.esper_policy_changed.argtypes = [Pointer]
     library.esper_policy_step.argtypes = [Pointer, Long, Pointer, Pointer, Pointer, Int, Pointer]
     library.esper_policy_choose.argtypes = [Pointer, Int, Int, Pointer, Pointer, Pointer, Pointer]
@@ -205,13 +206,6 @@ def _address(array: NDArray[Any]) -> int:
     return ctypes.addressof(_Byte.from_buffer(array)) if array.flags.writeable else array.ctypes.data
 
 
-def answer(library: ctypes.CDLL, count: int) -> bytes:
-    """Return `count` float32 numbers of what the library makes of its small policies, for their known sha256."""
-    values = (ctypes.c_float * count)()
-    _checked(library.esper_policy_answer(values, Int(count)))
-    return bytes(values)
-
-
 class NativePolicy:
     """A policy, its parameters and its optimiser. `parameters` may be written; call `changed` after it.
 
@@ -224,7 +218,8 @@ class NativePolicy:
         self._handle = Pointer()
         named = shapes(sizes)
         count = sum(map(math.prod, named.values()))
-        self._flat = np.zeros((3, count), dtype=np.float32)  # kept alive for the library, which writes to it
+        # Kept alive for the library, which writes to it.
+        self._flat = np.zeros((3, -(-count // _UNIT) * _UNIT), dtype=np.float32)
         self.parameters, mean, square = (_views(flat, named) for flat in self._flat)
         self.adam = AdamState(mean, square)
         self._decisions = len(sizes.head_sizes) or sizes.dimensions
@@ -240,7 +235,7 @@ class NativePolicy:
 
     def changed(self) -> None:
         """Take over what was written to `parameters`."""
-        _checked(self._library.esper_policy_changed(self._handle))
+        self._library.esper_policy_changed(self._handle)
 
     def step(
         self, seen: Floats32, h: Floats32, c: Floats32, masks: Bools | None, uniforms: Floats | None,

@@ -13,16 +13,10 @@ template <int N> double polynomial(const double (&coefficients)[N], double x) {
     return y;
 }
 
-double from_bits(std::uint64_t bits) {
-    double x;
-    __builtin_memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-std::uint64_t bits_of(double x) {
-    std::uint64_t bits;
-    __builtin_memcpy(&bits, &x, sizeof bits);
-    return bits;
+template <class To, class From> To same_bits(From from) {
+    To to;
+    __builtin_memcpy(&to, &from, sizeof to);
+    return to;
 }
 
 }  // namespace
@@ -36,7 +30,7 @@ double exponential(double x) {
     const double magic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
     const double shifted = x * 1.4426950408889634 + magic, n = shifted - magic;
     const double r = (x - n * 0.69314718036912381649) - n * 1.9082149292705877e-10;
-    return polynomial(SERIES, r) * from_bits((bits_of(shifted) + 1023) << 52);
+    return polynomial(SERIES, r) * same_bits<double>((same_bits<std::uint64_t>(shifted) + 1023) << 52);
 }
 
 // x = 2^n m with m around 1; ln m = 2 artanh s with s = (m - 1) / (m + 1), by its series to s^23 / 23.
@@ -45,9 +39,9 @@ double logarithm(double x) {
         1.0 / 21, 1.0 / 23};
     constexpr std::uint64_t ROOT_HALF = 0x3fe6a09e667f3bcdull;
     if (!(x > 0.0) || x == __builtin_inf()) return x == 0.0 ? -__builtin_inf() : x;
-    const std::uint64_t bits = bits_of(x) - ROOT_HALF;
+    const std::uint64_t bits = same_bits<std::uint64_t>(x) - ROOT_HALF;
     const double n = double(std::int64_t(bits) >> 52);
-    const double f = from_bits((bits & 0x000fffffffffffffull) + ROOT_HALF) - 1.0;
+    const double f = same_bits<double>((bits & 0x000fffffffffffffull) + ROOT_HALF) - 1.0;
     const double s = f / (f + 2.0), square = s * s;
     const double y = 2.0 * s * square * polynomial(SERIES, square) + (n * 1.9082149292705877e-10 + 2.0 * s);
     return n * 0.69314718036912381649 + y;
@@ -81,27 +75,33 @@ double normal_quantile(double probability) {
     return q < 0.0 ? -far : far;
 }
 
-Head log_softmax(const float* logits, const std::uint8_t* mask, std::ptrdiff_t size, double* log_probs) {
+Judged judge_head(
+    const float* logits, const std::uint8_t* mask, std::ptrdiff_t size, std::int64_t action, double* log_probs
+) {
     constexpr double MASKED = -1e30;  // as in distributions.py
-    double highest = -__builtin_inf();
+    double highest = -__builtin_inf(), sum = 0.0, entropy = 0.0;
     bool used = false;
-    for (std::ptrdiff_t i = 0; i < size; i++)
-        if (mask == nullptr || mask[i]) {
-            highest = double(logits[i]) > highest || logits[i] != logits[i] ? double(logits[i]) : highest;
-            used = true;
-        }
-    if (!used) return {0.0, false};
-    double sum = 0.0, weighted = 0.0;
+    for (std::ptrdiff_t i = 0; i < size; i++) {
+        if (mask != nullptr && !mask[i]) continue;
+        highest = double(logits[i]) <= highest ? highest : double(logits[i]);
+        used = true;
+    }
     for (std::ptrdiff_t i = 0; i < size; i++) {
         log_probs[i] = mask == nullptr || mask[i] ? double(logits[i]) - highest : MASKED;
         sum += exponential(log_probs[i]);
     }
+    if (!used) return {0.0, 0.0};
     const double log_sum = logarithm(sum);
     for (std::ptrdiff_t i = 0; i < size; i++) {
         log_probs[i] -= log_sum;
-        if (mask == nullptr || mask[i]) weighted += exponential(log_probs[i]) * log_probs[i];
+        if (mask == nullptr || mask[i]) entropy -= exponential(log_probs[i]) * log_probs[i];
     }
-    return {-weighted, true};
+    return {log_probs[action], entropy};
+}
+
+Judged judge_normal(double mean, double log_std, double action, double& distance) {
+    distance = (action - mean) / exponential(log_std);
+    return {-0.5 * (distance * distance) - log_std - LOG_ROOT_TWO_PI, log_std + (0.5 + LOG_ROOT_TWO_PI)};
 }
 
 std::int64_t draw(

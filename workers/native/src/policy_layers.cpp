@@ -81,11 +81,16 @@ void LayerNorm::forward(Size rows, Rows& x, float* inverse, Rows& y) const {
 
 void LayerNorm::backward(Size rows, const Rows& x, const float* inverse, Rows& g, float* gradient) const {
     const float part = 1.0f / float(width);
-    add_columns(rows, g.row(0), g.stride(), width, gradient + bias);
     for (Size i = 0; i < width; i += LANES) {
-        Vec sum = {};
-        for (Size r = 0; r < rows; r++) sum = fma(load(g.row(r) + i), load(x.row(r) + i), sum);
-        for (Size lane = 0; lane < LANES && i + lane < width; lane++) gradient[gain + i + lane] += sum[lane];
+        Vec of_gain = {}, of_bias = {};
+        for (Size r = 0; r < rows; r++) {
+            of_gain = fma(load(g.row(r) + i), load(x.row(r) + i), of_gain);
+            of_bias += load(g.row(r) + i);
+        }
+        for (Size k = 0; k < LANES && i + k < width; k++) {
+            gradient[gain + i + k] += of_gain[k];
+            gradient[bias + i + k] += of_bias[k];
+        }
     }
     for (Size from = 0; from < rows; from += BLOCK) {
         const Size count = rows - from < BLOCK ? rows - from : BLOCK;
@@ -110,39 +115,35 @@ void LayerNorm::backward(Size rows, const Rows& x, const float* inverse, Rows& g
     }
 }
 
-void Cell::forward(Size rows, Rows& gates, Size first, const float* before, Rows& c, Rows& tanh_c, Rows& h) const {
-    const Size apart = padded(width);
-    for (Size r = 0; r < rows; r++) {
-        float* gate = gates.row(first + r);
-        for (Size j = 0; j < width; j += LANES) {
+void Cell::forward(Size rows, Size first, Rows& h) {
+    const Size apart = h.stride();
+    for (Size r = first; r < first + rows; r++) {
+        float* gate = gates.row(r);
+        for (Size j = 0; j < apart; j += LANES) {
             const Vec i = logistic(load(gate + j)), f = logistic(load(gate + apart + j));
             const Vec g = hyperbolic_tangent(load(gate + 2 * apart + j)), o = logistic(load(gate + 3 * apart + j));
-            const Vec now = fma(i, g, f * load(before + r * apart + j)), squashed = hyperbolic_tangent(now);
-            store(gate + j, i);
-            store(gate + apart + j, f);
-            store(gate + 2 * apart + j, g);
-            store(gate + 3 * apart + j, o);
-            store(c.row(first + r) + j, now);
-            store(tanh_c.row(first + r) + j, squashed);
-            store(h.row(first + r) + j, o * squashed);
+            const Vec now = fma(i, g, f * load(before.row(r) + j)), squashed = hyperbolic_tangent(now);
+            const Vec activated[] = {i, f, g, o};
+            for (int k = 0; k < 4; k++) store(gate + k * apart + j, activated[k]);
+            store(c.row(r) + j, now);
+            store(tanh_c.row(r) + j, squashed);
+            store(h.row(r) + j, o * squashed);
         }
     }
 }
 
-void Cell::backward(
-    Size rows, Rows& gates, Size first, const float* before, const Rows& tanh_c, const Rows& g_h, Rows& later
-) const {
-    const Size apart = padded(width);
+void Cell::backward(Size rows, Size first, const Rows& g_h, Rows& later) {
+    const Size apart = c.stride();
     const Vec one = splat(1.0f);
     for (Size r = 0; r < rows; r++) {
         float* gate = gates.row(first + r);
-        for (Size j = 0; j < width; j += LANES) {
+        for (Size j = 0; j < apart; j += LANES) {
             const Vec i = load(gate + j), f = load(gate + apart + j), g = load(gate + 2 * apart + j);
             const Vec o = load(gate + 3 * apart + j), squashed = load(tanh_c.row(first + r) + j);
             const Vec of_h = load(g_h.row(first + r) + j);
             const Vec of_c = fma(of_h * o, fma(-squashed, squashed, one), load(later.row(r) + j));
             store(gate + j, of_c * g * (i * (one - i)));
-            store(gate + apart + j, of_c * load(before + r * apart + j) * (f * (one - f)));
+            store(gate + apart + j, of_c * load(before.row(first + r) + j) * (f * (one - f)));
             store(gate + 2 * apart + j, of_c * i * fma(-g, g, one));
             store(gate + 3 * apart + j, of_h * squashed * (o * (one - o)));
             store(later.row(r) + j, of_c * f);
