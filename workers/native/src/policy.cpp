@@ -14,10 +14,9 @@ constexpr std::int64_t LARGEST = 1 << 24;  // of a width, so that no product of 
 
 bool sound(const EsperPolicySizes& of) {
     const auto fits = [](std::int32_t size) { return size >= 1 && size <= LARGEST; };
-    const bool continuous = of.n_heads == 0 && fits(of.dimensions);
-    const bool by_heads = fits(of.n_heads) && of.dimensions == 0 && of.sizes != nullptr;
-    if (!fits(of.width) || !fits(of.hidden) || !(continuous || by_heads)) return false;
-    return std::all_of(of.sizes, of.sizes + of.n_heads, fits);
+    if (!fits(of.width) || !fits(of.hidden)) return false;
+    if (of.n_heads == 0) return fits(of.dimensions);
+    return fits(of.n_heads) && of.dimensions == 0 && std::all_of(of.sizes, of.sizes + of.n_heads, fits);
 }
 
 // Plans some sequences (null: all). Whether they, a valid step and actions that can be are there.
@@ -147,16 +146,13 @@ std::int32_t esper_policy_choose(
             network.branch(network.branches[0], rows, nullptr);
             choose_around_means(*policy, uniforms, (double*)actions);
         }
-        for (Branch& of : network.branches)
-            for (Size head = of.first; head < of.first + of.heads; head++) {
-                if (head < first || head >= first + count) continue;
-                if (head == of.first) network.branch(of, rows, policy->actions.data());
-                choose_head(*policy, of, head, masks, uniforms, (std::int64_t*)actions);
-            }
+        for (Size head = first; head < first + count && network.dimensions == 0; head++) {
+            Branch& of = network.branches[std::min(head, CONDITIONING)];
+            if (head == of.first) network.branch(of, rows, policy->actions.data());
+            choose_head(*policy, of, head, masks, uniforms, (std::int64_t*)actions);
+        }
         policy->chosen = first + count;
-        EsperPolicyArrays taken{};
-        taken.actions = actions;
-        taken.masks = masks;
+        const EsperPolicyArrays taken{1, rows, nullptr, actions, masks, nullptr, nullptr, nullptr, nullptr, nullptr};
         for (Size r = 0; r < rows && policy->chosen == decisions; r++)
             log_probs[r] = policy->judge(r, taken, r, policy->entropies.data());
         return true;

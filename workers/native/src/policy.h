@@ -1,13 +1,12 @@
 // The actor-critic of workers/ppo/policy.py: parameters where torch has them, forward and backward over sequences.
 #pragma once
 
-#include <vector>
-
 #include "policy_api.h"
-#include "policy_choice.h"
 #include "policy_layers.h"
 
 namespace esper::policy {
+
+constexpr Size CONDITIONING = 2;  // leading heads, each its own group, whose choices later groups know
 
 // Which steps of which sequences are computed, step by step; within a step the longest sequences come first, so that
 // those that go on are always the first rows.
@@ -19,8 +18,7 @@ struct Plan {
 
     Size count(Size step) const { return first[step + 1] - first[step]; }
     void one_step(Size batch);
-    // `chosen` [n] or null: the first n.
-    void of(const EsperPolicyArrays& arrays, const std::int64_t* chosen, Size n);
+    void of(const EsperPolicyArrays& arrays, const std::int64_t* chosen, Size n);  // null: the first n
 
 private:
     std::vector<Size> lengths_, order_;
@@ -30,14 +28,13 @@ private:
 struct Branch {
     Linear inner, outer;
     Size first = 0, heads = 0;
-    std::vector<Size> tables;  // where the embeddings of earlier choices lie
-    Rows hidden, out;          // of the last forward pass; before the backward pass `out` becomes its gradient
+    std::vector<Size> tables = {};  // where the embeddings of earlier choices lie
+    Rows hidden = {}, out = {};     // of the last forward pass; before the backward pass `out` becomes its gradient
 };
 
 class Network {
 public:
     Network(const EsperPolicySizes& sizes, const EsperPolicyMemory& memory);
-
     void pack();
     void fit(const Plan& plan);
     void trunk(const Plan& plan);  // from rows in `seen` and, at the first step, `h_before` and `cell.before`
@@ -46,15 +43,13 @@ public:
 
     Size width, hidden, dimensions;
     bool lstm;
-    std::vector<Size> sizes;   // choices per head
-    std::vector<Size> starts;  // of a head's logits in its group's
+    std::vector<Size> sizes, starts;  // choices per head; where its logits begin in its group's
     Size widest = 0, log_std = 0;  // most choices of a head; where the parameter lies
     EsperPolicyMemory memory;      // `count` is what there has to be
     std::vector<Branch> branches;  // groups of heads, or means; last the critic
     std::vector<float> gradient;
     Rows seen, features, h_before, h;
     Cell cell;
-
     Branch& critic() { return branches.back(); }
     Size heads() const { return Size(sizes.size()); }
     Size decisions() const { return heads() + dimensions; }
@@ -68,7 +63,6 @@ private:
     Linear encoder_, inputs_, recurrent_;
     LayerNorm first_norm_, second_norm_;
     Rows first_normed_, encoded_, second_normed_, g_features_, g_branch_, g_later_;
-    std::vector<float> first_inverse_, second_inverse_;
 };
 
 }  // namespace esper::policy

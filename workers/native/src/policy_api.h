@@ -12,8 +12,8 @@ struct EsperPolicySizes {
     const std::int32_t* sizes;  // [n_heads]
 };
 
-// The caller's memory for parameters in the order of torch's parameters(), Adam's running means of gradients and of their
-// squares: [count] each, and zeros up to a multiple of 16. Kept until the policy is closed.
+// The caller's memory for parameters in the order of torch's parameters() and Adam's running means of gradients and of
+// their squares: [count] each, and zeros up to a multiple of 16. Kept until the policy is closed.
 struct EsperPolicyMemory {
     float *values, *mean, *square;
     std::int64_t count;
@@ -48,9 +48,7 @@ ESPER_EXPORT std::int32_t esper_policy_open(
     const EsperPolicySizes* sizes, const EsperPolicyMemory* memory, EsperPolicy** policy
 );
 ESPER_EXPORT void esper_policy_close(EsperPolicy* policy);
-
-// Has to be called after the caller has written to `values`.
-ESPER_EXPORT void esper_policy_changed(EsperPolicy* policy);
+ESPER_EXPORT void esper_policy_changed(EsperPolicy* policy);  // after the caller has written to `values`
 
 // Features and values [rows] of seen [rows][width]; h and c [rows][hidden] advance if `keep`. Null without LSTM.
 ESPER_EXPORT std::int32_t esper_policy_step(

@@ -7,6 +7,8 @@
 
 namespace esper::policy {
 
+typedef std::ptrdiff_t Size;
+
 constexpr double LOG_ROOT_TWO_PI = 0.91893853320467274178;
 
 double exponential(double x);  // relative error below 1e-15; 0 below -708, infinite above 709
@@ -19,16 +21,14 @@ struct Judged {
 
 // A head's log-probabilities [size] under a mask (null: all valid), the one of `action`, and the entropy. Both are 0
 // where nothing is valid.
-Judged judge_head(
-    const float* logits, const std::uint8_t* mask, std::ptrdiff_t size, std::int64_t action, double* log_probs
-);
+Judged judge_head(const float* logits, const std::uint8_t* mask, Size size, std::int64_t action, double* log_probs);
 // The same of one dimension with the normal distribution of `mean`; `distance`: how many deviations `action` is off.
 Judged judge_normal(double mean, double log_std, double action, double& distance);
 
 // By inverse CDF at `uniform`, or the most probable where that is null; 0 where none is valid. `highest`: of the logits
 // of the head's group; weights: scratch [size].
 std::int64_t draw(
-    const float* logits, const std::uint8_t* mask, std::ptrdiff_t size, float highest, const double* uniform,
+    const float* logits, const std::uint8_t* mask, Size size, float highest, const double* uniform,
     double* weights
 );
 

@@ -5,19 +5,21 @@ namespace esper::policy {
 namespace {
 
 constexpr float EPS = 1e-5f;
-constexpr Size BLOCK = 32;  // rows whose sums are folded together
 
-// out[r] = the sum over j of `term(row r, j)`, for up to BLOCK rows.
-template <class Term> INLINE void sums_of_rows(Size rows, Size width, float* out, Term&& term) {
-    Vec sums[SHARES][BLOCK];
-    for (Size r = 0; r < rows; r++) {
-        Vec sum[SHARES] = {};
-        for (Size j = 0; j < width; j += UNIT)
-#pragma GCC unroll 4
-            for (int s = 0; s < SHARES; s++) sum[s] = term(r, j + s * LANES, sum[s]);
-        for (int s = 0; s < SHARES; s++) sums[s][r] = sum[s];
+// out[r] = the sum over a row of x, or of x * times.
+void sums_of_rows(Size rows, const Rows& x, const Rows* times, float* out) {
+    constexpr Size BLOCK = 32;
+    for (Size from = 0; from < rows; from += BLOCK) {
+        const Size count = rows - from < BLOCK ? rows - from : BLOCK;
+        Vec sums[SHARES][BLOCK] = {};
+        for (Size r = 0; r < count; r++)
+            for (Size j = 0; j < x.stride(); j += LANES) {
+                Vec& sum = sums[j / LANES % SHARES][r];
+                const Vec term = load(x.row(from + r) + j);
+                sum = times == nullptr ? sum + term : fma(term, load(times->row(from + r) + j), sum);
+            }
+        sums_across(sums[0], BLOCK, std::size_t(count), out + from);
     }
-    sums_across(sums[0], BLOCK, std::size_t(rows), out);
 }
 
 INLINE Bits within(Size width, Size j) {
@@ -33,86 +35,64 @@ void pack_row(const float* from, Size width, Vectors& to) {
 }  // namespace
 
 void squash(Size rows, Rows& x) {
-    float* at = x.row(0);
-    for (Size i = 0; i < rows * x.stride(); i += LANES) store(at + i, hyperbolic_tangent(load(at + i)));
+    for (float* at = x.row(0); at < x.row(rows); at += LANES) store(at, hyperbolic_tangent(load(at)));
 }
 
 void unsquash(Size rows, const Rows& y, Rows& g) {
-    const float* of = y.row(0);
-    float* at = g.row(0);
     for (Size i = 0; i < rows * y.stride(); i += LANES) {
-        const Vec t = load(of + i);
-        store(at + i, load(at + i) * fma(-t, t, splat(1.0f)));
+        const Vec t = load(y.row(0) + i);
+        store(g.row(0) + i, load(g.row(0) + i) * fma(-t, t, splat(1.0f)));
     }
 }
 
 void LayerNorm::pack(const float* values) {
-    pack_row(values + gain, width, gain_);
-    pack_row(values + bias, width, bias_);
+    pack_row(values + gain, width, gains);
+    pack_row(values + bias, width, biases);
 }
 
-void LayerNorm::forward(Size rows, Rows& x, float* inverse, Rows& y) const {
+void LayerNorm::forward(Size rows, Rows& x, Rows& y) {
     const float part = 1.0f / float(width);
-    for (Size from = 0; from < rows; from += BLOCK) {
-        const Size count = rows - from < BLOCK ? rows - from : BLOCK;
-        float sums[BLOCK];
-        sums_of_rows(count, width, sums, [&](Size r, Size j, Vec sum) { return sum + load(x.row(from + r) + j); });
-        for (Size r = 0; r < count; r++) {
-            const Vec mean = splat(sums[r] * part);
-            float* at = x.row(from + r);
-            for (Size j = 0; j < x.stride(); j += LANES) store(at + j, kept(within(width, j), load(at + j) - mean));
+    for (std::vector<float>* of : {&inverse, &means, &slopes}) of->resize(rows);
+    sums_of_rows(rows, x, nullptr, means.data());
+    for (Size r = 0; r < rows; r++)
+        for (Size j = 0; j < x.stride(); j += LANES) {
+            float* at = x.row(r) + j;
+            store(at, kept(within(width, j), load(at) - splat(means[r] * part)));
         }
-        sums_of_rows(count, width, sums, [&](Size r, Size j, Vec sum) {
-            const Vec d = load(x.row(from + r) + j);
-            return fma(d, d, sum);
-        });
-        for (Size r = 0; r < count; r++) {
-            inverse[from + r] = 1.0f / __builtin_sqrtf(sums[r] * part + EPS);
-            const Vec factor = splat(inverse[from + r]);
-            float *at = x.row(from + r), *to = y.row(from + r);
-            for (Size j = 0; j < x.stride(); j += LANES) {
-                const Vec normed = load(at + j) * factor;
-                store(at + j, normed);
-                store(to + j, fma(normed, gain_[std::size_t(j / LANES)], bias_[std::size_t(j / LANES)]));
-            }
+    sums_of_rows(rows, x, &x, slopes.data());
+    for (Size r = 0; r < rows; r++) {
+        inverse[r] = 1.0f / __builtin_sqrtf(slopes[r] * part + EPS);
+        for (Size j = 0; j < x.stride(); j += LANES) {
+            const Vec normed = load(x.row(r) + j) * splat(inverse[r]);
+            store(x.row(r) + j, normed);
+            store(y.row(r) + j, fma(normed, gains[j / LANES], biases[j / LANES]));
         }
     }
 }
 
-void LayerNorm::backward(Size rows, const Rows& x, const float* inverse, Rows& g, float* gradient) const {
+void LayerNorm::backward(Size rows, const Rows& x, Rows& g, float* gradient) {
     const float part = 1.0f / float(width);
-    for (Size i = 0; i < width; i += LANES) {
+    for (Size j = 0; j < g.stride(); j += LANES) {
         Vec of_gain = {}, of_bias = {};
         for (Size r = 0; r < rows; r++) {
-            of_gain = fma(load(g.row(r) + i), load(x.row(r) + i), of_gain);
-            of_bias += load(g.row(r) + i);
+            const Vec of = load(g.row(r) + j);
+            of_gain = fma(of, load(x.row(r) + j), of_gain);
+            of_bias += of;
+            store(g.row(r) + j, of * gains[j / LANES]);
         }
-        for (Size k = 0; k < LANES && i + k < width; k++) {
-            gradient[gain + i + k] += of_gain[k];
-            gradient[bias + i + k] += of_bias[k];
-        }
-    }
-    for (Size from = 0; from < rows; from += BLOCK) {
-        const Size count = rows - from < BLOCK ? rows - from : BLOCK;
-        float sums[BLOCK], along[BLOCK];
-        for (Size r = 0; r < count; r++) {
-            float* at = g.row(from + r);
-            for (Size j = 0; j < g.stride(); j += LANES) store(at + j, load(at + j) * gain_[std::size_t(j / LANES)]);
-        }
-        sums_of_rows(count, width, sums, [&](Size r, Size j, Vec sum) { return sum + load(g.row(from + r) + j); });
-        sums_of_rows(count, width, along, [&](Size r, Size j, Vec sum) {
-            return fma(load(g.row(from + r) + j), load(x.row(from + r) + j), sum);
-        });
-        for (Size r = 0; r < count; r++) {
-            const Vec mean = splat(sums[r] * part), slope = splat(along[r] * part), factor = splat(inverse[from + r]);
-            const float* normed = x.row(from + r);
-            float* at = g.row(from + r);
-            for (Size j = 0; j < g.stride(); j += LANES) {
-                const Vec flat = load(at + j) - mean;
-                store(at + j, kept(within(width, j), factor * fma(-load(normed + j), slope, flat)));
-            }
+        for (Size k = 0; k < LANES && j + k < width; k++) {
+            gradient[gain + j + k] += of_gain[k];
+            gradient[bias + j + k] += of_bias[k];
         }
     }
+    sums_of_rows(rows, g, nullptr, means.data());
+    sums_of_rows(rows, g, &x, slopes.data());
+    for (Size r = 0; r < rows; r++)
+        for (Size j = 0; j < g.stride(); j += LANES) {
+            float* at = g.row(r) + j;
+            const Vec flat = load(at) - splat(means[r] * part), normed = load(x.row(r) + j);
+            store(at, kept(within(width, j), splat(inverse[r]) * fma(-normed, splat(slopes[r] * part), flat)));
+        }
 }
 
 void Cell::forward(Size rows, Size first, Rows& h) {

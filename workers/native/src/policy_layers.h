@@ -4,11 +4,12 @@
 // the width of vectors nor on other rows. Sums over a row have UNIT accumulators, added up as `across` does.
 #pragma once
 
+#include <vector>
+
 #include "layout.h"
+#include "policy_choice.h"
 
 namespace esper::policy {
-
-typedef std::ptrdiff_t Size;
 
 inline Size padded(Size n) { return (n + UNIT - 1) / UNIT * UNIT; }
 
@@ -42,7 +43,7 @@ struct Linear {
 
     Size block() const { return blocks == 1 ? out : padded(out); }
     Size outputs() const { return blocks * block(); }
-    float* start() { return (float*)bias_.data(); }  // what the sums of outputs begin with: the bias
+    float* start() { return (float*)starts.data(); }  // what the sums of outputs begin with: the bias
     void pack(const float* values);
     // Rows from `first` on, of each argument.
     void forward(Size rows, Size first, const Rows& x, Rows& y, bool add = false) const;
@@ -50,8 +51,7 @@ struct Linear {
     void backward(Size rows, Size first, const Rows& g, Size into_first, Rows& into, bool add) const;
     void add_gradient(Size rows, const Rows& x, const Rows& g, float* gradient) const;
 
-private:
-    Vectors forward_, backward_, bias_;
+    Vectors along = {}, back = {}, starts = {};
 };
 
 // x becomes tanh x.
@@ -64,13 +64,12 @@ struct LayerNorm {
     Size width = 0, gain = 0, bias = 0;
 
     void pack(const float* values);
-    // x becomes (x - mean) / deviation, `inverse` [rows] 1 / deviation, y the output.
-    void forward(Size rows, Rows& x, float* inverse, Rows& y) const;
+    void forward(Size rows, Rows& x, Rows& y);  // x becomes (x - mean) / deviation, y the output
     // g, the gradient of y, becomes that of the input of `forward`.
-    void backward(Size rows, const Rows& x, const float* inverse, Rows& g, float* gradient) const;
+    void backward(Size rows, const Rows& x, Rows& g, float* gradient);
 
-private:
-    Vectors gain_, bias_;
+    Vectors gains = {}, biases = {};
+    std::vector<float> inverse = {}, means = {}, slopes = {};  // [rows]; inverse: 1 / deviation
 };
 
 // The cell of an LSTM (Hochreiter and Schmidhuber 1997; Gers et al. 2000): rows from `first` on. Gates are padded, in

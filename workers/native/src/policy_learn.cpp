@@ -124,7 +124,8 @@ double EsperPolicy::move(const EsperPolicyRule& rule, std::int64_t updates) {
     const Vec part_1 = splat(float(1.0 - BETA_1)), part_2 = splat(float(1.0 - BETA_2)), eps = splat(float(EPS));
     const Vec scale = splat(float(1.0 / __builtin_sqrt(bias(BETA_2)))), rate = splat(float(-rule.lr / bias(BETA_1)));
     for (Size i = 0; i < network.memory.count; i += LANES) {
-        float *values = network.memory.values + i, *means = network.memory.mean + i, *squares = network.memory.square + i;
+        const EsperPolicyMemory& to = network.memory;
+        float *values = to.values + i, *means = to.mean + i, *squares = to.square + i;
         const Vec g = load(network.gradient.data() + i) * factor, mean = load(means);
         const Vec square = fma(g * g, part_2, load(squares) * decay), moved = fma(g - mean, part_1, mean);
         store(means, moved);

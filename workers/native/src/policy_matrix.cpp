@@ -79,27 +79,27 @@ void multiply(Product of) {
 
 void Linear::pack(const float* values) {
     const Size wide = (outputs() + PANEL - 1) / PANEL * PANEL, deep = (in + PANEL - 1) / PANEL * PANEL;
-    forward_.fit(std::size_t(wide * in / LANES));
-    backward_.fit(std::size_t(deep * outputs() / LANES));
-    bias_.fit(std::size_t(wide / LANES));
-    float *along = (float*)forward_.data(), *back = (float*)backward_.data();
+    along.fit(std::size_t(wide * in / LANES));
+    back.fit(std::size_t(deep * outputs() / LANES));
+    starts.fit(std::size_t(wide / LANES));
+    float *columns = (float*)along.data(), *rows = (float*)back.data();
     for (Size o = 0; o < blocks * out; o++) {
         const float* w = values + weight + o * in;
         const Size n = o / out * block() + o % out;
-        float* column = along + n / PANEL * PANEL * in + n % PANEL;
+        float* column = columns + n / PANEL * PANEL * in + n % PANEL;
         for (Size i = 0; i < in; i++) column[i * PANEL] = w[i];
-        for (Size i = 0; i < in; i++) back[i / PANEL * PANEL * outputs() + n * PANEL + i % PANEL] = w[i];
+        for (Size i = 0; i < in; i++) rows[i / PANEL * PANEL * outputs() + n * PANEL + i % PANEL] = w[i];
         start()[n] = bias < 0 ? 0.0f : values[bias + o];
     }
 }
 
 void Linear::forward(Size rows, Size first, const Rows& x, Rows& y, bool add) const {
-    multiply({rows, in, outputs(), x.row(first), x.stride(), 1, (const float*)forward_.data(), in * PANEL, PANEL,
-        (const float*)bias_.data(), y.row(first), y.stride(), add});
+    multiply({rows, in, outputs(), x.row(first), x.stride(), 1, (const float*)along.data(), in * PANEL, PANEL,
+        (const float*)starts.data(), y.row(first), y.stride(), add});
 }
 
 void Linear::backward(Size rows, Size first, const Rows& g, Size into_first, Rows& into, bool add) const {
-    multiply({rows, outputs(), in, g.row(first), g.stride(), 1, (const float*)backward_.data(), outputs() * PANEL,
+    multiply({rows, outputs(), in, g.row(first), g.stride(), 1, (const float*)back.data(), outputs() * PANEL,
         PANEL, nullptr, into.row(into_first), into.stride(), add});
 }
 

@@ -5,27 +5,11 @@ namespace esper::policy {
 
 namespace {
 
-constexpr Size CONDITIONING = 2;  // leading heads whose choices later groups know
-
 Size place(Size& at, Size count) { return (at += count) - count; }
 
-Linear linear(Size& at, Size in, Size out, Size blocks = 1) {
-    Linear made;
-    made.in = in;
-    made.out = out;
-    made.blocks = blocks;
-    made.weight = place(at, in * out * blocks);
-    if (blocks == 1) made.bias = place(at, out);  // torch has those of an LSTM behind both weights
-    return made;
-}
+Linear linear(Size& at, Size in, Size out) { return {in, out, 1, place(at, in * out), place(at, out)}; }
 
-LayerNorm norm(Size& at, Size width) {
-    LayerNorm made;
-    made.width = width;
-    made.gain = place(at, width);
-    made.bias = place(at, width);
-    return made;
-}
+LayerNorm norm(Size& at, Size width) { return {width, place(at, width), place(at, width)}; }
 
 void copy(const Rows& from, Size first, Size count, Rows& to, Size to_first) {
     std::memcpy(to.row(to_first), from.row(first), std::size_t(count * from.stride()) * sizeof(float));
@@ -73,8 +57,8 @@ Network::Network(const EsperPolicySizes& of, const EsperPolicyMemory& kept)
     encoder_ = linear(at, width, hidden);
     first_norm_ = norm(at, hidden);
     if (lstm) {
-        inputs_ = linear(at, hidden, hidden, 4);
-        recurrent_ = linear(at, hidden, hidden, 4);
+        inputs_ = {hidden, hidden, 4, place(at, 4 * hidden * hidden)};
+        recurrent_ = {hidden, hidden, 4, place(at, 4 * hidden * hidden)};
         inputs_.bias = place(at, 4 * hidden);
         recurrent_.bias = place(at, 4 * hidden);
         second_norm_ = norm(at, hidden);
@@ -96,14 +80,10 @@ Network::Network(const EsperPolicySizes& of, const EsperPolicyMemory& kept)
 }
 
 void Network::add_branch(Size& at, Size outputs, Size first, Size count) {
-    Branch made;
-    made.inner = linear(at, hidden, hidden);
+    branches.push_back({linear(at, hidden, hidden), {}, first, count});
     for (Size head = 0; head < first && head < CONDITIONING; head++)
-        made.tables.push_back(place(at, sizes[head] * hidden));
-    made.outer = linear(at, hidden, outputs);
-    made.first = first;
-    made.heads = count;
-    branches.push_back(std::move(made));
+        branches.back().tables.push_back(place(at, sizes[head] * hidden));
+    branches.back().outer = linear(at, hidden, outputs);
 }
 
 void Network::pack() {
@@ -127,7 +107,6 @@ void Network::fit(const Plan& plan) {
     const Size rows = plan.rows;
     seen.fit(rows, width);
     for (Rows* of : {&first_normed_, &encoded_, &features}) of->fit(rows, hidden);
-    first_inverse_.resize(rows);
     for (Branch& of : branches) {
         of.hidden.fit(rows, hidden);
         of.out.fit(rows, of.outer.out);
@@ -135,13 +114,12 @@ void Network::fit(const Plan& plan) {
     if (!lstm) return;
     for (Rows* of : {&h_before, &h, &cell.before, &cell.c, &cell.tanh_c, &second_normed_}) of->fit(rows, hidden);
     cell.gates.fit(rows, inputs_.outputs());
-    second_inverse_.resize(rows);
 }
 
 void Network::trunk(const Plan& plan) {
     Rows& into = lstm ? encoded_ : features;
     encoder_.forward(plan.rows, 0, seen, first_normed_);
-    first_norm_.forward(plan.rows, first_normed_, first_inverse_.data(), into);
+    first_norm_.forward(plan.rows, first_normed_, into);
     squash(plan.rows, into);
     if (lstm) remember(plan);
 }
@@ -157,7 +135,7 @@ void Network::remember(const Plan& plan) {
         copy(cell.c, from, plan.count(t + 1), cell.before, from + rows);
     }
     copy(h, 0, plan.rows, second_normed_, 0);
-    second_norm_.forward(plan.rows, second_normed_, second_inverse_.data(), features);
+    second_norm_.forward(plan.rows, second_normed_, features);
 }
 
 void Network::branch(Branch& of, Size rows, const std::int64_t* actions) {
@@ -189,13 +167,13 @@ void Network::backward(const Plan& plan, const std::int64_t* actions) {
     }
     if (lstm) back_through_time(plan);
     unsquash(rows, lstm ? encoded_ : features, g_features_);
-    first_norm_.backward(rows, first_normed_, first_inverse_.data(), g_features_, gradient.data());
+    first_norm_.backward(rows, first_normed_, g_features_, gradient.data());
     encoder_.add_gradient(rows, seen, g_features_, gradient.data());
 }
 
 // The gradient of features becomes that of what the LSTM was given.
 void Network::back_through_time(const Plan& plan) {
-    second_norm_.backward(plan.rows, second_normed_, second_inverse_.data(), g_features_, gradient.data());
+    second_norm_.backward(plan.rows, second_normed_, g_features_, gradient.data());
     g_later_.fit(plan.count(0), hidden);
     std::memset(g_later_.row(0), 0, std::size_t(plan.count(0) * g_later_.stride()) * sizeof(float));
     for (Size t = plan.steps - 1; t >= 0; t--) {
