@@ -25,11 +25,12 @@ from workers.arrays import Bools, Floats, Floats32, Ints
 from workers.environments import Decisions, Masks
 from workers.native.binding import Int, Long, Pointer
 
-Double = ctypes.c_double
+Double, _Byte = ctypes.c_double, ctypes.c_char
 _STATUS = {1: "no memory", 2: "sizes, places or an order of calls that do not fit"}  # EsperStatus
 _STEPPED, _BEYOND_KL, _NOT_FINITE = range(3)  # EsperPolicyEnd
 _CONDITIONING_HEADS = 2
 _GATES = 4
+_UNIT = 16  # floats: what memory is padded to
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +175,7 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     library.esper_policy_layout(found)
     if list(found) != [ctypes.sizeof(struct) for struct in structs]:
         raise ValueError(f"the policy's structs have {list(found)} bytes")
-    library.esper_policy_close.restype = None
+    library.esper_policy_close.restype = library.esper_policy_changed.restype = None
     library.esper_policy_close.argtypes = library.esper_policy_changed.argtypes = [Pointer]
     library.esper_policy_step.argtypes = [Pointer, Long, Pointer, Pointer, Pointer, Int, Pointer]
     library.esper_policy_choose.argtypes = [Pointer, Int, Int, Pointer, Pointer, Pointer, Pointer]
@@ -197,14 +198,12 @@ def _at(array: NDArray[Any], kind: np.dtype[Any], shape: tuple[int, ...]) -> int
     """Address of an array; ValueError unless it is of this kind and shape, and lies in one piece."""
     if array.dtype != kind or array.shape != shape or not array.flags.c_contiguous:
         raise ValueError(f"an array {array.dtype} {array.shape}, not {kind} {shape} in one piece")
-    return array.ctypes.data
+    return _address(array)
 
 
-def answer(library: ctypes.CDLL, count: int) -> bytes:
-    """Return `count` float32 numbers of what the library makes of its small policies, for their known sha256."""
-    values = (ctypes.c_float * count)()
-    _checked(library.esper_policy_answer(values, Int(count)))
-    return bytes(values)
+def _address(array: NDArray[Any]) -> int:
+    """Address of an array in one piece; `array.ctypes.data` takes 1 us, a tenth of a step."""
+    return ctypes.addressof(_Byte.from_buffer(array)) if array.flags.writeable else array.ctypes.data
 
 
 class NativePolicy:
@@ -219,7 +218,8 @@ class NativePolicy:
         self._handle = Pointer()
         named = shapes(sizes)
         count = sum(map(math.prod, named.values()))
-        self._flat = np.zeros((3, count), dtype=np.float32)  # kept alive for the library, which writes to it
+        # Kept alive for the library, which writes to it.
+        self._flat = np.zeros((3, -(-count // _UNIT) * _UNIT), dtype=np.float32)
         self.parameters, mean, square = (_views(flat, named) for flat in self._flat)
         self.adam = AdamState(mean, square)
         self._decisions = len(sizes.head_sizes) or sizes.dimensions
@@ -235,7 +235,7 @@ class NativePolicy:
 
     def changed(self) -> None:
         """Take over what was written to `parameters`."""
-        _checked(self._library.esper_policy_changed(self._handle))
+        self._library.esper_policy_changed(self._handle)
 
     def step(
         self, seen: Floats32, h: Floats32, c: Floats32, masks: Bools | None, uniforms: Floats | None,
@@ -254,7 +254,7 @@ class NativePolicy:
         log_probs = np.empty(rows)
         mask_at = None if masks is None or not discrete else _at(masks, _BOOL, (*shape, self._widest))
         uniforms_at = None if uniforms is None else _at(uniforms, _DOUBLE, shape)
-        given = mask_at, uniforms_at, actions.ctypes.data, log_probs.ctypes.data
+        given = mask_at, uniforms_at, _address(actions), _address(log_probs)
         if source is None or masks is None:
             _checked(self._library.esper_policy_choose(self._handle, 0, decisions, *given))
             return actions, log_probs, values
@@ -272,7 +272,7 @@ class NativePolicy:
         given = self._given(arrays)
         count = int(np.count_nonzero(arrays.valid))
         log_probs, entropies, values = np.empty(count), np.empty((count, self._decisions)), np.empty(count)
-        places = (array.ctypes.data for array in (log_probs, entropies, values))
+        places = (_address(array) for array in (log_probs, entropies, values))
         _checked(self._library.esper_policy_evaluate(self._handle, given, *places))
         return log_probs, entropies, values
 
@@ -300,7 +300,7 @@ class NativePolicy:
                 raise ValueError("h and c cannot be written")
         values = np.empty(rows)
         at = _at(seen, _FLOAT, (rows, self.sizes.width))
-        _checked(self._library.esper_policy_step(self._handle, rows, at, *state, keep, values.ctypes.data))
+        _checked(self._library.esper_policy_step(self._handle, rows, at, *state, keep, _address(values)))
         return values
 
     def _given(self, arrays: Arrays) -> _Arrays:

@@ -12,11 +12,10 @@ struct EsperPolicySizes {
     const std::int32_t* sizes;  // [n_heads]
 };
 
-// The caller's memory, [count] each, in the order of torch's parameters(); kept until the policy is closed.
+// The caller's memory for parameters in the order of torch's parameters() and Adam's running means of gradients and of
+// their squares: [count] each, and zeros up to a multiple of 16. Kept until the policy is closed.
 struct EsperPolicyMemory {
-    float* values;
-    float* mean;    // Adam's running mean of gradients
-    float* square;  // and of their squares
+    float *values, *mean, *square;
     std::int64_t count;
 };
 
@@ -27,9 +26,7 @@ struct EsperPolicyArrays {
     const float* observations;  // [width]
     const void* actions;        // [n_heads] int64, or [dimensions] double
     const std::uint8_t* masks;  // [n_heads][most choices of a head], or null: every choice is valid
-    const double* log_probs;    // the last three may be null in `esper_policy_evaluate`
-    const double* advantages;
-    const double* returns;
+    const double *log_probs, *advantages, *returns;  // may be null in `esper_policy_evaluate`
     const std::uint8_t* valid;
     const float* memory;  // [2][sequences][hidden], or null: empty
 };
@@ -39,7 +36,6 @@ struct EsperPolicyRule {
 };
 
 enum EsperPolicyEnd : std::int32_t { ESPER_STEPPED, ESPER_BEYOND_KL, ESPER_NOT_FINITE };
-
 struct EsperPolicyLearnt {
     double policy_loss, value_loss, kl, clip_fraction, ratio_max, grad_norm;
     std::int32_t end;
@@ -52,9 +48,7 @@ ESPER_EXPORT std::int32_t esper_policy_open(
     const EsperPolicySizes* sizes, const EsperPolicyMemory* memory, EsperPolicy** policy
 );
 ESPER_EXPORT void esper_policy_close(EsperPolicy* policy);
-
-// Has to be called after the caller has written to `values`.
-ESPER_EXPORT std::int32_t esper_policy_changed(EsperPolicy* policy);
+ESPER_EXPORT void esper_policy_changed(EsperPolicy* policy);  // after the caller has written to `values`
 
 // Features and values [rows] of seen [rows][width]; h and c [rows][hidden] advance if `keep`. Null without LSTM.
 ESPER_EXPORT std::int32_t esper_policy_step(
@@ -62,7 +56,7 @@ ESPER_EXPORT std::int32_t esper_policy_step(
 );
 
 // After a step, choices of `count` heads from `first` on, in order; continuous: of all dimensions. `uniforms` null: the
-// most probable. actions [rows][n_heads or dimensions] are written, log_probs [rows] added up from head 0 on.
+// most probable. actions [rows][n_heads or dimensions] are written, and with the last ones log_probs [rows].
 ESPER_EXPORT std::int32_t esper_policy_choose(
     EsperPolicy* policy, std::int32_t first, std::int32_t count, const std::uint8_t* masks, const double* uniforms,
     void* actions, double* log_probs
@@ -78,10 +72,6 @@ ESPER_EXPORT std::int32_t esper_policy_learn(
     EsperPolicy* policy, const EsperPolicyArrays* arrays, const std::int64_t* sequences, std::int64_t count,
     const EsperPolicyRule* rule, std::int64_t updates, EsperPolicyLearnt* learnt
 );
-
-// Has small policies of every kind decide, evaluate and learn, and writes `count` numbers of them, as
-// `esper_known_answer` does.
-ESPER_EXPORT std::int32_t esper_policy_answer(float* out, std::int32_t count);
 
 // Sizes of the structs above in their order: [5].
 ESPER_EXPORT void esper_policy_layout(std::int32_t* sizes);
