@@ -83,7 +83,7 @@ def resolve_kernel(asked: AskedArithmetic, machine: Machine, untrainable: str = 
     unusable = _why_unusable(kernel, machine)
     if asked.kernel == "torch" or (asked.kernel == "auto" and unusable):
         return torch_alone(asked)
-    obstacle = unusable or (untrainable if asked.kernel != "auto" and asked.hosts == "kernel" else "")
+    obstacle = (untrainable if asked.kernel != "auto" and asked.hosts == "kernel" else "") or unusable
     if kernel is None or obstacle:
         raise UsageError(f"arithmetic.kernel={asked.kernel}: {obstacle}; torch can be had, auto takes what there is")
     return Arithmetic(**msgspec.structs.asdict(asked) | {
