@@ -105,7 +105,7 @@ def kernel_notes(
     arithmetic = resolved.arithmetic
     built = arithmetic.kernel_build.partition(";")[0]
     why = f"built by {built}" if built else "; ".join(filter(None, lacking_kernel(machine)))
-    hosts = f"; hosts: torch ({untrainable})" if built and untrainable else ""
+    hosts = f"; hosts: torch ({untrainable or 'asked for'})" if arithmetic.hosts == "torch" else ""
     return (f"--kernel {asked.arithmetic.kernel}: {arithmetic.kernel} ({why}){hosts}.",)
 
 

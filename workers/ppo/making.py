@@ -8,17 +8,17 @@ from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from workers.native import library
 from workers.native.build import Unusable
-from workers.ppo.native_policy import NativePolicy
-from workers.ppo.policy import Policy, Shape
+from workers.ppo.kernel_policy import KernelPolicy
+from workers.ppo.policy import ActorCritic, Shape
 from workers.ppo.torch_policy import TorchPolicy
 
 
-def policy_of(shape: Shape, rng: RngPath, arithmetic: Arithmetic) -> Policy:
+def policy_of(shape: Shape, rng: RngPath, arithmetic: Arithmetic) -> ActorCritic:
     """Make a fresh policy; Unusable when the kernel of `arithmetic` cannot be had here, built as it says."""
     library.check(arithmetic)
     if arithmetic.kernel == "torch":
         return TorchPolicy(shape, rng)
-    return NativePolicy(shape, rng, library.load(arithmetic.kernel))
+    return KernelPolicy(shape, rng, library.load(arithmetic.kernel))
 
 
 def possible(planned: Arithmetic) -> tuple[Arithmetic, str]:

@@ -129,7 +129,7 @@ class Outputs(NamedTuple):
     values: Floats  # [N]
 
 
-class Policy(ABC):
+class ActorCritic(ABC):
     """A network with its optimiser, Adam; who writes into its arrays calls `changed` afterwards."""
 
     weights: Weights

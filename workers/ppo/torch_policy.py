@@ -36,7 +36,7 @@ from workers.ppo.policy import (
     Batch,
     Decision,
     Outputs,
-    Policy,
+    ActorCritic,
     Shape,
     initial_weights,
 )
@@ -55,7 +55,7 @@ class Terms(NamedTuple):
     ratio_max: Tensor
 
 
-class TorchPolicy(Policy):
+class TorchPolicy(ActorCritic):
     """Actor and critic on one trunk; initial weights are a pure function of `rng` and the sizes."""
 
     def __init__(self, shape: Shape, rng: RngPath) -> None:
@@ -70,7 +70,7 @@ class TorchPolicy(Policy):
 
     @torch.inference_mode()
     def decide(self, seen: Floats32, memory: Floats32, masks: Masks, uniforms: Floats | None) -> Decision:
-        """Decide as `Policy` says."""
+        """Decide as `ActorCritic` says."""
         features, after = self.features(torch.tensor(seen)[None], torch.tensor(memory))
         memory[:] = after.numpy()
         choose = self._continuous if self.shape.dimensions else self._by_heads
@@ -80,17 +80,17 @@ class TorchPolicy(Policy):
 
     @torch.inference_mode()
     def values(self, seen: Floats32, memory: Floats32) -> Floats:
-        """Return normalised values as `Policy` says."""
+        """Return normalised values as `ActorCritic` says."""
         features, _ = self.features(torch.tensor(seen)[None], torch.tensor(memory))
         return self._values(features[0]).numpy()
 
     @torch.no_grad()
     def evaluate(self, batch: Batch) -> Outputs:
-        """Apply the network as `Policy` says."""
+        """Apply the network as `ActorCritic` says."""
         return Outputs(*(part.numpy() for part in self._outputs(_tensors(batch))))
 
     def learn(self, batch: Batch, sequences: Ints, rule: Rule) -> Learnt:
-        """Take one step as `Policy` says."""
+        """Take one step as `ActorCritic` says."""
         chosen = torch.from_numpy(sequences)
         terms = self.loss({name: part.index_select(1, chosen) for name, part in _tensors(batch).items()}, rule)
         told = {name: float(term) for name, term in terms._asdict().items() if name != "loss"}

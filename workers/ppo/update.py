@@ -1,6 +1,6 @@
 """The PPO update: several epochs over whole sequences, minibatched by sequence. Knows neither growth nor rollouts.
 
-It stops at the target KL before, not after, the step that would start beyond it. What one step does: `Policy.learn`.
+It stops at the target KL before, not after, the step that would start beyond it. What one step does: `ActorCritic.learn`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
 from workers.arrays import Floats, Ints
 from workers.native.policy import Learnt, Rule
-from workers.ppo.policy import Batch, Policy
+from workers.ppo.policy import Batch, ActorCritic
 
 _MIN_VARIANCE = 1e-8  # of returns in the critic's units, where that of all returns so far is 1
 
@@ -34,7 +34,7 @@ def rule_of(settings: PPOSettings, episode: int, planned_episodes: int) -> Rule:
     )  # fmt: skip
 
 
-def ppo_update(policy: Policy, batch: Batch, settings: PPOSettings, rule: Rule, rng: RngPath) -> PPOUpdate:
+def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: Rule, rng: RngPath) -> PPOUpdate:
     """Update the policy in place; `rng` decides the order of sequences per epoch.
 
     Stops before a step whose minibatch is beyond the target KL, and before a step whose gradient is not finite. A
@@ -61,7 +61,7 @@ def ppo_update(policy: Policy, batch: Batch, settings: PPOSettings, rule: Rule, 
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a number that is not finite is None in the record
-def _diagnose(policy: Policy, batch: Batch) -> PPOUpdate:
+def _diagnose(policy: ActorCritic, batch: Batch) -> PPOUpdate:
     """What is known of the policy, on the whole batch, before the first step."""
     now = policy.evaluate(batch)
     ratio_error = np.abs(np.exp(now.log_probs - batch.log_probs[batch.valid]) - 1.0).max()

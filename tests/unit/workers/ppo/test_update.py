@@ -13,18 +13,18 @@ from support.ppo_batches import SIZES, fresh_policy, random_batch
 from esper_ab.contracts.records import PPOUpdate
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
-from workers.ppo.policy import Batch, Policy
+from workers.ppo.policy import Batch, ActorCritic
 from workers.ppo.update import ppo_update, rule_of
 
 SETTINGS = PPOSettings(minibatches=2, epochs=3, target_kl=10.0, lr=1e-3, entropy_coef=0.0)
 
 
-def update(policy: Policy, batch: Batch, rng: RngPath = RngPath(0), **changes: float) -> PPOUpdate:  # noqa: B008
+def update(policy: ActorCritic, batch: Batch, rng: RngPath = RngPath(0), **changes: float) -> PPOUpdate:  # noqa: B008
     settings = msgspec.structs.replace(SETTINGS, **changes)
     return ppo_update(policy, batch, settings, rule_of(settings, 0, 1), rng)
 
 
-def copied(policy: Policy) -> dict[str, np.ndarray]:
+def copied(policy: ActorCritic) -> dict[str, np.ndarray]:
     return {name: weight.copy() for name, weight in policy.weights.items()}
 
 

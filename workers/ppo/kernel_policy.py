@@ -9,10 +9,10 @@ from workers.arrays import Floats, Floats32, Ints, all_false
 from workers.environments import Masks
 from workers.native import policy as native
 from workers.native.policy import Learnt, Rule
-from workers.ppo.policy import Batch, Decision, Outputs, Policy, Shape, initial_weights
+from workers.ppo.policy import Batch, Decision, Outputs, ActorCritic, Shape, initial_weights
 
 
-class NativePolicy(Policy):
+class KernelPolicy(ActorCritic):
     """A policy that `library` computes; initial weights are a pure function of `rng` and the sizes."""
 
     def __init__(self, shape: Shape, rng: RngPath, library: ctypes.CDLL) -> None:
@@ -42,20 +42,20 @@ class NativePolicy(Policy):
         self._inner.changed()
 
     def decide(self, seen: Floats32, memory: Floats32, masks: Masks, uniforms: Floats | None) -> Decision:
-        """Decide as `Policy` says."""
+        """Decide as `ActorCritic` says."""
         valid = all_false((len(seen), *self._valid))
         source = None if self.shape.dimensions else masks
         actions, log_probs, values = self._inner.step(seen, memory[0], memory[1], valid, uniforms, source)
         return Decision(actions, valid, log_probs, values)
 
     def values(self, seen: Floats32, memory: Floats32) -> Floats:
-        """Return normalised values as `Policy` says."""
+        """Return normalised values as `ActorCritic` says."""
         return self._inner.values(seen, memory[0], memory[1])
 
     def evaluate(self, batch: Batch) -> Outputs:
-        """Apply the network as `Policy` says."""
+        """Apply the network as `ActorCritic` says."""
         return Outputs(*self._inner.evaluate(batch))
 
     def learn(self, batch: Batch, sequences: Ints, rule: Rule) -> Learnt:
-        """Take one step as `Policy` says."""
+        """Take one step as `ActorCritic` says."""
         return self._inner.learn(batch, sequences, rule)
