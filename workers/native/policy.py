@@ -14,6 +14,7 @@ fills `masks` head by head; without one `masks` is read as it is, and None says 
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -315,3 +316,41 @@ class NativePolicy:
             *numbers, _at(arrays.valid, _BOOL, shape),
             None if arrays.memory is None else _at(arrays.memory, _FLOAT, (2, shape[1], self.sizes.hidden)),
         )
+
+
+def known_answer(library: ctypes.CDLL) -> str:
+    """Return the sha256 of what small policies of every kind decide, evaluate and learn, on fixed numbers."""
+    whole = hashlib.sha256()
+    for sizes in _ANSWERING:
+        policy, shape = NativePolicy(library, sizes), (_ANSWERED_STEPS, _ANSWERED_SEQUENCES)
+        decisions = len(sizes.head_sizes) or sizes.dimensions
+        policy._flat[0] = _numbers(policy._flat.shape[1:])
+        policy.changed()
+        seen, state = _numbers((*shape, sizes.width), 3.0), _numbers((2, shape[1], sizes.hidden))
+        masks = _numbers((*shape, decisions, max(sizes.head_sizes, default=0))) < 0.2
+        uniforms = _numbers((shape[1], decisions)).astype(np.float64) + 0.5
+        actions = np.stack([policy.step(rows, *state, masks[0], uniforms)[0] for rows in seen])
+        log_probs, advantages, returns = _numbers((3, *shape), 2.0).astype(np.float64)
+        arrays = Arrays(
+            observations=seen, actions=actions, masks=masks, log_probs=log_probs, advantages=advantages,
+            returns=returns, valid=np.arange(shape[0])[:, None] < np.arange(1, shape[1] + 1),
+            memory=state if sizes.lstm else None,
+        )
+        rule = Rule(clip=0.2, value_coef=0.5, entropy_coef=0.01, max_grad_norm=0.5, lr=1e-2, target_kl=math.inf)
+        learnt = [policy.learn(arrays, np.arange(shape[1]), rule) for _ in range(2)]
+        for array in (actions, state, *policy.evaluate(arrays), policy._flat):
+            whole.update(array.tobytes())
+        whole.update(repr(learnt).encode())
+    return whole.hexdigest()
+
+
+_ANSWERED_STEPS, _ANSWERED_SEQUENCES = 9, 7
+_ANSWERING = (
+    Sizes(width=5, hidden=19, head_sizes=(3, 2, 4, 2), lstm=True), Sizes(width=18, hidden=33, dimensions=3, lstm=False)
+)
+
+
+def _numbers(shape: tuple[int, ...], scale: float = 1.0) -> Floats32:
+    """Return numbers in [-scale / 2, scale / 2), the same everywhere."""
+    whole = np.arange(1, math.prod(shape) + 1, dtype=np.int64) * 40503 % 65536
+    return ((whole / 65536 - 0.5) * scale).astype(np.float32).reshape(shape)
