@@ -60,7 +60,7 @@ class Arrays:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class UpdateRule:
     """How a minibatch is learnt from."""
 
     clip: float
@@ -277,7 +277,7 @@ class NativePolicy:
         _checked(self._library.esper_policy_evaluate(self._handle, given, *places))
         return log_probs, entropies, values
 
-    def learn(self, arrays: Arrays, sequences: Ints, rule: Rule) -> Learnt:
+    def learn(self, arrays: Arrays, sequences: Ints, rule: UpdateRule) -> Learnt:
         """Make one step of PPO on some `sequences` [n] of `arrays`, as `workers.ppo.update` defines it.
 
         ValueError when none of them has a valid step.
@@ -336,7 +336,7 @@ def known_answer(library: ctypes.CDLL) -> str:
             returns=returns, valid=np.arange(shape[0])[:, None] < np.arange(1, shape[1] + 1),
             memory=state if sizes.lstm else None,
         )
-        rule = Rule(clip=0.2, value_coef=0.5, entropy_coef=0.01, max_grad_norm=0.5, lr=1e-2, target_kl=math.inf)
+        rule = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.01, max_grad_norm=0.5, lr=1e-2, target_kl=math.inf)
         learnt = [policy.learn(arrays, np.arange(shape[1]), rule) for _ in range(2)]
         for array in (actions, state, *policy.evaluate(arrays), policy._flat):
             whole.update(array.tobytes())

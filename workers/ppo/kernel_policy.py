@@ -8,8 +8,8 @@ from esper_ab.contracts.rng import RngPath
 from workers.arrays import Floats, Floats32, Ints, all_false
 from workers.environments import Masks
 from workers.native import policy as native
-from workers.native.policy import Learnt, Rule
-from workers.ppo.policy import Batch, Decision, Outputs, ActorCritic, Shape, initial_weights
+from workers.native.policy import Learnt, UpdateRule
+from workers.ppo.policy import ActorCritic, Batch, Decision, Outputs, Shape, initial_weights
 
 
 class KernelPolicy(ActorCritic):
@@ -56,6 +56,6 @@ class KernelPolicy(ActorCritic):
         """Apply the network as `ActorCritic` says."""
         return Outputs(*self._inner.evaluate(batch))
 
-    def learn(self, batch: Batch, sequences: Ints, rule: Rule) -> Learnt:
+    def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
         """Take one step as `ActorCritic` says."""
         return self._inner.learn(batch, sequences, rule)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Bools, Floats, Floats32, Ints
 from workers.environments import Decisions, Masks
-from workers.native.policy import Arrays, Learnt, Rule
+from workers.native.policy import Arrays, Learnt, UpdateRule
 
 Weights = dict[str, Floats32]  # by the names of torch's state_dict, in its order
 
@@ -157,7 +157,7 @@ class ActorCritic(ABC):
         """Apply the network to whole sequences."""
 
     @abstractmethod
-    def learn(self, batch: Batch, sequences: Ints, rule: Rule) -> Learnt:
+    def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
         """Take one step of the optimiser on some of the sequences, which have a valid step, unless a rule forbids it.
 
         Clipped surrogate (Schulman et al. 2017, arXiv:1707.06347, equation 7) on the ratio of joint probabilities and

@@ -18,7 +18,7 @@ from torch.optim.adam import adam
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Bools, Floats, Floats32, Ints, all_false, int_zeros
 from workers.environments import Decisions, Masks
-from workers.native.policy import Learnt, Rule
+from workers.native.policy import Learnt, UpdateRule
 from workers.ppo.distributions import (
     choice_weights,
     head_entropies,
@@ -33,10 +33,10 @@ from workers.ppo.distributions import (
 )
 from workers.ppo.policy import (
     CONDITIONING_HEADS,
+    ActorCritic,
     Batch,
     Decision,
     Outputs,
-    ActorCritic,
     Shape,
     initial_weights,
 )
@@ -89,7 +89,7 @@ class TorchPolicy(ActorCritic):
         """Apply the network as `ActorCritic` says."""
         return Outputs(*(part.numpy() for part in self._outputs(_tensors(batch))))
 
-    def learn(self, batch: Batch, sequences: Ints, rule: Rule) -> Learnt:
+    def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
         """Take one step as `ActorCritic` says."""
         chosen = torch.from_numpy(sequences)
         terms = self.loss({name: part.index_select(1, chosen) for name, part in _tensors(batch).items()}, rule)
@@ -113,7 +113,7 @@ class TorchPolicy(ActorCritic):
         )  # fmt: skip
         self.steps += 1
 
-    def loss(self, batch: dict[str, Tensor], rule: Rule) -> Terms:
+    def loss(self, batch: dict[str, Tensor], rule: UpdateRule) -> Terms:
         """Return the loss of one minibatch, the parts of a `Batch`; means over its valid steps."""
         now = self._outputs(batch)
         log_probs, advantages, returns = (

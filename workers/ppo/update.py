@@ -1,6 +1,6 @@
 """The PPO update: several epochs over whole sequences, minibatched by sequence. Knows neither growth nor rollouts.
 
-It stops at the target KL before, not after, the step that would start beyond it. What one step does: `ActorCritic.learn`.
+It stops at the target KL before, not after, the step that would start beyond it. A step: `ActorCritic.learn`.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from esper_ab.contracts.records import HeadUse, PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
 from workers.arrays import Floats, Ints
-from workers.native.policy import Learnt, Rule
-from workers.ppo.policy import Batch, ActorCritic
+from workers.native.policy import Learnt, UpdateRule
+from workers.ppo.policy import ActorCritic, Batch
 
 _MIN_VARIANCE = 1e-8  # of returns in the critic's units, where that of all returns so far is 1
 
 
-def rule_of(settings: PPOSettings, episode: int, planned_episodes: int) -> Rule:
+def rule_of(settings: PPOSettings, episode: int, planned_episodes: int) -> UpdateRule:
     """Return the rule of an episode's minibatches.
 
     The entropy coefficient and the learning rate are linear from episode 0, where they are `entropy_coef` and `lr`, to
     the last planned one, where they are `entropy_coef_end` and the share `lr_end` of `lr`, and constant after it.
     """
     progress = min(1.0, episode / max(1, planned_episodes - 1))
-    return Rule(
+    return UpdateRule(
         clip=settings.clip, value_coef=settings.value_coef, max_grad_norm=settings.max_grad_norm,
         target_kl=settings.target_kl, lr=settings.lr * (1.0 - (1.0 - settings.lr_end) * progress),
         entropy_coef=settings.entropy_coef + (settings.entropy_coef_end - settings.entropy_coef) * progress,
     )  # fmt: skip
 
 
-def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: Rule, rng: RngPath) -> PPOUpdate:
+def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: UpdateRule, rng: RngPath) -> PPOUpdate:
     """Update the policy in place; `rng` decides the order of sequences per epoch.
 
     Stops before a step whose minibatch is beyond the target KL, and before a step whose gradient is not finite. A

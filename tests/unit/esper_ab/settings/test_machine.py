@@ -61,7 +61,8 @@ def test_one_group_in_half_precision_is_enough_for_torch_to_train_all_hosts() ->
 
 def test_torch_can_train_the_hosts_of_policies_that_the_kernel_computes() -> None:
     """As the file of an experiment on GPUs asks, which is to be the same experiment again."""
-    asks = experiment(groups=(group("a"), group("b")), arithmetic=AskedArithmetic(kernel="native-avx512", hosts="torch"))
+    arithmetic = AskedArithmetic(kernel="native-avx512", hosts="torch")
+    asks = experiment(groups=(group("a"), group("b")), arithmetic=arithmetic)
     for there in (having(WIDE), having(WIDE, gpus=2)):
         arithmetic = found(asks, there)
         assert (arithmetic.kernel, arithmetic.host_kernel) == ("native-avx512", "torch")

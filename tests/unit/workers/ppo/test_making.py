@@ -10,8 +10,8 @@ from support.ppo_agents import ARITHMETICS, TORCH
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from workers.native.build import Unusable
-from workers.ppo.making import policy_of, possible
 from workers.ppo.kernel_policy import KernelPolicy
+from workers.ppo.making import policy_of, possible
 from workers.ppo.policy import Shape
 from workers.ppo.torch_policy import TorchPolicy
 

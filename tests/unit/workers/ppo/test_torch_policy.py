@@ -9,11 +9,11 @@ from support.ppo_batches import ENVS, HIDDEN, SIZES, WIDTH, fresh_policy, plain_
 from torch import nn
 
 from esper_ab.contracts.rng import RngPath
-from workers.native.policy import Rule
+from workers.native.policy import UpdateRule
 from workers.ppo.policy import Batch, Shape
 from workers.ppo.torch_policy import ADAM_EPS, TorchPolicy, clip_gradients
 
-RULE = Rule(clip=0.2, value_coef=0.5, entropy_coef=0.03, max_grad_norm=0.5, lr=0.03, target_kl=1e9)
+RULE = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.03, max_grad_norm=0.5, lr=0.03, target_kl=1e9)
 
 
 def tensors(batch: Batch) -> dict[str, torch.Tensor]:
@@ -64,7 +64,7 @@ def test_clipping_is_that_of_torch(most):
 @pytest.mark.parametrize("most", [1e-3, 1e6])
 def test_it_learns_by_gradients_that_are_clipped_and_torch_s_adam_from_any_state_on(most: float):
     """The state of torch's optimiser is laid out alike, and the other way round."""
-    rule = Rule(**{**vars(RULE), "max_grad_norm": most})
+    rule = UpdateRule(**{**vars(RULE), "max_grad_norm": most})
     policy, batch, sequences = fresh_policy(), random_batch(), np.array([0, 3, 1])
     for _ in range(3):
         parameters = [nn.Parameter(torch.from_numpy(weight.copy())) for weight in policy.weights.values()]
