@@ -122,8 +122,8 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "amp": takes("off|bf16|fp16|auto",
             "Precision of host training, for all groups; auto: by the devices. [default: off]"),
         "kernel": takes("auto|native|torch",
-            "What trains hosts on a CPU: the native kernel or torch; auto: the kernel where it can be had. [default: "
-            "auto]"),
+            "What computes policies, and on a CPU trains hosts: the native kernel or torch; auto: the kernel where it "
+            "can be had. [default: auto]"),
         "deterministic": takes(None,
             "Only kernels that give the same bits every time. [default: --deterministic]", default=None),
         "launcher": takes(None,

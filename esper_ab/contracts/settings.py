@@ -65,7 +65,7 @@ NonNegative = Annotated[float, Meta(ge=0.0)]
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
 # Initial bias of a logit of growth's op head; further out a choice would never be made.
 Logit = Annotated[float, Meta(ge=-20.0, le=20.0), Spec(("growth",))]
-# What trains hosts: torch, or the kernel of workers/native in the width of these instructions.
+# What computes policies and trains hosts: torch, or the kernel of workers/native in the width of these instructions.
 HostKernel = Literal["torch", "native-avx512", "native-avx2", "native-generic"]
 LARGEST = 2**63 - 1  # largest integer of a message
 PositiveInt = Annotated[int, Meta(ge=1, le=LARGEST)]
@@ -257,6 +257,12 @@ class Arithmetic(ProcessArithmetic, frozen=True, kw_only=True):
 
     kernel: HostKernel = "torch"
     kernel_build: str = ""  # compiler, flags and hash of sources, as its build record has them; "" for torch
+    hosts: Literal["kernel", "torch"] = "kernel"  # what trains them; torch on GPUs, and whatever the kernel cannot
+
+    @property
+    def host_kernel(self) -> HostKernel:
+        """What trains hosts."""
+        return self.kernel if self.hosts == "kernel" else "torch"
 
 
 # --- plain values ----------------------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
         host_epoch_s = step_s * (math.ceil(task.sizes[0] / batch) + _PASSES_OF_GPU * task.sizes[1] / batch)
         basis = f"rough: {1e3 * step_s:.1f} ms measured for a minibatch on a GPU, with a seed module in every slot"
     else:  # the devices of a run take turns
-        rates = TORCH if experiment.arithmetic.kernel == "torch" else NATIVE
+        rates = TORCH if experiment.arithmetic.host_kernel == "torch" else NATIVE
         rates = replace(rates, step_s=devices * rates.step_s)
         host_epoch_s = epoch_s(task, experiment.n_envs, batch, speed, rates)
     data = sum(task.sizes) * task.sample_values * FLOAT_BYTES

@@ -103,7 +103,9 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
 class AskedArithmetic(ProcessArithmetic, frozen=True, kw_only=True):
     """The arithmetic as requested: `resolve` replaces `auto` and `native` by what they mean on the machine."""
 
-    kernel: Annotated[Literal["auto", "native", HostKernel], Spec(("growth",), flag="kernel")] = "auto"
+    kernel: Annotated[Literal["auto", "native", HostKernel], Spec(("growth", "gymnasium"), flag="kernel")] = "auto"
+    # kernel: where it can; with `auto` torch does what it cannot.
+    hosts: Annotated[Literal["kernel", "torch"], Spec(("growth",))] = "kernel"
 
 
 class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):

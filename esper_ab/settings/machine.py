@@ -68,39 +68,45 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
 
 
 # --- kernel ----------------------------------------------------------------------------------------------------------
-# What trains the hosts: what `auto` and `native` mean on a machine, and what cannot be had there. Pure.
+# What computes policies and trains hosts: what `auto` and `native` mean on a machine, what cannot be had there. Pure.
 #
 # Chosen once per experiment, before anything starts, from what was asked and what the devices are, never from a timing
 # of its own: its bits are an arithmetic of their own, which is the same for every group and every worker.
 
 
-def resolve_kernel(
-    asked: AskedArithmetic, groups: Sequence[Group], devices: Sequence[str], machine: Machine
-) -> Arithmetic:
-    """Name the kernel and its build; `groups` have their precision. UsageError for a kernel that cannot be had."""
+def resolve_kernel(asked: AskedArithmetic, machine: Machine, untrainable: str = "") -> Arithmetic:
+    """Name the kernel and its build, and what trains hosts. UsageError for a kernel that cannot be had.
+
+    `untrainable`: which hosts it cannot train, as `untrainable_hosts` says it.
+    """
     kernel = _find(asked.kernel, machine)
-    obstacle = _without_kernel(groups, devices, machine) or _why_unusable(kernel, machine)
-    if asked.kernel == "torch" or (asked.kernel == "auto" and obstacle):
+    unusable = _why_unusable(kernel, machine)
+    if asked.kernel == "torch" or (asked.kernel == "auto" and unusable):
         return torch_alone(asked)
+    obstacle = (untrainable if asked.kernel != "auto" and asked.hosts == "kernel" else "") or unusable
     if kernel is None or obstacle:
         raise UsageError(f"arithmetic.kernel={asked.kernel}: {obstacle}; torch can be had, auto takes what there is")
-    return Arithmetic(**msgspec.structs.asdict(asked) | {"kernel": kernel.name, "kernel_build": kernel.build})
+    return Arithmetic(**msgspec.structs.asdict(asked) | {
+        "kernel": kernel.name, "kernel_build": kernel.build, "hosts": "torch" if untrainable else asked.hosts,
+    })  # fmt: skip
 
 
 def torch_alone(asked: AskedArithmetic) -> Arithmetic:
     """Return the arithmetic that is asked for, without a kernel."""
-    return Arithmetic(**msgspec.structs.asdict(asked) | {"kernel": "torch"})
+    return Arithmetic(**msgspec.structs.asdict(asked) | {"kernel": "torch", "hosts": "kernel"})
 
 
-def kernel_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
+def kernel_notes(
+    asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine, untrainable: str = ""
+) -> tuple[str, ...]:
     """Tell what `auto` and `native` came to, in one sentence."""
     if asked.arithmetic.kernel not in ("auto", "native"):
         return ()
     arithmetic = resolved.arithmetic
     built = arithmetic.kernel_build.partition(";")[0]
-    without = _without_kernel(resolved.groups, resolved.devices, machine)
-    why = f"built by {built}" if built else without or "; ".join(filter(None, lacking_kernel(machine)))
-    return (f"--kernel {asked.arithmetic.kernel}: {arithmetic.kernel} ({why}).",)
+    why = f"built by {built}" if built else "; ".join(filter(None, lacking_kernel(machine)))
+    hosts = f"; hosts: torch ({untrainable or 'asked for'})" if arithmetic.hosts == "torch" else ""
+    return (f"--kernel {asked.arithmetic.kernel}: {arithmetic.kernel} ({why}){hosts}.",)
 
 
 def check_kernel(planned: Arithmetic, machine: Machine) -> None:
@@ -109,7 +115,7 @@ def check_kernel(planned: Arithmetic, machine: Machine) -> None:
         return
     kernel = _find(planned.kernel, machine)
     if kernel is None or kernel.problem:
-        raise UsageError(f"hosts were trained by {planned.kernel}: {_why_unusable(kernel, machine)}")
+        raise UsageError(f"runs were computed by {planned.kernel}: {_why_unusable(kernel, machine)}")
     if kernel.build != planned.kernel_build:
         raise UsageError(
             f"{planned.kernel} is another arithmetic here ({kernel.build}) than in the plan ({planned.kernel_build}), "
@@ -124,8 +130,8 @@ def lacking_kernel(machine: Machine) -> tuple[str, str]:
     return next(((kernel.problem, kernel.remedy) for kernel in machine.kernels), ("there is no kernel", ""))
 
 
-def _without_kernel(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> str:
-    """Return what of the experiment no kernel can train; "" for nothing."""
+def untrainable_hosts(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> str:
+    """Return which hosts no kernel can train, and why; "" for none. `groups` have their precision."""
     gpu = next((name for name in devices if not name.startswith("cpu")), "")
     if gpu:
         return f"on {gpu} hosts are trained by torch, and one experiment has one arithmetic"

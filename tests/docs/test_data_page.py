@@ -32,7 +32,7 @@ def agent_of(spec):
     return PPOAgent(AgentSpec(
         observation_width=5, head_names=("op",), head_sizes=(3,), observation_std_floor=0.1,
         policy=settings.policy, ppo=settings.ppo, planned_episodes=1, rng=run_path(spec.rng_seed, spec.ref.replicate),
-    ))  # fmt: skip
+    ), spec.arithmetic)  # fmt: skip
 
 
 def written(folder, synthetic):

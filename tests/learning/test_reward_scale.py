@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.ppo_agents import make_agent
@@ -96,8 +95,7 @@ def fresh_agent(rng_seed: int = 0, hidden: int = 64, **ppo: float) -> PPOAgent:
 
 
 def weights(agent: PPOAgent, part: str = "") -> dict[str, list[float]]:
-    state = agent.policy.state_dict()
-    return {name: tensor.flatten().tolist() for name, tensor in state.items() if name.startswith(part)}
+    return {name: one.ravel().tolist() for name, one in agent.policy.weights.items() if name.startswith(part)}
 
 
 def in_units_of(update: PPOUpdate, unit: float) -> PPOUpdate:
@@ -164,16 +162,14 @@ def test_equal_returns_prefer_no_action(reward: float, steps: int, envs: int, rn
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_the_first_merge_leaves_the_value_head_and_later_ones_leave_its_meaning(scale: float):
     agent, toy = fresh_agent(lr=1e-12), Toy(every_step, scale=scale, offset=-3.0)
-    before = agent.policy.value_out.weight.tolist()
+    before = weights(agent, "value_out.weight")
     toy.learn(agent, range(1))
-    assert agent.policy.value_out.weight.tolist() == before
-    assert agent.policy.value_out.bias.item() == pytest.approx(0.0, abs=1e-9)
-    seen = torch.zeros(1, CHOICES + 1)
+    assert weights(agent, "value_out.weight") == before
+    assert agent.policy.weights["value_out.bias"].item() == pytest.approx(0.0, abs=1e-9)
+    seen = np.zeros((1, CHOICES + 1), dtype=np.float32)
 
     def value() -> float:
-        with torch.no_grad():
-            features, _ = agent.policy.step(seen, agent.policy.initial_state(1))
-            return float(agent.returns.denormalise(agent.policy.values(features).double().numpy())[0])
+        return float(agent.returns.denormalise(agent.policy.values(seen, agent.policy.initial_memory(1)))[0])
 
     known, std = value(), agent.returns.std
     replace(toy, offset=2.0).learn(agent, range(1, 2))

@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from esper_ab.contracts.rng import run_path
-from esper_ab.contracts.settings import PolicySettings, PPOSettings
+from esper_ab.contracts.settings import Arithmetic, PolicySettings, PPOSettings
+from workers.native import library
 from workers.ppo.agent import AgentSpec, PPOAgent
+
+TORCH = Arithmetic()
+_KERNELS = [kernel for kernel in library.kernels() if not kernel.problem]
+# Of everything that computes policies here, once.
+ARITHMETICS = [TORCH, *(Arithmetic(kernel=kernel.name, kernel_build=kernel.build) for kernel in _KERNELS)]
 
 
 def make_agent(
     width: int, names: tuple[str, ...], sizes: tuple[int, ...], *, rng_seed: int = 0, episodes: int = 10,
-    policy: dict[str, Any], **ppo: float,
+    arithmetic: Arithmetic = TORCH, policy: dict[str, Any], **ppo: float,
 ) -> PPOAgent:
     """An agent that sees `width` numbers and has heads `names` with `sizes` choices; continuous ones without sizes."""
     return PPOAgent(
@@ -19,5 +25,6 @@ def make_agent(
             observation_width=width, head_names=names, head_sizes=sizes, observation_std_floor=0.1,
             policy=PolicySettings(**policy), ppo=PPOSettings(**ppo), rng=run_path(rng_seed, 0),
             planned_episodes=episodes,
-        )
+        ),
+        arithmetic,
     )

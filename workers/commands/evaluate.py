@@ -19,8 +19,7 @@ from esper_ab.contracts.settings import ENV_REWARD, Arithmetic, RewardSettings
 from workers.commands.answering import answer_stdin
 from workers.devices.by_torch import pin
 from workers.environments import kind_of
-from workers.native import library
-from workers.native.build import Unusable
+from workers.ppo.making import possible
 from workers.run import policy_file
 from workers.run.session import Session
 
@@ -51,15 +50,11 @@ def evaluate_file(path: Path, asked: PoliciesQuestion) -> tuple[RunSpec, tuple[E
 
 def _possible(planned: Arithmetic, device: str) -> tuple[Arithmetic, str]:
     """Return the arithmetic of a run as far as episodes can have it here, and why its kernel cannot be used, or ""."""
-    problem = f"hosts are on {device}" if device != "cpu" and planned.kernel != "torch" else ""
-    try:
-        library.check(planned)
-    except Unusable as error:
-        problem = problem or str(error)
-    if not problem:
-        return planned, ""
-    told = f"torch trains the episodes in place of {planned.kernel}, so numbers differ from those of the run"
-    return msgspec.structs.replace(planned, kernel="torch", kernel_build=""), f"{told}: {problem}"
+    found, problem = possible(planned)
+    if device != "cpu" and found.host_kernel != "torch":
+        found, problem = msgspec.structs.replace(found, hosts="torch"), f"hosts are on {device}"
+    told = f"torch takes the place of {planned.kernel}, so numbers differ from those of the run"
+    return found, problem and f"{told}: {problem}"
 
 
 def answer(asked: PoliciesQuestion) -> PoliciesAnswer:

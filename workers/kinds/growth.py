@@ -57,7 +57,7 @@ class GrowthWorld:
         """Make the first `n_envs` hosts of the run for episodes of `steps` epochs, which are always whole."""
         spec = EnvSpec(
             task=self._task, slots=self._spec.slots, steps=steps, env_devices=self._spec.env_devices[:n_envs],
-            growth=self._spec.settings.growth, reward=reward, kernel=self._spec.arithmetic.kernel,
+            growth=self._spec.settings.growth, reward=reward, kernel=self._spec.arithmetic.host_kernel,
         )
         return GrowthEnv(spec, self._data, stopwatch)
 

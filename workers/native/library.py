@@ -16,7 +16,7 @@ import torch
 
 from esper_ab.contracts.children import Kernel
 from esper_ab.contracts.settings import Arithmetic, HostKernel
-from workers.native import build
+from workers.native import build, policy
 from workers.native.binding import checked as checked_status
 from workers.native.build import Unusable
 
@@ -26,6 +26,9 @@ _ANSWERS = 2000  # numbers: every one that the small network of src/known_answer
 _FUSED = "2c8c5896d14c4f1f63a35c185dd64c23e7cf1af2a4a45555e25d148c9a0daeeb"
 _UNFUSED = "9a6c5e6a4f7e9356bf628fa0461699aeae26d7cbceea5ba9b70176673f584f43"
 KNOWN_ANSWER = {"avx512": _FUSED, "avx2": _FUSED, "generic": _UNFUSED if build.on_x86() else _FUSED}
+_POLICY_FUSED = "dcf5ea7f61f1c9aa8f92d22a81e9422c6c268a2eb03072bad0739d3ca051fe39"
+_POLICY_UNFUSED = "436a1b4bf5f4afdecc92d402566f8c2550832cfc6721af1e38cf741ee989058a"
+POLICY_ANSWER = {_FUSED: _POLICY_FUSED, _UNFUSED: _POLICY_UNFUSED}  # by the kernel's: one arithmetic, one policy
 
 
 def runnable() -> tuple[str, ...]:
@@ -82,9 +85,10 @@ def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.B
     try:
         library = ctypes.CDLL(str(file))  # a path: nothing is searched for
         answer = known_answer(library)
+        right = answer == KNOWN_ANSWER[width] and policy.known_answer(library) == POLICY_ANSWER[answer]
     except (OSError, AttributeError) as error:
         raise Unusable(f"{file.name} cannot be loaded ({error})") from None
-    if answer != KNOWN_ANSWER[width]:
+    if not right:
         raise Unusable(f"{file.name} computes other bits than its known answer")
     return library, record
 

@@ -13,23 +13,21 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import torch
 
 from esper_ab.contracts.records import PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.settings import PolicySettings, PPOSettings, Settings
+from esper_ab.contracts.settings import Arithmetic, PolicySettings, PPOSettings, Settings
 from workers.arrays import Bools, Floats, Floats32, all_true
 from workers.environments import Controller, Cut, Decisions, Masks, Seen
+from workers.ppo.making import policy_of
 from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, normalise_advantages
-from workers.ppo.policy import ActorCritic, RecurrentState, Shape
-from workers.ppo.rollout import Rollout, RolloutBuffer, cut_sequences, decide, gae, of_steps
-from workers.ppo.update import Adam, Batch, entropy_coefficient, learning_rate, ppo_update
-
-_ADAM_EPS = 1e-5
+from workers.ppo.policy import Batch, Shape
+from workers.ppo.rollout import Rollout, RolloutBuffer, cut_sequences, gae, of_steps
+from workers.ppo.update import ppo_update, rule_of
 
 
 class AgentSpec(Settings, frozen=True, kw_only=True):
-    """Everything a fresh agent is a pure function of (besides the CPU's arithmetic)."""
+    """Everything a fresh agent is a pure function of, besides its arithmetic."""
 
     observation_width: int
     head_names: tuple[str, ...]
@@ -53,7 +51,8 @@ class PPOAgent(Controller[Seen]):
     `greedy = True` it decides for the most probable action instead of sampling.
     """
 
-    def __init__(self, spec: AgentSpec) -> None:
+    def __init__(self, spec: AgentSpec, arithmetic: Arithmetic) -> None:
+        """Unusable when the kernel of `arithmetic` cannot be had here."""
         self.spec = spec
         self.frozen = self.greedy = False
         shape = Shape(
@@ -61,27 +60,26 @@ class PPOAgent(Controller[Seen]):
             dimensions=0 if spec.head_sizes else len(spec.head_names), hidden=spec.policy.hidden,
             memory=spec.policy.memory, first_bias=spec.first_bias,
         )
-        self.policy = ActorCritic(shape, spec.rng / "policy-init")
+        self.policy = policy_of(shape, spec.rng / "policy-init", arithmetic)
         self.observations = ObservationNormaliser(
             spec.observation_width, shared=spec.share_observations, std_floor=spec.observation_std_floor
         )
         self.returns = ReturnNormaliser()
-        self._optimiser = Adam(self.policy.parameters(), lr=spec.ppo.lr, eps=_ADAM_EPS)
         self._buffer = RolloutBuffer()
-        self._kept: RecurrentState | None = None  # memory of environments that go on in the next rollout
+        self._kept: Floats32 | None = None  # memory of environments that go on in the next rollout
 
     def begin_episode(self, n_envs: int) -> None:
         """Empty the memory, but for environments that go on, and drop what `finish_episode` has not learnt from."""
-        empty = self.policy.initial_state(n_envs)
-        self._state = self._first = empty if self.frozen or self._kept is None else self._kept
-        self._kept = self._kept if self.frozen else None
+        going_on = None if self.frozen else self._kept
+        self._memory = self.policy.initial_memory(n_envs) if going_on is None else going_on
+        self._first, self._kept = self._memory.copy(), self._kept if self.frozen else None
         self._alive = all_true(n_envs)
         self._buffer = RolloutBuffer()
 
     def forget(self, envs: Bools) -> None:
         """Have environments [E], in which nothing goes on, begin the next rollout with an empty memory."""
         if self._kept is not None:
-            self._kept = _where(envs, self.policy.initial_state(len(envs)), self._kept)
+            self._kept[:, envs] = 0.0
 
     def decide(self, view: Seen, uniforms: Floats) -> Decisions:
         """Do as `act`, for the observation and the masks of `view`."""
@@ -96,8 +94,7 @@ class PPOAgent(Controller[Seen]):
         """
         raw = self._known(observation)
         seen = self._seen(raw)
-        decision = decide(self.policy, seen, self._state, masks, None if greedy else uniforms)
-        self._state = decision.state
+        decision = self.policy.decide(seen, self._memory, masks, None if greedy else uniforms)
         if not self.frozen:
             self._buffer.decided(raw, seen, decision)
         return decision.actions
@@ -122,9 +119,9 @@ class PPOAgent(Controller[Seen]):
         self._alive = self._alive & ~done
         if cut is not None:
             self._alive = self._alive | cut.restarted
-            self._state = _where(cut.restarted, self.policy.initial_state(len(done)), self._state)
+            self._memory[:, cut.restarted] = 0.0
             if cut.goes_on.any() and not self.frozen:
-                self._kept = _where(cut.goes_on, self._state, self.policy.initial_state(len(done)))
+                self._kept = np.where(cut.goes_on[:, None], self._memory, np.float32(0.0))
 
     def finish_episode(self, episode: int) -> PPOUpdate:
         """Learn from the rollout: GAE, update, and only then the observation normaliser.
@@ -145,15 +142,12 @@ class PPOAgent(Controller[Seen]):
         if rollout.truncated.any():
             beyond = self.returns.denormalise(rollout.bootstrap)
             rewards = rewards + np.where(rollout.truncated, settings.gamma * beyond, 0.0)
-        last = np.zeros(len(self._alive))
-        advantages, returns = gae(rewards, values, rollout.dones, last, settings.gamma, settings.gae_lambda)
+        advantages, returns = gae(rewards, values, rollout.dones, settings.gamma, settings.gae_lambda)
         self._move_return_normaliser(returns[rollout.valid])
         normalised, advantage_std = normalise_advantages(advantages, returns, rollout.valid)
-        self._optimiser.lr = learning_rate(settings, episode, self.spec.planned_episodes)
         update = ppo_update(
-            self.policy, self._optimiser, self._batch(rollout, values, normalised, returns), settings,
-            entropy_coefficient(settings, episode, self.spec.planned_episodes),
-            self.spec.rng / "minibatch-order" / episode,
+            self.policy, self._batch(rollout, values, normalised, returns), settings,
+            rule_of(settings, episode, self.spec.planned_episodes), self.spec.rng / "minibatch-order" / episode,
         )
         self.observations.moments.merge(rollout.raw[rollout.valid])
         heads = dict(zip(self.spec.head_names, update.heads.values(), strict=True)) if update.heads else {}
@@ -161,28 +155,24 @@ class PPOAgent(Controller[Seen]):
         return msgspec.structs.replace(update, advantage_std=finite(advantage_std), return_mean=mean, heads=heads)
 
     def state(self) -> dict[str, Any]:
-        """Everything between two episodes, as plain containers of tensors and builtins (`weights_only` can load it)."""
+        """Everything between two episodes, as plain containers of arrays and builtins."""
         if len(self._buffer):
             raise RuntimeError("the state of an agent is taken between episodes")
         return {
-            "spec": msgspec.to_builtins(self.spec),
-            "policy": {name: tensor.detach().clone() for name, tensor in self.policy.state_dict().items()},
-            "optimiser": self._optimiser.state(), "observations": self.observations.state(),
-            "returns": self.returns.moments.state(),
-            **({} if self._kept is None else {"memory": torch.stack(self._kept).clone()}),
+            "spec": msgspec.to_builtins(self.spec), **self.policy.state(),
+            "observations": self.observations.state(), "returns": self.returns.moments.state(),
+            **({} if self._kept is None else {"memory": self._kept.copy()}),
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> PPOAgent:
-        """The agent that `state` came from; it goes on as that one would."""
-        agent = cls(msgspec.convert(state["spec"], AgentSpec))
-        agent.policy.load_state_dict(state["policy"])
-        agent._optimiser.load(state["optimiser"])
+    def from_state(cls, state: dict[str, Any], arithmetic: Arithmetic) -> PPOAgent:
+        """The agent that `state` came from; in the same arithmetic it goes on as that one would."""
+        agent = cls(msgspec.convert(state["spec"], AgentSpec), arithmetic)
+        agent.policy.load(state)
         agent.observations.load(state["observations"])
         agent.returns.moments.load(state["returns"])
         if "memory" in state:
-            h, c = state["memory"]
-            agent._kept = h, c
+            agent._kept = np.asarray(state["memory"]).copy()
         return agent
 
     def _known(self, observation: Floats32) -> Floats32:
@@ -202,9 +192,7 @@ class PPOAgent(Controller[Seen]):
         if not cut.truncated.any():
             return np.zeros(len(self._alive))
         known = self._known(np.where(cut.truncated[:, None], cut.last, np.float32(0.0)))
-        with torch.inference_mode():
-            features, _ = self.policy.step(torch.from_numpy(self._seen(known)), self._state)
-            return self.policy.values(features).double().numpy()
+        return self.policy.values(self._seen(known), self._memory)
 
     def _move_return_normaliser(self, returns: Floats) -> None:
         """Merge `returns` [N] into the normaliser, and rescale the critic so that its values in reward units stay.
@@ -223,18 +211,11 @@ class PPOAgent(Controller[Seen]):
             "log_probs": rollout.log_probs, "values": self.returns.normalise(values), "advantages": advantages,
             "returns": self.returns.normalise(returns), "valid": rollout.valid,
         }
-        memory = torch.stack(self._first) if any(part.any() for part in self._first) else None  # [2, E, hidden]
+        memory = self._first if self._first.any() else None
         if self.spec.policy.memory == "none":
             arrays, memory = of_steps(arrays, rollout.valid), None
         elif rollout.starts.any():
             arrays, column, first = cut_sequences(arrays, rollout.starts)
             if memory is not None:
-                memory = memory[:, torch.from_numpy(column)] * torch.from_numpy(first)[None, :, None]
-        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        return Batch(**tensors, memory=memory)
-
-
-def _where(chosen: Bools, state: RecurrentState, other: RecurrentState) -> RecurrentState:
-    """Return rows of `state` where `chosen` [B], of `other` elsewhere."""
-    rows = torch.from_numpy(chosen)[:, None]
-    return torch.where(rows, state[0], other[0]), torch.where(rows, state[1], other[1])
+                memory = memory.take(column, 1) * first[:, None]
+        return Batch(**arrays, memory=memory)

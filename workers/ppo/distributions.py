@@ -46,11 +46,6 @@ def head_entropies(log_probs: Tensor, masks: Tensor) -> Tensor:
     return entropies.masked_fill(~masks.any(-1), 0.0)
 
 
-def normalised_entropies(entropies: Tensor, counts: Tensor) -> Tensor:
-    """Divide entropies [..., heads] by those of a uniform choice among `counts` [..., heads]; 0 without a choice."""
-    return (entropies / counts.clamp_min(2).double().log()).masked_fill(counts < 2, 0.0)
-
-
 def choice_weights(logits: Floats32) -> Floats:
     """Return unnormalised probabilities of logits [E, any], all positive, so that a valid choice never has weight 0."""
     wide = logits.astype(np.float64)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from esper_ab.contracts.records import Moments
@@ -62,18 +61,16 @@ class RunningMoments:
         self.count = float(moments.count)
         self.mean, self._squares = np.array(moments.mean), np.array(moments.squares)
 
-    def state(self) -> dict[str, torch.Tensor]:
-        """Plain tensors, float64."""
-        arrays = {"count": np.array(self.count), "mean": self.mean, "squares": self._squares}
-        return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+    def state(self) -> dict[str, Floats]:
+        """Copies, float64."""
+        return {"count": np.array(self.count), "mean": self.mean.copy(), "squares": self._squares.copy()}
 
-    def load(self, state: dict[str, torch.Tensor]) -> None:
+    def load(self, state: dict[str, Any]) -> None:
         """Take over what `state` returned; ValueError when the width is another one."""
         if state["mean"].shape != self.mean.shape:
             raise ValueError(f"moments of width {tuple(state['mean'].shape)}, expected {self.mean.shape}")
         self.count = float(state["count"])
-        self.mean = state["mean"].numpy().copy()
-        self._squares = state["squares"].numpy().copy()
+        self.mean, self._squares = (np.asarray(state[name]).copy() for name in ("mean", "squares"))
 
 
 class ObservationNormaliser:
@@ -99,7 +96,7 @@ class ObservationNormaliser:
         self.applied.take(moments)
 
     def state(self) -> dict[str, Any]:
-        """Plain tensors: the own moments; where they are shared, under `applied` those that normalise, too."""
+        """The own moments; where they are shared, under `applied` those that normalise, too."""
         if self.applied is self.moments:
             return self.moments.state()
         return {**self.moments.state(), "applied": self.applied.state()}

@@ -1,4 +1,4 @@
-"""The actor-critic: observations in, conditional logits and values out.
+"""The actor-critic as an agent knows it, whoever computes it: observations in, decisions and values out, and it learns.
 
     observation -> Linear, LayerNorm, tanh -> LSTM -> LayerNorm -> features; without memory the first three alone
     features                  -> logits of head 0 (the op, by convention)
@@ -9,138 +9,32 @@
 
 Choices enter as embeddings added before a group's tanh: conditioning costs one row look-up per choice.
 
-Initial weights are a pure function of an rng path, independent of torch's global generator: orthogonal (Saxe et al.
-2014, arXiv:1312.6120), zero biases, forget gates open. The layers skip torch's own initialisation and are filled from
-Philox. (torch's meta device would do the former, too, but it imports torch's compiler: a second of every worker's
-start.)
+Initial weights are a pure function of an rng path: orthogonal (Saxe et al. 2014, arXiv:1312.6120), zero biases, forget
+gates open.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from numpy.typing import NDArray
 
 from esper_ab.contracts.rng import RngPath
-from workers.arrays import Floats
-from workers.ppo.distributions import pad_heads
+from workers.arrays import Bools, Floats, Floats32, Ints
+from workers.environments import Decisions, Masks
+from workers.native.policy import Arrays, Learnt, UpdateRule
 
-
-class _Unfilled:
-    """A layer that torch does not initialise."""
-
-    def reset_parameters(self) -> None:
-        pass
-
-
-class _Linear(_Unfilled, nn.Linear):
-    """Filled by `linear`."""
-
-
-class _Embedding(_Unfilled, nn.Embedding):
-    """Filled by `embedding`."""
-
-
-class _LSTM(_Unfilled, nn.LSTM):
-    """Filled by `lstm`."""
-
-
-def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> Floats:
-    """Return [rows, columns] with orthonormal rows or columns (whichever are fewer), times `gain`."""
-    normal = rng.generator().standard_normal((max(rows, columns), min(rows, columns)))
-    q, r = np.linalg.qr(normal)
-    q = q * np.sign(np.diag(r))  # makes the factorisation unique, and the result uniform over orthogonal matrices
-    return gain * (q if rows >= columns else q.T)
-
-
-def linear(inputs: int, outputs: int, gain: float, rng: RngPath) -> nn.Linear:
-    """Make a linear layer with orthogonal weight and zero bias."""
-    layer = _Linear(inputs, outputs)
-    with torch.no_grad():
-        layer.weight.copy_(torch.from_numpy(orthogonal(outputs, inputs, gain, rng / "weight")))
-        layer.bias.zero_()
-    return layer
-
-
-def embedding(choices: int, width: int, rng: RngPath) -> nn.Embedding:
-    """Make an embedding with rows of root mean square 1, like the layer-normalised features it is added to."""
-    table = _Embedding(choices, width)
-    with torch.no_grad():
-        gain = math.sqrt(max(choices, width))
-        table.weight.copy_(torch.from_numpy(orthogonal(choices, width, gain, rng / "weight")))
-    return table
-
-
-def lstm(width: int, rng: RngPath) -> nn.LSTM:
-    """Make one LSTM layer, width -> width: each gate's matrices orthogonal, forget-gate bias 1, other biases 0."""
-    layer = _LSTM(width, width)
-    with torch.no_grad():
-        for name, parameter in layer.named_parameters():
-            if parameter.dim() == 1:
-                parameter.zero_()
-                continue
-            gates = [orthogonal(width, width, 1.0, rng / name / gate) for gate in range(4)]
-            parameter.copy_(torch.from_numpy(np.concatenate(gates)))
-        dict(layer.named_parameters())["bias_ih_l0"][width : 2 * width] = 1.0  # order: input, forget, cell, output
-    return layer
-
-
-RecurrentState = tuple[Tensor, Tensor]  # h and c of the LSTM, each [B, hidden]
+Weights = dict[str, Floats32]  # by the names of torch's state_dict, in its order
 
 _INNER_GAIN = math.sqrt(2.0)
 _LOGIT_GAIN = 0.01  # starts near uniform over the valid actions
 _VALUE_GAIN = 0.1  # starts near the mean return, which is 0 in normalised units
-_CONDITIONING_HEADS = 2
-
-
-def _linear(x: Tensor, layer: nn.Linear) -> Tensor:
-    """Apply a linear layer by its function: calling the module costs as much again for a few rows."""
-    return functional.linear(x, layer.weight, layer.bias)
-
-
-def _normed(x: Tensor, layer: nn.LayerNorm) -> Tensor:
-    return torch.layer_norm(x, layer.normalized_shape, layer.weight, layer.bias, layer.eps)
-
-
-class HeadGroup(nn.Module):
-    """Heads whose logits are computed together, given features and choices of the (at most two) leading heads."""
-
-    def __init__(self, heads: range, sizes: tuple[int, ...], hidden: int, rng: RngPath) -> None:
-        super().__init__()
-        self.heads = heads
-        self.sizes = tuple(sizes[head] for head in heads)
-        conditions = range(min(heads.start, _CONDITIONING_HEADS))
-        self.inner = linear(hidden, hidden, _INNER_GAIN, rng / "inner")
-        self._tables = tuple(embedding(sizes[head], hidden, rng / "choices" / head) for head in conditions)
-        self.choices = nn.ModuleList(self._tables)
-        self.logits = linear(hidden, sum(self.sizes), _LOGIT_GAIN, rng / "logits")
-
-    def forward(self, features: Tensor, actions: Tensor) -> Tensor:
-        """Return logits [..., sum of the group's sizes] from features [..., hidden], actions [..., >= heads.start]."""
-        inner = _linear(features, self.inner)
-        for head, table in enumerate(self._tables):
-            inner = inner + torch.embedding(table.weight, actions[..., head])
-        return _linear(torch.tanh(inner), self.logits)
-
-
-class NormalHead(nn.Module):
-    """Continuous choices, given features: their means; their standard deviations are weights of their own."""
-
-    def __init__(self, dimensions: int, hidden: int, rng: RngPath) -> None:
-        super().__init__()
-        self.inner = linear(hidden, hidden, _INNER_GAIN, rng / "inner")
-        self.means = linear(hidden, dimensions, _LOGIT_GAIN, rng / "means")
-        self.log_std = nn.Parameter(torch.zeros(dimensions))
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Return means and logarithms of standard deviations [..., dimensions, 2] from features [..., hidden]."""
-        means = _linear(torch.tanh(_linear(features, self.inner)), self.means)
-        return torch.stack((means, self.log_std.expand_as(means)), -1)
+CONDITIONING_HEADS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,80 +48,168 @@ class Shape:
     memory: Literal["lstm", "none"] = "lstm"
     first_bias: tuple[float, ...] = ()  # where the logits of head 0 start, one per choice; empty: near uniform
 
+    @property
+    def groups(self) -> tuple[range, ...]:
+        """The heads whose logits are computed together; they are conditioned on the leading heads before them."""
+        count = len(self.head_sizes)
+        return tuple(heads for heads in (range(min(1, count)), range(1, min(2, count)), range(2, count)) if heads)
 
-class ActorCritic(nn.Module):
-    """Actor and critic on one trunk; initial weights are a pure function of `rng` and the sizes.
 
-    The trunk is recurrent, or, without memory, one layer.
-    """
+def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> Floats:
+    """Return [rows, columns] with orthonormal rows or columns (whichever are fewer), times `gain`."""
+    normal = rng.generator().standard_normal((max(rows, columns), min(rows, columns)))
+    q, r = np.linalg.qr(normal)
+    q = q * np.sign(np.diag(r))  # makes the factorisation unique, and the result uniform over orthogonal matrices
+    return gain * (q if rows >= columns else q.T)
 
-    def __init__(self, shape: Shape, rng: RngPath) -> None:
-        super().__init__()
-        self.shape, hidden = shape, shape.hidden
-        self._encoder = linear(shape.observation_width, hidden, _INNER_GAIN, rng / "encoder"), nn.LayerNorm(hidden)
-        self.encoder = nn.Sequential(*self._encoder, nn.Tanh())
-        if shape.memory == "lstm":
-            self.lstm = lstm(hidden, rng / "lstm")
-            self.norm = nn.LayerNorm(hidden)
-        self.groups, self._normal = _actor(shape, rng / "group")  # in tuples: no submodules
-        self.actor = nn.ModuleList((*self.groups, *self._normal))
-        self._critic = (linear(hidden, hidden, _INNER_GAIN, rng / "critic" / "inner"),)  # in a tuple: no submodule
-        self.critic = nn.Sequential(*self._critic, nn.Tanh())
-        self.value_out = linear(hidden, 1, _VALUE_GAIN, rng / "critic" / "out")
 
-    def initial_state(self, batch: int) -> RecurrentState:
-        """Return the empty memory of a new episode."""
-        zeros = self.value_out.weight.new_zeros(batch, self.shape.hidden)
-        return zeros, zeros.clone()
+def initial_weights(shape: Shape, rng: RngPath) -> Weights:
+    """Return the weights of a fresh network, a pure function of its sizes and `rng`."""
+    hidden, found = shape.hidden, dict[str, Floats]()
 
-    def features(self, observations: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
-        """Return features [T, B, hidden] and the state after the last step, from observations [T, B, width]."""
-        encoded: Tensor = self.encoder(observations)
-        if self.shape.memory == "none":
-            return encoded, state
-        outputs, (h, c) = self.lstm(encoded, (state[0][None], state[1][None]))
-        return self.norm(outputs), (h[0], c[0])
+    def linear(name: str, inputs: int, outputs: int, gain: float, path: RngPath) -> None:
+        found[f"{name}.weight"] = orthogonal(outputs, inputs, gain, path / "weight")
+        found[f"{name}.bias"] = np.zeros(outputs)
 
-    def step(self, observation: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
-        """Compute `features` for one step, [B, hidden] from [B, width], at a third of its cost for short batches."""
-        first, norm = self._encoder
-        x = torch.tanh(_normed(_linear(observation, first), norm))
-        if self.shape.memory == "none":
-            return x, state
-        h, c = torch.lstm_cell(x, state, *cast(list[Tensor], self.lstm._flat_weights))
-        return _normed(h, self.norm), (h, c)
+    def norm(name: str) -> None:
+        found[f"{name}.weight"], found[f"{name}.bias"] = np.ones(hidden), np.zeros(hidden)
 
-    def values(self, features: Tensor) -> Tensor:
-        """Return normalised values [...] of features [..., hidden]."""
-        return _linear(torch.tanh(_linear(features, self._critic[0])), self.value_out).squeeze(-1)
+    linear("encoder.0", shape.observation_width, hidden, _INNER_GAIN, rng / "encoder")
+    norm("encoder.1")
+    if shape.memory == "lstm":
+        for name in ("weight_ih_l0", "weight_hh_l0"):  # each gate's matrix orthogonal: input, forget, cell, output
+            gates = [orthogonal(hidden, hidden, 1.0, rng / "lstm" / name / gate) for gate in range(4)]
+            found[f"lstm.{name}"] = np.concatenate(gates)
+        found["lstm.bias_ih_l0"] = np.repeat([0.0, 1.0, 0.0, 0.0], hidden)
+        found["lstm.bias_hh_l0"] = np.zeros(4 * hidden)
+        norm("norm")
+    for group, heads in enumerate(shape.groups):
+        name, path = f"actor.{group}", rng / "group" / heads.start
+        linear(f"{name}.inner", hidden, hidden, _INNER_GAIN, path / "inner")
+        for head in range(min(heads.start, CONDITIONING_HEADS)):
+            size = shape.head_sizes[head]  # rows of root mean square 1, like the features that they are added to
+            gain = math.sqrt(max(size, hidden))
+            found[f"{name}.choices.{head}.weight"] = orthogonal(
+                size, hidden, gain, path / "choices" / head / "weight"
+            )
+        linear(f"{name}.logits", hidden, sum(shape.head_sizes[head] for head in heads), _LOGIT_GAIN, path / "logits")
+    if shape.first_bias:
+        found["actor.0.logits.bias"][:] = shape.first_bias
+    if shape.dimensions:
+        path, found["actor.0.log_std"] = rng / "group" / "normal", np.zeros(shape.dimensions)
+        linear("actor.0.inner", hidden, hidden, _INNER_GAIN, path / "inner")
+        linear("actor.0.means", hidden, shape.dimensions, _LOGIT_GAIN, path / "means")
+    linear("critic.0", hidden, hidden, _INNER_GAIN, rng / "critic" / "inner")
+    linear("value_out", hidden, 1, _VALUE_GAIN, rng / "critic" / "out")
+    return {name: weight.astype(np.float32, order="C") for name, weight in found.items()}
 
-    def logits(self, features: Tensor, actions: Tensor) -> Tensor:
-        """Return logits of every head, [..., heads, widest head], given the actions taken [..., heads].
 
-        Of continuous decisions it returns means and logarithms of standard deviations, [..., dimensions, 2].
+@dataclass(frozen=True, kw_only=True)
+class Batch(Arrays):
+    """What an update learns from."""
+
+    masks: Bools  # continuous: [T, B, dimensions, 0]
+    values: Floats  # [T, B], when acting, in the critic's units of today
+
+
+class Decision(NamedTuple):
+    """The decisions of one step, and what the update needs to know about them."""
+
+    actions: Decisions  # [E, heads] int64, or float64 where they are continuous
+    masks: Bools  # [E, heads, widest head]; continuous: [E, dimensions, 0]
+    log_probs: Floats  # [E], joint over used heads
+    values: Floats  # [E], normalised
+
+
+class Outputs(NamedTuple):
+    """The policy of now on the valid steps of a batch, N of them."""
+
+    log_probs: Floats  # [N]
+    entropies: Floats  # [N, heads]
+    values: Floats  # [N]
+
+
+class ActorCritic(ABC):
+    """A network with its optimiser, Adam; who writes into its arrays calls `changed` afterwards."""
+
+    weights: Weights
+    means: Weights  # running means of the gradient
+    squares: Weights  # and of its square
+    steps: int  # taken by the optimiser
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+
+    @abstractmethod
+    def decide(self, seen: Floats32, memory: Floats32, masks: Masks, uniforms: Floats | None) -> Decision:
+        """Decide for normalised observations [E, width] by `uniforms` [E, heads] in [0, 1), greedily without them.
+
+        `memory` [2, E, hidden] goes on by a step, in place. A greedy continuous decision is the mean. Every mask is
+        computed from all earlier choices, so a later head may be masked by any earlier one.
         """
-        if self._normal:
-            return self._normal[0].forward(features)
-        return pad_heads(torch.cat([group(features, actions) for group in self.groups], -1), self.shape.head_sizes)
 
-    @torch.no_grad()
+    @abstractmethod
+    def values(self, seen: Floats32, memory: Floats32) -> Floats:
+        """Return normalised values [E] of observations [E, width]; `memory` [2, E, hidden] stays."""
+
+    @abstractmethod
+    def evaluate(self, batch: Batch) -> Outputs:
+        """Apply the network to whole sequences."""
+
+    @abstractmethod
+    def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
+        """Take one step of the optimiser on some of the sequences, which have a valid step, unless a rule forbids it.
+
+        Clipped surrogate (Schulman et al. 2017, arXiv:1707.06347, equation 7) on the ratio of joint probabilities and
+        on normalised advantages; value loss on normalised returns; entropy bonus per decision. KL estimate: Schulman,
+        "Approximating KL divergence", 2020.
+        """
+
+    def changed(self) -> None:  # noqa: B027  who computes by the arrays themselves has nothing to do
+        """Take notice that the arrays were written."""
+
+    def initial_memory(self, n_envs: int) -> Floats32:
+        """Return the empty memory of new episodes, [2, n_envs, hidden]: h and c of the LSTM."""
+        return np.zeros((2, n_envs, self.shape.hidden), dtype=np.float32)
+
     def rescale_values(self, scale: float, shift: float) -> None:
         """Rescale every value v to v * scale + shift, so that outputs keep their meaning when the normaliser moves.
 
         The output-preserving half of Pop-Art (van Hasselt et al. 2016, arXiv:1602.07714).
         """
-        self.value_out.weight.mul_(scale)
-        self.value_out.bias.mul_(scale).add_(shift)
+        weight, bias = self.weights["value_out.weight"], self.weights["value_out.bias"]
+        weight *= scale
+        bias *= scale
+        bias += shift
+        self.changed()
+
+    def state(self) -> dict[str, Any]:
+        """Return copies of weights and of the optimiser's state, laid out as in torch's state_dicts."""
+        moments = zip(self.means.values(), self.squares.values(), strict=True)
+        step = np.array(self.steps, dtype=np.float32)
+        return {
+            "policy": {name: weight.copy() for name, weight in self.weights.items()},
+            "optimiser": {"state": {
+                place: {"step": step, "exp_avg": mean.copy(), "exp_avg_sq": square.copy()}
+                for place, (mean, square) in enumerate(moments)
+            }},
+        }  # fmt: skip
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state` returned; LookupError or ValueError where it is of another network."""
+        if state["policy"].keys() != self.weights.keys():
+            raise LookupError(f"weights of {len(state['policy'])} names for {len(self.weights)}")
+        for place, name in enumerate(self.weights):
+            moments = state["optimiser"]["state"][place]
+            _fill(self.weights[name], state["policy"][name])
+            _fill(self.means[name], moments["exp_avg"])
+            _fill(self.squares[name], moments["exp_avg_sq"])
+            self.steps = int(moments["step"])
+        self.changed()
 
 
-def _actor(shape: Shape, path: RngPath) -> tuple[tuple[HeadGroup, ...], tuple[NormalHead, ...]]:
-    """Make the groups of heads, or the head of continuous decisions."""
-    if shape.dimensions:
-        return (), (NormalHead(shape.dimensions, shape.hidden, path / "normal"),)
-    count = len(shape.head_sizes)
-    ranges = [heads for heads in (range(0, 1), range(1, min(2, count)), range(2, count)) if len(heads)]
-    groups = tuple(HeadGroup(heads, shape.head_sizes, shape.hidden, path / heads.start) for heads in ranges)
-    if shape.first_bias:
-        with torch.no_grad():
-            groups[0].logits.bias.copy_(torch.tensor(shape.first_bias))
-    return groups, ()
+def _fill(target: Floats32, source: NDArray[Any]) -> None:
+    """Copy into `target`; ValueError for another shape, which is not broadcast."""
+    if source.shape != target.shape:
+        raise ValueError(f"weights of shape {tuple(source.shape)}, expected {target.shape}")
+    target[...] = source

@@ -1,7 +1,6 @@
 """One rollout: every environment's steps, with exactly the numbers that the policy saw; its advantages, its sequences.
 
-A decision is made for every environment at once, head by head. An environment that ends early leaves steps that are not
-`valid`: they hold zeros and must be excluded from every sum.
+An environment that ends early leaves steps that are not `valid`: they hold zeros and must be excluded from every sum.
 """
 
 from __future__ import annotations
@@ -10,99 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from workers.arrays import Bools, Floats, Floats32, Ints, all_false, int_zeros
-from workers.environments import Cut, Decisions, Masks
-from workers.ppo.distributions import (
-    choice_weights,
-    joint_log_prob,
-    masked_log_softmax,
-    most_probable,
-    normal_log_prob,
-    normal_sample,
-    sample,
-)
-from workers.ppo.policy import ActorCritic, RecurrentState
-
-
-@dataclass(frozen=True)
-class Decision:
-    """The decisions of one step, and what the update needs to know about them."""
-
-    actions: Decisions  # [E, heads]
-    masks: Bools  # [E, heads, widest head]; continuous: [E, dimensions, 0]
-    logits: Floats32  # [E, heads, widest head]; meaningless where masked; continuous: [E, dimensions, 2]
-    values: Floats  # [E], normalised
-    state: RecurrentState  # after the step
-
-
-@torch.inference_mode()
-def log_probs_of(logits: Floats32, masks: Bools, actions: Decisions) -> Floats:
-    """Return joint log-probabilities [...] over used heads of actions [..., heads]; logits and masks as in a Decision.
-
-    Works for any number of decisions at once; a rollout computes all of its steps in one call.
-    """
-    if actions.dtype.kind == "f":
-        return normal_log_prob(torch.from_numpy(logits), torch.from_numpy(actions)).numpy()
-    valid = torch.from_numpy(masks)
-    log_probs = masked_log_softmax(torch.from_numpy(logits), valid)
-    return joint_log_prob(log_probs, valid, torch.from_numpy(actions)).numpy()
-
-
-@torch.inference_mode()
-def decide(
-    policy: ActorCritic, observation: Floats32, state: RecurrentState, masks: Masks,
-    uniforms: Floats | None,
-) -> Decision:
-    """Decide for normalised observation [E, width] with uniforms [E, heads].
-
-    Without uniforms it decides greedily, by the mean where decisions are continuous.
-    Every mask is computed from all earlier choices, so a later head may be masked by any earlier one.
-    """
-    features, after = policy.step(torch.from_numpy(observation), state)
-    values = policy.values(features).double().numpy()
-    choose = _continuous if policy.shape.dimensions else _by_heads
-    actions, chosen_from, logits = choose(policy, features, masks, uniforms)
-    return Decision(actions=actions, masks=chosen_from, logits=logits, values=values, state=after)
-
-
-def _continuous(
-    policy: ActorCritic, features: Tensor, masks: Masks, uniforms: Floats | None
-) -> tuple[Decisions, Bools, Floats32]:
-    """Return actions [E, dimensions], no masks, and the parameters that the actions were drawn with."""
-    parameters = policy.logits(features, features)
-    actions = parameters[..., 0].double() if uniforms is None else normal_sample(parameters, uniforms)
-    return actions.numpy(), all_false((*actions.shape, 0)), parameters.numpy()
-
-
-def _by_heads(
-    policy: ActorCritic, features: Tensor, masks: Masks, uniforms: Floats | None
-) -> tuple[Decisions, Bools, Floats32]:
-    """Return actions [E, heads], with masks and logits [E, heads, widest head]."""
-    sizes, n_envs = policy.shape.head_sizes, len(features)
-    actions = int_zeros((n_envs, len(sizes)))
-    all_logits = np.zeros((n_envs, len(sizes), max(sizes)), dtype=np.float32)
-    all_masks = all_false((n_envs, len(sizes), max(sizes)))
-    for group in policy.groups:
-        logits = group.forward(features, torch.from_numpy(actions)).numpy()
-        weights = choice_weights(logits)
-        start = 0
-        for head in group.heads:
-            stop = start + sizes[head]
-            mask = masks.mask(head, actions[:, :head])
-            all_logits[:, head, : sizes[head]] = logits[:, start:stop]
-            if mask.any():  # else the head is unused everywhere, with action 0
-                all_masks[:, head, : sizes[head]] = mask
-                of_head = weights[:, start:stop]
-                if uniforms is None:
-                    actions[:, head] = most_probable(of_head, mask)
-                else:
-                    actions[:, head] = sample(of_head, mask, uniforms[:, head])
-            start = stop
-    return actions, all_masks, all_logits
+from workers.arrays import Bools, Floats, Floats32, Ints
+from workers.environments import Cut, Decisions
+from workers.ppo.policy import Decision
 
 
 @dataclass(frozen=True)
@@ -127,7 +38,7 @@ class RolloutBuffer:
     """Collects a rollout: `decided`, then `rewarded`, once per step."""
 
     def __init__(self) -> None:
-        self._steps: list[tuple[Floats32, Floats32, Decision]] = []
+        self._steps: list[tuple[NDArray[Any], ...]] = []
         self._outcomes: list[tuple[Floats, Bools, Bools]] = []
         self._cuts: dict[int, tuple[Cut, Floats]] = {}  # by step
 
@@ -138,7 +49,7 @@ class RolloutBuffer:
         """Add the first half of a step: raw and normalised observation [E, width] and the decision on it."""
         if len(self._steps) != len(self._outcomes):
             raise RuntimeError("act() twice without reward()")
-        self._steps.append((raw, normalised, decision))
+        self._steps.append((raw, normalised, *decision))
 
     def rewarded(self, rewards: Floats, done: Bools, alive: Bools) -> None:
         """Add the second half: rewards [E], environments that ended with this step [E], those that decided [E]."""
@@ -158,40 +69,32 @@ class RolloutBuffer:
             raise RuntimeError("an episode ends after a complete step: act() and reward()")
         if not any(alive.any() for _, _, alive in self._outcomes):
             return None
-        raw, normalised, decisions = zip(*self._steps, strict=True)
-        actions = np.stack([decision.actions for decision in decisions])
-        masks = np.stack([decision.masks for decision in decisions])
+        steps = zip(*self._steps, strict=True)
+        raw, observations, actions, masks, log_probs, values = (np.stack(column) for column in steps)
         rewards, dones, valid = (np.stack(column) for column in zip(*self._outcomes, strict=True))
         bootstrap, truncated, starts = np.zeros(rewards.shape), np.zeros_like(dones), np.zeros_like(dones)
-        for step, (cut, values) in self._cuts.items():
+        for step, (cut, beyond) in self._cuts.items():
             truncated[step] = cut.truncated & valid[step]
-            bootstrap[step] = np.where(truncated[step], values, 0.0)
+            bootstrap[step] = np.where(truncated[step], beyond, 0.0)
             starts[step + 1 : step + 2] = cut.restarted
         return Rollout(
-            raw=np.stack(raw), observations=np.stack(normalised), actions=actions, masks=masks,
-            log_probs=log_probs_of(np.stack([decision.logits for decision in decisions]), masks, actions),
-            values=np.stack([decision.values for decision in decisions]), rewards=rewards, dones=dones,
-            bootstrap=bootstrap, truncated=truncated, starts=starts, valid=valid,
+            raw=raw, observations=observations, actions=actions, masks=masks, log_probs=log_probs, values=values,
+            rewards=rewards, dones=dones, bootstrap=bootstrap, truncated=truncated, starts=starts, valid=valid,
         )
 
 
-def gae(
-    rewards: Floats, values: Floats, dones: Bools, last_value: Floats, gamma: float, lam: float
-) -> tuple[Floats, Floats]:
-    """Return advantages and returns (advantage + value), both [T, E].
+def gae(rewards: Floats, values: Floats, dones: Bools, gamma: float, lam: float) -> tuple[Floats, Floats]:
+    """Return advantages and returns (advantage + value), both [T, E], of generalised advantage estimation.
 
-    rewards, values, dones: [T, E]; `dones[t]`: step t was terminal, so nothing after it reaches step t. last_value:
-    [E], value of the observation after step T-1; used only where `dones[T-1]` is False, in an episode that goes on.
-    Rewards and values are in the same unit, and so are the results.
+    rewards, values, dones: [T, E]; `dones[t]`: step t was terminal, as the last one is, so nothing after it reaches
+    step t. Rewards and values are in the same unit, and so are the results. Schulman et al. 2016, arXiv:1506.02438.
     """
     continues = 1.0 - dones.astype(np.float64)
-    next_values = np.concatenate([values[1:], last_value[None]])
+    next_values = np.concatenate([values[1:], np.zeros_like(values[:1])])
     deltas = rewards + gamma * continues * next_values - values
-    advantages = np.empty_like(deltas)
-    running = np.zeros_like(last_value)
-    for step in reversed(range(len(deltas))):
-        running = deltas[step] + gamma * lam * continues[step] * running
-        advantages[step] = running
+    decay, advantages = gamma * lam * continues, deltas.copy()
+    for step in reversed(range(len(deltas) - 1)):
+        advantages[step] += decay[step] * advantages[step + 1]
     return advantages, advantages + values
 
 

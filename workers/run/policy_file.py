@@ -17,6 +17,7 @@ from esper_ab.contracts.files import NotRegular, read_regular
 from esper_ab.contracts.messages import RunSpec
 from workers.environments import Controller, kind_of
 from workers.ppo.agent import PPOAgent
+from workers.ppo.making import possible
 from workers.storage import durable, state_bytes
 
 FORMAT = 3
@@ -45,7 +46,10 @@ def save(experiment_dir: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
 
 
 def load(path: str | Path) -> SavedPolicy:
-    """Load a policy file without executing anything in it; ValueError with the remedy when it is not one."""
+    """Load a policy file without executing anything in it; ValueError with the remedy when it is not one.
+
+    Torch decides where the kernel of its run cannot be had.
+    """
     try:
         data = read_regular(Path(path), FILE_LIMIT_BYTES)
     except IsADirectoryError:
@@ -62,7 +66,7 @@ def load(path: str | Path) -> SavedPolicy:
         spec = msgspec.convert(state["spec"], RunSpec)
         if state["format"] != FORMAT:
             raise ValueError(f"format {state['format']}")
-        agent = None if state["agent"] is None else PPOAgent.from_state(state["agent"])
+        agent = None if state["agent"] is None else PPOAgent.from_state(state["agent"], possible(spec.arithmetic)[0])
     except state_bytes.FOREIGN as error:
         reason = state_bytes.reason(error)
         raise ValueError(f"{str(path)!r} is not a policy saved by this version of esper_ab: {reason}") from None

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-import torch
 
 from esper_ab.contracts.measures import episode_sizes, greedy_episodes
 from esper_ab.contracts.messages import RunSpec
@@ -126,7 +125,7 @@ class Session:
         mine = self.state()
         if mine is None or mine.keys() != state.keys():
             raise ValueError("written under the orders of another run")
-        agent = None if self.agent is None else PPOAgent.from_state(state["agent"])
+        agent = None if self.agent is None else PPOAgent.from_state(state["agent"], self.spec.arithmetic)
         if agent is not None and self.agent is not None and agent.spec != self.agent.spec:
             raise ValueError("written under the orders of another run")
         goes_on = self._env.take_up(state)
@@ -185,7 +184,7 @@ class Session:
             observation_std_floor=spaces.observation_std_floor,
             policy=self.spec.settings.policy, ppo=self.spec.settings.ppo, rng=self._path, first_bias=spaces.first_bias,
             planned_episodes=self.spec.episodes, share_observations=self.spec.share_observation_norm,
-        ))
+        ), self.spec.arithmetic)
 
     def _decider(self, agent: PPOAgent | None) -> Controller[Any]:
         return kind_of(self.spec.task).controller(self.spec) if agent is None else agent
@@ -193,8 +192,7 @@ class Session:
     def _policy_bytes(self) -> bytes:
         if self.agent is None:
             return b""
-        weights = torch.nn.utils.parameters_to_vector(self.agent.policy.parameters()).detach()
-        return weights.numpy().tobytes()
+        return b"".join(weight.tobytes() for weight in self.agent.policy.weights.values())
 
 
 def _digest(envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes, shared: Moments | None = None) -> str:

@@ -1,4 +1,6 @@
-"""Plain containers of tensors and builtins <-> bytes that cannot execute code. Equal states give equal bytes.
+"""Plain containers of arrays and builtins <-> bytes that cannot execute code. Equal states give equal bytes.
+
+Arrays are written, and come back, as tensors.
 
 torch.save writes to memory, never to a file: on a full disk it would destroy the existing file and raise RuntimeError.
 """
@@ -13,6 +15,7 @@ import zipfile
 from typing import Any
 
 import msgspec
+import numpy as np
 import torch
 
 # Exceptions raised by torch.load, or by reading its result, for foreign bytes.
@@ -52,6 +55,8 @@ def _canonical(value: Any) -> Any:
         return {_canonical(key): _canonical(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(_canonical(item) for item in value)
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(value.copy())
     if isinstance(value, torch.Tensor):
         return value.detach().clone()
     return sys.intern(value) if isinstance(value, str) else value

@@ -12,7 +12,14 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.settings.assignments import refuse_unknown
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
 from esper_ab.settings.kind import SettingsKind
-from esper_ab.settings.machine import asked_gpus, kernel_notes, precision_notes, resolve_kernel, resolve_precision
+from esper_ab.settings.machine import (
+    asked_gpus,
+    kernel_notes,
+    precision_notes,
+    resolve_kernel,
+    resolve_precision,
+    untrainable_hosts,
+)
 
 
 class GrowthKind(SettingsKind):
@@ -36,12 +43,15 @@ class GrowthKind(SettingsKind):
         slots = _resolve_slots(asked, task)
         found = super().resolve(asked, machine, task, eval_episodes)
         groups = resolve_precision(asked.groups, found["devices"], machine)
-        arithmetic = resolve_kernel(asked.arithmetic, groups, found["devices"], machine)
+        arithmetic = resolve_kernel(
+            asked.arithmetic, machine, untrainable_hosts(groups, found["devices"], machine)
+        )
         return found | {"slots": slots, "groups": groups, "arithmetic": arithmetic}
 
     def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
         """Tell precision and kernel."""
-        return (*precision_notes(asked, resolved, machine), *kernel_notes(asked, resolved, machine))
+        untrainable = untrainable_hosts(resolved.groups, resolved.devices, machine)
+        return (*precision_notes(asked, resolved, machine), *kernel_notes(asked, resolved, machine, untrainable))
 
 
 def _resolve_slots(asked: AskedExperiment, task: TaskFacts) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.settings import CONTROLLERS, REWARDS
 from esper_ab.settings.assignments import Assignment
-from esper_ab.settings.experiment import AskedExperiment, Group
+from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
 from esper_ab.settings.kind import SettingsKind
-from esper_ab.settings.machine import torch_alone
+from esper_ab.settings.machine import kernel_notes, resolve_kernel
 from esper_ab.settings.outcome_range import read_range, worst_outcome
 
 
@@ -57,11 +57,15 @@ class GymnasiumKind(SettingsKind):
     def resolve(
         self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
     ) -> dict[str, Any]:
-        """Check rollouts, too; there are no hosts that a kernel could train."""
+        """Check rollouts, and name the kernel, too."""
         found = super().resolve(asked, machine, task, eval_episodes)
         for group in asked.groups:
             _check_rollouts(group, asked, task)
-        return found | {"arithmetic": torch_alone(asked.arithmetic)}
+        return found | {"arithmetic": resolve_kernel(asked.arithmetic, machine)}
+
+    def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
+        """Tell the kernel."""
+        return kernel_notes(asked, resolved, machine)
 
 
 def _check_rollouts(group: Group, experiment: AskedExperiment, task: TaskFacts) -> None:

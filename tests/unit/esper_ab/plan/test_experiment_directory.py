@@ -64,7 +64,7 @@ def read_again(plan: Plan, folder: Path) -> AskedExperiment:
 
 def on_this_machine(asked: AskedExperiment) -> dict[str, Any]:
     """Fields of what was read, with the arithmetic that it comes to."""
-    return asdict(asked) | {"arithmetic": resolve_kernel(asked.arithmetic, asked.groups, asked.devices, MACHINE)}
+    return asdict(asked) | {"arithmetic": resolve_kernel(asked.arithmetic, MACHINE)}
 
 
 @given(

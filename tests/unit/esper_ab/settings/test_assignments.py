@@ -75,8 +75,8 @@ def test_a_constant_is_one_number_one_text_true_or_false(value, is_text) -> None
     ("kinds", "keys"),
     [
         (("growth", "gymnasium", "trainer"), ("seeds", "episodes", "alpha", "arithmetic.threads", "devices")),
-        (("growth", "gymnasium"), ("ppo.lr", "reward.mode", "policy.memory", "controller.name", "n_envs", "task")),
-        (("growth",), ("growth.host_lr", "reward.rent_weight", "policy.bias_wait", "slots", "arithmetic.kernel")),
+        (("growth", "gymnasium"), ("ppo.lr", "reward.mode", "policy.memory", "arithmetic.kernel", "n_envs", "task")),
+        (("growth",), ("growth.host_lr", "reward.rent_weight", "policy.bias_wait", "slots", "arithmetic.hosts")),
         (("gymnasium",), ("gym.rollout",)),
         (("gymnasium", "trainer"), ("outcome", "outcome_better", "outcome_range")),
         (("trainer",), ("outcome_unit", "rehearsal", "trainer_folder", "trainer")),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from support.asking import asked, experiment, group, machine, planned, toml
+from support.asking import TASK, asked, experiment, group, machine, planned, toml
 
 from esper_ab.contracts.children import Kernel, Machine
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, Arithmetic, GrowthSettings
 from esper_ab.design.calibration_file import circumstances_of
 from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment
-from esper_ab.settings.machine import check_kernel, kernel_notes, lacking_kernel
+from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.machine import check_kernel, lacking_kernel
 from esper_ab.settings.request import read_flags
 from esper_ab.settings.resolve import resolve
 
@@ -33,25 +34,51 @@ def found(want: AskedExperiment, there: Machine) -> Arithmetic:
     return resolve(want, there, "x", 16).arithmetic
 
 
-@pytest.mark.parametrize(("there", "kernel"), [
-    (having(WIDE, NARROW), "native-avx512"),
-    (having(NARROW), "native-avx2"),
-    (having(UNBUILT, NARROW), "native-avx2"),
-    (having(UNBUILT), "torch"),
-    (having(), "torch"),
-    (having(WIDE, gpus=2), "torch"),
-    (having(WIDE, blueprints=DEFAULT_BLUEPRINTS[1:]), "torch"),
+@pytest.mark.parametrize(("there", "kernel", "hosts"), [
+    (having(WIDE, NARROW), "native-avx512", "native-avx512"),
+    (having(NARROW), "native-avx2", "native-avx2"),
+    (having(UNBUILT, NARROW), "native-avx2", "native-avx2"),
+    (having(UNBUILT), "torch", "torch"),
+    (having(), "torch", "torch"),
+    (having(UNBUILT, gpus=2), "torch", "torch"),
+    (having(WIDE, gpus=2), "native-avx512", "torch"),
+    (having(WIDE, blueprints=DEFAULT_BLUEPRINTS[1:]), "native-avx512", "torch"),
 ])  # fmt: skip
-def test_auto_is_the_widest_kernel_that_can_train_everything_asked_for(there: Machine, kernel: str) -> None:
+def test_auto_is_the_widest_kernel_and_torch_trains_the_hosts_that_it_cannot(
+    there: Machine, kernel: str, hosts: str
+) -> None:
     arithmetic = found(wanting("auto"), there)
-    assert arithmetic.kernel == kernel
+    assert (arithmetic.kernel, arithmetic.host_kernel) == (kernel, hosts)
     assert arithmetic.kernel_build == next((k.build for k in there.kernels if k.name == kernel), "")
     assert found(wanting("torch"), there) == Arithmetic()
 
 
-def test_one_group_in_half_precision_is_enough_for_torch() -> None:
-    assert found(wanting("auto", amp="bf16"), having(WIDE)).kernel == "torch"
-    assert found(wanting("auto", blueprints=("norm",)), having(WIDE, blueprints=DEFAULT_BLUEPRINTS)).kernel == WIDE.name
+def test_one_group_in_half_precision_is_enough_for_torch_to_train_all_hosts() -> None:
+    assert found(wanting("auto", amp="bf16"), having(WIDE)).host_kernel == "torch"
+    all_native = having(WIDE, blueprints=DEFAULT_BLUEPRINTS)
+    assert found(wanting("auto", blueprints=("norm",)), all_native).host_kernel == WIDE.name
+
+
+def test_torch_can_train_the_hosts_of_policies_that_the_kernel_computes() -> None:
+    """As the file of an experiment on GPUs asks, which is to be the same experiment again."""
+    arithmetic = AskedArithmetic(kernel="native-avx512", hosts="torch")
+    asks = experiment(groups=(group("a"), group("b")), arithmetic=arithmetic)
+    for there in (having(WIDE), having(WIDE, gpus=2)):
+        arithmetic = found(asks, there)
+        assert (arithmetic.kernel, arithmetic.host_kernel) == ("native-avx512", "torch")
+
+
+@pytest.mark.parametrize(("asks", "there", "kernel"), [
+    ("auto", having(WIDE, NARROW), "native-avx512"), ("auto", having(UNBUILT), "torch"),
+    ("native-avx2", having(WIDE, NARROW), "native-avx2"), ("torch", having(WIDE), "torch"),
+])  # fmt: skip
+def test_the_kernel_computes_policies_of_gymnasium_s_tasks(asks: str, there: Machine, kernel: str) -> None:
+    cartpole = msgspec.structs.replace(TASK, name="gym:CartPole-v1", kind="gymnasium", slots=())
+    there = msgspec.structs.replace(there, tasks=(cartpole,))
+    want = asked("env", "random", task=cartpole.name, margin=5.0, sets=(f"arithmetic.kernel={asks}",))
+    arithmetic = found(want, there)
+    assert (arithmetic.kernel, arithmetic.hosts) == (kernel, "kernel")
+    assert arithmetic.kernel_build == next((k.build for k in there.kernels if k.name == kernel), "")
 
 
 @pytest.mark.parametrize(("want", "there", "said"), [
@@ -81,13 +108,15 @@ def test_a_width_can_be_asked_for_by_name() -> None:
 
 def test_the_plan_says_what_it_came_to_and_what_would_help() -> None:
     def notes(want: AskedExperiment, there: Machine) -> tuple[str, ...]:
-        return kernel_notes(want, resolve(want, there, "x", 16), there)
+        return kind_of(want.task).remarks(want, resolve(want, there, "x", 16), there)
 
     assert notes(wanting("auto"), having(WIDE)) == ("--kernel auto: native-avx512 (built by g++ 12).",)
     assert notes(wanting("auto"), having(UNBUILT)) == ("--kernel auto: torch (it has not been built; build it).",)
     assert notes(wanting("torch"), having(UNBUILT)) == ()
     (on_gpus,) = notes(wanting("auto"), having(WIDE, gpus=2))
-    assert on_gpus.startswith("--kernel auto: torch (on cuda:0 hosts are trained by torch")
+    assert on_gpus.startswith(
+        "--kernel auto: native-avx512 (built by g++ 12); hosts: torch (on cuda:0 hosts are trained by torch"
+    )
     assert lacking_kernel(having(UNBUILT)) == (UNBUILT.problem, UNBUILT.remedy)
     assert lacking_kernel(having(UNBUILT, NARROW)) == ("", "")
 

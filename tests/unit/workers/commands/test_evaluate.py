@@ -53,7 +53,7 @@ def test_a_kernel_that_is_not_here_is_replaced_by_torch_with_a_warning(policy: P
     found = evaluated(policy)
     assert (found.rows, found.lines, by_torch.warnings) == (by_torch.rows, by_torch.lines, ())
     (warning,) = found.warnings
-    assert warning.startswith(f"{policy}: torch trains the episodes in place of native-avx2")
+    assert warning.startswith(f"{policy}: torch takes the place of native-avx2")
     assert "\n" not in warning
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from gymnasium import spaces
 from support.gym_world import gym_session, own_file
 from support.tensor_world import quiet
@@ -61,7 +60,7 @@ def test_a_policy_remembers_nothing_of_environments_that_begin_anew(tmp_path: Pa
     first.train(0, quiet, quiet)
     state = first.state()
     assert len(state["going_on"]) > 1
-    for memory in (state["agent"]["memory"], torch.zeros_like(state["agent"]["memory"])):
+    for memory in (state["agent"]["memory"], np.zeros_like(state["agent"]["memory"])):
         session = gym_session(**changes, repeats=False)
         session.resume({**state, "agent": {**state["agent"], "memory": memory}})
         found.append(session.train(1, quiet, quiet).digest)

@@ -1,18 +1,17 @@
 """The agent as a whole: ratio 1, ended environments, bootstrap, freezing, state round trip."""
 
-import io
 import math
 
 import numpy as np
 import pytest
-import torch
-from support.ppo_agents import make_agent
+from support.ppo_agents import ARITHMETICS, TORCH, make_agent
 
 from esper_ab.contracts.records import PPOUpdate
-from esper_ab.contracts.settings import PPOSettings
+from esper_ab.contracts.settings import Arithmetic, PPOSettings
 from workers.environments import Cut
 from workers.ppo.agent import PPOAgent
-from workers.ppo.update import learning_rate
+from workers.ppo.update import rule_of
+from workers.storage import state_bytes
 
 SIZES = (3, 2, 4)
 NAMES = ("op", "slot", "blueprint")
@@ -31,9 +30,11 @@ class HalfMasks:
         return mask
 
 
-def fresh_agent(rng_seed: int = 0, normalise: bool = True, memory: str = "lstm", **ppo: float) -> PPOAgent:
+def fresh_agent(
+    rng_seed: int = 0, normalise: bool = True, memory: str = "lstm", arithmetic: Arithmetic = TORCH, **ppo: float
+) -> PPOAgent:
     policy = {"hidden": 16, "normalise_observations": normalise, "memory": memory}
-    return make_agent(WIDTH, NAMES, SIZES, rng_seed=rng_seed, policy=policy, **ppo)
+    return make_agent(WIDTH, NAMES, SIZES, rng_seed=rng_seed, arithmetic=arithmetic, policy=policy, **ppo)
 
 
 def collect(agent: PPOAgent, key: int, ended: int | None = None, garbage: float = 0.0) -> list[list[list[int]]]:
@@ -55,7 +56,7 @@ def collect(agent: PPOAgent, key: int, ended: int | None = None, garbage: float 
 
 
 def weights(agent: PPOAgent) -> list[list[float]]:
-    return [tensor.flatten().tolist() for tensor in agent.policy.state_dict().values()]
+    return [weight.ravel().tolist() for weight in agent.policy.weights.values()]
 
 
 def train(agent: PPOAgent, episodes: range, **how: float) -> list[PPOUpdate]:
@@ -140,26 +141,43 @@ def test_same_path_same_learning_other_path_other_learning():
     assert weights(first) != weights(other)
 
 
+@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
+@pytest.mark.parametrize("memory", ["lstm", "none"])
 @pytest.mark.parametrize("episodes", [0, 3])
-def test_a_saved_agent_goes_on_as_the_original_would(episodes: int):
-    agent = fresh_agent()
+def test_a_saved_agent_goes_on_as_the_original_would(episodes: int, memory: str, arithmetic: Arithmetic):
+    agent = fresh_agent(arithmetic=arithmetic, memory=memory)
     train(agent, range(episodes))
-    file = io.BytesIO()
-    torch.save(agent.state(), file)
-    file.seek(0)
-    loaded = PPOAgent.from_state(torch.load(file, weights_only=True))
+    loaded = PPOAgent.from_state(state_bytes.from_bytes(state_bytes.to_bytes(agent.state())), arithmetic)
     assert loaded.spec == agent.spec
     assert weights(loaded) == weights(agent)
     assert train(loaded, range(3, 5)) == train(agent, range(3, 5))
     assert weights(loaded) == weights(agent)
 
 
-def test_a_state_does_not_move_when_the_agent_learns_on():
-    agent = fresh_agent()
+@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
+def test_a_state_does_not_move_when_the_agent_learns_on(arithmetic: Arithmetic):
+    agent = fresh_agent(arithmetic=arithmetic)
     train(agent, range(1))
     state, before = agent.state(), weights(agent)
     train(agent, range(1, 3))
-    assert weights(PPOAgent.from_state(state)) == before
+    assert weights(PPOAgent.from_state(state, arithmetic)) == before
+
+
+@pytest.mark.parametrize("memory", ["lstm", "none"])
+@pytest.mark.parametrize("arithmetic", ARITHMETICS[1:], ids=lambda one: one.kernel)
+def test_what_one_implementation_has_learnt_another_goes_on_with(arithmetic: Arithmetic, memory: str):
+    """The same decisions, and after an update weights that differ by rounding alone."""
+    agent = fresh_agent(memory=memory)
+    train(agent, range(2), ended=2)
+    other = PPOAgent.from_state(state_bytes.from_bytes(state_bytes.to_bytes(agent.state())), arithmetic)
+    assert weights(other) == weights(agent)
+    assert collect(other, 7) == collect(agent, 7)
+    agent.finish_episode(2)
+    other.finish_episode(2)
+    for mine, theirs in zip(weights(other), weights(agent), strict=True):
+        assert mine == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+    assert other.state().keys() == agent.state().keys()
+    assert other.state()["optimiser"]["state"].keys() == agent.state()["optimiser"]["state"].keys()
 
 
 def test_a_frozen_agent_acts_alike_and_learns_nothing():
@@ -173,8 +191,8 @@ def test_a_frozen_agent_acts_alike_and_learns_nothing():
     with pytest.raises(RuntimeError, match="frozen"):
         agent.finish_episode(2)
     after = agent.state()
-    assert weights(PPOAgent.from_state(before)) == weights(PPOAgent.from_state(after))
-    assert torch.equal(before["observations"]["mean"], after["observations"]["mean"])
+    assert weights(PPOAgent.from_state(before, TORCH)) == weights(PPOAgent.from_state(after, TORCH))
+    assert np.array_equal(before["observations"]["mean"], after["observations"]["mean"])
 
 
 def cut_off(last: float, **which: bool) -> Cut:
@@ -224,10 +242,11 @@ def test_truncation_adds_what_the_critic_expects_once_and_discounted():
     assert agent.finish_episode(0).return_mean == pytest.approx(np.mean(returns))
 
 
+@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
 @pytest.mark.parametrize("memory", ["lstm", "none"])
-def test_the_update_sees_what_the_policy_saw_also_across_resets_and_rollouts(memory: str):
+def test_the_update_sees_what_the_policy_saw_also_across_resets_and_rollouts(memory: str, arithmetic: Arithmetic):
     """Memories are emptied at resets and go on from rollout to rollout: the first ratio is 1 in every rollout."""
-    agent = fresh_agent(memory=memory)
+    agent = fresh_agent(memory=memory, arithmetic=arithmetic)
     for episode in range(3):
         cuts = {2: cut_off(1.0, restarted=True), 6: cut_off(2.0, truncated=True, goes_on=True)}
         play_two(agent, 7, cuts, start=3.0 - episode, observed=0.5)
@@ -238,7 +257,7 @@ def test_a_reset_empties_the_memory_and_going_on_keeps_it():
     def state(cuts: dict[int, Cut], start: float) -> list[float]:
         agent = fresh_agent()
         play_two(agent, 3, cuts, start=start)
-        return agent._state[0].flatten().tolist()
+        return agent._memory[0].ravel().tolist()
 
     reset = {1: cut_off(0.0, restarted=True)}
     assert state(reset, start=4.0) == state(reset, start=-4.0)
@@ -250,7 +269,7 @@ def test_an_agent_taken_up_between_two_rollouts_of_an_episode_goes_on_with_its_m
         agent = fresh_agent()
         play_two(agent, 4, {3: cut_off(2.0, truncated=True, goes_on=kept)}, observed=2.0)
         agent.finish_episode(0)
-        agent = PPOAgent.from_state(agent.state()) if through_a_state else agent
+        agent = PPOAgent.from_state(agent.state(), TORCH) if through_a_state else agent
         play_two(agent, 4, {3: cut_off(2.0, truncated=True, goes_on=kept)})
         agent.finish_episode(1)
         return weights(agent)
@@ -261,21 +280,22 @@ def test_an_agent_taken_up_between_two_rollouts_of_an_episode_goes_on_with_its_m
 
 def test_the_learning_rate_goes_to_its_end_and_stays_there():
     settings = PPOSettings(lr=4.0, lr_end=0.25)
-    assert [learning_rate(settings, episode, 4) for episode in range(6)] == [4.0, 3.0, 2.0, 1.0, 1.0, 1.0]
+    assert [rule_of(settings, episode, 4).lr for episode in range(6)] == [4.0, 3.0, 2.0, 1.0, 1.0, 1.0]
     agent = fresh_agent(lr_end=0.0)  # over ten episodes
     train(agent, range(9))
-    before = {name: tensor.clone() for name, tensor in agent.policy.actor.state_dict().items()}
+    before = {name: weight.copy() for name, weight in agent.policy.weights.items() if name.startswith("actor")}
     train(agent, range(9, 10))
-    assert all(torch.equal(before[name], tensor) for name, tensor in agent.policy.actor.state_dict().items())
+    assert all(np.array_equal(weight, agent.policy.weights[name]) for name, weight in before.items())
 
 
-def continuous_agent(**ppo: float) -> PPOAgent:
-    return make_agent(2, ("x", "y"), (), policy={"hidden": 16, "memory": "none"}, **ppo)
+def continuous_agent(arithmetic: Arithmetic, **ppo: float) -> PPOAgent:
+    return make_agent(2, ("x", "y"), (), arithmetic=arithmetic, policy={"hidden": 16, "memory": "none"}, **ppo)
 
 
-def test_continuous_decisions_come_near_what_is_rewarded():
+@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
+def test_continuous_decisions_come_near_what_is_rewarded(arithmetic: Arithmetic):
     """The reward is the distance from (1, -1): from 2 on average, by 64 environments' single decisions."""
-    agent, rng = continuous_agent(lr=0.02, minibatches=4), np.random.default_rng(0)
+    agent, rng = continuous_agent(arithmetic, lr=0.02, minibatches=4), np.random.default_rng(0)
     means = []
     for episode in range(30):
         agent.begin_episode(64)
@@ -289,8 +309,9 @@ def test_continuous_decisions_come_near_what_is_rewarded():
     assert means[-1] == pytest.approx([1.0, -1.0], abs=0.35)
 
 
-def test_greedy_continuous_decisions_are_the_means_of_the_sampled_ones():
-    agent = continuous_agent()
+@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
+def test_greedy_continuous_decisions_are_the_means_of_the_sampled_ones(arithmetic: Arithmetic):
+    agent = continuous_agent(arithmetic)
     agent.frozen = True
     agent.begin_episode(1001)
     seen = np.ones((1001, 2), dtype=np.float32)

@@ -20,12 +20,11 @@ from workers.ppo.distributions import (
     normal_entropies,
     normal_log_prob,
     normal_sample,
-    normalised_entropies,
     pad_heads,
     sample,
 )
-from workers.ppo.policy import ActorCritic, Shape
-from workers.ppo.rollout import decide, log_probs_of
+from workers.ppo.policy import Shape
+from workers.ppo.torch_policy import TorchPolicy
 
 SIZES = (3, 2, 2, 3)
 
@@ -63,11 +62,10 @@ def reachable() -> list[tuple[int, ...]]:
     return decisions
 
 
-def tiny_policy() -> ActorCritic:
-    policy = ActorCritic(Shape(observation_width=4, head_sizes=SIZES, hidden=8), RngPath(3))
-    with torch.no_grad():
-        for group in policy.groups:
-            group.logits.weight.mul_(100.0)  # far from uniform
+def tiny_policy() -> TorchPolicy:
+    policy = TorchPolicy(Shape(observation_width=4, head_sizes=SIZES, hidden=8), RngPath(3))
+    for group in range(3):
+        policy.weights[f"actor.{group}.logits.weight"] *= 100.0  # far from uniform
     return policy
 
 
@@ -79,24 +77,23 @@ def test_sampled_decisions_are_reachable_with_the_frequencies_of_their_recorded_
     policy = tiny_policy()
     n = 20_000
     observation = np.tile(np.array([0.3, -0.2, 0.9, 0.1], dtype=np.float32), (n, 1))
-    got = decide(policy, observation, policy.initial_state(n), TinyMasks(), random_uniforms(n))
-    log_probs = log_probs_of(got.logits, got.masks, got.actions)
+    got = policy.decide(observation, policy.initial_memory(n), TinyMasks(), random_uniforms(n))
     rows = [tuple(row) for row in got.actions.tolist()]
     assert set(rows) <= set(reachable())
     for decision in reachable():
         where = [i for i, row in enumerate(rows) if row == decision]
         frequency = len(where) / n
         if where:
-            probability = float(np.exp(log_probs[where[0]]))
+            probability = float(np.exp(got.log_probs[where[0]]))
             assert abs(frequency - probability) < 5 * np.sqrt(probability * (1 - probability) / n) + 1e-4
 
 
 def test_greedy_takes_the_most_probable_choice_head_by_head():
     policy = tiny_policy()
     observation = np.random.default_rng(1).standard_normal((50, 4)).astype(np.float32)
-    got = decide(policy, observation, policy.initial_state(50), TinyMasks(), None)
+    got = policy.decide(observation, policy.initial_memory(50), TinyMasks(), None)
     with torch.no_grad():
-        features, _ = policy.features(torch.from_numpy(observation)[None], policy.initial_state(50))
+        features, _ = policy.features(torch.from_numpy(observation)[None], torch.zeros(2, 50, 8))
         logits = policy.logits(features[0], torch.from_numpy(got.actions)).numpy()
     assert got.actions.tolist() == np.where(got.masks, logits, -np.inf).argmax(-1).tolist()
     assert set(map(tuple, got.actions.tolist())) <= set(reachable())
@@ -120,13 +117,11 @@ def test_a_choice_is_valid_for_any_logits_mask_and_uniform(logits: list[float], 
         assert mask[0, choice] if mask.any() else choice == 0
 
 
-def test_normalised_entropy_is_1_for_equal_choices_0_for_a_sure_one_and_0_without_a_choice():
+def test_the_entropy_is_the_logarithm_of_equal_choices_0_for_a_sure_one_and_0_without_a_choice():
     logits = torch.tensor([[[0.0, 0.0, 0.0], [50.0, 0.0, 0.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]])
     masks = torch.tensor([[[True, True, False], [True, True, True], [False, True, False], [False, False, False]]])
-    counts = masks.sum(-1)
-    assert counts.tolist() == [[2, 3, 1, 0]]
-    got = normalised_entropies(head_entropies(masked_log_softmax(logits, masks), masks), counts)
-    assert got.tolist() == [pytest.approx([1.0, 0.0, 0.0, 0.0], abs=1e-12)]
+    got = head_entropies(masked_log_softmax(logits, masks), masks)
+    assert got.tolist() == [pytest.approx([np.log(2.0), 0.0, 0.0, 0.0], abs=1e-12)]
 
 
 def test_inverse_cdf_by_hand():

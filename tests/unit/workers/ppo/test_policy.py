@@ -1,35 +1,45 @@
-"""Initial weights come from the rng path alone; one step of the network equals its unrolled sequence."""
+"""Initial weights come from the rng path alone; a state is that of a network, and of no other."""
 
 import numpy as np
+import pytest
 import torch
 
 from esper_ab.contracts.rng import RngPath
-from workers.ppo.policy import ActorCritic, Shape, orthogonal
+from workers.ppo.policy import Shape, initial_weights, orthogonal
+from workers.ppo.torch_policy import TorchPolicy
+
+SIZES = (6, 3, 7, 5)
 
 
-def policy(rng_seed: int = 0, sizes: tuple[int, ...] = (6, 3, 7, 5)) -> ActorCritic:
-    return ActorCritic(Shape(observation_width=10, head_sizes=sizes, hidden=16), RngPath(rng_seed) / "policy-init")
+def weights(rng_seed: int = 0, **shape: object) -> dict[str, np.ndarray]:
+    sizes = {"observation_width": 10, "head_sizes": SIZES, "hidden": 16} | shape
+    return initial_weights(Shape(**sizes), RngPath(rng_seed))
+
+
+def policy(hidden: int = 16, memory: str = "lstm") -> TorchPolicy:
+    return TorchPolicy(Shape(observation_width=10, head_sizes=SIZES, hidden=hidden, memory=memory), RngPath(0))
 
 
 def test_the_same_path_gives_the_same_weights_whatever_torch_did_before():
-    first = policy().state_dict()
+    first = policy().weights
     torch.manual_seed(1234)
     before = torch.get_rng_state()
-    second = policy().state_dict()
+    second = policy().weights
     assert torch.equal(before, torch.get_rng_state())
-    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    assert any(not np.array_equal(first[name], other) for name, other in weights(rng_seed=1).items())
 
 
 def test_no_two_matrices_share_their_numbers():
-    matrices = [tensor for tensor in policy().state_dict().values() if tensor.shape == (16, 16)]
+    matrices = [weight for weight in weights().values() if weight.shape == (16, 16)]
     assert len(matrices) >= 4
-    assert len({tuple(tensor.flatten().tolist()) for tensor in matrices}) == len(matrices)
+    assert len({tuple(weight.ravel().tolist()) for weight in matrices}) == len(matrices)
 
 
 def test_the_gates_of_the_memory_start_different():
     for name in ("weight_ih_l0", "weight_hh_l0"):
-        gates = policy().lstm.state_dict()[name].split(16)
-        assert len({tuple(gate.flatten().tolist()) for gate in gates}) == 4
+        gates = np.split(weights()[f"lstm.{name}"], 4)
+        assert len({tuple(gate.ravel().tolist()) for gate in gates}) == 4
 
 
 def test_orthogonal_has_orthonormal_rows_or_columns():
@@ -38,42 +48,30 @@ def test_orthogonal_has_orthonormal_rows_or_columns():
     np.testing.assert_allclose(tall.T @ tall, 4.0 * np.eye(3), atol=1e-12)
 
 
-def test_forget_gates_start_open_and_the_policy_near_uniform():
-    fresh = policy()
-    biases = fresh.lstm.state_dict()
-    assert (biases["bias_ih_l0"] + biases["bias_hh_l0"]).tolist() == [0.0] * 16 + [1.0] * 16 + [0.0] * 32
-    features, _ = fresh.features(torch.ones(1, 2, 10), fresh.initial_state(2))
-    assert (fresh.logits(features, torch.zeros(1, 2, 4, dtype=torch.int64)).abs() < 0.1).all()
-
-
-def test_steps_and_sequence_agree():
-    fresh = policy()
-    observations = torch.randn(7, 3, 10, generator=torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        whole, (h_whole, c_whole) = fresh.features(observations, fresh.initial_state(3))
-        state = fresh.initial_state(3)
-        for step, observation in enumerate(observations):
-            features, state = fresh.step(observation, state)
-            torch.testing.assert_close(features, whole[step], rtol=0, atol=1e-5)
-    torch.testing.assert_close(state[0], h_whole)
-    torch.testing.assert_close(state[1], c_whole)
-
-
-def test_rescaled_values_are_scaled_and_shifted():
-    fresh = policy()
-    features = torch.randn(4, 16, generator=torch.Generator().manual_seed(0))
-    before = fresh.values(features)
-    fresh.rescale_values(3.0, -2.0)
-    torch.testing.assert_close(fresh.values(features), before * 3.0 - 2.0)
+def test_forget_gates_start_open_and_other_biases_at_0():
+    found = weights()
+    assert found["lstm.bias_ih_l0"].tolist() == [0.0] * 16 + [1.0] * 16 + [0.0] * 32
+    biases = [weight for name, weight in found.items() if "bias" in name and name != "lstm.bias_ih_l0"]
+    assert len(biases) == 12
+    assert not any(bias.any() for bias in biases)
 
 
 def test_the_first_head_starts_where_its_bias_says_and_nothing_else_moves():
     bias = (0.0, 0.5, -3.0, -1.0, 2.0, 0.25)
-    plain, biased = policy(), ActorCritic(
-        Shape(observation_width=10, head_sizes=(6, 3, 7, 5), hidden=16, first_bias=bias), RngPath(0) / "policy-init"
-    )
-    features, _ = plain.features(torch.ones(1, 2, 10), plain.initial_state(2))
-    actions = torch.zeros(1, 2, 4, dtype=torch.int64)
-    moved = (biased.logits(features, actions) - plain.logits(features, actions)).detach().numpy()
-    np.testing.assert_allclose(moved[:, :, 0, :6], np.broadcast_to(bias, (1, 2, 6)), atol=1e-6)
-    assert (moved[:, :, 1:] == 0.0).all()
+    plain, biased = weights(), weights(first_bias=bias)
+    assert [name for name in plain if not np.array_equal(plain[name], biased[name])] == ["actor.0.logits.bias"]
+    assert biased["actor.0.logits.bias"].tolist() == list(bias)
+
+
+def test_rescaled_values_are_scaled_and_shifted():
+    fresh, memory = policy(), np.zeros((2, 4, 16), dtype=np.float32)
+    seen = np.random.default_rng(0).standard_normal((4, 10)).astype(np.float32)
+    before = fresh.values(seen, memory)
+    fresh.rescale_values(3.0, -2.0)
+    np.testing.assert_allclose(fresh.values(seen, memory), before * 3.0 - 2.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize("other", [{"hidden": 8}, {"memory": "none"}])
+def test_a_state_of_another_network_is_refused(other: dict[str, object]):
+    with pytest.raises((LookupError, ValueError), match="weights of"):
+        policy(**other).load(policy().state())

@@ -15,30 +15,30 @@ def column(*numbers: float) -> np.ndarray:
 
 
 def test_three_steps_by_hand_with_a_terminal_end():
-    # gamma 0.5, lambda 0.5; the last step is terminal, so the 100 behind it counts nothing.
+    # gamma 0.5, lambda 0.5; the last step is terminal.
     # delta_2 = 3            - 4 = -1            A_2 = -1
     # delta_1 = 2 + 0.5 * 4  - 2 =  2            A_1 =  2 + 0.25 * -1    = 1.75
     # delta_0 = 1 + 0.5 * 2  - 1 =  1            A_0 =  1 + 0.25 * 1.75  = 1.4375
     dones = np.array([[False], [False], [True]])
-    advantages, returns = gae(column(1, 2, 3), column(1, 2, 4), dones, np.array([100.0]), 0.5, 0.5)
+    advantages, returns = gae(column(1, 2, 3), column(1, 2, 4), dones, 0.5, 0.5)
     assert advantages.ravel().tolist() == [1.4375, 1.75, -1.0]
     assert returns.ravel().tolist() == [2.4375, 3.75, 3.0]
 
 
 def test_nothing_behind_a_terminal_step_reaches_it():
     dones = np.array([[False], [True], [True]])
-    first, _ = gae(column(1, 2, 0), column(1, 2, 3), dones, np.zeros(1), 0.9, 0.9)
-    second, _ = gae(column(1, 2, 50), column(1, 2, -70), dones, np.zeros(1), 0.9, 0.9)
+    first, _ = gae(column(1, 2, 0), column(1, 2, 3), dones, 0.9, 0.9)
+    second, _ = gae(column(1, 2, 50), column(1, 2, -70), dones, 0.9, 0.9)
     assert first[:2].tolist() == second[:2].tolist()
 
 
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1), st.floats(0, 1), st.floats(0, 1))
 def test_equals_the_discounted_sum_of_td_errors(steps: int, key: int, gamma: float, lam: float):
     rng = np.random.default_rng(key)
-    rewards, values, last = rng.standard_normal(steps), rng.standard_normal(steps), rng.standard_normal(1)
-    dones = np.zeros((steps, 1), dtype=bool)
-    advantages, returns = gae(rewards[:, None], values[:, None], dones, last, gamma, lam)
-    deltas = rewards + gamma * np.append(values[1:], last) - values
+    rewards, values = rng.standard_normal(steps), rng.standard_normal(steps)
+    dones = np.arange(steps)[:, None] == steps - 1
+    advantages, returns = gae(rewards[:, None], values[:, None], dones, gamma, lam)
+    deltas = rewards + gamma * np.append(values[1:], 0.0) - values
     for start in range(steps):
         expected = sum((gamma * lam) ** (t - start) * deltas[t] for t in range(start, steps))
         assert advantages[start, 0] == pytest.approx(expected, abs=1e-9)

@@ -80,9 +80,9 @@ def test_a_kind_of_task_says_how_its_observations_are_divided() -> None:
 
 @pytest.mark.parametrize("op", Op)
 def test_an_op_starts_with_the_bias_of_its_name(op: Op) -> None:
-    plain, biased = (make_session(policy=policy).agent.policy.groups[0].logits.bias
+    plain, biased = (make_session(policy=policy).agent.policy.weights["actor.0.logits.bias"]
                      for policy in ({}, {f"bias_{op.name.lower()}": -20.0}))  # fmt: skip
-    assert (biased != plain).nonzero().flatten().tolist() == [op]
+    assert np.flatnonzero(biased != plain).tolist() == [op]
 
 
 def test_a_worker_carries_nothing_from_run_to_run(reference, tmp_path) -> None:

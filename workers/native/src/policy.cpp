@@ -1,0 +1,207 @@
+// What a caller may do with a policy; every size and place is checked before any work.
+#include <algorithm>
+#include <exception>
+#include <memory>
+
+#include "policy.h"
+
+using namespace esper;
+using namespace esper::policy;
+
+namespace {
+
+constexpr std::int64_t LARGEST = 1 << 24;  // of a width, so that no product of sizes overflows
+
+bool sound(const EsperPolicySizes& of) {
+    const auto fits = [](std::int32_t size) { return size >= 1 && size <= LARGEST; };
+    if (!fits(of.width) || !fits(of.hidden)) return false;
+    if (of.n_heads == 0) return fits(of.dimensions);
+    return fits(of.n_heads) && of.dimensions == 0 && std::all_of(of.sizes, of.sizes + of.n_heads, fits);
+}
+
+// Plans some sequences (null: all). Whether they, a valid step and actions that can be are there.
+bool plan(EsperPolicy& policy, const EsperPolicyArrays& of, const std::int64_t* sequences, std::int64_t count) {
+    const Network& network = policy.network;
+    if (of.steps < 1 || of.sequences < 1 || of.steps > INT64_MAX / LARGEST / of.sequences || count < 1) return false;
+    if (of.observations == nullptr || of.actions == nullptr || of.valid == nullptr) return false;
+    for (std::int64_t i = 0; i < count && sequences != nullptr; i++)
+        if (sequences[i] < 0 || sequences[i] >= of.sequences) return false;
+    policy.plan.of(of, sequences, count);
+    for (Size row = 0; row < policy.plan.rows; row++)
+        for (Size head = 0; head < network.heads() && policy.plan.counts[row]; head++) {
+            const Size at = policy.plan.source[row] * network.heads() + head;
+            const std::int64_t action = ((const std::int64_t*)of.actions)[at];
+            if (action < 0 || action >= network.sizes[head]) return false;
+        }
+    return policy.plan.valid > 0;
+}
+
+void copy_in(const float* from, Size rows, Size width, Rows& to) {
+    for (Size r = 0; r < rows; r++) std::copy_n(from + r * width, width, to.row(r));
+}
+
+void copy_out(const Rows& from, Size rows, Size width, float* to) {
+    for (Size r = 0; r < rows; r++) std::copy_n(from.row(r), width, to + r * width);
+}
+
+void choose_head(
+    EsperPolicy& policy, const Branch& of, Size head, const std::uint8_t* masks, const double* uniforms,
+    std::int64_t* actions
+) {
+    const Network& network = policy.network;
+    for (Size r = 0; r < policy.plan.rows; r++) {
+        const Size at = r * network.heads() + head;
+        const float* logits = of.out.row(r);
+        const std::uint8_t* mask = masks == nullptr ? nullptr : masks + at * network.widest;
+        const float highest = *std::max_element(logits, logits + of.outer.out);
+        const double* uniform = uniforms == nullptr ? nullptr : uniforms + at;
+        policy.actions[at] = actions[at] =
+            draw(logits + network.starts[head], mask, network.sizes[head], highest, uniform, policy.log_probs.data());
+    }
+}
+
+void choose_around_means(const EsperPolicy& policy, const double* uniforms, double* actions) {
+    const Network& network = policy.network;
+    for (Size r = 0; r < policy.plan.rows; r++)
+        for (Size i = 0; i < network.dimensions; i++) {
+            const Size at = r * network.dimensions + i;
+            const double far = uniforms == nullptr ? 0.0 : normal_quantile(uniforms[at]);
+            actions[at] = double(network.branches[0].out.row(r)[i]) + exponential(network.log_deviation(i)) * far;
+        }
+}
+
+// Calls `work` with our rounding; no exception crosses the border.
+template <class Work> std::int32_t guarded(Work&& work) {
+    Rounding rounding;
+    try {
+        return work() ? ESPER_OK : ESPER_UNSUPPORTED;
+    } catch (const std::exception&) {  // of allocations, which are all that may throw
+        return ESPER_NO_MEMORY;
+    }
+}
+
+}  // namespace
+
+extern "C" {
+
+std::int32_t esper_policy_open(const EsperPolicySizes* sizes, const EsperPolicyMemory* memory, EsperPolicy** policy) {
+    return guarded([&] {
+        if (!sound(*sizes)) return false;
+        auto made = std::make_unique<EsperPolicy>(*sizes, *memory);
+        Network& network = made->network;
+        if (network.memory.count != memory->count) return false;
+        Size choices = network.dimensions;
+        for (const Size size : network.sizes) choices += size;
+        made->log_probs.resize(choices);
+        made->of_log_std.resize(network.dimensions);
+        made->entropies.resize(network.decisions());
+        made->chosen = network.decisions();
+        network.pack();
+        *policy = made.release();
+        return true;
+    });
+}
+
+void esper_policy_close(EsperPolicy* policy) { delete policy; }
+
+void esper_policy_changed(EsperPolicy* policy) { policy->network.pack(); }
+
+std::int32_t esper_policy_step(
+    EsperPolicy* policy, std::int64_t rows, const float* seen, float* h, float* c, std::int32_t keep, double* values
+) {
+    return guarded([&] {
+        Network& network = policy->network;
+        if (rows < 1 || rows > LARGEST || (network.lstm && (h == nullptr || c == nullptr))) return false;
+        policy->chosen = network.decisions();  // no step is open
+        policy->plan.one_step(rows);
+        network.fit(policy->plan);
+        policy->actions.assign(rows * network.heads(), 0);
+        copy_in(seen, rows, network.width, network.seen);
+        if (network.lstm) {
+            copy_in(h, rows, network.hidden, network.h_before);
+            copy_in(c, rows, network.hidden, network.cell.before);
+        }
+        network.trunk(policy->plan);
+        network.branch(network.critic(), rows, nullptr);
+        for (Size r = 0; r < rows; r++) values[r] = double(network.critic().out.row(r)[0]);
+        if (network.lstm && keep != 0) {
+            copy_out(network.h, rows, network.hidden, h);
+            copy_out(network.cell.c, rows, network.hidden, c);
+        }
+        policy->chosen = 0;
+        return true;
+    });
+}
+
+std::int32_t esper_policy_choose(
+    EsperPolicy* policy, std::int32_t first, std::int32_t count, const std::uint8_t* masks, const double* uniforms,
+    void* actions, double* log_probs
+) {
+    return guarded([&] {
+        Network& network = policy->network;
+        const Size rows = policy->plan.rows, decisions = network.decisions();
+        if (first != policy->chosen || count < 1 || count > decisions - first) return false;
+        if (network.dimensions > 0) {
+            if (count != decisions) return false;
+            network.branch(network.branches[0], rows, nullptr);
+            choose_around_means(*policy, uniforms, (double*)actions);
+        }
+        for (Size head = first; head < first + count && network.dimensions == 0; head++) {
+            Branch& of = network.branches[std::min(head, CONDITIONING)];
+            if (head == of.first) network.branch(of, rows, policy->actions.data());
+            choose_head(*policy, of, head, masks, uniforms, (std::int64_t*)actions);
+        }
+        policy->chosen = first + count;
+        const EsperPolicyArrays taken{1, rows, nullptr, actions, masks, nullptr, nullptr, nullptr, nullptr, nullptr};
+        for (Size r = 0; r < rows && policy->chosen == decisions; r++)
+            log_probs[r] = policy->judge(r, taken, r, policy->entropies.data());
+        return true;
+    });
+}
+
+std::int32_t esper_policy_evaluate(
+    EsperPolicy* policy, const EsperPolicyArrays* arrays, double* log_probs, double* entropies, double* values
+) {
+    return guarded([&] {
+        if (!plan(*policy, *arrays, nullptr, arrays->sequences)) return false;
+        policy->forward(*arrays);
+        const Size steps = arrays->steps * arrays->sequences;
+        policy->ranks.assign(steps, 0);
+        for (Size i = 1; i < steps; i++) policy->ranks[i] = policy->ranks[i - 1] + (arrays->valid[i - 1] != 0);
+        for (Size row = 0; row < policy->plan.rows; row++) {
+            if (!policy->plan.counts[row]) continue;
+            const Size source = policy->plan.source[row], rank = policy->ranks[source];
+            log_probs[rank] = policy->judge(row, *arrays, source, entropies + rank * policy->network.decisions());
+            values[rank] = double(policy->network.critic().out.row(row)[0]);
+        }
+        return true;
+    });
+}
+
+std::int32_t esper_policy_learn(
+    EsperPolicy* policy, const EsperPolicyArrays* arrays, const std::int64_t* sequences, std::int64_t count,
+    const EsperPolicyRule* rule, std::int64_t updates, EsperPolicyLearnt* learnt
+) {
+    return guarded([&] {
+        if (arrays->log_probs == nullptr || arrays->advantages == nullptr || arrays->returns == nullptr) return false;
+        if (updates < 0 || !plan(*policy, *arrays, sequences, count)) return false;
+        policy->forward(*arrays);
+        *learnt = policy->lose(*arrays, *rule);
+        if (learnt->kl > rule->target_kl) {
+            learnt->end = ESPER_BEYOND_KL;
+            return true;
+        }
+        policy->network.backward(policy->plan, policy->actions.data());
+        learnt->grad_norm = policy->move(*rule, updates);
+        if (learnt->grad_norm - learnt->grad_norm != 0.0) learnt->end = ESPER_NOT_FINITE;
+        if (learnt->end == ESPER_STEPPED) policy->network.pack();
+        return true;
+    });
+}
+
+void esper_policy_layout(std::int32_t* sizes) {
+    const std::int32_t found[5] = {sizeof(EsperPolicySizes), sizeof(EsperPolicyMemory), sizeof(EsperPolicyArrays),
+        sizeof(EsperPolicyRule), sizeof(EsperPolicyLearnt)};
+    std::copy_n(found, 5, sizes);
+}
+}

@@ -1,0 +1,78 @@
+// What a caller of the policy sees: the actor-critic of workers/ppo/policy.py on the CPU in float32, and its update.
+// workers/native/policy.py declares the same; `esper_policy_layout` lets it check that both mean the same.
+#pragma once
+
+#include "api.h"
+
+extern "C" {
+
+// Either heads with `sizes` choices or, with n_heads 0, `dimensions` of a continuous decision.
+struct EsperPolicySizes {
+    std::int32_t width, hidden, lstm, dimensions, n_heads;
+    const std::int32_t* sizes;  // [n_heads]
+};
+
+// The caller's memory for parameters in the order of torch's parameters() and Adam's running means of gradients and of
+// their squares: [count] each, and zeros up to a multiple of 16. Kept until the policy is closed.
+struct EsperPolicyMemory {
+    float *values, *mean, *square;
+    std::int64_t count;
+};
+
+// `sequences` sequences of up to `steps` steps: [steps][sequences][...]. A sequence ends with its last valid step, and
+// nothing after it is read.
+struct EsperPolicyArrays {
+    std::int64_t steps, sequences;
+    const float* observations;  // [width]
+    const void* actions;        // [n_heads] int64, or [dimensions] double
+    const std::uint8_t* masks;  // [n_heads][most choices of a head], or null: every choice is valid
+    const double *log_probs, *advantages, *returns;  // may be null in `esper_policy_evaluate`
+    const std::uint8_t* valid;
+    const float* memory;  // [2][sequences][hidden], or null: empty
+};
+
+struct EsperPolicyRule {
+    double clip, value_coef, entropy_coef, target_kl, max_grad_norm, lr;
+};
+
+enum EsperPolicyEnd : std::int32_t { ESPER_STEPPED, ESPER_BEYOND_KL, ESPER_NOT_FINITE };
+struct EsperPolicyLearnt {
+    double policy_loss, value_loss, kl, clip_fraction, ratio_max, grad_norm;
+    std::int32_t end;
+};
+
+struct EsperPolicy;
+
+// All return EsperStatus; ESPER_UNSUPPORTED for sizes, places or an order of calls that do not fit, before any work.
+ESPER_EXPORT std::int32_t esper_policy_open(
+    const EsperPolicySizes* sizes, const EsperPolicyMemory* memory, EsperPolicy** policy
+);
+ESPER_EXPORT void esper_policy_close(EsperPolicy* policy);
+ESPER_EXPORT void esper_policy_changed(EsperPolicy* policy);  // after the caller has written to `values`
+
+// Features and values [rows] of seen [rows][width]; h and c [rows][hidden] advance if `keep`. Null without LSTM.
+ESPER_EXPORT std::int32_t esper_policy_step(
+    EsperPolicy* policy, std::int64_t rows, const float* seen, float* h, float* c, std::int32_t keep, double* values
+);
+
+// After a step, choices of `count` heads from `first` on, in order; continuous: of all dimensions. `uniforms` null: the
+// most probable. actions [rows][n_heads or dimensions] are written, and with the last ones log_probs [rows].
+ESPER_EXPORT std::int32_t esper_policy_choose(
+    EsperPolicy* policy, std::int32_t first, std::int32_t count, const std::uint8_t* masks, const double* uniforms,
+    void* actions, double* log_probs
+);
+
+// log_probs [N], entropies [N][n_heads or dimensions] and values [N] of the N valid steps, in order.
+ESPER_EXPORT std::int32_t esper_policy_evaluate(
+    EsperPolicy* policy, const EsperPolicyArrays* arrays, double* log_probs, double* entropies, double* values
+);
+
+// One minibatch of `count` sequences; `updates`: Adam's steps so far.
+ESPER_EXPORT std::int32_t esper_policy_learn(
+    EsperPolicy* policy, const EsperPolicyArrays* arrays, const std::int64_t* sequences, std::int64_t count,
+    const EsperPolicyRule* rule, std::int64_t updates, EsperPolicyLearnt* learnt
+);
+
+// Sizes of the structs above in their order: [5].
+ESPER_EXPORT void esper_policy_layout(std::int32_t* sizes);
+}

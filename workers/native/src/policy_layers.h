@@ -1,0 +1,85 @@
+// The layers of a policy on rows of floats, vectors along a row.
+//
+// An element of a product is one chain of fused multiply-adds over the inner index in order, so it depends neither on
+// the width of vectors nor on other rows. Sums over a row have UNIT accumulators, added up as `across` does.
+#pragma once
+
+#include <vector>
+
+#include "layout.h"
+#include "policy_choice.h"
+
+namespace esper::policy {
+
+inline Size padded(Size n) { return (n + UNIT - 1) / UNIT * UNIT; }
+
+INLINE Vec load(const float* from) {
+    Vec x;
+    __builtin_memcpy(&x, from, sizeof x);
+    return x;
+}
+INLINE void store(float* to, Vec x) { __builtin_memcpy(to, &x, sizeof x); }
+
+// Rows that begin at multiples of UNIT floats, with zeros after the last number of each.
+class Rows {
+public:
+    void fit(Size rows, Size width) {
+        stride_ = padded(width);
+        memory_.fit(std::size_t((rows * stride_ + 2 * UNIT) / LANES));  // a panel may reach beyond the last row
+    }
+    float* row(Size r) { return (float*)memory_.data() + r * stride_; }
+    const float* row(Size r) const { return (const float*)memory_.data() + r * stride_; }
+    Size stride() const { return stride_; }
+
+private:
+    Vectors memory_;
+    Size stride_ = 0;
+};
+
+// A linear layer: where its parameters lie, and its weights packed for both directions. Outputs come in `blocks` of
+// `out`; of several each begins at a multiple of UNIT.
+struct Linear {
+    Size in = 0, out = 0, blocks = 1, weight = 0, bias = -1;
+
+    Size block() const { return blocks == 1 ? out : padded(out); }
+    Size outputs() const { return blocks * block(); }
+    float* start() { return (float*)starts.data(); }  // what the sums of outputs begin with: the bias
+    void pack(const float* values);
+    // Rows from `first` on, of each argument.
+    void forward(Size rows, Size first, const Rows& x, Rows& y, bool add = false) const;
+    // The gradient of the input, from `into_first` on, from that of the output, which it leaves as it is.
+    void backward(Size rows, Size first, const Rows& g, Size into_first, Rows& into, bool add) const;
+    void add_gradient(Size rows, const Rows& x, const Rows& g, float* gradient) const;
+
+    Vectors along = {}, back = {}, starts = {};
+};
+
+// x becomes tanh x.
+void squash(Size rows, Rows& x);
+// g, the gradient of y = tanh x, becomes that of x.
+void unsquash(Size rows, const Rows& y, Rows& g);
+
+// Layer norm over a row's `width` numbers (Ba et al. 2016, arXiv:1607.06450), with torch's eps.
+struct LayerNorm {
+    Size width = 0, gain = 0, bias = 0;
+
+    void pack(const float* values);
+    void forward(Size rows, Rows& x, Rows& y);  // x becomes (x - mean) / deviation, y the output
+    // g, the gradient of y, becomes that of the input of `forward`.
+    void backward(Size rows, const Rows& x, Rows& g, float* gradient);
+
+    Vectors gains = {}, biases = {};
+    std::vector<float> inverse = {}, means = {}, slopes = {};  // [rows]; inverse: 1 / deviation
+};
+
+// The cell of an LSTM (Hochreiter and Schmidhuber 1997; Gers et al. 2000): rows from `first` on. Gates are padded, in
+// torch's order: input, forget, cell, output.
+struct Cell {
+    Rows gates, before, c, tanh_c;  // gates: before their activations, which they become; `before`: c before
+
+    void forward(Size rows, Size first, Rows& h);
+    // From the gradient of h, and that of c from later steps in `later`, which becomes that of c before.
+    void backward(Size rows, Size first, const Rows& g, Rows& later);
+};
+
+}  // namespace esper::policy

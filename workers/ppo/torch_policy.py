@@ -1,0 +1,226 @@
+"""The actor-critic by torch: the definition that the native one is held against, and what runs where no compiler is.
+
+Plain functions of weights by name, differentiated by autograd; the optimiser is Adam as torch computes it, without
+torch's class. torch's arrays are numpy's.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.optim.adam import adam
+
+from esper_ab.contracts.rng import RngPath
+from workers.arrays import Bools, Floats, Floats32, Ints, all_false, int_zeros
+from workers.environments import Decisions, Masks
+from workers.native.policy import Learnt, UpdateRule
+from workers.ppo.distributions import (
+    choice_weights,
+    head_entropies,
+    joint_log_prob,
+    masked_log_softmax,
+    most_probable,
+    normal_entropies,
+    normal_log_prob,
+    normal_sample,
+    pad_heads,
+    sample,
+)
+from workers.ppo.policy import (
+    CONDITIONING_HEADS,
+    ActorCritic,
+    Batch,
+    Decision,
+    Outputs,
+    Shape,
+    initial_weights,
+)
+
+ADAM_BETAS, ADAM_EPS = (0.9, 0.999), 1e-5
+
+
+class Terms(NamedTuple):
+    """One minibatch: the loss (differentiable) and what it is made of."""
+
+    loss: Tensor
+    policy_loss: Tensor
+    value_loss: Tensor
+    kl: Tensor
+    clip_fraction: Tensor
+    ratio_max: Tensor
+
+
+class TorchPolicy(ActorCritic):
+    """Actor and critic on one trunk; initial weights are a pure function of `rng` and the sizes."""
+
+    def __init__(self, shape: Shape, rng: RngPath) -> None:
+        super().__init__(shape)
+        # In torch's memory: what it multiplies may depend in its last bits on how numpy's happens to be aligned.
+        filled = {name: torch.tensor(weight) for name, weight in initial_weights(shape, rng).items()}
+        self.weights = {name: weight.numpy() for name, weight in filled.items()}
+        self.means = {name: np.zeros_like(weight) for name, weight in self.weights.items()}
+        self.squares = {name: np.zeros_like(weight) for name, weight in self.weights.items()}
+        self.steps = 0
+        self._tensors = {name: weight.requires_grad_() for name, weight in filled.items()}
+
+    @torch.inference_mode()
+    def decide(self, seen: Floats32, memory: Floats32, masks: Masks, uniforms: Floats | None) -> Decision:
+        """Decide as `ActorCritic` says."""
+        features, after = self.features(torch.tensor(seen)[None], torch.tensor(memory))
+        memory[:] = after.numpy()
+        choose = self._continuous if self.shape.dimensions else self._by_heads
+        actions, valid, logits = choose(features[0], masks, uniforms)
+        log_probs, _ = self._measured(logits, torch.from_numpy(valid), torch.from_numpy(actions))
+        return Decision(actions, valid, log_probs.numpy(), self._values(features[0]).numpy())
+
+    @torch.inference_mode()
+    def values(self, seen: Floats32, memory: Floats32) -> Floats:
+        """Return normalised values as `ActorCritic` says."""
+        features, _ = self.features(torch.tensor(seen)[None], torch.tensor(memory))
+        return self._values(features[0]).numpy()
+
+    @torch.no_grad()
+    def evaluate(self, batch: Batch) -> Outputs:
+        """Apply the network as `ActorCritic` says."""
+        return Outputs(*(part.numpy() for part in self._outputs(_tensors(batch))))
+
+    def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
+        """Take one step as `ActorCritic` says."""
+        chosen = torch.from_numpy(sequences)
+        terms = self.loss({name: part.index_select(1, chosen) for name, part in _tensors(batch).items()}, rule)
+        told = {name: float(term) for name, term in terms._asdict().items() if name != "loss"}
+        if told["kl"] > rule.target_kl:
+            return Learnt(**told, grad_norm=None, stepped=False)
+        grads = list(torch.autograd.grad(terms.loss, list(self._tensors.values())))
+        norm = clip_gradients(grads, rule.max_grad_norm)
+        if stepped := math.isfinite(norm):
+            self.step(grads, rule.lr)
+        return Learnt(**told, grad_norm=norm, stepped=stepped)
+
+    @torch.no_grad()
+    def step(self, grads: list[Tensor], lr: float) -> None:
+        """Move all weights against gradients of theirs, in their order."""
+        means, squares = ([torch.from_numpy(part) for part in parts.values()] for parts in (self.means, self.squares))
+        steps = list(torch.full((len(grads),), float(self.steps)).unbind())
+        adam(
+            list(self._tensors.values()), grads, means, squares, [], steps, fused=True, amsgrad=False,
+            beta1=ADAM_BETAS[0], beta2=ADAM_BETAS[1], lr=lr, weight_decay=0.0, eps=ADAM_EPS, maximize=False,
+        )  # fmt: skip
+        self.steps += 1
+
+    def loss(self, batch: dict[str, Tensor], rule: UpdateRule) -> Terms:
+        """Return the loss of one minibatch, the parts of a `Batch`; means over its valid steps."""
+        now = self._outputs(batch)
+        log_probs, advantages, returns = (
+            _steps(batch[name], batch["valid"]) for name in ("log_probs", "advantages", "returns")
+        )
+        log_ratio = now[0] - log_probs
+        ratio = log_ratio.exp()
+        clipped = ratio.clamp(1.0 - rule.clip, 1.0 + rule.clip)
+        policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
+        value_loss = 0.5 * (now[2] - returns).square().mean()
+        entropy = now[1].sum(-1).mean()
+        return Terms(
+            loss=policy_loss + rule.value_coef * value_loss - rule.entropy_coef * entropy,
+            policy_loss=policy_loss.detach(), value_loss=value_loss.detach(),
+            kl=(ratio - 1.0 - log_ratio).detach().mean(),
+            clip_fraction=((ratio - 1.0).abs() > rule.clip).double().mean(), ratio_max=ratio.detach().max(),
+        )  # fmt: skip
+
+    def features(self, observations: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Return features [T, B, hidden] and the memory [2, B, hidden] after them, from observations [T, B, width]."""
+        encoded = torch.tanh(self._norm("encoder.1", self._linear("encoder.0", observations)))
+        if self.shape.memory == "none":
+            return encoded, memory
+        flat = [self._tensors[f"lstm.{name}_l0"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+        state = memory[0][None], memory[1][None]
+        outputs, h, c = torch.lstm(encoded, state, flat, True, 1, 0.0, False, False, False)
+        return self._norm("norm", outputs), torch.cat((h, c))
+
+    def logits(self, features: Tensor, actions: Tensor) -> Tensor:
+        """Return logits of every head, [..., heads, widest head], given the actions taken [..., heads].
+
+        Of continuous decisions it returns means and logarithms of standard deviations, [..., dimensions, 2].
+        """
+        if self.shape.dimensions:
+            means = self._linear("actor.0.means", torch.tanh(self._linear("actor.0.inner", features)))
+            return torch.stack((means, self._tensors["actor.0.log_std"].expand_as(means)), -1)
+        groups = [self._group(group, features, actions) for group in range(len(self.shape.groups))]
+        return pad_heads(torch.cat(groups, -1), self.shape.head_sizes)
+
+    def _outputs(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """Return log-probabilities [N], entropies [N, heads] and values [N] of the valid steps, float64."""
+        valid, memory = batch["valid"], batch.get("memory")
+        if memory is None:
+            memory = torch.from_numpy(self.initial_memory(valid.shape[1]))
+        features = _steps(self.features(batch["observations"], memory)[0], valid)
+        masks, actions = _steps(batch["masks"], valid), _steps(batch["actions"], valid)
+        return *self._measured(self.logits(features, actions), masks, actions), self._values(features)
+
+    def _measured(self, logits: Tensor, masks: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """Return log-probabilities [N] of actions and entropies [N, heads], float64."""
+        if self.shape.dimensions:
+            return normal_log_prob(logits, actions), normal_entropies(logits)
+        log_probs = masked_log_softmax(logits, masks)
+        return joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks)
+
+    def _by_heads(self, features: Tensor, masks: Masks, uniforms: Floats | None) -> tuple[Decisions, Bools, Tensor]:
+        """Return actions [E, heads], with masks and logits [E, heads, widest head]."""
+        sizes, n_envs = self.shape.head_sizes, len(features)
+        actions, valid, logits = int_zeros((n_envs, len(sizes))), all_false((n_envs, len(sizes), max(sizes))), []
+        for group, heads in enumerate(self.shape.groups):
+            logits.append(self._group(group, features, torch.from_numpy(actions)))
+            bounds = np.cumsum([sizes[head] for head in heads])
+            for head, part in zip(heads, np.split(logits[-1].numpy(), bounds[:-1], 1), strict=True):
+                mask = valid[:, head, : sizes[head]] = masks.mask(head, actions[:, :head])
+                weights = choice_weights(part)
+                drawn = most_probable(weights, mask) if uniforms is None else sample(weights, mask, uniforms[:, head])
+                actions[:, head] = drawn
+        return actions, valid, pad_heads(torch.cat(logits, -1), sizes)
+
+    def _continuous(self, features: Tensor, masks: Masks, uniforms: Floats | None) -> tuple[Decisions, Bools, Tensor]:
+        """Return actions [E, dimensions], no masks, and the parameters that the actions were drawn with."""
+        parameters = self.logits(features, features)
+        actions = parameters[..., 0].double() if uniforms is None else normal_sample(parameters, uniforms)
+        return actions.numpy(), all_false((*actions.shape, 0)), parameters
+
+    def _group(self, group: int, features: Tensor, actions: Tensor) -> Tensor:
+        """Return logits [..., sum of the group's sizes] from features [..., hidden], given actions [..., heads]."""
+        inner = self._linear(f"actor.{group}.inner", features)
+        for head in range(min(self.shape.groups[group].start, CONDITIONING_HEADS)):
+            inner = inner + torch.embedding(self._tensors[f"actor.{group}.choices.{head}.weight"], actions[..., head])
+        return self._linear(f"actor.{group}.logits", torch.tanh(inner))
+
+    def _values(self, features: Tensor) -> Tensor:
+        return self._linear("value_out", torch.tanh(self._linear("critic.0", features))).squeeze(-1).double()
+
+    def _linear(self, name: str, x: Tensor) -> Tensor:
+        return functional.linear(x, self._tensors[f"{name}.weight"], self._tensors[f"{name}.bias"])
+
+    def _norm(self, name: str, x: Tensor) -> Tensor:
+        weight, bias = self._tensors[f"{name}.weight"], self._tensors[f"{name}.bias"]
+        return functional.layer_norm(x, weight.shape, weight, bias)
+
+
+def _tensors(batch: Batch) -> dict[str, Tensor]:
+    return {name: torch.tensor(part) for name, part in vars(batch).items() if part is not None}
+
+
+def _steps(tensor: Tensor, valid: Tensor) -> Tensor:
+    """Return the valid steps [N, …] of a tensor [T, B, …]; a view where all are valid."""
+    return tensor.flatten(0, 1) if valid.all() else tensor[valid]
+
+
+def clip_gradients(grads: list[Tensor], max_norm: float) -> float:
+    """Scale `grads` in place so that their norm together is at most `max_norm`; returns the norm they had.
+
+    torch.nn.utils.clip_grad_norm_ to the bit, without its calls per parameter.
+    """
+    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
+    torch._foreach_mul_(grads, torch.clamp(max_norm / (norm + 1e-6), max=1.0))
+    return float(norm)
