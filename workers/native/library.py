@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 from pathlib import Path
 
 import msgspec
@@ -16,15 +15,14 @@ import torch
 
 from esper_ab.contracts.children import Kernel
 from esper_ab.contracts.settings import Arithmetic, HostKernel
-from workers.native import build
-from workers.native.binding import checked as checked_status
+from workers.native import binding, build
 from workers.native.build import Unusable
+from workers.native.known_answer import known_answer
 
 _PREFIX = "native-"  # of a width, in the name that a plan gives its kernel
-_ANSWERS = 2000  # numbers: every one that the small network of src/known_answer.cpp has
 # sha256 of the values' bytes, one for each arithmetic; an x86-64 may have no fused multiply-add in hardware.
-_FUSED = "2c8c5896d14c4f1f63a35c185dd64c23e7cf1af2a4a45555e25d148c9a0daeeb"
-_UNFUSED = "9a6c5e6a4f7e9356bf628fa0461699aeae26d7cbceea5ba9b70176673f584f43"
+_FUSED = "35f78aafe7d489e02f98d54475229c26e7c4e38a3fe5e88e04aafaa889cb0411"
+_UNFUSED = "d7699b4625f038fbb4a9a8ec28068e82e003355fc22f4dc70e08911be2f3e75d"
 KNOWN_ANSWER = {"avx512": _FUSED, "avx2": _FUSED, "generic": _UNFUSED if build.on_x86() else _FUSED}
 
 
@@ -81,16 +79,10 @@ def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.B
     file = folder / build.library(width)
     try:
         library = ctypes.CDLL(str(file))  # a path: nothing is searched for
+        binding.declare(library, binding.layout(binding.STRUCTS, build.WIDTHS[width].lanes))
         answer = known_answer(library)
-    except (OSError, AttributeError) as error:
+    except (OSError, AttributeError, ValueError) as error:
         raise Unusable(f"{file.name} cannot be loaded ({error})") from None
     if answer != KNOWN_ANSWER[width]:
         raise Unusable(f"{file.name} computes other bits than its known answer")
     return library, record
-
-
-def known_answer(library: ctypes.CDLL) -> str:
-    """Return the sha256 of what a library makes of its small network: trained and measured, every kind of layer."""
-    values = (ctypes.c_float * _ANSWERS)()
-    checked_status(library.esper_known_answer(values, ctypes.c_int32(_ANSWERS)))
-    return hashlib.sha256(bytes(values)).hexdigest()
