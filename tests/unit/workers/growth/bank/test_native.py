@@ -40,32 +40,6 @@ from workers.vocabulary import Algorithm, Stage
 
 WIDTHS = [kernel.name for kernel in library.kernels() if not kernel.problem]
 pytestmark = pytest.mark.skipif(not WIDTHS and not IN_CI, reason="the kernel was not built here")
-OWN = (
-    residual("relu_first", lambda c: norm_params(c), Relu(), Norm("norm")),
-    residual(
-        "wide",
-        lambda c: (*norm_params(c, "first"), conv_params("conv", c + 3, c, 5), conv_params("back", c, c + 3, 1)),
-        Norm("first"), Conv("conv"), Relu(), Conv("back"),
-    ),
-    residual(
-        "towards_inside",
-        lambda c: (conv_params("each", c, 1, 5), ParamSpec("scale", (1,)), conv_params("last", c, c, 3)),
-        Conv("each", depthwise=True), Relu(), Towards("scale"), Relu(), Conv("last"),
-    ),
-    residual(
-        "excited",
-        lambda c: (
-            conv_params("conv", c, c, 1), ParamSpec("squeeze", (c, 3), 0.5), ParamSpec("excite", (3, c), 0.5),
-            ParamSpec("bias", (c,), 0.5), conv_params("each", c, 1, 3),
-        ),
-        Conv("conv"), Excite("squeeze", "excite", "bias"), Conv("each", depthwise=True),
-    ),
-)  # fmt: skip
-BLUEPRINTS: tuple[Blueprint, ...] = (
-    *(catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in catalog.names("workers.blueprints")),
-    *OWN,
-)
-STAGES = [Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]
 HOSTS = st.builds(
     HostSpec,
     in_channels=st.integers(1, 3),
@@ -80,45 +54,6 @@ SEED = st.tuples(
     st.integers(-1, len(BLUEPRINTS) - 1), st.sampled_from(STAGES), st.sampled_from(Algorithm),
     st.sampled_from([0.0, 0.3, 1.0]), st.booleans(),
 )  # fmt: skip
-
-
-def grown(
-    host: HostSpec, sides: tuple[int, int], seeds: list[tuple[int, Stage, Algorithm, float, bool]], batch: int
-) -> tuple[Bank, SeedTable, Task]:
-    """Two networks with drawn parameters and momenta, the seeds dealt out to their slots."""
-    host = replace(host, pools=min(host.pools, host.levels))
-    task = replace(DIGITS, host=host, image=(host.in_channels, *sides), slots=tuple(map(str, range(host.levels))))
-    table, rule = SeedTable.empty(2, host.levels), GrowthSettings(batch_size=batch, weight_decay=0.01)
-    bank = Bank(task, task.slots, np.arange(2), rule, torch.zeros(()))
-    bank._blueprints = BLUEPRINTS
-    bank.begin_episode([env_path(env) for env in range(2)])
-    for (env, slot), (blueprint, stage, algorithm, alpha, frozen) in zip(np.ndindex(2, host.levels), seeds,
-                                                                         strict=False):  # fmt: skip
-        if blueprint >= 0:
-            plant(bank, table, env, slot, blueprint, alpha=alpha, algorithm=algorithm)
-            table.stage[env, slot], table.frozen[env, slot] = stage, frozen
-    draws = torch.Generator().manual_seed(batch)
-    for stack in (bank.host, *bank._seeds.values()):
-        stack.values += 0.2 * torch.randn(stack.values.shape, generator=draws)
-    bank.host.momentum += 0.01 * torch.randn(bank.host.momentum.shape, generator=draws)
-    return bank, table, task
-
-
-def precise(bank: Bank, noise: float = 0.0) -> Bank:
-    """The same networks for torch in float64, or with parameters multiplied by 1 ± noise."""
-    bank = copy.deepcopy(bank)
-    bank._dtype = bank._computed = torch.float64
-    for stack in (bank.host, *bank._seeds.values()):
-        stack.values, stack.momentum = stack.values.double(), stack.momentum.double()
-        stack.values *= 1.0 + noise * (2.0 * torch.rand_like(stack.values) - 1.0)
-    bank.statistics = [BatchStatistics(s.mean.double(), s.var.double()) for s in bank.statistics]
-    return bank
-
-
-def difference(mine: Bank, theirs: Bank) -> float:
-    """The largest of all parameters, momenta and moments, against the largest number of its kind."""
-    pairs = zip(everything(mine), everything(theirs), strict=True)
-    return max(float(((a.double() - b).abs().max() / (1e-3 + b.abs().max())).nan_to_num(torch.inf)) for a, b in pairs)
 
 
 # To shrink an example takes minutes; and no margin excludes every near tie, so the examples are always the same.
@@ -160,12 +95,6 @@ def banks(kernel: str, **growth: object) -> tuple[Bank, SeedTable, DeviceSplit]:
     for _ in range(2):
         bank.train_epoch(table, np.arange(ENVS), split, orders(ENVS, 53))
     return bank, table, split
-
-
-def everything(bank: Bank, rows: slice = slice(None)) -> list[torch.Tensor]:
-    stacks = [bank.host, *(stack for _, stack in sorted(bank._seeds.items()))]
-    moments = [value for s in bank.statistics for value in (s.mean, s.var)]
-    return [*(v[rows] for stack in stacks for v in (stack.values, stack.momentum)), *(v[rows] for v in moments)]
 
 
 def equal(mine: list[torch.Tensor], theirs: list[torch.Tensor]) -> bool:
