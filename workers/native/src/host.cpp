@@ -40,7 +40,7 @@ void LevelMemory::fit(const LevelShape& shape, int packs, bool with_seed) {
     const std::size_t out = shape.padded(), kernel = shape.weights(nullptr).packed_size();
     packed.resize(kernel);
     turned.resize(kernel);
-    for (auto* of : {&sign, &shift, &mean, &inverse, &scale, &slope, &constant}) of->resize(out);
+    for (auto* of : {&sign, &shift, &mean, &spread, &scale, &slope, &constant}) of->resize(out);
     sums.resize(2 * out);
     lanes.fit(SHARES * 2 * out);
 }

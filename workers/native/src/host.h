@@ -32,7 +32,7 @@ struct HostShape {
 // What training one level needs beside its input and output.
 struct LevelMemory {
     Maps wide, top, seeded;  // the convolution's output, pooled; the level's output if a seed follows
-    std::vector<float> packed, turned, sign, shift, mean, inverse, scale, slope, constant, sums;
+    std::vector<float> packed, turned, sign, shift, mean, spread, scale, slope, constant, sums;
     Vectors lanes;  // [shares][2 * out]
     SlotMemory slot;
 

@@ -116,10 +116,9 @@ void TrainedLevel::forward(const float* row, const Maps& in, Maps& out, const Ba
         float spread = memory_.sums[shape_.out + o] / count_ - centre * centre;
         if (centre * centre > FAR * (spread + BN_EPS)) recentre(o, centre, spread, batch);
         if (spread < 0.0f) spread = 0.0f;
-        const float inverse = 1.0f / __builtin_sqrtf(spread + BN_EPS);
         memory_.mean[o] = centre;
-        memory_.inverse[o] = inverse;
-        memory_.scale[o] = __builtin_fabsf(row[shape_.gain + o]) * inverse;
+        memory_.spread[o] = spread + BN_EPS;
+        memory_.scale[o] = __builtin_fabsf(row[shape_.gain + o]) / __builtin_sqrtf(spread + BN_EPS);
         const float whole = (centre - memory_.shift[o]) * memory_.sign[o];
         mean[o] += BN_MOMENTUM * (whole - mean[o]);
         const float others = count_ > 2.0f ? count_ - 1.0f : 1.0f;
@@ -175,9 +174,10 @@ void TrainedLevel::gather_gradient(Maps& g, const Batch& batch) {
     }
     sums_across(memory_.lanes.data(), 2 * shape_.out, 2 * shape_.out, memory_.sums.data());
     for (int o = 0; o < shape_.out; o++) {
-        const float along = memory_.inverse[o] * memory_.sums[shape_.out + o];
-        memory_.sums[shape_.out + o] = along;
-        memory_.slope[o] = -(memory_.scale[o] * memory_.inverse[o] * along / count_);
+        const float along = memory_.sums[shape_.out + o], spread = memory_.spread[o];
+        memory_.sums[shape_.out + o] = along / __builtin_sqrtf(spread);
+        // Rounded once: a kernel's gradient along the kernel is a difference of sums that this makes equal.
+        memory_.slope[o] = float(-(double(memory_.scale[o]) * double(along) / (double(count_) * double(spread))));
         memory_.constant[o] = -(memory_.sums[o] / count_);
     }
 }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -12,31 +12,17 @@ from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from support.compiler import IN_CI
 from support.crowded import ENVS, crowded
-from support.tensor_world import env_path, orders, plant
+from support.kernel_cases import BLUEPRINTS, STAGES, Case, case, compared, difference, drawn, everything
+from support.tensor_world import orders
 
-from esper_ab.contracts import catalog
-from esper_ab.contracts.settings import GrowthSettings
-from workers.datasets.task import HostSpec, Task
+from workers.datasets.task import HostSpec
 from workers.growth.bank.bank import Bank
-from workers.growth.bank.native import NativeStep
-from workers.growth.bank.network import BatchStatistics
+from workers.growth.bank.native import _Rows
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit
-from workers.layers.blueprint import (
-    Blueprint,
-    Conv,
-    Excite,
-    Norm,
-    ParamSpec,
-    Relu,
-    Towards,
-    conv_params,
-    norm_params,
-    residual,
-)
 from workers.native import library
 from workers.tasks.digits import TASK as DIGITS
-from workers.vocabulary import Algorithm, Stage
+from workers.vocabulary import Algorithm
 
 WIDTHS = [kernel.name for kernel in library.kernels() if not kernel.problem]
 pytestmark = pytest.mark.skipif(not WIDTHS and not IN_CI, reason="the kernel was not built here")
@@ -63,30 +49,86 @@ SEED = st.tuples(
     samples=st.integers(2, 40),
 )  # fmt: skip
 def test_a_step_is_that_of_torch(host, sides, seeds, batch, samples) -> None:
-    """Of any network, seeds and batch, ragged ones among them: every parameter, momentum and moment, and the loss.
+    """Of any network, seeds and batch, ragged ones among them: every parameter, momentum and moment.
 
     Not where a rounding error decides, because two pixels of a pool are nearly equal or one is nearly 0.
     """
     assume(min(sides) >> min(host.pools, host.levels) >= 1)
     samples = min(batch, samples)
     pixels = max(1, sides[0] >> host.pools) * max(1, sides[1] >> host.pools)
-    assume(samples * pixels >= 8)  # with fewer, batch norm leaves hardly any gradient but rounding errors
-    bank, table, task = grown(host, sides, seeds, batch)
-    draws, rows = np.random.default_rng(batch), np.arange(2)
-    x = (draws.standard_normal((samples, *task.image)) + 3.0).astype(np.float32)  # a mean that is not 0
-    split = DeviceSplit(torch.from_numpy(x), torch.from_numpy(draws.integers(0, host.classes, samples)))
-    order = np.stack([np.random.default_rng(env).permutation(samples) for env in range(2)])
+    assume(samples * pixels == 1 or samples * pixels >= 8)  # between, batch norm's gradient is a small difference
+    one = case(host, sides, seeds, batch, samples, np.random.default_rng(batch))
     torch.manual_seed(0)
-    by_torch, *shaken = (precise(bank, noise) for noise in (0.0, 2e-6, 2e-6, 2e-6))
-    losses = [one.train_epoch(table, rows, DeviceSplit(split.x.double(), split.y), order)[0]
-              for one in (by_torch, *shaken)]  # fmt: skip
-    sensitivity = max(difference(other, by_torch) for other in shaken)
+    reference, *shaken = (one.in_float64(noise=noise) for noise in (0.0, 2e-6, 2e-6, 2e-6))
+    sensitivity = max(difference(other, reference) for other in shaken)
     assume(sensitivity < 1e-4)
-    levels = tuple(range(host.levels))
-    bank._native = NativeStep(library.load(WIDTHS[0]), task, levels, BLUEPRINTS, bank._rule)
-    loss = bank.train_epoch(table, rows, split, order)[0]
-    assert difference(bank, by_torch) < max(1e-5, sensitivity)
-    assert loss == pytest.approx(losses[0], rel=1e-6, abs=1e-6)
+    assert difference(one.by_kernel(WIDTHS[0]), reference) < max(1e-5, sensitivity)
+
+
+def alone(*, levels: int, pools: int, kernel: int, sides: tuple[int, int], batch: int, samples: int, rng_seed: int) -> Case:
+    """Bare hosts whose last level, where `samples` is one more than whole batches, has one value per channel."""
+    host = HostSpec(in_channels=2, base=4, levels=levels, kernel=kernel, pools=pools, classes=3)
+    return case(host, sides, [(-1, STAGES[0], Algorithm.ADD, 0.0, False)], batch, samples, np.random.default_rng(rng_seed))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_one_value_per_channel_has_no_gradient(width: str) -> None:
+    """The smallest network in which it occurs: what is left of its only batch is the bias, so nothing flows through."""
+    for rng_seed in range(40):
+        one = alone(levels=2, pools=1, kernel=1, sides=(2, 2), batch=1, samples=1, rng_seed=rng_seed)
+        one.bank.host.momentum.zero_()
+        one.bank._rule = msgspec.structs.replace(one.bank._rule, weight_decay=0.0)
+        for trained in (one.by_kernel(width), one.by_torch(), one.in_float64()):
+            first_level = 4 * 2 + 2 * 4  # kernel, gain and bias of level 0: behind it comes the single pixel
+            assert torch.count_nonzero(trained.host.momentum[:, :first_level]) == 0
+            assert torch.count_nonzero(trained.host.momentum[:, first_level:]) > 0
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("samples", "batch", "levels"), [(23, 11, 4), (19, 3, 4), (7, 2, 3)])
+def test_an_epoch_that_ends_with_one_value_per_channel_is_that_of_torch(
+    width: str, samples: int, batch: int, levels: int
+) -> None:
+    """A last batch of one sample in a host that ends at 1x1, after whole batches."""
+    for rng_seed in range(10):
+        side = 1 << (levels - 1)
+        one = alone(
+            levels=levels, pools=levels - 1, kernel=3, sides=(side, side), batch=batch, samples=samples, rng_seed=rng_seed
+        )
+        assert [str(found) for found in compared(one, width) if found.kind == "UNEXPLAINED"] == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_moments_do_not_cancel_where_a_mean_moves_far(width: str) -> None:
+    """Batches of one image each, some dark and some a hundred thousand times brighter: variances as torch has them."""
+    one = alone(levels=1, pools=0, kernel=1, sides=(4, 4), batch=1, samples=8, rng_seed=0)
+    centres = torch.tensor([0.0, 1e5] * 4)[:, None, None, None]
+    bright = replace(one, split=DeviceSplit(one.split.x + centres, one.split.y), order=np.stack([np.arange(8)] * 2))
+    reference, by_torch, by_kernel = bright.in_float64(), bright.by_torch(), bright.by_kernel(width)
+    errors = [float((bank.statistics[0].var / reference.statistics[0].var - 1.0).abs().max()) for bank in (by_torch, by_kernel)]
+    assert errors[1] < 10.0 * max(errors[0], 1e-6)
+
+
+@pytest.mark.parametrize("mode", ["normal", "scales", "ragged"])
+def test_what_differs_more_than_torch_in_float32_is_explained_by_one_flip(mode: str) -> None:
+    """The seeded beginning of what scripts/fuzz_kernel does at length."""
+    for number in range(8):
+        found = [str(one) for one in compared(drawn(mode, number), WIDTHS[0]) if one.kind == "UNEXPLAINED"]
+        assert (number, found) == (number, [])
+
+
+ROWS = torch.zeros(3, 4)
+
+
+@pytest.mark.parametrize("tensor", [
+    ROWS.double(), ROWS.half(), ROWS.T.contiguous().T, ROWS[:, :3], ROWS[:, ::2], ROWS.to("meta"), ROWS[0], ROWS[None],
+])  # fmt: skip
+def test_only_rows_of_float32_side_by_side_on_a_processor_have_addresses(tensor: torch.Tensor) -> None:
+    assert _Rows(ROWS, 4).address(2) == ROWS[2].data_ptr()
+    with pytest.raises(ValueError, match="rows of 4 numbers"):
+        _Rows(tensor, 4)
+    with pytest.raises(ValueError, match="no row 3"):
+        _Rows(ROWS, 4).address(3)
 
 
 def banks(kernel: str, **growth: object) -> tuple[Bank, SeedTable, DeviceSplit]:
