@@ -28,7 +28,8 @@ void Seed::add_layer(const EsperLayer& l) {
     const bool centre = layer.kind <= ESPER_DEPTHWISE && memory_.plane.single();
     const int step = centre ? l.size * l.size : 1;
     if (centre) layer.size = 1;
-    for (int i = 0; i < 3; i++) take(l.at[i] + step / 2, int(counts[i]) / step, step, layer.at[i]);
+    for (int i = 0; i < 3; i++)
+        if (counts[i] > 0) take(l.at[i] + step / 2, int(counts[i]) / step, step, layer.at[i]);
     layers_.push_back(layer);
 }
 

@@ -66,7 +66,7 @@ EsperStatus valid_seed(const EsperSeed& seed, const LevelShape& shape, int borde
 EsperStatus valid_host(const EsperHost& host, int border) {
     constexpr int MOST_LEVELS = 24;
     if (host.levels < 1 || host.levels > MOST_LEVELS || host.pools < 0 || host.base < 1) return ESPER_SIZE;
-    if (!fits_kernel(host.kernel, border) || border > MOST / 2) return ESPER_KERNEL;
+    if (border > MOST / 2 || !fits_kernel(host.kernel, border)) return ESPER_KERNEL;
     std::int64_t parameters = 0, in = host.in_channels;
     for (int b = 0; b <= host.levels; b++) {
         const int halved = b < host.pools ? b : host.pools;
