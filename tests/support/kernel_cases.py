@@ -218,9 +218,13 @@ class Kinks(TorchFunctionMode):
         return windows.gather(4, winners[..., None])[..., 0]
 
     def _note(self, call: int, margins: torch.Tensor, x: torch.Tensor) -> None:
-        """Keep the smallest margins; channels are the second axis of images, the last two of a seed's features."""
+        """Keep the smallest margins; channels are the second axis of images, the last two of a seed's features.
+
+        Not those of exactly 0, as behind what is dead: they are as exact in float32.
+        """
         axes = (0, 2, 3) if x.dim() == 4 else (0, 1, 2)
         apart = (margins / (x.square().mean(axes, keepdim=True).sqrt() + 1e-30)).flatten()
+        apart = torch.where(apart > 0.0, apart, torch.inf)
         near = apart.topk(min(self._nearest, apart.numel()), largest=False)
         self.found += [(float(m), (call, int(i))) for m, i in zip(near.values, near.indices, strict=True)]
         self.found = sorted(self.found)[: self._nearest]
