@@ -190,7 +190,7 @@ def _alone(image: Tensor, mean: Tensor, var: Tensor, gain: Tensor, bias: Tensor)
     value = image.detach().flatten()
     mean.lerp_(value.to(mean.dtype), BN_MOMENTUM)
     var.mul_(1.0 - BN_MOMENTUM)
-    return (image - image) * gain.view(1, -1, 1, 1) + bias.view(1, -1, 1, 1)
+    return ((image - image) * gain.view(1, -1, 1, 1) + bias.view(1, -1, 1, 1)).to(image.dtype)
 
 
 def head_forward(x: Tensor, p: Params) -> Tensor:
