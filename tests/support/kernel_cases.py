@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 import torch.nn.functional as F
-from support.tensor_world import env_path, plant
 from torch.overrides import TorchFunctionMode
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.settings import GrowthSettings, HostKernel
+from support.tensor_world import env_path, plant
 from workers.datasets.task import HostSpec, Task
 from workers.growth.bank.bank import Bank
 from workers.growth.bank.native import NativeStep
@@ -111,8 +111,6 @@ def everything(bank: Bank, rows: slice = slice(None)) -> list[torch.Tensor]:
     return [*(v[rows] for stack in stacks for v in (stack.values, stack.momentum)), *(v[rows] for v in moments)]
 
 
-
-
 @dataclass(frozen=True)
 class Case:
     """Two networks and an epoch for them. Every way of training works on a copy."""
@@ -156,13 +154,12 @@ def drawn(mode: str, rng_seed: int) -> Case:
     least = 1 << min(host.pools, host.levels)
     sides = (int(draws.integers(least, least + 9)), int(draws.integers(least, least + 9)))
     seeds: list[Seed] = [
-        (int(draws.integers(-1, len(BLUEPRINTS))), pick(*STAGES), pick(*Algorithm), pick(0.0, 0.3, 1.0), pick(True, False))
+        (pick(-1, *range(len(BLUEPRINTS))), pick(*STAGES), pick(*Algorithm), pick(0.0, 0.3, 1.0), pick(True, False))
         for _ in range(2 * host.levels)
     ]
     batch = int(draws.integers(1, 12)) if ragged else int(draws.integers(2, 41))
-    samples = batch * int(draws.integers(1, 7)) + int(draws.integers(1, batch + 1)) if ragged else int(
-        draws.integers(2, 3 * batch)
-    )
+    last = int(draws.integers(1, batch + 1))
+    samples = batch * int(draws.integers(1, 7)) + last if ragged else int(draws.integers(2, 3 * batch))
     centre, spread = (10.0 ** draws.uniform(-3, 3, 2)) if scales else (3.0, 1.0)
     return case(host, sides, seeds, batch, samples, draws, centre, spread)
 
@@ -190,7 +187,7 @@ class Kinks(TorchFunctionMode):
         self.found: list[tuple[float, tuple[int, int]]] = []  # margin, in root mean squares of its channel; place
         self._flipped, self._nearest, self._calls = flipped, nearest, 0
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
+    def __torch_function__(self, func, types, args=(), kwargs=None):
         if func not in (F.relu, F.max_pool2d):
             return func(*args, **(kwargs or {}))
         call, x = self._calls, args[0]

@@ -66,10 +66,8 @@ def known_answer(library: ctypes.CDLL) -> str:
     workspaces = binding.Workspaces(library, _HOST, border=1)
     workspaces.train(rule, network, split, order, measured)
     workspaces.measure(network, split, tree, right, loss)
-    whole = hashlib.sha256()
-    for part in (measured, loss, right, *mean, *var, host, first, second, *momenta):
-        whole.update(part.tobytes())
-    return whole.hexdigest()
+    parts: list[NDArray[Any]] = [measured, loss, right, *mean, *var, host, first, second, *momenta]
+    return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
 
 
 def _chain(layers: tuple[tuple[int, int, int, int, tuple[int, ...]], ...]) -> ctypes.Array[LayerStruct]:

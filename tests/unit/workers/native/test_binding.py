@@ -85,8 +85,8 @@ class Call:
         at = [array.ctypes.data for array in self.arrays]
         self.seeds = (binding.SeedStruct * 2)(
             binding.SeedStruct(
-                values=at[2], momentum=at[3], layers=self.layers, n_layers=3, width=301, gate=252, gate_hidden=8, join=2,
-                trained=1, alpha=0.5,
+                values=at[2], momentum=at[3], layers=self.layers, n_layers=3, width=301, gate=252, gate_hidden=8,
+                join=2, trained=1, alpha=0.5,
             )
         )  # fmt: skip
         mean, var = binding.pointers((at[4], at[6])), binding.pointers((at[5], at[7]))
@@ -192,4 +192,3 @@ def test_the_known_answer_depends_on_every_number_of_the_rule(width: str, monkey
 
         monkeypatch.setattr(binding, "RuleStruct", exchanged)
         assert known_answer.known_answer(kernel) != right
-    monkeypatch.undo()
