@@ -8,17 +8,33 @@ from __future__ import annotations
 import ctypes
 import functools
 import queue
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
+from workers.arrays import Floats, Ints
 from workers.layers.blueprint import Blueprint, Conv, Excite, Layer, Norm, ParamSpec, Relu, Towards
 from workers.layers.operations import norm_groups
 
 Pointer, Int, Float, Long = ctypes.c_void_p, ctypes.c_int32, ctypes.c_float, ctypes.c_int64
 
 CONV, DEPTHWISE, NORM, RELU, TOWARDS, EXCITE = range(6)  # EsperLayerKind
-_STATUS = {1: "no memory", 2: "a convolution of this size, or an image too small for the pools"}  # EsperStatus
+_NO_MEMORY = 1
+_STATUS = {  # EsperStatus
+    _NO_MEMORY: "no memory",
+    2: "an error inside it",
+    3: "a size is not positive, or a row, an image or its activations have more than 2^28 numbers",
+    4: "a convolution's kernel is even, wider than 15, or wider than the border has room for",
+    5: "the image is too small for the pools",
+    6: "a row of parameters is not as long as its layers need",
+    7: "a layer or a join of a kind that there is not, or groups that do not divide its channels",
+    8: "a layer has other channels than what comes before it, or the last one than the slot",
+    9: "a batch or a split without samples, or with too many",
+    10: "images of another size than the host's",
+    11: "the order names a sample that there is not",
+    12: "a label names a class that there is not",
+    13: "a configuration continues a row that there is not",
+}
 
 
 class HostStruct(ctypes.Structure):
@@ -48,7 +64,7 @@ class SeedStruct(ctypes.Structure):
 class SplitStruct(ctypes.Structure):
     """EsperSplit."""
 
-    _fields_ = [("images", Pointer), ("labels", Pointer), ("samples", Long)]
+    _fields_ = [("images", Pointer), ("labels", Pointer), ("samples", Long), ("each", Long)]
 
 
 class RuleStruct(ctypes.Structure):
@@ -65,7 +81,7 @@ class NetworkStruct(ctypes.Structure):
 
     _fields_ = [
         ("values", Pointer), ("momentum", Pointer), ("mean", ctypes.POINTER(Pointer)), ("var", ctypes.POINTER(Pointer)),
-        ("seeds", ctypes.POINTER(SeedStruct)),
+        ("seeds", ctypes.POINTER(SeedStruct)), ("width", Int),
     ]  # fmt: skip
 
 
@@ -78,30 +94,50 @@ class TreeStruct(ctypes.Structure):
     ]  # fmt: skip
 
 
-_STRUCTS = (HostStruct, LayerStruct, SeedStruct, SplitStruct, RuleStruct, NetworkStruct, TreeStruct)
-_LAYOUT = [ctypes.sizeof(struct) for struct in _STRUCTS]
+class FieldStruct(ctypes.Structure):
+    """EsperField."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("at", Int)]
 
 
-def declared(library: ctypes.CDLL) -> ctypes.CDLL:
-    """The library with the types of its functions; ValueError when its structs are not these."""
-    found = (Int * 9)()
-    library.esper_layout(found)
-    if list(found[:8]) != [*_LAYOUT, ctypes.sizeof(Pointer)]:
-        raise ValueError(f"the kernel's structs have {list(found[:8])} bytes, not {_LAYOUT}")
-    library.esper_open.restype = Pointer
-    library.esper_open.argtypes = [ctypes.POINTER(HostStruct), Int]
+STRUCTS = (HostStruct, LayerStruct, SeedStruct, SplitStruct, RuleStruct, NetworkStruct, TreeStruct)
+
+
+def layout(structs: Iterable[type[ctypes.Structure]], lanes: int) -> dict[str, int]:
+    """Return the bytes of each struct and the offset of each field, by the names in src/api.h, and LANES."""
+    places = {"LANES": lanes}
+    for struct in structs:
+        name = "Esper" + struct.__name__.removesuffix("Struct")
+        places[name] = ctypes.sizeof(struct)
+        places |= {f"{name}.{field}": getattr(struct, field).offset for field, *_ in struct._fields_}
+    return places
+
+
+def declare(library: ctypes.CDLL, ours: dict[str, int]) -> None:
+    """Declare the types of the library's functions; ValueError when its `layout` is not `ours`."""
+    library.esper_layout.restype = ctypes.POINTER(FieldStruct)
+    fields = library.esper_layout()
+    theirs = {field.name.decode(): field.at for field in takewhile(lambda field: field.name, fields)}
+    if differ := {name for name, _ in theirs.items() ^ ours.items()}:
+        raise ValueError(f"the kernel has other structs than its caller: {', '.join(sorted(differ))}")
+    network, split, tree, rule = map(ctypes.POINTER, (NetworkStruct, SplitStruct, TreeStruct, RuleStruct))
+    library.esper_open.argtypes = [ctypes.POINTER(HostStruct), Int, ctypes.POINTER(Pointer)]
     library.esper_close.restype = None
     library.esper_close.argtypes = [Pointer]
-    network, split, tree, rule = map(ctypes.POINTER, (NetworkStruct, SplitStruct, TreeStruct, RuleStruct))
     library.esper_train.argtypes = [Pointer, rule, network, split, Pointer, Pointer]
-    library.esper_measure.argtypes = [Pointer, network, split, tree, Pointer, ctypes.POINTER(ctypes.c_double)]
-    return library
+    library.esper_measure.argtypes = [Pointer, network, split, tree, Pointer, Pointer]
+
+
+def pointers(addresses: Iterable[int]) -> ctypes.Array[ctypes.c_void_p]:
+    """Return an array of pointers for the kernel; what they point to has to live as long as its call."""
+    found = list(addresses)
+    return (Pointer * len(found))(*found)
 
 
 def checked(status: int) -> None:
     """MemoryError or ValueError when a call of the kernel failed."""
     if status:
-        raise (MemoryError if status == 1 else ValueError)(f"the kernel refuses: {_STATUS[status]}")
+        raise (MemoryError if status == _NO_MEMORY else ValueError)(f"the kernel refuses: {_STATUS[status]}")
 
 
 class Workspaces:
@@ -111,15 +147,37 @@ class Workspaces:
         self._library, self._host, self._border = library, host, border
         self._free: queue.SimpleQueue[int] = queue.SimpleQueue()
 
+    def train(
+        self, rule: RuleStruct, network: NetworkStruct, split: SplitStruct, order: Ints, measured: Floats
+    ) -> None:
+        """One epoch in `order` [samples]; `measured` becomes the sum of losses and how many were right, [2].
+
+        MemoryError or ValueError when the kernel refuses.
+        """
+        with self._one() as workspace:
+            refs = map(ctypes.byref, (rule, network, split))
+            checked(self._library.esper_train(workspace, *refs, order.ctypes.data, measured.ctypes.data))
+
+    def measure(
+        self, network: NetworkStruct, split: SplitStruct, tree: TreeStruct, right: Ints, loss: Floats
+    ) -> None:
+        """Evaluation mode: samples that each configuration has right [rows], the real one's sum of losses [1].
+
+        MemoryError or ValueError when the kernel refuses.
+        """
+        with self._one() as workspace:
+            refs = map(ctypes.byref, (network, split, tree))
+            checked(self._library.esper_measure(workspace, *refs, right.ctypes.data, loss.ctypes.data))
+
     @contextmanager
-    def one(self) -> Iterator[int]:
-        """Yield a workspace that nobody else uses meanwhile; MemoryError when there is no memory for a new one."""
+    def _one(self) -> Iterator[int]:
+        """Yield a workspace that nobody else uses meanwhile; MemoryError or ValueError when a new one is refused."""
         try:
             workspace = self._free.get_nowait()
         except queue.Empty:
-            workspace = self._library.esper_open(ctypes.byref(self._host), self._border)
-            if not workspace:
-                raise MemoryError("no memory for the kernel's activations") from None
+            opened = Pointer()
+            checked(self._library.esper_open(ctypes.byref(self._host), self._border, ctypes.byref(opened)))
+            workspace = opened.value or 0
         try:
             yield workspace
         finally:

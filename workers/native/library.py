@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 from pathlib import Path
 
 import msgspec
@@ -16,15 +15,14 @@ import torch
 
 from esper_ab.contracts.children import Kernel
 from esper_ab.contracts.settings import Arithmetic, HostKernel
-from workers.native import build, policy
-from workers.native.binding import checked as checked_status
+from workers.native import binding, build, policy
 from workers.native.build import Unusable
+from workers.native.known_answer import known_answer
 
 _PREFIX = "native-"  # of a width, in the name that a plan gives its kernel
-_ANSWERS = 2000  # numbers: every one that the small network of src/known_answer.cpp has
 # sha256 of the values' bytes, one for each arithmetic; an x86-64 may have no fused multiply-add in hardware.
-_FUSED = "2c8c5896d14c4f1f63a35c185dd64c23e7cf1af2a4a45555e25d148c9a0daeeb"
-_UNFUSED = "9a6c5e6a4f7e9356bf628fa0461699aeae26d7cbceea5ba9b70176673f584f43"
+_FUSED = "f611ee8e6cebae895fb315ac8f1e2d66625d87f16787be9845301cb95a0d882a"
+_UNFUSED = "87383841155ef2708250967a5baf96dab5bdf2e17329665e9c5b72fccfd877e5"
 KNOWN_ANSWER = {"avx512": _FUSED, "avx2": _FUSED, "generic": _UNFUSED if build.on_x86() else _FUSED}
 _POLICY_FUSED = "dcf5ea7f61f1c9aa8f92d22a81e9422c6c268a2eb03072bad0739d3ca051fe39"
 _POLICY_UNFUSED = "436a1b4bf5f4afdecc92d402566f8c2550832cfc6721af1e38cf741ee989058a"
@@ -84,17 +82,11 @@ def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.B
     file = folder / build.library(width)
     try:
         library = ctypes.CDLL(str(file))  # a path: nothing is searched for
+        binding.declare(library, binding.layout(binding.STRUCTS, build.WIDTHS[width].lanes))
         answer = known_answer(library)
         right = answer == KNOWN_ANSWER[width] and policy.known_answer(library) == POLICY_ANSWER[answer]
-    except (OSError, AttributeError) as error:
+    except (OSError, AttributeError, ValueError) as error:
         raise Unusable(f"{file.name} cannot be loaded ({error})") from None
     if not right:
         raise Unusable(f"{file.name} computes other bits than its known answer")
     return library, record
-
-
-def known_answer(library: ctypes.CDLL) -> str:
-    """Return the sha256 of what a library makes of its small network: trained and measured, every kind of layer."""
-    values = (ctypes.c_float * _ANSWERS)()
-    checked_status(library.esper_known_answer(values, ctypes.c_int32(_ANSWERS)))
-    return hashlib.sha256(bytes(values)).hexdigest()

@@ -1,4 +1,5 @@
-// Trains and measures networks of many shapes through the kernel's functions, in arrays that end where they say.
+// Trains and measures networks of many shapes through the kernel's functions, in arrays that end where they say; then
+// again with one number of the call changed, which has to be refused or be as harmless.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -55,6 +56,21 @@ Grown grown(int channels) {
     return found;
 }
 
+int refusals = 0;
+
+// A host of any numbers, small and large ones.
+void open_any() {
+    const std::int32_t odd[] = {-2147483647 - 1, -1, 0, 1, 2, 3, 4, 5, 7, 15, 16, 17, 31, 1 << 16, 1 << 20, 2147483647};
+    std::int32_t n[9];
+    for (std::int32_t& x : n) x = odd[draw(3) ? 3 + draw(6) : draw(16)];
+    const EsperHost host{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]};
+    EsperWorkspace* workspace = nullptr;
+    if (esper_open(&host, n[8], &workspace))
+        refusals++;
+    else
+        esper_close(workspace);
+}
+
 int one() {
     const int levels = 1 + draw(3), pools = draw(levels + 1), kernel = 1 + 2 * draw(3);
     const EsperHost host{1 + draw(3), (1 << pools) + draw(9), (1 << pools) + draw(9), 3 + draw(6), levels, kernel, pools,
@@ -84,10 +100,11 @@ int one() {
         labels.push_back(draw(host.classes));
         order.push_back((i + 3) % samples);
     }
-    const EsperSplit split{images, labels.data(), samples};
-    const EsperRule rule{1 + draw(40), 0.01f, 0.01f, 0.9f, 5e-4f, 1.0f};
-    const EsperNetwork network{values, momentum, mean.data(), var.data(), seeds.data()};
-    EsperWorkspace* workspace = esper_open(&host, 2);
+    EsperSplit split{images, labels.data(), samples, image};
+    EsperRule rule{1 + draw(40), 0.01f, 0.01f, 0.9f, 5e-4f, 1.0f};
+    EsperNetwork network{values, momentum, mean.data(), var.data(), seeds.data(), width};
+    EsperWorkspace* workspace = nullptr;
+    if (esper_open(&host, 2, &workspace)) return 1;
     double measured[2], loss;
     int status = esper_train(workspace, &rule, &network, &split, order.data(), measured);
     std::vector<std::int32_t> rows;
@@ -104,9 +121,44 @@ int one() {
         parents_at.push_back(parents[level].data());
         on_at.push_back(on[level].data());
     }
-    const EsperTree tree{rows.data(), parents_at.data(), on_at.data(), rows.back() - 1};
+    EsperTree tree{rows.data(), parents_at.data(), on_at.data(), rows.back() - 1};
     std::vector<std::int64_t> right(rows.back());
     status = status ? status : esper_measure(workspace, &network, &split, &tree, right.data(), &loss);
+    std::vector<std::int32_t*> numbers{&rule.batch_size, &network.width, &tree.real, &rows[draw(levels)]};
+    for (EsperSeed& seed : seeds)
+        if (seed.layers != nullptr)
+            for (std::int32_t* number : {&seed.n_layers, &seed.width, &seed.gate, &seed.gate_hidden, &seed.join})
+                numbers.push_back(number);
+    for (Grown& slot : slots)
+        for (EsperLayer& l : slot.layers)
+            for (std::int32_t* number : {&l.kind, &l.inputs, &l.outputs, &l.size, &l.at[0], &l.at[1], &l.at[2]})
+                numbers.push_back(number);
+    std::vector<std::int64_t*> wide{&split.each, &labels[draw(samples)], &order[draw(samples)],
+        &parents[levels - 1][draw(rows.back())]};
+    auto again = [&] {
+        if (esper_train(workspace, &rule, &network, &split, order.data(), measured)) refusals++;
+        if (esper_measure(workspace, &network, &split, &tree, right.data(), &loss)) refusals++;
+    };
+    for (int i = 0; i < 12; i++) {
+        std::int32_t* const number = numbers[draw(int(numbers.size()))];
+        const std::int32_t before = *number;
+        // That an array is shorter than it is said to be nobody can know.
+        bool counts = number >= rows.data() && number < rows.data() + levels;
+        for (const EsperSeed& seed : seeds) counts = counts || number == &seed.n_layers;
+        for (std::int64_t other : {std::int64_t(-1), std::int64_t(0), before - 1l, before + 1l, before * 2l, 2147483647l}) {
+            *number = std::int32_t(other);
+            if (!counts || other < before) again();
+        }
+        *number = before;
+    }
+    for (std::int64_t* number : wide) {
+        const std::int64_t before = *number;
+        for (std::int64_t other : {std::int64_t(-1), std::int64_t(1) << 32, before + 1, before + 1000000}) {
+            *number = other;
+            again();
+        }
+        *number = before;
+    }
     esper_close(workspace);
     for (float* part : {values, momentum, images}) std::free(part);
     for (int level = 0; level < levels; level++)
@@ -119,12 +171,12 @@ int one() {
 
 int main(int argc, char** argv) {
     const int networks = argc > 1 ? std::atoi(argv[1]) : 100;
-    float answer[64];
-    if (esper_known_answer(answer, 64)) return 1;
     for (int i = 0; i < networks; i++)
         if (one()) {
             std::fprintf(stderr, "network %d was refused\n", i);
             return 1;
         }
+    for (int i = 0; i < 1000 * networks; i++) open_any();
+    if (refusals == 0) return 1;
     std::printf("%d networks\n", networks);
 }

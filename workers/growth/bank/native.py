@@ -53,14 +53,13 @@ class NativeStep:
         rule: GrowthSettings,
     ) -> None:
         host, (_, height, width) = task.host, task.image
-        self._library = binding.declared(library)
         self._levels, self._blueprints, self._widths = levels, blueprints, [channels(host, b) for b in levels]
-        self._n_levels = host.levels
+        self._channels = [channels(host, level) for level in range(host.levels)]
         kernels = [widest_kernel(blueprint, width) for blueprint in blueprints for width in self._widths]
         shape = binding.HostStruct(
             host.in_channels, height, width, host.base, host.levels, host.kernel, host.pools, host.classes
         )
-        self._workspaces = binding.Workspaces(self._library, shape, max([host.kernel, *kernels]) // 2)
+        self._workspaces = binding.Workspaces(library, shape, max([host.kernel, *kernels]) // 2)
         self._rule = binding.RuleStruct(
             rule.batch_size, rule.host_lr, rule.seed_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm
         )
@@ -68,18 +67,15 @@ class NativeStep:
     def train(self, grown: Grown, takes_part: Bools, split: DeviceSplit, order: Ints) -> tuple[Floats, Floats]:
         """One epoch in each row's `order` [n, N] with the seeds `takes_part` [n, S]; mean loss, accuracy in percent."""
         n, samples = order.shape
+        if samples != len(split.y):
+            raise ValueError(f"an order of {samples} samples for {len(split.y)}")
         found = np.empty((n, 2))
         order = np.ascontiguousarray(order, dtype=np.int64)
-        data = _split(split)
+        data, memory = _split(split), _Memory(grown, self._channels)
 
         def work(i: int) -> None:
-            network, _kept = self._network(grown, i, takes_part[i])
-            with self._workspaces.one() as workspace:
-                status = self._library.esper_train(
-                    workspace, ctypes.byref(self._rule), ctypes.byref(network), ctypes.byref(data),
-                    order[i].ctypes.data, found[i].ctypes.data,
-                )  # fmt: skip
-            binding.checked(status)
+            network, _kept = self._network(grown, memory, i, takes_part[i])
+            self._workspaces.train(self._rule, network, data, order[i], found[i])
 
         _each(work, n)
         return found[:, 0] / samples, 100.0 * found[:, 1] / samples
@@ -88,42 +84,36 @@ class NativeStep:
         """How many samples every row of `plan` [R] has right, and the sum of the real networks' losses [n]."""
         n = len(grown.rows)
         right, loss = int_zeros(len(plan.keys)), np.zeros(n)
-        trees, data = _Trees(plan, acting, self._levels, self._n_levels), _split(split)
+        trees, data = _Trees(plan, acting, self._levels, len(self._channels)), _split(split)
+        memory = _Memory(grown, self._channels)
 
         def work(i: int) -> None:
-            network, _kept = self._network(grown, i, acting[i])
+            network, _kept = self._network(grown, memory, i, acting[i])
             tree, start, _also = trees.of(i)
-            own = ctypes.c_double()
-            with self._workspaces.one() as workspace:
-                status = self._library.esper_measure(
-                    workspace, ctypes.byref(network), ctypes.byref(data), ctypes.byref(tree),
-                    right[start:].ctypes.data, ctypes.byref(own),
-                )  # fmt: skip
-            binding.checked(status)
-            loss[i] = own.value
+            self._workspaces.measure(network, data, tree, right[start:], loss[i:])
 
         _each(work, n)
         return right, loss
 
-    def _network(self, grown: Grown, i: int, there: Bools) -> tuple[binding.NetworkStruct, object]:
+    def _network(self, grown: Grown, memory: _Memory, i: int, there: Bools) -> tuple[binding.NetworkStruct, object]:
         """The network of position i with the seeds `there` [S], and what has to live as long."""
         row, env = int(grown.rows[i]), int(grown.envs[i])
-        seeds = (binding.SeedStruct * self._n_levels)()
+        seeds = (binding.SeedStruct * len(self._channels))()
         for slot in np.flatnonzero(there):
-            seeds[self._levels[slot]] = self._seed(grown, row, env, int(slot))
-        mean = (binding.Pointer * self._n_levels)(*(_row(s.mean, row) for s in grown.statistics))
-        var = (binding.Pointer * self._n_levels)(*(_row(s.var, row) for s in grown.statistics))
-        values, momentum = _row(grown.host.values, row), _row(grown.host.momentum, row)
-        return binding.NetworkStruct(values, momentum, mean, var, seeds), (mean, var, seeds)
+            seeds[self._levels[slot]] = self._seed(grown, memory, row, env, int(slot))
+        mean, var = (binding.pointers(rows.address(row) for rows in parts) for parts in (memory.mean, memory.var))
+        values, momentum = (rows.address(row) for rows in memory.host)
+        return binding.NetworkStruct(values, momentum, mean, var, seeds, grown.host.width), (mean, var, seeds)
 
-    def _seed(self, grown: Grown, row: int, env: int, slot: int) -> binding.SeedStruct:
+    def _seed(self, grown: Grown, memory: _Memory, row: int, env: int, slot: int) -> binding.SeedStruct:
         table, blueprint = grown.table, int(grown.table.blueprint[env, slot])
         stack, width = grown.seeds[slot, blueprint], self._widths[slot]
+        values, momentum = (rows.address(row) for rows in memory.seeds[slot, blueprint])
         layers, size = chain_of(self._blueprints[blueprint], width)
         stage = int(table.stage[env, slot])
         return binding.SeedStruct(
-            values=_row(stack.values, row),
-            momentum=_row(stack.momentum, row),
+            values=values,
+            momentum=momentum,
             layers=layers,
             n_layers=len(layers),
             width=stack.width,
@@ -162,25 +152,53 @@ class _Trees:
         """The tree of network i, the first of its rows in the pass, and what has to live as long."""
         count = len(self._levels)
         rows = (binding.Int * count)(*(int(start[i + 1] - start[i]) for start, *_ in self._levels))
-        parents = (binding.Pointer * count)(*(own[start[i] :].ctypes.data for start, own, _ in self._levels))
-        on = (binding.Pointer * count)(*(flags[start[i] :].ctypes.data for start, _, flags in self._levels))
+        parents = binding.pointers(own[start[i] :].ctypes.data for start, own, _ in self._levels)
+        on = binding.pointers(flags[start[i] :].ctypes.data for start, _, flags in self._levels)
         tree = binding.TreeStruct(rows, parents, on, int(self._real[i]))
         return tree, int(self._levels[-1][0][i]), (rows, parents, on)
 
 
-def _row(stacked: Tensor, row: int) -> int:
-    """The address of one row."""
-    return int(stacked.data_ptr() + row * stacked.stride(0) * stacked.element_size())
+class _Rows:
+    """The addresses of the rows of `stacked` [rows, width]; ValueError unless it is what the kernel takes it for."""
+
+    def __init__(self, stacked: Tensor, width: int, dtype: torch.dtype = torch.float32) -> None:
+        if stacked.dtype != dtype or not stacked.is_cpu or stacked.shape[1:] != (width,) or stacked.stride(1) != 1:
+            raise ValueError(
+                f"the kernel takes rows of {width} numbers of {dtype} side by side on a CPU, not {list(stacked.shape)} "
+                f"of {stacked.dtype} on {stacked.device} with strides {stacked.stride()}"
+            )
+        self._first, self._rows, self._apart = stacked.data_ptr(), len(stacked), stacked.stride(0) * stacked.itemsize
+
+    def address(self, row: int) -> int:
+        if not 0 <= row < self._rows:
+            raise ValueError(f"no row {row} of {self._rows}")
+        return int(self._first + row * self._apart)
+
+
+class _Memory:
+    """Where everything that networks are made of lies; `each`: channels of the host's levels."""
+
+    def __init__(self, grown: Grown, each: list[int]) -> None:
+        self.mean = [_Rows(s.mean, c) for s, c in zip(grown.statistics, each, strict=True)]
+        self.var = [_Rows(s.var, c) for s, c in zip(grown.statistics, each, strict=True)]
+        self.host = self._of(grown.host)
+        self.seeds = {key: self._of(stack) for key, stack in grown.seeds.items()}
+
+    @staticmethod
+    def _of(stack: Stack) -> tuple[_Rows, _Rows]:
+        return _Rows(stack.values, stack.width), _Rows(stack.momentum, stack.width)
 
 
 def _split(split: DeviceSplit) -> binding.SplitStruct:
-    return binding.SplitStruct(split.images(torch.float32).data_ptr(), split.y.data_ptr(), len(split.y))
+    images, samples = split.images(torch.float32).flatten(1), len(split.x)
+    each, labels = images.shape[1], _Rows(split.y[None], samples, torch.int64)
+    return binding.SplitStruct(_Rows(images, each).address(0), labels.address(0), samples, each)
 
 
 def _each(work: Callable[[int], None], n: int) -> None:
     """work(0) … work(n − 1), in as many threads as torch may use."""
     threads = min(torch.get_num_threads(), n)
-    if threads == 1:
+    if threads <= 1:
         for i in range(n):
             work(i)
         return

@@ -173,10 +173,24 @@ def level_forward(
     image = y.flatten(3).permute(0, 3, 1, 2)
     gain, bias = p[f"{level}.bn.gain"].flatten(), p[f"{level}.bn.bias"].flatten()
     mean, var = statistics.mean.view(-1), statistics.var.view(-1)
-    image = F.batch_norm(image, mean, var, gain, bias, training, BN_MOMENTUM, BN_EPS)
+    if training and image[:, 0].numel() == 1:
+        image = _alone(image, mean, var, gain, bias)
+    else:
+        image = F.batch_norm(image, mean, var, gain, bias, training, BN_MOMENTUM, BN_EPS)
     if level < spec.pools:
         image = F.max_pool2d(image, 2)
     return F.relu(image).permute(0, 2, 3, 1).reshape(*image.shape[:1], *image.shape[2:], *y.shape[3:])
+
+
+def _alone(image: Tensor, mean: Tensor, var: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+    """Batch norm in training of one value per channel, [1,C,1,1], which torch refuses: the bias is left, no gradient.
+
+    A level that ends at 1x1 meets it where the last batch has one sample. The value's variance counts as 0.
+    """
+    value = image.detach().flatten()
+    mean.lerp_(value.to(mean.dtype), BN_MOMENTUM)
+    var.mul_(1.0 - BN_MOMENTUM)
+    return ((image - image) * gain.view(1, -1, 1, 1) + bias.view(1, -1, 1, 1)).to(image.dtype)
 
 
 def head_forward(x: Tensor, p: Params) -> Tensor:

@@ -1,4 +1,5 @@
-// What a caller outside sees: plain structs, pointers into the caller's arrays, and four functions.
+// What a caller outside sees: plain structs, pointers into the caller's arrays, and five functions. Every size, index
+// and label is validated before any memory is taken (valid.cpp); pointers have to point to as much as they say.
 // workers/native/binding.py declares the same; `esper_layout` lets it check that both mean the same.
 #pragma once
 
@@ -17,7 +18,7 @@ enum EsperLayerKind : std::int32_t { ESPER_CONV, ESPER_DEPTHWISE, ESPER_NORM, ES
 // A layer of a seed. `at`: where its parameters begin in the seed's row; conv: kernel; norm: gain, bias; towards:
 // scale; excite: squeeze, excite, bias. `size`: taps of a kernel, groups of a norm, hidden units of excite.
 struct EsperLayer {
-    std::int32_t kind, in, out, size, at[3];
+    std::int32_t kind, inputs, outputs, size, at[3];
 };
 
 enum EsperJoin : std::int32_t { ESPER_ADD, ESPER_MULTIPLY, ESPER_GATE };
@@ -36,7 +37,7 @@ struct EsperSeed {
 struct EsperSplit {
     const float* images;         // [samples][height][width][channels]
     const std::int64_t* labels;  // [samples]
-    std::int64_t samples;
+    std::int64_t samples, each;  // each: numbers of an image
 };
 
 struct EsperRule {
@@ -50,6 +51,7 @@ struct EsperNetwork {
     float* const* mean;  // [levels] running moments of batch norm
     float* const* var;
     const EsperSeed* seeds;  // [levels]
+    std::int32_t width;      // parameters in the host's row
 };
 
 // A configuration tree of one network: behind level b there are `rows[b]` rows, row r continuing row parents[b][r]
@@ -63,12 +65,24 @@ struct EsperTree {
 
 struct EsperWorkspace;
 
-enum EsperStatus : std::int32_t { ESPER_OK, ESPER_NO_MEMORY, ESPER_UNSUPPORTED };
+// What is wrong with a call; binding.py has a sentence for each.
+enum EsperStatus : std::int32_t {
+    ESPER_OK, ESPER_NO_MEMORY, ESPER_FAILED, ESPER_SIZE, ESPER_KERNEL, ESPER_POOLS, ESPER_ROW, ESPER_LAYER, ESPER_CHAIN,
+    ESPER_BATCH, ESPER_IMAGE, ESPER_ORDER, ESPER_LABEL, ESPER_TREE
+};
+
+// Where a field lies in its struct; of a struct itself, how many bytes it has.
+struct EsperField {
+    const char* name;
+    std::int32_t at;
+};
 
 #define ESPER_EXPORT __attribute__((visibility("default")))
 
-// Memory for networks of one shape, for one thread at a time; null without memory. `border`: half of the widest kernel.
-ESPER_EXPORT EsperWorkspace* esper_open(const EsperHost* host, std::int32_t border);
+// Functions that can fail return EsperStatus, and write their results only with ESPER_OK.
+
+// Memory for networks of one shape, for one thread at a time. `border`: half of the widest kernel.
+ESPER_EXPORT std::int32_t esper_open(const EsperHost* host, std::int32_t border, EsperWorkspace** opened);
 ESPER_EXPORT void esper_close(EsperWorkspace* workspace);
 
 // One epoch over `order` [samples]; measured[0]: sum of losses, measured[1]: how many were right, in training mode.
@@ -83,10 +97,6 @@ ESPER_EXPORT std::int32_t esper_measure(
     std::int64_t* right, double* loss
 );
 
-// Trains and measures a small network on fixed inputs and writes `count` numbers of it, the same in every build whose
-// bits are the same. Returns EsperStatus.
-ESPER_EXPORT std::int32_t esper_known_answer(float* out, std::int32_t count);
-
-// Sizes of the structs above in their order, and LANES: [9].
-ESPER_EXPORT void esper_layout(std::int32_t* sizes);
+// Of the structs above sizes and fields, by name, and LANES; the last name is null.
+ESPER_EXPORT const EsperField* esper_layout();
 }

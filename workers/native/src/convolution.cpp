@@ -37,18 +37,13 @@ void convolve_packs(const Packs& packs, Plane plane, const float* packed, int in
             [&](int pack, int o, Vec a) { packs.out[pack * packs.out_apart + o] = maybe_rectified(a, relu); });
         return;
     }
-    const std::ptrdiff_t size = plane.size(), row = plane.row();
     for (int pack = 0; pack < packs.count; pack++) {
         Vec* out = packs.out + pack * packs.out_apart;
-        auto store = [&](int o, int y, int x, Vec a, Vec b, Vec c, Vec d) {
-            Vec* q = out + o * size + plane.at(y, x);
-            const bool wide = x + 1 < plane.width, tall = y + 1 < plane.height;
-            q[0] = maybe_rectified(a, relu);
-            if (wide) q[1] = maybe_rectified(b, relu);
-            if (tall) q[row] = maybe_rectified(c, relu);
-            if (wide && tall) q[row + 1] = maybe_rectified(d, relu);
+        auto done = [&](int o, int y, int x, Vec a, Vec b, Vec c, Vec d) {
+            if (relu) a = rectified(a), b = rectified(b), c = rectified(c), d = rectified(d);
+            store(out + o * plane.size(), plane, y, x, a, b, c, d);
         };
-        convolve(packs.in + pack * packs.in_apart, plane, packed, inputs, outputs, taps, nullptr, store);
+        convolve(packs.in + pack * packs.in_apart, plane, packed, inputs, outputs, taps, nullptr, done);
     }
 }
 
@@ -58,61 +53,25 @@ namespace {
 
 constexpr std::ptrdiff_t NEAR = 16 << 10;  // bytes of a gradient that the nearest cache holds beside the rest
 
-// One row of taps of GRADED outputs and one input.
-template <int K> INLINE void graded_rows(const Kernel& k, const Slab& s, int ky, int o, int c, Vec* sums, int share_at) {
-    const int width = s.x_plane.width;
-    const std::ptrdiff_t g_size = s.g_plane.size();
-    std::ptrdiff_t out_at[GRADED], g_at[GRADED];
-    Vec a[GRADED][K];
-#pragma GCC unroll 8
-    for (int t = 0; t < GRADED; t++) {
-        const int output = o + t < k.out ? o + t : k.out - 1;
-        out_at[t] = k.at(output, c, ky, 0);
-        g_at[t] = output * g_size;
-#pragma GCC unroll 7
-        for (int kx = 0; kx < K; kx++) a[t][kx] = sums[out_at[t] + kx];
-    }
-    for (int p = 0; p < s.packs; p++) {
-        if (share(s.first_pack + p) != share_at) continue;
-        const Vec* x0 = s.x + p * s.x_apart + c * s.x_plane.size() + s.x_plane.at(s.row + ky - K / 2, -(K / 2));
-        const Vec* g0 = s.g + p * s.g_apart + s.g_plane.at(0, 0);
-        for (int y = 0; y < s.rows; y++, x0 += s.x_plane.row(), g0 += s.g_plane.row())
-            for (int x = 0; x < width; x++) {
-                Vec in[K];
-#pragma GCC unroll 7
-                for (int kx = 0; kx < K; kx++) in[kx] = x0[x + kx];
-#pragma GCC unroll 8
-                for (int t = 0; t < GRADED; t++) {
-                    const Vec g = g0[g_at[t] + x];
-#pragma GCC unroll 7
-                    for (int kx = 0; kx < K; kx++) a[t][kx] = fma(g, in[kx], a[t][kx]);
-                }
-            }
-    }
-#pragma GCC unroll 8
-    for (int t = 0; t < GRADED; t++)
-        if (o + t < k.out)
-#pragma GCC unroll 7
-            for (int kx = 0; kx < K; kx++) sums[out_at[t] + kx] = a[t][kx];
-}
-
 constexpr int POINT_OUT = 4, POINT_IN = LANES == 16 ? 4 : 2;
 
-// One tap of POINT_OUT outputs and POINT_IN inputs.
-INLINE void graded_point(const Kernel& k, const Slab& s, int ky, int kx, int o, int c, Vec* sums, int share_at) {
+// OUT outputs, IN inputs and K taps in a row, from tap (ky, kx) on, in registers.
+template <int OUT, int IN, int K>
+INLINE void graded(const Kernel& k, const Slab& s, int ky, int kx, int o, int c, Vec* sums, int share_at) {
     const int width = s.x_plane.width;
-    std::ptrdiff_t at[POINT_OUT][POINT_IN], g_at[POINT_OUT], x_at[POINT_IN];
-    Vec a[POINT_OUT][POINT_IN];
-#pragma GCC unroll 4
-    for (int t = 0; t < POINT_OUT; t++) {
+    std::ptrdiff_t at[OUT][IN], g_at[OUT], x_at[IN];
+    Vec a[OUT][IN][K];
+#pragma GCC unroll 8
+    for (int t = 0; t < OUT; t++) {
         const int output = o + t < k.out ? o + t : k.out - 1;
         g_at[t] = output * s.g_plane.size();
 #pragma GCC unroll 4
-        for (int u = 0; u < POINT_IN; u++) {
+        for (int u = 0; u < IN; u++) {
             const int input = c + u < k.in ? c + u : k.in - 1;
             x_at[u] = input * s.x_plane.size();
             at[t][u] = k.at(output, input, ky, kx);
-            a[t][u] = sums[at[t][u]];
+#pragma GCC unroll 3
+            for (int j = 0; j < K; j++) a[t][u][j] = sums[at[t][u] + j];
         }
     }
     for (int p = 0; p < s.packs; p++) {
@@ -121,35 +80,41 @@ INLINE void graded_point(const Kernel& k, const Slab& s, int ky, int kx, int o, 
         const Vec* g0 = s.g + p * s.g_apart + s.g_plane.at(0, 0);
         for (int y = 0; y < s.rows; y++, x0 += s.x_plane.row(), g0 += s.g_plane.row())
             for (int x = 0; x < width; x++) {
-                Vec in[POINT_IN];
+                Vec in[IN][K];
 #pragma GCC unroll 4
-                for (int u = 0; u < POINT_IN; u++) in[u] = x0[x_at[u] + x];
-#pragma GCC unroll 4
-                for (int t = 0; t < POINT_OUT; t++) {
+                for (int u = 0; u < IN; u++)
+#pragma GCC unroll 3
+                    for (int j = 0; j < K; j++) in[u][j] = x0[x_at[u] + x + j];
+#pragma GCC unroll 8
+                for (int t = 0; t < OUT; t++) {
                     const Vec g = g0[g_at[t] + x];
 #pragma GCC unroll 4
-                    for (int u = 0; u < POINT_IN; u++) a[t][u] = fma(g, in[u], a[t][u]);
+                    for (int u = 0; u < IN; u++)
+#pragma GCC unroll 3
+                        for (int j = 0; j < K; j++) a[t][u][j] = fma(g, in[u][j], a[t][u][j]);
                 }
             }
     }
+#pragma GCC unroll 8
+    for (int t = 0; t < OUT; t++)
 #pragma GCC unroll 4
-    for (int t = 0; t < POINT_OUT; t++)
-#pragma GCC unroll 4
-        for (int u = 0; u < POINT_IN; u++)
-            if (o + t < k.out && c + u < k.in) sums[at[t][u]] = a[t][u];
+        for (int u = 0; u < IN; u++)
+            if (o + t < k.out && c + u < k.in)
+#pragma GCC unroll 3
+                for (int j = 0; j < K; j++) sums[at[t][u] + j] = a[t][u][j];
 }
 
 void add_of_share(const Kernel& k, const Slab& s, Vec* sums, int share_at) {
     if (k.taps == 3) {
         for (int o = 0; o < k.out; o += GRADED)
             for (int c = 0; c < k.in; c++)
-                for (int ky = 0; ky < 3; ky++) graded_rows<3>(k, s, ky, o, c, sums, share_at);
+                for (int ky = 0; ky < 3; ky++) graded<GRADED, 1, 3>(k, s, ky, 0, o, c, sums, share_at);
         return;
     }
     for (int o = 0; o < k.out; o += POINT_OUT)
         for (int c = 0; c < k.in; c += POINT_IN)
             for (int q = 0; q < k.taps * k.taps; q++)
-                graded_point(k, s, q / k.taps, q % k.taps, o, c, sums, share_at);
+                graded<POINT_OUT, POINT_IN, 1>(k, s, q / k.taps, q % k.taps, o, c, sums, share_at);
 }
 
 }  // namespace
@@ -203,23 +168,15 @@ INLINE void depthwise(const Packs& packs, Plane plane, const Kernel& k, bool rel
         }
 }
 
-void depthwise_of_any_size(const Packs& packs, Plane plane, const Kernel& k, bool relu, bool turned) {
+}  // namespace
+
+void convolve_depthwise(const Packs& packs, Plane plane, const Kernel& k, bool relu, bool turned) {
     if (k.taps == 3)
         depthwise<3>(packs, plane, k, relu, turned);
     else if (k.taps == 1)
         depthwise<1>(packs, plane, k, relu, turned);
     else
         depthwise<0>(packs, plane, k, relu, turned);
-}
-
-}  // namespace
-
-void convolve_depthwise(const Packs& packs, Plane plane, const Kernel& kernel, bool relu) {
-    depthwise_of_any_size(packs, plane, kernel, relu, false);
-}
-
-void depthwise_back(const Packs& packs, Plane plane, const Kernel& kernel) {
-    depthwise_of_any_size(packs, plane, kernel, false, true);
 }
 
 void add_depthwise_gradient(const Kernel& k, const Slab& s, Vec* sums, std::size_t parameters) {

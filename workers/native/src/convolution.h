@@ -166,9 +166,8 @@ void add_kernel_gradient(const Kernel& kernel, const Slab& slab, Vec* sums, std:
 
 // --- one channel at a time: kernels [channels][1][wide][wide] -------------------------------------------------------
 
-void convolve_depthwise(const Packs& packs, Plane plane, const Kernel& kernel, bool relu);
-// The input's gradient; packs.in is the output's.
-void depthwise_back(const Packs& packs, Plane plane, const Kernel& kernel);
+// `turned`: takes the output's gradient to the input's.
+void convolve_depthwise(const Packs& packs, Plane plane, const Kernel& kernel, bool relu, bool turned);
 void add_depthwise_gradient(const Kernel& kernel, const Slab& slab, Vec* sums, std::size_t parameters);
 
 }  // namespace esper

@@ -29,7 +29,7 @@ public:
         Bits found = {};
         for (int k = 0; k < shape_.classes; k++) {
             const Vec a = logits_[k] = linear_output(shape_.head, row_, pooled_, k);
-            const Bits better = k == 0 ? ~Bits{} : Bits(a > best);
+            const Bits better = k == 0 ? ~Bits{} : ~(a <= best) & (best == best);  // the first that is no number wins
             best = pick(better, a, best);
             found = better ? Bits{} + k : found;
             own = pick(label_ == k, a, own);

@@ -5,7 +5,6 @@ namespace esper {
 HostShape::HostShape(const EsperHost& host, int border) {
     int height = host.height, width = host.width, in = host.in_channels, at = 0;
     classes = host.classes;
-    if (host.kernel % 2 == 0 || host.kernel > MOST || host.kernel / 2 > border) supported = false;
     for (int b = 0; b < host.levels; b++) {
         LevelShape level{};
         level.in = in;
@@ -15,7 +14,6 @@ HostShape::HostShape(const EsperHost& host, int border) {
         level.taps = level.plane.single() ? 1 : host.kernel;
         level.pools = b < host.pools;
         if (level.pools) height /= 2, width /= 2;
-        if (height < 1 || width < 1) supported = false;
         level.after = plane_of(height, width, border);
         level.kernel = at;
         level.gain = at + level.out * in * host.kernel * host.kernel;
@@ -42,7 +40,7 @@ void LevelMemory::fit(const LevelShape& shape, int packs, bool with_seed) {
     const std::size_t out = shape.padded(), kernel = shape.weights(nullptr).packed_size();
     packed.resize(kernel);
     turned.resize(kernel);
-    for (auto* of : {&sign, &shift, &mean, &inverse, &scale, &lift, &slope, &constant}) of->resize(out);
+    for (auto* of : {&sign, &shift, &mean, &spread, &scale, &slope, &constant}) of->resize(out);
     sums.resize(2 * out);
     lanes.fit(SHARES * 2 * out);
 }

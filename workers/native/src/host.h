@@ -25,15 +25,14 @@ struct HostShape {
     int classes = 0, features = 0, parameters = 0;
     Linear head;
     Plane last;
-    bool supported = true;
 
-    HostShape(const EsperHost& host, int border);
+    HostShape(const EsperHost& host, int border);  // valid ones
 };
 
 // What training one level needs beside its input and output.
 struct LevelMemory {
     Maps wide, top, seeded;  // the convolution's output, pooled; the level's output if a seed follows
-    std::vector<float> packed, turned, sign, shift, mean, inverse, scale, lift, slope, constant, sums;
+    std::vector<float> packed, turned, sign, shift, mean, spread, scale, slope, constant, sums;
     Vectors lanes;  // [shares][2 * out]
     SlotMemory slot;
 
@@ -66,6 +65,7 @@ private:
     void convolve_batch(const Maps& in, const Batch& batch, int packs);
     template <bool ragged> void convolve_pack(const Maps& in, int pack, Bits valid);
     void convolve_singles(const Maps& in, const Batch& batch, int packs);
+    void recentre(int o, float& centre, float& spread, const Batch& batch) const;
     void gather_gradient(Maps& g, const Batch& batch);
     void widen(const Maps& g, int pack, int from, int to, const Batch& batch);
 

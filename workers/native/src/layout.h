@@ -27,7 +27,6 @@ inline Plane plane_of(int height, int width, int border) {
 }
 
 inline int packs_of(int samples) { return (samples + LANES - 1) / LANES; }
-inline int packs_in_units(int samples) { return (samples + UNIT - 1) / UNIT * SHARES; }
 
 // Aligned memory that is zero at first.
 class Vectors {
@@ -88,6 +87,24 @@ struct Maps {
     Vec* pack(int p) { return memory.data() + p * stride; }
     const Vec* pack(int p) const { return memory.data() + p * stride; }
 };
+
+// So that what one step writes is still near when the next reads it: how many of `packs` to work on together, whose
+// activations have `size` vectors. No sum depends on it.
+inline int packs_at_once(std::ptrdiff_t size) {
+    constexpr std::ptrdiff_t NEAR = 192 << 10;  // bytes
+    const std::ptrdiff_t packs = NEAR / (size * std::ptrdiff_t(sizeof(Vec)));
+    return packs > 1 ? int(packs) : 1;
+}
+
+// What a tile of 2x2 pixels at (y, x) gives of a plane: at an odd edge less than four. `q`: the plane's first vector.
+INLINE void store(Vec* q, Plane plane, int y, int x, Vec a, Vec b, Vec c, Vec d) {
+    const bool right = x + 1 < plane.width, below = y + 1 < plane.height;
+    q += plane.at(y, x);
+    q[0] = a;
+    if (right) q[1] = b;
+    if (below) q[plane.row()] = c;
+    if (right && below) q[plane.row() + 1] = d;
+}
 
 // Calls `work(offset)` for every pixel of every channel: `offset` from the pack's first vector.
 template <class Work> INLINE void each_pixel(Plane plane, int channels, Work&& work) {

@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "host.h"
 
 namespace esper {
@@ -8,6 +6,7 @@ namespace {
 
 constexpr std::ptrdiff_t LARGE = 64 << 10;  // bytes of a pack's activations that are gone through in parts
 constexpr int PART = 4;                     // rows; even, because two are pooled
+constexpr float FAR = 16.0f;  // square of a mean, in variances: rounding then takes a millionth of a variance
 
 }  // namespace
 
@@ -24,7 +23,7 @@ void TrainedLevel::find_shift(const float* row, const Maps& in, const Batch& bat
     const int samples = batch.samples < UNIT ? batch.samples : UNIT;
     convolve_batch(in, batch, packs);
     sums_across(memory_.lanes.data(), 2 * shape_.out, 2 * shape_.out, memory_.sums.data());
-    const float count = float(samples * shape_.plane.pixels());
+    const float count = float(samples) * float(shape_.plane.pixels());
     for (int o = 0; o < shape_.out; o++) memory_.shift[o] = -(memory_.sums[o] / count);
 }
 
@@ -46,20 +45,16 @@ void TrainedLevel::convolve_batch(const Maps& in, const Batch& batch, int packs)
 
 template <bool ragged> void TrainedLevel::convolve_pack(const Maps& in, int pack, Bits valid) {
     const Plane plane = shape_.plane, top_plane = memory_.top.plane;
-    const std::ptrdiff_t size = plane.size(), row = plane.row(), top_size = top_plane.size();
+    const std::ptrdiff_t size = plane.size(), top_size = top_plane.size();
     Vec* wide = memory_.wide.pack(pack);
     Vec* top = shape_.pools ? memory_.top.pack(pack) : nullptr;
     Vec* sums = memory_.lanes.data() + share(pack) * 2 * shape_.out;
     Vec* squares = sums + shape_.out;
     const bool pools = shape_.pools;
     auto done = [&](int o, int y, int x, Vec a, Vec b, Vec c, Vec d) __attribute__((always_inline)) {
-        Vec* q = wide + o * size + plane.at(y, x);
         const bool right = x + 1 < plane.width, below = y + 1 < plane.height;
-        q[0] = a;
-        if (right) q[1] = b;
-        if (below) q[row] = c;
+        store(wide + o * size, plane, y, x, a, b, c, d);
         if (right && below) {
-            q[row + 1] = d;
             if (pools) top[o * top_size + top_plane.at(y / 2, x / 2)] = greatest(greatest(a, b), greatest(c, d));
         } else {
             if (!right) b = Vec{};
@@ -94,20 +89,36 @@ void TrainedLevel::convolve_singles(const Maps& in, const Batch& batch, int pack
     }
 }
 
+// One pass about the last step's mean cancels where the mean has moved far: the moments about this step's.
+void TrainedLevel::recentre(int o, float& centre, float& spread, const Batch& batch) const {
+    Sum sum = {}, squares = {};
+    for (int pack = 0; pack < batch.packs; pack++) {
+        const Bits valid = first_lanes(batch.in_pack(pack));
+        const Vec* x = memory_.wide.pack(pack) + o * shape_.plane.size();
+        each_pixel(shape_.plane, 1, [&](std::ptrdiff_t i) {
+            const Vec d = kept(valid, x[i] - splat(centre));
+            sum.of[share(pack)] += d;
+            squares.of[share(pack)] = fma(d, d, squares.of[share(pack)]);
+        });
+    }
+    const float off = across(sum) / count_;
+    centre += off;
+    spread = across(squares) / count_ - off * off;
+}
+
 void TrainedLevel::forward(const float* row, const Maps& in, Maps& out, const Batch& batch, float* mean, float* var) {
     pack(row);
     convolve_batch(in, batch, batch.packs);
     sums_across(memory_.lanes.data(), 2 * shape_.out, 2 * shape_.out, memory_.sums.data());
     count_ = float(batch.samples) * float(shape_.plane.pixels());
     for (int o = 0; o < shape_.out; o++) {
-        const float centre = memory_.sums[o] / count_;
+        float centre = memory_.sums[o] / count_;
         float spread = memory_.sums[shape_.out + o] / count_ - centre * centre;
+        if (centre * centre > FAR * (spread + BN_EPS)) recentre(o, centre, spread, batch);
         if (spread < 0.0f) spread = 0.0f;
-        const float inverse = 1.0f / __builtin_sqrtf(spread + BN_EPS);
         memory_.mean[o] = centre;
-        memory_.inverse[o] = inverse;
-        memory_.scale[o] = __builtin_fabsf(row[shape_.gain + o]) * inverse;
-        memory_.lift[o] = row[shape_.bias + o] - centre * memory_.scale[o];
+        memory_.spread[o] = spread + BN_EPS;
+        memory_.scale[o] = __builtin_fabsf(row[shape_.gain + o]) / __builtin_sqrtf(spread + BN_EPS);
         const float whole = (centre - memory_.shift[o]) * memory_.sign[o];
         mean[o] += BN_MOMENTUM * (whole - mean[o]);
         const float others = count_ > 2.0f ? count_ - 1.0f : 1.0f;
@@ -117,13 +128,14 @@ void TrainedLevel::forward(const float* row, const Maps& in, Maps& out, const Ba
     const Plane from = top.plane, to = shape_.after;
     for (int pack = 0; pack < batch.packs; pack++)
         for (int o = 0; o < shape_.out; o++) {
-            const Vec scale = splat(memory_.scale[o]), lift = splat(memory_.lift[o]);
+            const Vec scale = splat(memory_.scale[o]), mean = splat(memory_.mean[o]);
+            const Vec bias = splat(row[shape_.bias + o]);
             const Vec* x = top.pack(pack) + o * from.size();
             Vec* z = out.pack(pack) + o * to.size();
             for (int y = 0; y < to.height; y++) {
                 const Vec* xs = x + from.at(y, 0);
                 Vec* zs = z + to.at(y, 0);
-                for (int i = 0; i < to.width; i++) zs[i] = rectified(fma(xs[i], scale, lift));
+                for (int i = 0; i < to.width; i++) zs[i] = rectified(fma(xs[i] - mean, scale, bias));
             }
         }
     for (int o = 0; o < shape_.out; o++) memory_.shift[o] -= memory_.mean[o];  // for the next step
@@ -132,7 +144,8 @@ void TrainedLevel::forward(const float* row, const Maps& in, Maps& out, const Ba
 // --- backward -------------------------------------------------------------------------------------------------------
 
 // The gradient before the ReLU, and of batch norm at the wide side: a multiple of the winners' gradient, a multiple of
-// the activation and a constant per channel (Ioffe and Szegedy 2015, arXiv:1502.03167, section 3).
+// the activation and a constant per channel (Ioffe and Szegedy 2015, arXiv:1502.03167, section 3). Sums come before
+// products, so that one value per channel, which is its own mean, has a gradient of exactly 0.
 void TrainedLevel::gather_gradient(Maps& g, const Batch& batch) {
     const Maps& top = shape_.pools ? memory_.top : memory_.wide;
     const Plane from = top.plane, to = shape_.after;
@@ -140,18 +153,19 @@ void TrainedLevel::gather_gradient(Maps& g, const Batch& batch) {
     for (int pack = 0; pack < batch.packs; pack++) {
         Vec* sums = memory_.lanes.data() + share(pack) * 2 * shape_.out;
         for (int o = 0; o < shape_.out; o++) {
-            const Vec scale = splat(memory_.scale[o]), lift = splat(memory_.lift[o]);
-            const Vec* x = top.pack(pack) + o * from.size();
+            const Vec scale = splat(memory_.scale[o]), mean = splat(memory_.mean[o]);
+            const Vec bias = splat(row_[shape_.bias + o]);
+            const Vec* top_of = top.pack(pack) + o * from.size();
             Vec* grad = g.pack(pack) + o * to.size();
             Vec plain = {}, along = {};
             for (int y = 0; y < to.height; y++) {
-                const Vec* xs = x + from.at(y, 0);
+                const Vec* xs = top_of + from.at(y, 0);
                 Vec* gs = grad + to.at(y, 0);
                 for (int i = 0; i < to.width; i++) {
-                    const Vec a = kept(fma(xs[i], scale, lift) > Vec{}, gs[i]);
+                    const Vec x = xs[i] - mean, a = kept(fma(x, scale, bias) > Vec{}, gs[i]);
                     gs[i] = a;
                     plain += a;
-                    along = fma(a, xs[i], along);
+                    along = fma(a, x, along);
                 }
             }
             sums[o] += plain;
@@ -160,12 +174,11 @@ void TrainedLevel::gather_gradient(Maps& g, const Batch& batch) {
     }
     sums_across(memory_.lanes.data(), 2 * shape_.out, 2 * shape_.out, memory_.sums.data());
     for (int o = 0; o < shape_.out; o++) {
-        const float plain = memory_.sums[o], mean = memory_.mean[o], inverse = memory_.inverse[o];
-        const float along = inverse * (memory_.sums[shape_.out + o] - mean * plain);
-        memory_.sums[shape_.out + o] = along;
-        const float slope = -(memory_.scale[o] * inverse * along / count_);
-        memory_.slope[o] = slope;
-        memory_.constant[o] = -(memory_.scale[o] * plain / count_) - slope * mean;
+        const float along = memory_.sums[shape_.out + o], spread = memory_.spread[o];
+        memory_.sums[shape_.out + o] = along / __builtin_sqrtf(spread);
+        // Rounded once: a kernel's gradient along the kernel is a difference of sums that this makes equal.
+        memory_.slope[o] = float(-(double(memory_.scale[o]) * double(along) / (double(count_) * double(spread))));
+        memory_.constant[o] = -(memory_.sums[o] / count_);
     }
 }
 
@@ -175,8 +188,8 @@ void TrainedLevel::widen(const Maps& g, int pack, int from, int to, const Batch&
     const std::ptrdiff_t row = plane.row();
     const bool ragged = batch.in_pack(pack) < LANES;
     for (int o = 0; o < shape_.out; o++) {
-        const Vec slope = splat(memory_.slope[o]), constant = splat(memory_.constant[o]);
-        const Vec factor = splat(memory_.scale[o]);
+        const Vec slope = splat(memory_.slope[o]), mean = splat(memory_.mean[o]), scale = splat(memory_.scale[o]);
+        const Vec constant = splat(memory_.constant[o]), lost = constant * scale;
         Vec* wide = memory_.wide.pack(pack) + o * plane.size();
         const Vec* gs = g.pack(pack) + o * after.size();
         const int pooled_to = !shape_.pools ? from : to / 2 * 2, columns = shape_.pools ? after.width : 0;
@@ -186,21 +199,21 @@ void TrainedLevel::widen(const Maps& g, int pack, int from, int to, const Batch&
             const Vec* pulled = gs + after.at(y / 2, 0);
             for (int x = 0; x < columns; x++) {
                 const Vec a = q[2 * x], b = q[2 * x + 1], c = q[row + 2 * x], d = q[row + 2 * x + 1];
-                const Vec most = top[x], grad = fma(pulled[x], factor, constant);
+                const Vec most = top[x], won = (pulled[x] + constant) * scale;
                 const Bits at_a = a == most, at_b = (b == most) & ~at_a, at_c = (c == most) & ~(at_a | at_b);
                 const Bits at_d = ~(at_a | at_b | at_c);
-                q[2 * x] = fma(a, slope, pick(at_a, grad, constant));
-                q[2 * x + 1] = fma(b, slope, pick(at_b, grad, constant));
-                q[row + 2 * x] = fma(c, slope, pick(at_c, grad, constant));
-                q[row + 2 * x + 1] = fma(d, slope, pick(at_d, grad, constant));
+                q[2 * x] = fma(a - mean, slope, pick(at_a, won, lost));
+                q[2 * x + 1] = fma(b - mean, slope, pick(at_b, won, lost));
+                q[row + 2 * x] = fma(c - mean, slope, pick(at_c, won, lost));
+                q[row + 2 * x + 1] = fma(d - mean, slope, pick(at_d, won, lost));
             }
         }
         for (int y = from; y < to; y++) {  // what is not pooled: all, or an odd row or column
             Vec* q = wide + plane.at(y, 0);
             const int first = y < pooled_to ? 2 * columns : 0;
             for (int x = first; x < plane.width; x++) {
-                const Vec grad = shape_.pools ? constant : fma(gs[after.at(y, x)], factor, constant);
-                q[x] = fma(q[x], slope, grad);
+                const Vec grad = shape_.pools ? lost : (gs[after.at(y, x)] + constant) * scale;
+                q[x] = fma(q[x] - mean, slope, grad);
             }
         }
         if (!ragged) continue;

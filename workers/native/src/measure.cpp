@@ -2,13 +2,13 @@
 #include <memory>
 
 #include "head.h"
+#include "valid.h"
 
 namespace esper {
 
 namespace {
 
-constexpr std::ptrdiff_t CACHED = 192 << 10;  // bytes of the first level's output that are worked on together
-constexpr int MOST_PACKS = 4;
+constexpr int MOST_PACKS = 4;  // that are worked on together
 
 // Batch norm in evaluation mode is a factor and a constant per channel, part of the convolution.
 void fold(const LevelShape& shape, const EsperNetwork& network, std::size_t b, EsperWorkspace& w) {
@@ -41,16 +41,12 @@ void measure_level(const LevelShape& shape, const float* packed, const float* st
     for (int pack = 0; pack < packs; pack++) {
         Vec* z = out.pack(pack);
         auto done = [&](int o, int y, int x, Vec a, Vec b, Vec c, Vec d) __attribute__((always_inline)) {
-            const bool right = x + 1 < plane.width, below = y + 1 < plane.height;
             if (shape.pools) {
-                if (right && below) z[o * after.size() + after.at(y / 2, x / 2)] = rectified(pooled(a, b, c, d));
+                if (x + 1 == plane.width || y + 1 == plane.height) return;
+                z[o * after.size() + after.at(y / 2, x / 2)] = rectified(pooled(a, b, c, d));
                 return;
             }
-            Vec* q = z + o * after.size() + after.at(y, x);
-            q[0] = rectified(a);
-            if (right) q[1] = rectified(b);
-            if (below) q[after.row()] = rectified(c);
-            if (right && below) q[after.row() + 1] = rectified(d);
+            store(z + o * after.size(), after, y, x, rectified(a), rectified(b), rectified(c), rectified(d));
         };
         convolve(in.pack(pack), plane, packed, shape.in, shape.out, shape.taps, start, done);
     }
@@ -64,8 +60,8 @@ public:
     )
         : w_(w), network_(network), split_(split), tree_(tree), right_(right), levels_(w.shape.levels.size()) {
         const LevelShape& first = w.shape.levels[0];
-        const std::ptrdiff_t bytes = first.after.size() * first.out * std::ptrdiff_t(sizeof(Vec));
-        group_ = bytes >= CACHED ? 1 : int(CACHED / bytes < MOST_PACKS ? CACHED / bytes : MOST_PACKS);
+        const int near = packs_at_once(first.after.size() * first.out);
+        group_ = near < MOST_PACKS ? near : MOST_PACKS;
         w.measured.resize(2 * levels_ + 1);
         w.measured_slots.resize(levels_);
         w.folded.resize(levels_);
@@ -85,12 +81,6 @@ public:
             seeds_[b]->begin_step();
         }
         order_.resize(std::size_t(group_) * LANES);
-    }
-
-    bool supported() const {
-        bool all = w_.shape.supported;
-        for (const auto& seed : seeds_) all = all && (seed == nullptr || seed->supported());
-        return all;
     }
 
     double run() {
@@ -159,13 +149,11 @@ extern "C" std::int32_t esper_measure(
     EsperWorkspace* workspace, const EsperNetwork* network, const EsperSplit* split, const EsperTree* tree,
     std::int64_t* right, double* loss
 ) {
-    esper::Rounding rounding;
-    try {
-        esper::Measurement measurement(*workspace, *network, *split, *tree, right);
-        if (!measurement.supported()) return ESPER_UNSUPPORTED;
-        *loss = measurement.run();
-        return ESPER_OK;
-    } catch (const std::bad_alloc&) {
-        return ESPER_NO_MEMORY;
-    }
+    return esper::guarded([&] {
+        EsperStatus status = esper::valid_network(*workspace, *network);
+        if (status == ESPER_OK) status = esper::valid_split(*workspace, *split);
+        if (status == ESPER_OK) status = esper::valid_tree(*tree, workspace->host.levels);
+        if (status == ESPER_OK) *loss = esper::Measurement(*workspace, *network, *split, *tree, right).run();
+        return status;
+    });
 }

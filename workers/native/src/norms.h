@@ -1,4 +1,4 @@
-// Group norm: moments of every sample over the channels of a group, in two passes, so that nothing cancels.
+// Group norm: moments of every sample over the channels of a group, in two passes, so that they do not cancel.
 #pragma once
 
 #include "convolution.h"

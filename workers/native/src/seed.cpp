@@ -1,16 +1,8 @@
 #include "seed.h"
 
-#include <cstring>
-
 #include "optimiser.h"
 
 namespace esper {
-
-namespace {
-
-constexpr std::ptrdiff_t CACHED = 192 << 10;  // bytes of one layer's output that are worked on together
-
-}  // namespace
 
 int Layer::kept() const {
     if (kind == ESPER_NORM) return 2 * size;
@@ -27,39 +19,17 @@ void Seed::take(int from, int count, int step, int& to) {
 }
 
 void Seed::add_layer(const EsperLayer& l) {
-    Layer layer{EsperLayerKind(l.kind), l.in, l.out, l.size, {0, 0, 0}, false};
-    switch (layer.kind) {
-        case ESPER_CONV:
-        case ESPER_DEPTHWISE: {
-            const int taps = l.size * l.size, count = l.out * (layer.kind == ESPER_DEPTHWISE ? 1 : l.in);
-            const bool centre = memory_.plane.single();
-            if (l.size > MOST) supported_ = false;
-            if (centre) {
-                layer.size = 1;
-                take(l.at[0] + taps / 2, count, taps, layer.at[0]);
-            } else {
-                take(l.at[0], count * taps, 1, layer.at[0]);
-            }
-            break;
-        }
-        case ESPER_NORM:
-            for (int i = 0; i < 2; i++) take(l.at[i], l.in, 1, layer.at[i]);
-            break;
-        case ESPER_RELU:
-            if (!layers_.empty() && layers_.back().kind <= ESPER_NORM && !layers_.back().relu) {
-                layers_.back().relu = true;
-                return;
-            }
-            break;
-        case ESPER_TOWARDS:
-            take(l.at[0], 1, 1, layer.at[0]);
-            break;
-        case ESPER_EXCITE:
-            take(l.at[0], l.in * l.size, 1, layer.at[0]);
-            take(l.at[1], l.in * l.size, 1, layer.at[1]);
-            take(l.at[2], l.in, 1, layer.at[2]);
-            break;
+    if (l.kind == ESPER_RELU && !layers_.empty() && layers_.back().kind <= ESPER_NORM && !layers_.back().relu) {
+        layers_.back().relu = true;
+        return;
     }
+    Layer layer{EsperLayerKind(l.kind), l.inputs, l.outputs, l.size, {0, 0, 0}, false};
+    const auto counts = parameters_of(l);
+    const bool centre = layer.kind <= ESPER_DEPTHWISE && memory_.plane.single();
+    const int step = centre ? l.size * l.size : 1;
+    if (centre) layer.size = 1;
+    for (int i = 0; i < 3; i++)
+        if (counts[i] > 0) take(l.at[i] + step / 2, int(counts[i]) / step, step, layer.at[i]);
     layers_.push_back(layer);
 }
 
@@ -111,12 +81,6 @@ void Seed::fit_memory(int packs) {
     memory_.small.fit(small + 2 * widest);
 }
 
-// So that what one layer writes is still near when the next reads it. No sum depends on it.
-int Seed::packs_at_once() const {
-    const std::ptrdiff_t bytes = memory_.plane.size() * memory_.channels * std::ptrdiff_t(sizeof(Vec));
-    return bytes >= CACHED ? 1 : int(CACHED / bytes);
-}
-
 void Seed::begin_step() {
     for (std::size_t i = 0; i < layers_.size(); i++) {
         if (layers_[i].kind != ESPER_CONV) continue;
@@ -141,16 +105,12 @@ void Seed::end_step(const EsperRule& rule) {
 // --- forward --------------------------------------------------------------------------------------------------------
 
 void Seed::forward(const Maps& h, Maps& out, int packs) {
-    const int group = packs_at_once();
+    const int group = packs_at_once(memory_.plane.size() * memory_.channels);
     for (int first = 0; first < packs; first += group) {
         const int count = packs - first < group ? packs - first : group;
-        layers_forward(h.pack(first), h.stride, first, count);
+        for (std::size_t i = 0; i < layers_.size(); i++) layer_forward(i, h.pack(first), h.stride, first, count);
         for (int pack = first; pack < first + count; pack++) join(h.pack(pack), out.pack(pack), pack);
     }
-}
-
-void Seed::layers_forward(const Vec* h, std::ptrdiff_t apart, int first, int count) {
-    for (std::size_t i = 0; i < layers_.size(); i++) layer_forward(i, h, apart, first, count);
 }
 
 void Seed::layer_forward(std::size_t i, const Vec* h, std::ptrdiff_t apart, int first, int count) {
@@ -169,7 +129,7 @@ void Seed::layer_forward(std::size_t i, const Vec* h, std::ptrdiff_t apart, int 
             convolve_packs(packs, plane, packed_[i].data(), layer.in, layer.out, layer.size, layer.relu);
             return;
         case ESPER_DEPTHWISE:
-            convolve_depthwise(packs, plane, layer.kernel(p), layer.relu);
+            convolve_depthwise(packs, plane, layer.kernel(p), layer.relu, false);
             return;
         case ESPER_NORM: {
             const GroupNorm norm{p + layer.at[0], p + layer.at[1], layer.in, layer.size};

@@ -4,6 +4,8 @@
 // incubating the output is h, and d learns as if d^ were added whole. x is h behind a stop, for a fossil h itself.
 #pragma once
 
+#include <array>
+#include <initializer_list>
 #include <vector>
 
 #include "api.h"
@@ -35,6 +37,13 @@ struct SlotMemory {
     Vectors small;
 };
 
+// The numbers of extents such as these, -1 if one is not positive or there are more than a row, an image or a pack's
+// activations may have: so every index is an int, and no number of bytes overflows.
+std::int64_t numbers(std::initializer_list<std::int64_t> extents);
+
+// The numbers of a layer's parameters at each of its `at`.
+std::array<std::int64_t, 3> parameters_of(const EsperLayer& layer);
+
 class Seed {
 public:
     // Copies the parameters that are used; around a single pixel that is a kernel's centre.
@@ -46,8 +55,6 @@ public:
     void backward(const Maps& h, Maps& g, int packs);  // g: the output's gradient, becomes that of h
     void end_step(const EsperRule& rule);
 
-    bool supported() const { return supported_; }
-
 private:
     struct Section {
         int from, to, count, step;
@@ -55,8 +62,6 @@ private:
     void take(int from, int count, int step, int& to);
     void add_layer(const EsperLayer& layer);
     void fit_memory(int packs);
-    int packs_at_once() const;
-    void layers_forward(const Vec* h, std::ptrdiff_t apart, int first, int count);
     void layer_forward(std::size_t i, const Vec* h, std::ptrdiff_t apart, int first, int count);
     void join(const Vec* h, Vec* out, int pack);
     void open_gate(const Vec* h, int pack);
@@ -73,7 +78,7 @@ private:
     std::vector<float> values_, momentum_, gradient_;
     Vectors sums_;  // [shares][parameters]
     Perceptron gate_;
-    bool gated_ = false, learns_ = false, supported_ = true;
+    bool gated_ = false, learns_ = false;
 };
 
 }  // namespace esper

@@ -10,7 +10,7 @@ void Seed::backward(const Maps& h, Maps& g, int packs) {
                 unjoin(h.pack(pack), g.pack(pack), pack, memory_.gradient[0].pack(pack));
         return;
     }
-    const int group = packs_at_once();
+    const int group = packs_at_once(memory_.plane.size() * memory_.channels);
     for (int first = 0; first < packs; first += group) {
         const int count = packs - first < group ? packs - first : group;
         for (int pack = first; pack < first + count; pack++)
@@ -31,10 +31,11 @@ void Seed::layers_backward(const Maps& h, Maps& g, int first, int count) {
         const Maps& output = memory_.outputs[i];
         const Packs in_place{input.pack(first), input.stride, now->pack(first), now->stride, count};
         if (layer.kind == ESPER_NORM) {
-            Vec* kept = memory_.kept[i].data() + first * layer.kept();
+            Vec* moments = memory_.kept[i].data() + first * layer.kept();
             const GroupNorm norm{values_.data() + layer.at[0], values_.data() + layer.at[1], layer.in, layer.size};
-            const NormBack back{layer.relu ? output.pack(first) : nullptr, output.stride, kept,
-                kept + count * layer.size, sums_.data() + layer.at[0], sums_.data() + layer.at[1], parameters, first};
+            const NormBack back{layer.relu ? output.pack(first) : nullptr, output.stride, moments,
+                moments + count * layer.size, sums_.data() + layer.at[0], sums_.data() + layer.at[1], parameters,
+                first};
             norm_backward(in_place, plane, norm, back);
             continue;
         }
@@ -55,7 +56,7 @@ void Seed::layers_backward(const Maps& h, Maps& g, int first, int count) {
                     convolve_packs(turned, plane, turned_[i].data(), layer.out, layer.in, layer.size, false);
             } else {
                 add_depthwise_gradient(kernel, slab, sums_.data() + layer.at[0], parameters);
-                if (into) depthwise_back(turned, plane, kernel);
+                if (into) convolve_depthwise(turned, plane, kernel, false, true);
             }
             std::swap(now, next);
             continue;

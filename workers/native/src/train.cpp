@@ -3,6 +3,7 @@
 
 #include "head.h"
 #include "optimiser.h"
+#include "valid.h"
 
 namespace esper {
 
@@ -31,12 +32,6 @@ public:
         }
         w.features[levels_].fit(w.shape.last, w.shape.features, packs);
         w.gradients[levels_].fit(w.shape.last, w.shape.features, packs);
-    }
-
-    bool supported() const {
-        bool all = w_.shape.supported;
-        for (const auto& seed : seeds_) all = all && (seed == nullptr || seed->supported());
-        return all;
     }
 
     Outcome run(const std::int64_t* order) {
@@ -118,12 +113,12 @@ private:
 
 extern "C" {
 
-EsperWorkspace* esper_open(const EsperHost* host, std::int32_t border) {
-    try {
-        return new EsperWorkspace(*host, border);
-    } catch (const std::bad_alloc&) {
-        return nullptr;
-    }
+std::int32_t esper_open(const EsperHost* host, std::int32_t border, EsperWorkspace** opened) {
+    return esper::guarded([&] {
+        const EsperStatus status = esper::valid_host(*host, border);
+        if (status == ESPER_OK) *opened = new EsperWorkspace(*host, border);
+        return status;
+    });
 }
 
 void esper_close(EsperWorkspace* workspace) { delete workspace; }
@@ -132,22 +127,15 @@ std::int32_t esper_train(
     EsperWorkspace* workspace, const EsperRule* rule, const EsperNetwork* network, const EsperSplit* split,
     const std::int64_t* order, double* measured
 ) {
-    esper::Rounding rounding;
-    try {
-        esper::Epoch epoch(*workspace, *rule, *network, *split);
-        if (!epoch.supported()) return ESPER_UNSUPPORTED;
-        const esper::Outcome outcome = epoch.run(order);
+    return esper::guarded([&] {
+        EsperStatus status = esper::valid_network(*workspace, *network);
+        if (status == ESPER_OK) status = esper::valid_split(*workspace, *split);
+        if (status == ESPER_OK) status = esper::valid_order(rule->batch_size, order, split->samples);
+        if (status != ESPER_OK) return status;
+        const esper::Outcome outcome = esper::Epoch(*workspace, *rule, *network, *split).run(order);
         measured[0] = outcome.loss;
         measured[1] = double(outcome.right);
-        return ESPER_OK;
-    } catch (const std::bad_alloc&) {
-        return ESPER_NO_MEMORY;
-    }
-}
-
-void esper_layout(std::int32_t* sizes) {
-    const std::int32_t found[9] = {sizeof(EsperHost), sizeof(EsperLayer), sizeof(EsperSeed), sizeof(EsperSplit),
-        sizeof(EsperRule), sizeof(EsperNetwork), sizeof(EsperTree), std::int32_t(sizeof(void*)), LANES};
-    for (int i = 0; i < 9; i++) sizes[i] = found[i];
+        return status;
+    });
 }
 }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -12,60 +12,20 @@ from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from support.compiler import IN_CI
 from support.crowded import ENVS, crowded
-from support.tensor_world import env_path, orders, plant
+from support.kernel_cases import BLUEPRINTS, STAGES, Case, case, compared, difference, drawn, everything
+from support.tensor_world import orders
 
-from esper_ab.contracts import catalog
-from esper_ab.contracts.settings import GrowthSettings
-from workers.datasets.task import HostSpec, Task
+from workers.datasets.task import HostSpec
 from workers.growth.bank.bank import Bank
-from workers.growth.bank.native import NativeStep
-from workers.growth.bank.network import BatchStatistics
+from workers.growth.bank.native import _Rows
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit
-from workers.layers.blueprint import (
-    Blueprint,
-    Conv,
-    Excite,
-    Norm,
-    ParamSpec,
-    Relu,
-    Towards,
-    conv_params,
-    norm_params,
-    residual,
-)
 from workers.native import library
 from workers.tasks.digits import TASK as DIGITS
-from workers.vocabulary import Algorithm, Stage
+from workers.vocabulary import Algorithm
 
 WIDTHS = [kernel.name for kernel in library.kernels() if not kernel.problem]
 pytestmark = pytest.mark.skipif(not WIDTHS and not IN_CI, reason="the kernel was not built here")
-OWN = (
-    residual("relu_first", lambda c: norm_params(c), Relu(), Norm("norm")),
-    residual(
-        "wide",
-        lambda c: (*norm_params(c, "first"), conv_params("conv", c + 3, c, 5), conv_params("back", c, c + 3, 1)),
-        Norm("first"), Conv("conv"), Relu(), Conv("back"),
-    ),
-    residual(
-        "towards_inside",
-        lambda c: (conv_params("each", c, 1, 5), ParamSpec("scale", (1,)), conv_params("last", c, c, 3)),
-        Conv("each", depthwise=True), Relu(), Towards("scale"), Relu(), Conv("last"),
-    ),
-    residual(
-        "excited",
-        lambda c: (
-            conv_params("conv", c, c, 1), ParamSpec("squeeze", (c, 3), 0.5), ParamSpec("excite", (3, c), 0.5),
-            ParamSpec("bias", (c,), 0.5), conv_params("each", c, 1, 3),
-        ),
-        Conv("conv"), Excite("squeeze", "excite", "bias"), Conv("each", depthwise=True),
-    ),
-)  # fmt: skip
-BLUEPRINTS: tuple[Blueprint, ...] = (
-    *(catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in catalog.names("workers.blueprints")),
-    *OWN,
-)
-STAGES = [Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]
 HOSTS = st.builds(
     HostSpec,
     in_channels=st.integers(1, 3),
@@ -82,45 +42,6 @@ SEED = st.tuples(
 )  # fmt: skip
 
 
-def grown(
-    host: HostSpec, sides: tuple[int, int], seeds: list[tuple[int, Stage, Algorithm, float, bool]], batch: int
-) -> tuple[Bank, SeedTable, Task]:
-    """Two networks with drawn parameters and momenta, the seeds dealt out to their slots."""
-    host = replace(host, pools=min(host.pools, host.levels))
-    task = replace(DIGITS, host=host, image=(host.in_channels, *sides), slots=tuple(map(str, range(host.levels))))
-    table, rule = SeedTable.empty(2, host.levels), GrowthSettings(batch_size=batch, weight_decay=0.01)
-    bank = Bank(task, task.slots, np.arange(2), rule, torch.zeros(()))
-    bank._blueprints = BLUEPRINTS
-    bank.begin_episode([env_path(env) for env in range(2)])
-    for (env, slot), (blueprint, stage, algorithm, alpha, frozen) in zip(np.ndindex(2, host.levels), seeds,
-                                                                         strict=False):  # fmt: skip
-        if blueprint >= 0:
-            plant(bank, table, env, slot, blueprint, alpha=alpha, algorithm=algorithm)
-            table.stage[env, slot], table.frozen[env, slot] = stage, frozen
-    draws = torch.Generator().manual_seed(batch)
-    for stack in (bank.host, *bank._seeds.values()):
-        stack.values += 0.2 * torch.randn(stack.values.shape, generator=draws)
-    bank.host.momentum += 0.01 * torch.randn(bank.host.momentum.shape, generator=draws)
-    return bank, table, task
-
-
-def precise(bank: Bank, noise: float = 0.0) -> Bank:
-    """The same networks for torch in float64, or with parameters multiplied by 1 ± noise."""
-    bank = copy.deepcopy(bank)
-    bank._dtype = bank._computed = torch.float64
-    for stack in (bank.host, *bank._seeds.values()):
-        stack.values, stack.momentum = stack.values.double(), stack.momentum.double()
-        stack.values *= 1.0 + noise * (2.0 * torch.rand_like(stack.values) - 1.0)
-    bank.statistics = [BatchStatistics(s.mean.double(), s.var.double()) for s in bank.statistics]
-    return bank
-
-
-def difference(mine: Bank, theirs: Bank) -> float:
-    """The largest of all parameters, momenta and moments, against the largest number of its kind."""
-    pairs = zip(everything(mine), everything(theirs), strict=True)
-    return max(float(((a.double() - b).abs().max() / (1e-3 + b.abs().max())).nan_to_num(torch.inf)) for a, b in pairs)
-
-
 # To shrink an example takes minutes; and no margin excludes every near tie, so the examples are always the same.
 @settings(max_examples=40, phases=[Phase.generate], derandomize=True)
 @given(
@@ -128,30 +49,87 @@ def difference(mine: Bank, theirs: Bank) -> float:
     samples=st.integers(2, 40),
 )  # fmt: skip
 def test_a_step_is_that_of_torch(host, sides, seeds, batch, samples) -> None:
-    """Of any network, seeds and batch, ragged ones among them: every parameter, momentum and moment, and the loss.
+    """Of any network, seeds and batch, ragged ones among them: every parameter, momentum and moment.
 
     Not where a rounding error decides, because two pixels of a pool are nearly equal or one is nearly 0.
     """
     assume(min(sides) >> min(host.pools, host.levels) >= 1)
     samples = min(batch, samples)
     pixels = max(1, sides[0] >> host.pools) * max(1, sides[1] >> host.pools)
-    assume(samples * pixels >= 8)  # with fewer, batch norm leaves hardly any gradient but rounding errors
-    bank, table, task = grown(host, sides, seeds, batch)
-    draws, rows = np.random.default_rng(batch), np.arange(2)
-    x = (draws.standard_normal((samples, *task.image)) + 3.0).astype(np.float32)  # a mean that is not 0
-    split = DeviceSplit(torch.from_numpy(x), torch.from_numpy(draws.integers(0, host.classes, samples)))
-    order = np.stack([np.random.default_rng(env).permutation(samples) for env in range(2)])
+    assume(samples * pixels == 1 or samples * pixels >= 8)  # between, batch norm's gradient is a small difference
+    one = case(host, sides, seeds, batch, samples, np.random.default_rng(batch))
     torch.manual_seed(0)
-    by_torch, *shaken = (precise(bank, noise) for noise in (0.0, 2e-6, 2e-6, 2e-6))
-    losses = [one.train_epoch(table, rows, DeviceSplit(split.x.double(), split.y), order)[0]
-              for one in (by_torch, *shaken)]  # fmt: skip
-    sensitivity = max(difference(other, by_torch) for other in shaken)
+    reference, *shaken = (one.in_float64(noise=noise) for noise in (0.0, 2e-6, 2e-6, 2e-6))
+    sensitivity = max(difference(other, reference) for other in shaken)
     assume(sensitivity < 1e-4)
-    levels = tuple(range(host.levels))
-    bank._native = NativeStep(library.load(WIDTHS[0]), task, levels, BLUEPRINTS, bank._rule)
-    loss = bank.train_epoch(table, rows, split, order)[0]
-    assert difference(bank, by_torch) < max(1e-5, sensitivity)
-    assert loss == pytest.approx(losses[0], rel=1e-6, abs=1e-6)
+    assert difference(one.by_kernel(WIDTHS[0]), reference) < max(1e-5, sensitivity)
+
+
+def bare(levels: int, pools: int, kernel: int, side: int, batch: int, samples: int, rng_seed: int = 0) -> Case:
+    """Hosts without seeds."""
+    host = HostSpec(in_channels=2, base=4, levels=levels, kernel=kernel, pools=pools, classes=3)
+    nothing = [(-1, STAGES[0], Algorithm.ADD, 0.0, False)]
+    return case(host, (side, side), nothing, batch, samples, np.random.default_rng(rng_seed))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_one_value_per_channel_has_no_gradient(width: str) -> None:
+    """The smallest network in which it occurs: what is left of its only batch is the bias, so nothing flows through."""
+    for rng_seed in range(40):
+        one = bare(levels=2, pools=1, kernel=1, side=2, batch=1, samples=1, rng_seed=rng_seed)
+        one.bank.host.momentum.zero_()
+        one.bank._rule = msgspec.structs.replace(one.bank._rule, weight_decay=0.0)
+        for trained in (one.by_kernel(width), one.by_torch(), one.in_float64()):
+            first_level = 4 * 2 + 2 * 4  # kernel, gain and bias of level 0: behind it comes the single pixel
+            assert torch.count_nonzero(trained.host.momentum[:, :first_level]) == 0
+            assert torch.count_nonzero(trained.host.momentum[:, first_level:]) > 0
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("samples", "batch", "levels"), [(23, 11, 4), (19, 3, 4), (7, 2, 3)])
+def test_an_epoch_that_ends_with_one_value_per_channel_is_that_of_torch(
+    width: str, samples: int, batch: int, levels: int
+) -> None:
+    """A last batch of one sample in a host that ends at 1x1, after whole batches."""
+    for rng_seed in range(10):
+        one = bare(levels, levels - 1, 3, 1 << (levels - 1), batch, samples, rng_seed)
+        assert [str(found) for found in compared(one, width) if found.kind == "UNEXPLAINED"] == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_moments_do_not_cancel_where_a_mean_moves_far(width: str) -> None:
+    """Batches of one image each, some dark and some a hundred thousand times brighter: variances as torch has them."""
+    one = bare(levels=1, pools=0, kernel=1, side=4, batch=1, samples=8)
+    centres = torch.tensor([0.0, 1e5] * 4)[:, None, None, None]
+    bright = replace(one, split=DeviceSplit(one.split.x + centres, one.split.y), order=np.stack([np.arange(8)] * 2))
+    right = bright.in_float64().statistics[0].var
+    by_torch, by_kernel = (
+        float((bank.statistics[0].var / right - 1.0).abs().max())
+        for bank in (bright.by_torch(), bright.by_kernel(width))
+    )
+    assert by_kernel < 10.0 * max(by_torch, 1e-6)
+
+
+@pytest.mark.parametrize("mode", ["normal", "scales", "ragged"])
+def test_what_differs_more_than_torch_in_float32_is_explained_by_one_flip(mode: str) -> None:
+    """The seeded beginning of what scripts/fuzz_kernel does at length."""
+    for number in range(8):
+        found = [str(one) for one in compared(drawn(mode, number), WIDTHS[0]) if one.kind == "UNEXPLAINED"]
+        assert (number, found) == (number, [])
+
+
+ROWS = torch.zeros(3, 4)
+
+
+@pytest.mark.parametrize("tensor", [
+    ROWS.double(), ROWS.half(), ROWS.T.contiguous().T, ROWS[:, :3], ROWS[:, ::2], ROWS.to("meta"), ROWS[0], ROWS[None],
+])  # fmt: skip
+def test_only_rows_of_float32_side_by_side_on_a_processor_have_addresses(tensor: torch.Tensor) -> None:
+    assert _Rows(ROWS, 4).address(2) == ROWS[2].data_ptr()
+    with pytest.raises(ValueError, match="rows of 4 numbers"):
+        _Rows(tensor, 4)
+    with pytest.raises(ValueError, match="no row 3"):
+        _Rows(ROWS, 4).address(3)
 
 
 def banks(kernel: str, **growth: object) -> tuple[Bank, SeedTable, DeviceSplit]:
@@ -160,12 +138,6 @@ def banks(kernel: str, **growth: object) -> tuple[Bank, SeedTable, DeviceSplit]:
     for _ in range(2):
         bank.train_epoch(table, np.arange(ENVS), split, orders(ENVS, 53))
     return bank, table, split
-
-
-def everything(bank: Bank, rows: slice = slice(None)) -> list[torch.Tensor]:
-    stacks = [bank.host, *(stack for _, stack in sorted(bank._seeds.items()))]
-    moments = [value for s in bank.statistics for value in (s.mean, s.var)]
-    return [*(v[rows] for stack in stacks for v in (stack.values, stack.momentum)), *(v[rows] for v in moments)]
 
 
 def equal(mine: list[torch.Tensor], theirs: list[torch.Tensor]) -> bool:

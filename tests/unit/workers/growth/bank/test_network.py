@@ -190,3 +190,24 @@ def test_a_minibatch_starts_so_many_kernels_at_most(task: str, live_seeds: int, 
     ]
     assert max(found) <= most
     assert found[1] <= found[0] + 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_one_value_per_channel_leaves_the_bias_and_no_gradient(dtype: torch.dtype) -> None:
+    """A last batch of one sample in a level of one pixel, which torch's own batch norm refuses."""
+    spec = dataclasses.replace(TASK.host, in_channels=2, base=3, levels=1, kernel=3, pools=0)
+    x = random_host(1, 1, 1, HOSTS, 2).to(dtype).requires_grad_()
+    kernel, gain = random_host(HOSTS, 3, 2, 3, 3).requires_grad_(), random_host(HOSTS, 3).requires_grad_()
+    bias = random_host(HOSTS, 3, rng_seed=1).requires_grad_()
+    mean, var = torch.ones(HOSTS, 3, dtype=torch.float64), torch.full((HOSTS, 3), 2.0, dtype=torch.float64)
+    y = level_forward(
+        x, {"0.conv": kernel, "0.bn.gain": gain, "0.bn.bias": bias}, spec, 0, BatchStatistics(mean, var), training=True
+    )
+    assert y.dtype == dtype
+    assert torch.equal(y[0, 0, 0], F.relu(bias).to(dtype))
+    dx, dkernel, dgain, dbias = torch.autograd.grad(y.sum(), (x, kernel, gain, bias))
+    assert [torch.count_nonzero(g).item() for g in (dx, dkernel, dgain)] == [0, 0, 0]
+    assert torch.equal(dbias, (bias > 0).double())
+    value = torch.einsum("ni,noi->no", x[0, 0, 0].double(), kernel[..., 1, 1])
+    assert torch.allclose(mean, 0.9 + 0.1 * value, rtol=1e-2, atol=1e-2)
+    assert torch.allclose(var, torch.full_like(var, 1.8))

@@ -1,0 +1,51 @@
+"""The kernel on random networks against torch in float64, by cases that their numbers repeat.
+
+    scripts/fuzz_kernel [--modes normal scales ragged] [--cases 300 | --seconds S] [--first 0] [--kernel native-avx2]
+
+A difference above ten times that of torch in float32 has to be explained: by one ReLU or one pool, near a tie, that
+rounding decides, whose other side in float64 removes it. Exit status 1 when one is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import time
+
+import torch
+from support import kernel_cases
+
+from workers.native import library
+
+
+def main() -> int:
+    usable = [kernel.name for kernel in library.kernels() if not kernel.problem]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--modes", nargs="+", choices=kernel_cases.MODES, default=kernel_cases.MODES)
+    parser.add_argument("--cases", type=int, default=300, metavar="N", help="of each mode")
+    parser.add_argument("--seconds", type=float, metavar="S", help="for each mode, however many cases that are")
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="number of the first case")
+    parser.add_argument("--kernel", choices=usable, default=usable[0])
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    return max(fuzz(mode, asked) for mode in asked.modes)
+
+
+def fuzz(mode: str, asked: argparse.Namespace) -> int:
+    """All cases of a mode; 1 if one is not explained."""
+    counts, began = dict.fromkeys(kernel_cases.KINDS, 0), time.monotonic()
+    for number in itertools.count(asked.first):
+        if number - asked.first >= asked.cases if asked.seconds is None else time.monotonic() - began > asked.seconds:
+            break
+        for found in kernel_cases.compared(kernel_cases.drawn(mode, number), asked.kernel):
+            counts[found.kind] += 1
+            if found.kind != "near":
+                print(f"{mode} {number}: {found}", flush=True)
+    said = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    print(f"{mode}: networks of {number - asked.first} cases by {asked.kernel}: {said}", flush=True)
+    return min(1, counts["UNEXPLAINED"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+"""The border to the kernel: structs that mean the same on both sides, and a status with a sentence for each fault."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import re
+
+import numpy as np
+import pytest
+from support.compiler import IN_CI
+
+from workers.native import binding, build, known_answer, library
+
+WIDTHS = [kernel.name for kernel in library.kernels() if not kernel.problem]
+pytestmark = pytest.mark.skipif(not WIDTHS and not IN_CI, reason="the kernel was not built here")
+
+
+def pairs() -> list[tuple[type[ctypes.Structure], int, int]]:
+    """Any two fields of a struct that could be exchanged without another field moving."""
+    found = []
+    for struct in binding.STRUCTS:
+        fields = struct._fields_
+        for a, b in itertools.combinations(range(len(fields)), 2):
+            if ctypes.sizeof(fields[a][1]) == ctypes.sizeof(fields[b][1]):
+                found.append((struct, a, b))
+    return found
+
+
+def loaded() -> tuple[ctypes.CDLL, int]:
+    width = WIDTHS[0].removeprefix("native-")
+    return library.load(WIDTHS[0]), build.WIDTHS[width].lanes
+
+
+def test_structs_are_those_of_the_library() -> None:
+    kernel, lanes = loaded()
+    binding.declare(kernel, binding.layout(binding.STRUCTS, lanes))
+
+
+@pytest.mark.parametrize(("struct", "a", "b"), pairs(), ids=lambda value: getattr(value, "__name__", str(value)))
+def test_two_fields_that_are_exchanged_are_noticed(struct: type[ctypes.Structure], a: int, b: int) -> None:
+    """host_lr and seed_lr of one size among them: the struct has as many bytes as before."""
+    fields = list(struct._fields_)
+    fields[a], fields[b] = fields[b], fields[a]
+    other = type(struct.__name__, (ctypes.Structure,), {"_fields_": fields})
+    assert ctypes.sizeof(other) == ctypes.sizeof(struct)
+    kernel, lanes = loaded()
+    structs = [other if one is struct else one for one in binding.STRUCTS]
+    with pytest.raises(ValueError, match=f"Esper{struct.__name__.removesuffix('Struct')}"):
+        binding.declare(kernel, binding.layout(structs, lanes))
+
+
+def test_another_number_of_lanes_is_noticed() -> None:
+    kernel, lanes = loaded()
+    with pytest.raises(ValueError, match="LANES"):
+        binding.declare(kernel, binding.layout(binding.STRUCTS, 2 * lanes))
+
+
+def test_every_status_has_a_sentence() -> None:
+    header = (build.HERE / "src" / "api.h").read_text(encoding="utf-8")
+    names = re.search(r"enum EsperStatus : std::int32_t \{([^}]*)\}", header)
+    assert names
+    assert sorted(binding._STATUS) == list(range(1, len(names[1].split(","))))
+
+
+def test_no_memory_is_a_memory_error() -> None:
+    binding.checked(0)
+    with pytest.raises(MemoryError, match="no memory"):
+        binding.checked(1)
+
+
+class Call:
+    """A host of 4x4 pixels and two levels with a gated seed in the first slot; every part may be changed."""
+
+    def __init__(self) -> None:
+        self.host = binding.HostStruct(
+            in_channels=2, height=4, width=4, base=4, levels=2, kernel=3, pools=1, classes=3
+        )  # fmt: skip
+        self.border = 1
+        self.layers = (binding.LayerStruct * 3)(
+            binding.LayerStruct(binding.CONV, 4, 6, 3, (0,)), binding.LayerStruct(binding.NORM, 6, 6, 2, (216, 222)),
+            binding.LayerStruct(binding.CONV, 6, 4, 1, (228,)),
+        )  # fmt: skip
+        self.arrays = [np.full(size, 0.1, np.float32) for size in (411, 411, 301, 301, 4, 4, 8, 8, 5 * 32)]
+        at = [array.ctypes.data for array in self.arrays]
+        self.seeds = (binding.SeedStruct * 2)(
+            binding.SeedStruct(
+                values=at[2], momentum=at[3], layers=self.layers, n_layers=3, width=301, gate=252, gate_hidden=8,
+                join=2, trained=1, alpha=0.5,
+            )
+        )  # fmt: skip
+        mean, var = binding.pointers((at[4], at[6])), binding.pointers((at[5], at[7]))
+        self.network = binding.NetworkStruct(at[0], at[1], mean, var, self.seeds, 411)
+        self.labels, self.order = np.array([0, 1, 2, 1, 0]), np.arange(5)
+        self.split = binding.SplitStruct(at[8], self.labels.ctypes.data, 5, 32)
+        self.rule = binding.RuleStruct(2, 0.1, 0.1, 0.9, 0.0, 1.0)
+        self.rows = (binding.Int * 2)(2, 2)
+        self.parents = [np.array([0, 0]), np.array([0, 1])]
+        on = [np.array([0, 1], np.uint8), np.array([0, 0], np.uint8)]
+        self.tree = binding.TreeStruct(
+            self.rows, binding.pointers(a.ctypes.data for a in self.parents),
+            binding.pointers(a.ctypes.data for a in on), 1,
+        )  # fmt: skip
+        self.kept = on
+
+    def train(self) -> None:
+        workspaces = binding.Workspaces(loaded()[0], self.host, self.border)
+        workspaces.train(self.rule, self.network, self.split, self.order, np.zeros(2))
+
+    def measure(self) -> None:
+        workspaces = binding.Workspaces(loaded()[0], self.host, self.border)
+        workspaces.measure(self.network, self.split, self.tree, np.zeros(2, np.int64), np.zeros(1))
+
+
+def test_a_call_that_is_right_is_carried_out() -> None:
+    Call().train()
+    Call().measure()
+
+
+HUGE = 2**31 - 1
+BOTH = [
+    ("a size", lambda c: setattr(c.host, "classes", 0)),
+    ("a size", lambda c: setattr(c.host, "in_channels", -1)),
+    ("a size", lambda c: setattr(c.host, "levels", 0)),
+    ("a size", lambda c: setattr(c.host, "levels", HUGE)),
+    ("a size", lambda c: setattr(c.host, "base", 1 << 20)),
+    ("a size", lambda c: setattr(c.host, "height", HUGE)),
+    ("a size", lambda c: setattr(c.host, "pools", -1)),
+    ("kernel", lambda c: setattr(c.host, "kernel", 2)),
+    ("kernel", lambda c: setattr(c.host, "kernel", 5)),
+    ("kernel", lambda c: setattr(c, "border", HUGE)),
+    ("kernel", lambda c: setattr(c, "border", -1)),
+    ("kernel", lambda c: setattr(c.layers[0], "size", 5)),
+    ("kernel", lambda c: setattr(c.layers[2], "size", 2)),
+    ("pools", lambda c: setattr(c.host, "height", 1)),
+    ("row of parameters", lambda c: setattr(c.network, "width", 410)),
+    ("row of parameters", lambda c: setattr(c.seeds[0], "width", 300)),
+    ("row of parameters", lambda c: setattr(c.seeds[0], "gate", 253)),
+    ("row of parameters", lambda c: setattr(c.seeds[0], "gate_hidden", HUGE)),
+    ("row of parameters", lambda c: c.layers[1].at.__setitem__(1, 300)),
+    ("row of parameters", lambda c: c.layers[0].at.__setitem__(0, -1)),
+    ("a size", lambda c: setattr(c.layers[0], "outputs", 0)),
+    ("kind", lambda c: setattr(c.layers[1], "kind", 6)),
+    ("kind", lambda c: setattr(c.layers[1], "size", 4)),
+    ("kind", lambda c: setattr(c.layers[1], "size", 0)),
+    ("kind", lambda c: setattr(c.seeds[0], "join", 3)),
+    ("kind", lambda c: setattr(c.seeds[0], "n_layers", 0)),
+    ("channels", lambda c: setattr(c.layers[0], "inputs", 64)),
+    ("channels", lambda c: setattr(c.layers[1], "outputs", 4)),
+    ("channels", lambda c: setattr(c.layers[1], "kind", binding.TOWARDS)),
+    ("channels", lambda c: setattr(c.seeds[0], "n_layers", 2)),
+    ("without samples", lambda c: setattr(c.split, "samples", 0)),
+    ("images", lambda c: setattr(c.split, "each", 31)),
+    ("label", lambda c: c.labels.__setitem__(4, 3)),
+    ("label", lambda c: c.labels.__setitem__(0, 2**32)),
+]  # fmt: skip
+TRAINING = [
+    ("a batch", lambda c: setattr(c.rule, "batch_size", 0)),
+    ("a batch", lambda c: setattr(c.rule, "batch_size", HUGE)),
+    ("order", lambda c: c.order.__setitem__(4, 5)),
+    ("order", lambda c: c.order.__setitem__(0, -1)),
+]
+MEASURING = [
+    ("configuration", lambda c: c.parents[1].__setitem__(1, 2)),
+    ("configuration", lambda c: c.rows.__setitem__(0, 0)),
+    ("configuration", lambda c: setattr(c.tree, "real", 2)),
+]
+
+
+@pytest.mark.parametrize(("does", "said", "change"), [
+    *((Call.train, said, change) for said, change in BOTH + TRAINING),
+    *((Call.measure, said, change) for said, change in BOTH + MEASURING),
+])  # fmt: skip
+def test_what_is_wrong_is_refused_before_anything_is_computed(does, said: str, change) -> None:
+    call = Call()
+    change(call)
+    before = [array.copy() for array in call.arrays]
+    with pytest.raises(ValueError, match=f"the kernel refuses: .*{said}"):
+        does(call)
+    assert all(np.array_equal(a, b) for a, b in zip(before, call.arrays, strict=True))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_known_answer_depends_on_every_number_of_the_rule(width: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes through the structs, so that two that are exchanged on this side alone would show."""
+    kernel, right = library.load(width), library.KNOWN_ANSWER[width.removeprefix("native-")]
+    assert known_answer.known_answer(kernel) == right
+    plain = binding.RuleStruct
+    for a, b in itertools.combinations([name for name, kind in plain._fields_ if kind is binding.Float], 2):
+        def exchanged(a: str = a, b: str = b, **numbers: float) -> ctypes.Structure:
+            return plain(**{**numbers, a: numbers[b], b: numbers[a]})
+
+        monkeypatch.setattr(binding, "RuleStruct", exchanged)
+        assert known_answer.known_answer(kernel) != right

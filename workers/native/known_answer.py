@@ -1,0 +1,85 @@
+"""A small network of fixed numbers, trained and measured through the binding: its bits tell what a library computes.
+
+Every kind of layer and join occurs, a ragged batch, an odd edge, and no two numbers of a struct are equal by chance.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.arrays import Floats32
+from workers.native import binding
+from workers.native.binding import CONV, DEPTHWISE, EXCITE, NORM, RELU, TOWARDS, LayerStruct
+from workers.vocabulary import Algorithm
+
+_HOST = binding.HostStruct(
+    in_channels=2, height=6, width=5, base=4, levels=2, kernel=3, pools=1, classes=3
+)  # fmt: skip
+_SAMPLES, _EACH, _BATCH = 45, 2 * 6 * 5, 19
+_HOST_WIDTH, _FIRST_WIDTH, _SECOND_WIDTH = 72 + 8 + 288 + 16 + 24 + 3, 81 + 4 * 8 + 8 + 8 + 1, 592
+# A gated chain over 4 channels, and a fossil of a 3x3 convolution over 8.
+_FIRST = (
+    (DEPTHWISE, 4, 4, 3, (0,)), (CONV, 4, 4, 1, (36,)), (NORM, 4, 4, 4, (52, 56)), (RELU, 4, 4, 0, ()),
+    (TOWARDS, 4, 4, 0, (60,)), (EXCITE, 4, 4, 2, (61, 69, 77)),
+)  # fmt: skip
+_SECOND = ((CONV, 8, 8, 3, (0,)), (NORM, 8, 8, 8, (576, 584)), (RELU, 8, 8, 0, ()))
+_ROWS, _PARENTS, _ON, _REAL = (2, 3), ([0, 0], [0, 1, 1]), ([0, 1], [1, 0, 1]), 2  # the tree of configurations
+
+
+def known_answer(library: ctypes.CDLL) -> str:
+    """Return the sha256 of losses, hits, moments and parameters after one epoch; ValueError where it is refused."""
+    images, host = _numbers(0, _SAMPLES * _EACH, 1.5, 0.5), _numbers(1, _HOST_WIDTH, 0.5, 0.0)
+    first, second = _numbers(2, _FIRST_WIDTH, 0.5, 0.1), _numbers(3, _SECOND_WIDTH, 0.3, 0.0)
+    momenta = [np.zeros_like(row) for row in (host, first, second)]
+    mean, var = [np.zeros(c, np.float32) for c in (4, 8)], [np.ones(c, np.float32) for c in (4, 8)]
+    steps = np.arange(_SAMPLES)
+    labels, order = 5 * steps % _HOST.classes, (7 * steps + 3) % _SAMPLES
+    seeds = (binding.SeedStruct * 2)(
+        binding.SeedStruct(
+            values=first.ctypes.data, momentum=momenta[1].ctypes.data, layers=_chain(_FIRST), n_layers=len(_FIRST),
+            width=_FIRST_WIDTH, gate=81, gate_hidden=8, join=Algorithm.GATE, trained=1, alpha=0.6,
+        ),
+        binding.SeedStruct(
+            values=second.ctypes.data, momentum=momenta[2].ctypes.data, layers=_chain(_SECOND), n_layers=len(_SECOND),
+            width=_SECOND_WIDTH, join=Algorithm.MULTIPLY, fossil=1, trained=1, alpha=0.8,
+        ),
+    )  # fmt: skip
+    network = binding.NetworkStruct(
+        values=host.ctypes.data, momentum=momenta[0].ctypes.data, mean=_pointers(mean),
+        var=_pointers(var), seeds=seeds, width=_HOST_WIDTH,
+    )  # fmt: skip
+    rule = binding.RuleStruct(
+        batch_size=_BATCH, host_lr=0.05, seed_lr=0.04, momentum=0.9, weight_decay=5e-4, max_grad_norm=1.0
+    )
+    split = binding.SplitStruct(images=images.ctypes.data, labels=labels.ctypes.data, samples=_SAMPLES, each=_EACH)
+    parents, on = [np.array(row) for row in _PARENTS], [np.array(row, np.uint8) for row in _ON]
+    tree = binding.TreeStruct(
+        rows=(binding.Int * 2)(*_ROWS), parents=_pointers(parents), on=_pointers(on), real=_REAL
+    )
+    measured, loss, right = np.zeros(2), np.zeros(1), np.zeros(_ROWS[-1], np.int64)
+    workspaces = binding.Workspaces(library, _HOST, border=1)
+    workspaces.train(rule, network, split, order, measured)
+    workspaces.measure(network, split, tree, right, loss)
+    parts: list[NDArray[Any]] = [measured, loss, right, *mean, *var, host, first, second, *momenta]
+    return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+
+
+def _chain(layers: tuple[tuple[int, int, int, int, tuple[int, ...]], ...]) -> ctypes.Array[LayerStruct]:
+    return (LayerStruct * len(layers))(*(LayerStruct(*numbers, at) for *numbers, at in layers))
+
+
+def _pointers(arrays: Iterable[NDArray[Any]]) -> ctypes.Array[ctypes.c_void_p]:
+    return binding.pointers(array.ctypes.data for array in arrays)
+
+
+def _numbers(draw: int, count: int, scale: float, centre: float) -> Floats32:
+    """Return float32 numbers around `centre`, made of integers and so the same everywhere."""
+    steps = np.arange(1, count + 1, dtype=np.int64) + 9973 * draw
+    mixed = (steps * steps * 40503 + steps * 48271) % 65521
+    return (mixed.astype(np.float32) / np.float32(32768) - np.float32(1)) * np.float32(scale) + np.float32(centre)
