@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from support import trainers, warm
+from support import trainers
 
 from esper_ab.contracts.measures import RESERVED, Measure
 from esper_ab.contracts.rng import RngPath
@@ -18,10 +17,7 @@ from esper_ab.contracts.settings import Arithmetic
 from workers.trainer.rehearsal import Trial, Tried, attempt, behaviour, measure_names, named_files, rehearse
 from workers.trainer.session import open_session
 
-
-@pytest.fixture(autouse=True)
-def _torch_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subprocess, "Popen", warm.Popen)
+pytestmark = pytest.mark.usefixtures("warm_children")
 
 
 def silent(what: str) -> None: ...
