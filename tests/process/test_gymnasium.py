@@ -40,7 +40,8 @@ def digests(experiment_dir: Path) -> dict[str, list[str]]:
 def test_equal_groups_are_equal_and_neither_company_nor_names_change_one(tmp_path: Path) -> None:
     whole = launch(tmp_path, "whole", "--episodes", "2")
     assert whole["a/0"] == whole["b/0"]
-    assert launch(tmp_path, "renamed", "--episodes", "2", groups="random,c=env")["c/0"] == whole["a/0"]
+    threads = ("--episodes", "2", "--launcher", "inline")
+    assert launch(tmp_path, "renamed", *threads, groups="random,c=env")["c/0"] == whole["a/0"]
     verdict = json.loads((tmp_path / "whole" / "verdict.json").read_text())
     assert verdict["task"] == "gym:CartPole-v1"
     assert "%" not in verdict["comparisons"][0]["sentence"]

@@ -26,10 +26,11 @@ from support import children
 
 _MODULES = tuple(f"workers.commands.{name}" for name in ("describe", "try_trainer", "evaluate", "heuristic", "rewards"))
 _PROGRAM = ["-P", own_packages.__file__]
-_TOO_EARLY = ("PYTHONPATH", "PYTHONHASHSEED", "LD_PRELOAD")  # variables that have to be those of this process
 _MOST_BYTES, _PDEATHSIG = 1 << 18, 1
 _STARTING = threading.Lock()
 _address = ""  # of the server, also in what it forks
+# Variables that are read before anything else, as they were then: a child for which others are wanted is not forked.
+_read = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYTHONHASHSEED", "LD_PRELOAD")}
 
 
 def _server() -> str:
@@ -57,7 +58,8 @@ class Popen(subprocess.Popen):
 
     def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *how):
         given = dict(os.environ if env is None else env)
-        if list(args[1:3]) != _PROGRAM or args[4] not in _MODULES or not _alike(given):
+        ours = list(args[1:3]) == _PROGRAM and args[4] in _MODULES
+        if not ours or any(given.get(name) != value for name, value in _read.items()):
             super()._execute_child(args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *how)
             return
         pipes = how[3:9]
@@ -92,10 +94,6 @@ class Popen(subprocess.Popen):
         return self.returncode
 
 
-def _alike(given: dict[str, str]) -> bool:
-    return all(given.get(name) == os.environ.get(name) for name in _TOO_EARLY)
-
-
 def _fork() -> int:
     """As os.fork, with a child that ends with its parent."""
     parent = os.getpid()
@@ -111,6 +109,7 @@ def _be(path: str, words: list[str], env: dict[str, str], folder: str, fds: list
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(env)
+    _read.update((name, env.get(name)) for name in _read)
     for own, fd in enumerate(fds):
         os.dup2(fd, own)
     os.closerange(3, max(*fds, 3) + 1)
