@@ -40,11 +40,7 @@ def device_data(dtype: torch.dtype = torch.float32) -> DeviceData:
 def make_env(n_envs: int, steps: int, dtype: torch.dtype = torch.float64, **growth: Any) -> GrowthEnv:
     settings = GrowthSettings(**{"batch_size": 64, **growth})
     spec = EnvSpec(
-        task=TASK,
-        slots=TASK.slots,
-        steps=steps,
-        env_devices=("cpu:0",) * n_envs,
-        growth=settings,
+        task=TASK, slots=TASK.slots, steps=steps, env_devices=("cpu:0",) * n_envs, growth=settings,
         reward=RewardSettings(),
     )
     return GrowthEnv(spec, {"cpu:0": device_data(dtype)}, Stopwatch())
@@ -83,20 +79,14 @@ def make_session(**changes: Any) -> Session:
     group = changes.pop("group", "a")
     mode, controller = changes.pop("mode", "shaped"), changes.pop("controller", "ppo")
     settings = GroupSettings(
-        controller=ControllerSettings(name=controller),
-        policy=PolicySettings(**changes.pop("policy", {})),
+        controller=ControllerSettings(name=controller), policy=PolicySettings(**changes.pop("policy", {})),
         ppo=PPOSettings(**changes.pop("ppo", {})),
-        growth=GrowthSettings(**{"batch_size": 64, **changes.pop("growth", {})}),
-        reward=RewardSettings(mode=mode),
+        growth=GrowthSettings(**{"batch_size": 64, **changes.pop("growth", {})}), reward=RewardSettings(mode=mode),
     )
     n_envs = changes.pop("n_envs", 2)
     replicate = changes.pop("replicate", 0)
     ref = RunRef(
-        name=f"{group}/{replicate}",
-        group_id=group,
-        replicate=replicate,
-        reward_mode=mode,
-        controller=controller,
+        name=f"{group}/{replicate}", group_id=group, replicate=replicate, reward_mode=mode, controller=controller,
         device="cpu:0",
     )
     fields: dict[str, Any] = {
