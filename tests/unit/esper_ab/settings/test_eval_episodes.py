@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -139,9 +138,3 @@ def test_anything_else_is_refused_in_words(typed: str) -> None:
         parse(read_request({"eval_episodes": typed}))
     with pytest.raises(UsageError, match="expected a whole number from 1 up, or auto, not"):
         asked(sets=(f"eval_episodes={typed}",))
-
-
-def test_an_asked_number_survives_a_resolved_experiment_and_its_file() -> None:
-    """`experiment.toml` names the number, so that a repetition does not depend on what ships then."""
-    found = planned(experiment(), machine()).experiment
-    assert isinstance(msgspec.to_builtins(found)["eval_episodes"], int)
