@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.being_killed import workers_when_recorded
+from support.conducted import digests
 from support.gym_world import own_file
 from support.in_process import done, esper_ab
 
@@ -28,13 +29,6 @@ def asked(folder: Path, name: str, *flags: str, groups: str = "a=env,b=env", tas
 def launch(folder: Path, name: str, *flags: str, **of_both: str) -> dict[str, list[str]]:
     done(*asked(folder, name, *flags, **of_both))
     return digests(folder / name)
-
-
-def digests(experiment_dir: Path) -> dict[str, list[str]]:
-    history = load(experiment_dir).history
-    return {
-        key: [*(record.digest for record in run.curve()), run.evaluation.digest] for key, run in history.runs.items()
-    }
 
 
 def test_equal_groups_are_equal_and_neither_company_nor_names_change_one(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from support import children
 from support.being_killed import worker_pids
+from support.conducted import digests
 from support.fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.process_start import process_started
@@ -32,11 +33,6 @@ from esper_ab.report.build import build_report
 PATIENCE_S = 120.0
 EPISODES = 800  # seconds of work for workers that do none
 ENDLESS = 100_000
-
-
-def digests(experiment_dir):
-    runs = load(experiment_dir).history.runs
-    return {name: [*(record.digest for record in run.curve()), run.evaluation.digest] for name, run in runs.items()}
 
 
 def wait_for(what, description):

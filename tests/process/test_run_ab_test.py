@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.conducted import digests
 
 from esper_ab import ABExperiment, ABVariant, create_experiment, load_experiment, run_ab_test
 from esper_ab.commands.logs import sources
@@ -49,13 +50,6 @@ def fragile(folder: Path, failures: int, runs: int, how: str = DIES) -> ABExperi
         .set_base_config(BASE)
         .build()
     )
-
-
-def digests(path: Path) -> dict[str, list[str]]:
-    return {
-        name: [record.digest for record in (*run.curve(), *([run.evaluation] if run.evaluation else []))]
-        for name, run in load(path).history.runs.items()
-    }
 
 
 def test_a_run_that_fails_is_taken_up_again_to_the_same_records(tmp_path: Path) -> None:
