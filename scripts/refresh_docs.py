@@ -82,8 +82,7 @@ PRODUCTS = {
         command=("scripts/refresh_docs",),
     ),
     "several tasks": Product(
-        files=("docs/several-tasks.png",),
-        code=("esper_ab/readers", "esper_ab/report/figures"),
+        files=("docs/several-tasks.png",), code=("esper_ab/readers", "esper_ab/report/figures"),
         command=("scripts/refresh_docs",),
     ),
 }

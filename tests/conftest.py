@@ -11,6 +11,7 @@ much.
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 
@@ -55,6 +56,16 @@ def pytest_runtest_setup(item):
         os.environ.pop("CUDA_VISIBLE_DEVICES", None)
     else:
         os.environ["CUDA_VISIBLE_DEVICES"] = _POOL
+
+
+@pytest.fixture(scope="module")
+def warm_children():
+    """Children that import torch are forked from a process that has done so."""
+    from support import warm
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "Popen", warm.Popen)
+        yield
 
 
 @pytest.fixture(autouse=True)

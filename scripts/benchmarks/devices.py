@@ -41,12 +41,8 @@ def _environments(n_envs: int, count: int) -> GrowthEnv:
     task = task_of("digits")
     names = tuple(f"cpu:{index}" for index in range(count))
     spec = EnvSpec(
-        task=task,
-        slots=task.slots,
-        steps=10_000,
-        env_devices=tuple(names[env % count] for env in range(n_envs)),
-        growth=GrowthSettings(batch_size=64),
-        reward=RewardSettings(),
+        task=task, slots=task.slots, steps=10_000, env_devices=tuple(names[env % count] for env in range(n_envs)),
+        growth=GrowthSettings(batch_size=64), reward=RewardSettings(),
     )
     data = DeviceData.of(task.load(""), torch.device("cpu"))
     env = GrowthEnv(spec, dict.fromkeys(names, data), Stopwatch())

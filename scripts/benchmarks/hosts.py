@@ -132,24 +132,10 @@ def episode(case: Case, episodes: int, by: Arithmetic) -> dict[str, Any]:
     mode = "shaped"
     ref = RunRef(name="b/0", group_id="b", replicate=0, reward_mode=mode, controller="ppo", device="cpu:0")
     spec = RunSpec(
-        ref=ref,
-        experiment_digest="",
-        rng_seed=0,
-        rng_label="",
-        task=case.task,
-        data_dir="",
-        slots=world.task.slots,
-        n_envs=case.n_envs,
-        episodes=episodes + 1,
-        steps=25,
-        eval_episodes=case.n_envs,
-        eval_reward_modes=(mode,),
-        env_devices=devices,
-        settings=GroupSettings(growth=case.settings),
-        arithmetic=by,
-        telemetry=False,
-        policy_file="",
-        log_file="",
+        ref=ref, experiment_digest="", rng_seed=0, rng_label="", task=case.task, data_dir="", slots=world.task.slots,
+        n_envs=case.n_envs, episodes=episodes + 1, steps=25, eval_episodes=case.n_envs, eval_reward_modes=(mode,),
+        env_devices=devices, settings=GroupSettings(growth=case.settings), arithmetic=by, telemetry=False,
+        policy_file="", log_file="",
     )
     splits = _splits(world)
     session = Session(spec, GrowthWorld(spec, world.task, {"cpu:0": splits}))

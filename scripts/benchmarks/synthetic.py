@@ -31,12 +31,8 @@ def episode(spec: RunSpec, index: int, draw: random.Random) -> EpisodeRecord:
     """One training episode; seed events only with telemetry."""
     events = [event for env in range(spec.n_envs) for event in _events(spec, env, draw)] if spec.telemetry else []
     return EpisodeRecord(
-        run=spec.ref,
-        episode=index,
-        envs=tuple(_env(spec, env, draw) for env in range(spec.n_envs)),
-        ppo=_update(draw) if spec.ref.controller == "ppo" else None,
-        seed_events=tuple(events),
-        timing=_timing(draw),
+        run=spec.ref, episode=index, envs=tuple(_env(spec, env, draw) for env in range(spec.n_envs)),
+        ppo=_update(draw) if spec.ref.controller == "ppo" else None, seed_events=tuple(events), timing=_timing(draw),
         digest=hashlib.sha256(f"{spec.ref.name} {index}".encode()).hexdigest(),
     )
 

@@ -49,7 +49,9 @@ def test_real_workers_that_are_killed_leave_what_undisturbed_ones_leave(tmp_path
     assert outcome.faults == 2
 
 
-@pytest.mark.parametrize("how", ["SIGSTOP", "busy loop", "interpreter locked", "deadlock"])
+@pytest.mark.parametrize("how", [
+    "SIGSTOP", "interpreter locked", *(pytest.param(how, marks=pytest.mark.slow) for how in ("busy loop", "deadlock")),
+])  # fmt: skip
 def test_a_worker_that_hangs_in_the_middle_of_a_checkpoint(how, undisturbed, tmp_path):
     death = Death(place="checkpoint write", n=3, moment="middle", how=how)
     world = peaceful(floor_s=3.0)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
+from collections.abc import Callable, Iterable
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for folder in ("esper_ab", "workers") for path in (ROOT / folder).rglob("*.py"))
@@ -15,10 +15,15 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def every(files: list[Path]) -> pytest.MarkDecorator:
-    """Parametrise a test by `path`."""
-    return pytest.mark.parametrize("path", files, ids=name_of)
+def breaking(rule: Callable[[str], object], files: Iterable[Path] = SOURCES) -> set[str]:
+    """The names of `files` in whose text `rule` finds something."""
+    return {name_of(path) for path in files if rule(path.read_text(encoding="utf-8"))}
+
+
+@functools.cache
+def nodes(source: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(source)))
 
 
 def calls(source: str) -> list[ast.Call]:
-    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return [node for node in nodes(source) if isinstance(node, ast.Call)]

@@ -6,11 +6,10 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Callable
-from pathlib import Path
 from typing import Literal, get_args, get_origin
 
 import pytest
-from house.sources import ROOT, SOURCES, calls, every, name_of
+from house.sources import ROOT, SOURCES, breaking, calls, name_of, nodes
 
 from esper_ab.settings.assignments import FIELDS
 
@@ -19,9 +18,8 @@ DECLARATIONS = {ROOT / "esper_ab" / "settings" / "experiment.py", *(ROOT / "espe
 LINE_CEILING = 400
 
 
-@every(SOURCES + BESIDE)
-def test_no_file_is_too_long(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= LINE_CEILING
+def test_no_file_is_too_long() -> None:
+    assert breaking(lambda text: len(text.splitlines()) > LINE_CEILING, SOURCES + BESIDE) == set()
 
 
 def _unmerged(text: str) -> list[str]:
@@ -44,7 +42,7 @@ def test_every_setting_is_read_somewhere() -> None:
     """A setting with one possible value is a statement in the record, not a switch: nothing needs to read it."""
     read = defaultdict(set)
     for path in set(SOURCES) - DECLARATIONS:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path.read_text()):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 read[node.attr].add(ast.unparse(node.value).rpartition(".")[2].lstrip("_"))
     switches = [key for key, field in FIELDS.items() if get_origin(field.type) is not Literal
@@ -61,10 +59,9 @@ def _makes_streams(source: str) -> bool:
     return re.search(r"cuda\.(Stream|stream|ExternalStream)\b", source) is not None and "record_stream" not in source
 
 
-@every(SOURCES)
-def test_whoever_makes_a_stream_records_its_tensors_on_it(path: Path) -> None:
+def test_whoever_makes_a_stream_records_its_tensors_on_it() -> None:
     """A tensor used on another stream than its own may be given away while it is read, unless it is recorded there."""
-    assert not _makes_streams(path.read_text())
+    assert breaking(_makes_streams) == set()
 
 
 def _starts_python(source: str) -> list[int]:
@@ -72,7 +69,7 @@ def _starts_python(source: str) -> list[int]:
 
     A user's folder may have a `workers`, or a queue.py: `child_command` keeps it out of the children.
     """
-    lists = [node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.List, ast.Tuple))]
+    lists = [node for node in nodes(source) if isinstance(node, (ast.List, ast.Tuple))]
     lines = [node.lineno for node in lists if any(ast.unparse(one) == "sys.executable" for one in node.elts)]
     kinds = r"(.*\.)?((multiprocessing|get_context\(.*\))\.(Process|Pool)|ProcessPoolExecutor|multiprocessing\.spawn)"
     if "with nothing_of_the_user():" not in source:
@@ -113,14 +110,14 @@ def test_a_rule_is_kept_and_its_breach_would_be_found(
 ) -> None:
     assert broken(example)
     concerned = [path for path in SOURCES if not re.fullmatch(but_for, name_of(path))]
-    assert not [name_of(path) for path in concerned if broken(path.read_text())]
+    assert breaking(broken, concerned) == set()
 
 
 # --- in known files only ---------------------------------------------------------------------------------------------
 
 
-def _short(path: Path) -> str:
-    return name_of(path).removeprefix("esper_ab/")
+def _places(rule: Callable[[str], list[str]]) -> set[str]:
+    return {name.removeprefix("esper_ab/") for name in breaking(rule)}
 
 
 OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", "os.devnull", "_FOLDER")
@@ -128,8 +125,7 @@ OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", 
 WRITES_ITSELF = {
     "contracts/files.py": "the one place",
     "control/hub.py": "removes it",
-    "launchers/ray.py": "likewise", "workers/process/files.py": "likewise",
-    "control/file_store.py": "in a folder that `below` made",
+    "launchers/ray.py": "likewise",
     "control/preflight.py": "an empty temporary file", "launchers/__init__.py": "a temporary file without a name",
     "design/boundary_cache.py": "the user's cache",
     "commands/export.py": "drafts in a folder that `below` made",
@@ -172,10 +168,9 @@ def _changes(source: str) -> list[str]:
     return [ast.unparse(call) for call in found + [one for one in opens if any(w in ast.unparse(one) for w in writes)]]
 
 
-@every(SOURCES)
-def test_files_are_changed_in_one_place(path: Path) -> None:
+def test_files_are_changed_in_one_place() -> None:
     """`contracts.below` follows no link: an experiment directory may come from somebody else."""
-    assert bool(_changes(path.read_text())) == (_short(path) in WRITES_ITSELF), "through esper_ab.contracts.files"
+    assert _places(_changes) == WRITES_ITSELF.keys(), "through esper_ab.contracts.files"
 
 
 # Who reads files in a way of its own: only what the system or this installation has, or the process itself has made.
@@ -186,7 +181,7 @@ READS_ITSELF = {
     "report/page.py": "a part of the package", "readers/records.py": "likewise",
     "settings/eval_episodes.py": "likewise",
     "contracts/own_packages.py": "likewise", "contracts/source_files.py": "likewise",
-    "workers/datasets/task.py": "likewise", "commands/_completing.py": "likewise",
+    "workers/datasets/task.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
     "workers/trainer/rehearsal.py": "a file that it has written itself",
     "workers/storage/state_bytes.py": "from memory", "workers/commands/fetch.py": "has just made it",
@@ -207,11 +202,13 @@ def _reads(source: str) -> list[str]:
     return [ast.unparse(call) for call in found] + [one for one in opens if not any(f in one for f in OPEN_SAFELY)]
 
 
-@every(SOURCES)
-def test_files_that_others_made_are_read_in_one_place(path: Path) -> None:
+def _reads_only(source: str) -> list[str]:
+    return [call for call in _reads(source) if not _opens_to_write(ast.parse(call).body[0].value)]
+
+
+def test_files_that_others_made_are_read_in_one_place() -> None:
     """`contracts.regular_file`: no read waits at a pipe, or has no end, that stands where a file should be."""
-    reads = [call for call in _reads(path.read_text()) if not _opens_to_write(ast.parse(call).body[0].value)]
-    assert bool(reads) == (_short(path) in READS_ITSELF), "through esper_ab.contracts.files"
+    assert _places(_reads_only) == READS_ITSELF.keys(), "through esper_ab.contracts.files"
 
 
 # Where a name becomes code, and why no received file can choose it. What follows from that: tests/security.
@@ -236,16 +233,15 @@ def _imports_by_name(source: str) -> list[str]:
             or "import_module" in map(ast.unparse, call.args)]  # fmt: skip
 
 
-@every(SOURCES)
-def test_a_name_becomes_code_in_known_places(path: Path) -> None:
-    assert bool(_imports_by_name(path.read_text())) == (_short(path) in IMPORTS_BY_NAME), "say why no file chooses it"
+def test_a_name_becomes_code_in_known_places() -> None:
+    assert _places(_imports_by_name) == IMPORTS_BY_NAME.keys(), "say why no file chooses it"
 
 
 def test_no_class_name_is_defined_twice():
     """One name, one meaning, in both packages together; a script or a test may have a class of its own."""
     defined: dict[str, list[str]] = {}
-    for path in (*(ROOT / "esper_ab").rglob("*.py"), *(ROOT / "workers").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path in SOURCES:
+        for node in nodes(path.read_text(encoding="utf-8")):
             if isinstance(node, ast.ClassDef):
                 defined.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     assert not {name: files for name, files in defined.items() if len(files) > 1}

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from house.sources import ROOT, every
+from house.sources import ROOT, breaking, nodes
 from support.command_lines import leaves
 from support.elsewhere import csv_text, rows, scales
 from support.journals import Synthetic, write
@@ -109,10 +109,9 @@ def test_the_table_lists_the_commands_of_the_folder() -> None:
     assert sum(map(len, SECTIONS.values())) == len(TABLE), "each under one heading"
 
 
-@pytest.mark.parametrize("name", TABLE)
-def test_the_table_says_what_the_command_says(name: str) -> None:
-    assert load_command(name).get_short_help_str(limit=1000) == TABLE[name]
-    assert len(TABLE[name]) <= LONGEST_HELP
+def test_the_table_says_what_the_command_says() -> None:
+    assert {name: load_command(name).get_short_help_str(limit=1000) for name in TABLE} == TABLE
+    assert max(map(len, TABLE.values())) <= LONGEST_HELP
 
 
 def test_help_of_no_command_loads_anything_heavy(tmp_path: Path) -> None:
@@ -176,11 +175,11 @@ LIBRARIES = {
 OURS = sorted((ROOT / "esper_ab").rglob("*.py"))
 
 
-def intrusions(path: Path, source: str) -> list[str]:
+def intrusions(path: Path) -> list[str]:
     """Modules private to a room, `_NAME`, that a file of another room imports."""
     room = ".".join(path.relative_to(ROOT).parent.parts)
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(path.read_text()):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("esper_ab"):
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
             private = [name for name in names if name.rpartition(".")[2].startswith("_")]
@@ -189,16 +188,15 @@ def intrusions(path: Path, source: str) -> list[str]:
     return found
 
 
-@every(OURS)
-def test_what_is_private_to_a_room_stays_in_it(path: Path) -> None:
-    assert not intrusions(path, path.read_text())
+def test_what_is_private_to_a_room_stays_in_it() -> None:
+    assert not {path: found for path in OURS if (found := intrusions(path))}
 
 
 def unexplained(source: str) -> list[int]:
     """Lines of imports in functions that are neither of a library of the list nor have a comment beside or above."""
     lines = source.splitlines()
     found = set()
-    for function in ast.walk(ast.parse(source)):
+    for function in nodes(source):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         explained = 0  # the line after an import that is explained, or one of the same group
@@ -213,6 +211,5 @@ def unexplained(source: str) -> list[int]:
     return sorted(found)
 
 
-@every(OURS)
-def test_an_import_in_a_function_has_a_reason(path: Path) -> None:
-    assert not unexplained(path.read_text())
+def test_an_import_in_a_function_has_a_reason() -> None:
+    assert breaking(unexplained, OURS) == set()

@@ -13,6 +13,7 @@ import pytest
 from house import limits, walks
 from house.test_limits import skip_without_history
 
+pytestmark = pytest.mark.usefixtures("warm_children")
 LIMITS = tomllib.loads(walks.FILE.read_text(encoding="utf-8"))
 
 

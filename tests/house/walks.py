@@ -132,6 +132,7 @@ def _launch(*words: str) -> None:
     assert done.exit_code == 0, done.output
 
 
+@cache
 def launching() -> Walk:
     """Plan an experiment of two groups that ship."""
     return walk_of(lambda: _launch("--groups", "shaped,simplified"))

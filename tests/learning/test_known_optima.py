@@ -131,11 +131,11 @@ def test_contextual_bandit(table_key: int):
     assert found > 0.97  # uniform: 0.6; one context wrong: 0.95
 
 
-@pytest.mark.parametrize("rng_seed", [0, 1])
+@pytest.mark.parametrize("rng_seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_memory(rng_seed: int):
     assert learn(Memory(), episodes=60, rng_seed=rng_seed) > 0.95  # without memory: 0.33
 
 
-@pytest.mark.parametrize("rng_seed", [0, 1])
+@pytest.mark.parametrize("rng_seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_conditional_heads(rng_seed: int):
     assert learn(Conditional(), episodes=60, rng_seed=rng_seed) > 0.95  # heads that see no earlier choice: below 0.8

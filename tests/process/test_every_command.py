@@ -28,6 +28,7 @@ from esper_ab.commands.cli import group
 from esper_ab.readers.external_plan import make_external_plan, save_plan
 from esper_ab.verdict.analysis_plan import Rule
 
+pytestmark = pytest.mark.usefixtures("warm_children")
 NAMES = sorted(leaves())
 NOT_DATA = {"slurm-script"}  # a script, which JSON would not help
 CODES = re.compile(r"\x1b")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.being_killed import workers_when_recorded
+from support.conducted import digests
 from support.gym_world import own_file
 from support.in_process import done, esper_ab
 
@@ -30,17 +31,11 @@ def launch(folder: Path, name: str, *flags: str, **of_both: str) -> dict[str, li
     return digests(folder / name)
 
 
-def digests(experiment_dir: Path) -> dict[str, list[str]]:
-    history = load(experiment_dir).history
-    return {
-        key: [*(record.digest for record in run.curve()), run.evaluation.digest] for key, run in history.runs.items()
-    }
-
-
 def test_equal_groups_are_equal_and_neither_company_nor_names_change_one(tmp_path: Path) -> None:
     whole = launch(tmp_path, "whole", "--episodes", "2")
     assert whole["a/0"] == whole["b/0"]
-    assert launch(tmp_path, "renamed", "--episodes", "2", groups="random,c=env")["c/0"] == whole["a/0"]
+    threads = ("--episodes", "2", "--launcher", "inline")
+    assert launch(tmp_path, "renamed", *threads, groups="random,c=env")["c/0"] == whole["a/0"]
     verdict = json.loads((tmp_path / "whole" / "verdict.json").read_text())
     assert verdict["task"] == "gym:CartPole-v1"
     assert "%" not in verdict["comparisons"][0]["sentence"]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import click
 import pytest
+from support.in_process import done
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._experiment_directory import ExperimentDirectory
@@ -25,12 +24,6 @@ LAUNCH = (
 TAKE_ALL = {"report", "resume", "status"}
 
 
-def _trained(cwd: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "esper_ab.commands.cli", *args], cwd=cwd, capture_output=True, text=True, timeout=280
-    )
-
-
 def _of_experiments(name: str) -> click.Parameter | None:
     return next((one for one in load_command(name).params if isinstance(one.type, ExperimentDirectory)), None)
 
@@ -38,9 +31,8 @@ def _of_experiments(name: str) -> click.Parameter | None:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("several")
-    done = _trained(folder, *LAUNCH, "--task", "synthetic,digits", "--name", "both", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["complete"]
+    said = done(*LAUNCH, "--task", "synthetic,digits", "--name", "both", "--json", folder=folder)
+    assert json.loads(said)["complete"]
     return folder
 
 
@@ -72,8 +64,7 @@ def test_what_is_left_is_launched_again_to_the_same_records(place: Path, capsys:
     assert "digits: planned" in capsys.readouterr().out
     assert invoke(group, ["report", "experiments/both"], "esper-ab") == 0
     assert "INCOMPLETE. 2 of 4 runs" in capsys.readouterr().out
-    resumed = _trained(place, "resume", "experiments/both", "--launcher", "inline", "--quiet")
-    assert resumed.returncode == 0, resumed.stderr
+    done("resume", "experiments/both", "--launcher", "inline", "--quiet")
     assert _result(place, "digits") == before
     assert invoke(group, ["resume", "experiments/both"], "esper-ab") == 2
     assert "every part of the experiment is finished" in capsys.readouterr().err
@@ -89,9 +80,7 @@ def test_a_part_that_was_ended_before_its_first_event_is_launched_again(place: P
         (part / "events.jsonl").write_bytes(journal)
     assert invoke(group, ["report", "experiments/both", "--json"], "esper-ab") == 0
     assert invoke(group, ["status", "experiments/both"], "esper-ab") == 0
-    resumed = _trained(place, "resume", "experiments/both", "--launcher", "inline", "--quiet")
-    assert resumed.returncode == 0, resumed.stderr
-    assert "INCOMPLETE" not in resumed.stdout
+    assert "INCOMPLETE" not in done("resume", "experiments/both", "--launcher", "inline", "--quiet")
 
 
 @pytest.mark.usefixtures("place")
@@ -107,11 +96,9 @@ def test_one_process_at_a_time_carries_the_parts_out(capsys: pytest.CaptureFixtu
 @pytest.mark.slow
 def test_trackers_follow_a_part_that_is_begun_by_resume(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
-    done = _trained(tmp_path, *LAUNCH, "--task", "synthetic,digits", "--name", "both", "--track", "tensorboard")
-    assert done.returncode == 0, done.stderr
+    done(*LAUNCH, "--task", "synthetic,digits", "--name", "both", "--track", "tensorboard", folder=tmp_path)
     shutil.rmtree(tmp_path / "experiments/both/digits")
-    resumed = _trained(tmp_path, "resume", "experiments/both", "--launcher", "inline", "--quiet")
-    assert resumed.returncode == 0, resumed.stderr
+    done("resume", "experiments/both", "--launcher", "inline", "--quiet", folder=tmp_path)
     assert (tmp_path / "experiments/both/digits/tensorboard").is_dir()
 
 

@@ -68,7 +68,7 @@ def test_a_file_is_run_and_every_record_can_be_told(folder: Path) -> None:
 
 
 def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(folder: Path) -> None:
-    done = run(folder, "broken.py", "--no-retry", "--quiet")
+    done = run(folder, "broken.py", "--no-retry", "--quiet", "--launcher", "inline")
     assert done.returncode == 4
     assert done.stdout.startswith("Which one?\n  a: the usual\nx: 2 groups x 2 seeds")
     assert "report: experiments/x/report.html" in done.stdout

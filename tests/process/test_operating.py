@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from support import children
 from support.being_killed import worker_pids
+from support.conducted import digests
 from support.fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.process_start import process_started
@@ -27,15 +28,11 @@ from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
 from esper_ab.live.console import CONSOLE_NAME
+from esper_ab.report.build import build_report
 
 PATIENCE_S = 120.0
 EPISODES = 800  # seconds of work for workers that do none
 ENDLESS = 100_000
-
-
-def digests(experiment_dir):
-    runs = load(experiment_dir).history.runs
-    return {name: [*(record.digest for record in run.curve()), run.evaluation.digest] for name, run in runs.items()}
 
 
 def wait_for(what, description):
@@ -205,8 +202,9 @@ def test_viewers_come_and_go_without_effect(tmp_path, environment, undisturbed):
     interrupt(left)
     assert "left; the run goes on" in told(left)
     process.send_signal(signal.SIGCONT)
-    assert "fake: finished" in told(staying)
     process.communicate(timeout=PATIENCE_S)
+    build_report(experiment_dir)  # the last that a viewer waits for
+    assert "fake: finished" in told(staying)
     assert process.returncode == 0
     assert digests(experiment_dir) == undisturbed
 

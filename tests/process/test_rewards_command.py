@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -25,7 +23,7 @@ import os
 import numpy as np
 
 print("a reward may print")
-assert os.getpid() != {pid}, "not in the process of the command"
+assert os.environ.get("ANYWHERE") or os.getpid() != {pid}, "not in the process of the command"
 
 
 def gain(facts, settings):
@@ -147,21 +145,19 @@ LAUNCH = (
 
 
 def test_an_experiment_journals_it_and_its_report_shows_its_rewards(
-    made: tuple[str, RewardAudit], folder: Path
+    made: tuple[str, RewardAudit], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Launched in a process of its own, because the user's reward refuses this one."""
+    monkeypatch.setenv("ANYWHERE", "yes")  # a run is in a thread of this process
     shutil.copy(folder / "first" / "reward_audit.json", folder / "gone.json")
     asked = ("--groups", "sparse,mine=mine.py:gain,shaped", "--reward-audit", "gone.json", "--name", "one")
-    command = [sys.executable, "-m", "esper_ab.commands.cli", *LAUNCH, *asked]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=280)
-    assert ended.returncode == 0, ended.stderr
+    said = done(*LAUNCH, *asked, folder=folder)
     (folder / "gone.json").unlink()  # the report is a function of the journal
     experiment_dir = folder / "experiments" / "one"
     kept = load(experiment_dir).history.plan.reward_audit
     assert kept is not None
     assert kept.digest == made[1].digest
     assert [scored.reward.name for scored in kept.answer.scored] == ["sparse", "mine.py:gain"]
-    assert "The reward audit has none for shaped." in ended.stdout
+    assert "The reward audit has none for shaped." in said
     first = {name: (experiment_dir / name).read_bytes() for name in ("summary.txt", "report.html")}
     build_report(experiment_dir)
     assert {name: (experiment_dir / name).read_bytes() for name in first} == first

@@ -32,7 +32,7 @@ esac
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("command", ["launch", "doctor"])
+@pytest.mark.parametrize("command", ["launch", pytest.param("doctor", marks=pytest.mark.slow)])
 def test_the_node_and_the_folder_are_named(command: str, tmp_path: Path) -> None:
     folder, programs = tmp_path / "shared", tmp_path / "bin"
     folder.mkdir()

@@ -29,19 +29,9 @@ def design(replicates: int, comparisons: int = 1, **changes: object) -> Design:
         if replicates in NOMINAL
     )
     plain = Design(
-        outcome_over="evaluation",
-        test="t",
-        alpha=0.05,
-        margin=2.0,
-        measures=MEASURES,
-        comparisons=contrasts,
-        positions=2,
-        adjusted=False,
-        early_stop=True,
-        looks=(6, 10) if replicates == 10 else (replicates,),
-        boundaries=boundaries,
-        anytime_after=None,
-        evidence=20.0,
+        outcome_over="evaluation", test="t", alpha=0.05, margin=2.0, measures=MEASURES, comparisons=contrasts,
+        positions=2, adjusted=False, early_stop=True, looks=(6, 10) if replicates == 10 else (replicates,),
+        boundaries=boundaries, anytime_after=None, evidence=20.0,
     )
     return msgspec.structs.replace(plain, **changes)
 

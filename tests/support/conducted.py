@@ -8,6 +8,7 @@ from esper_ab.control import experiment_run
 from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken, PlanExtended, RunEvaluated, RunReady
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
+from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
 
 THREADS = InlineLauncher("support.fake_worker:main_in_thread")
@@ -39,6 +40,13 @@ def resume(experiment_dir, *observers, launcher=THREADS, limits=None):
 
 def events_of(experiment_dir):
     return list(read(experiment_dir / JOURNAL_NAME))
+
+
+def digests(experiment_dir):
+    """Of every record of each run, by its name."""
+    runs = load(experiment_dir).history.runs
+    records = {name: (*run.curve(), *([run.evaluation] if run.evaluation else [])) for name, run in runs.items()}
+    return {name: [record.digest for record in those] for name, those in records.items()}
 
 
 def of(kind, events):

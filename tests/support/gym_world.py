@@ -10,9 +10,7 @@ import gymnasium
 import numpy as np
 
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.settings import (
-    Arithmetic,
     ControllerSettings,
     GroupSettings,
     GymSettings,
@@ -20,6 +18,7 @@ from esper_ab.contracts.settings import (
     PPOSettings,
     RewardSettings,
 )
+from support.orders import run_order
 from workers.gymnasium_task.world import GymWorld
 from workers.run.session import Session
 
@@ -119,25 +118,13 @@ def own_file(folder: Path, more: str = "") -> Path:
 
 def gym_spec(task: str, **changes: Any) -> RunSpec:
     """Orders of a run of three short rollouts; `gym`, `policy`, `ppo` and `reward` change tables of its settings."""
-    group, controller = changes.pop("group", "a"), changes.pop("controller", "ppo")
-    reward = {"mode": "env", **changes.pop("reward", {})}
     settings = GroupSettings(
-        controller=ControllerSettings(name=controller), policy=PolicySettings(hidden=8, **changes.pop("policy", {})),
-        ppo=PPOSettings(**changes.pop("ppo", {})), reward=RewardSettings(**reward),
-        gym=GymSettings(**changes.pop("gym", {})),
-    )  # fmt: skip
-    ref = RunRef(
-        name=f"{group}/0", group_id=group, replicate=0, reward_mode=reward["mode"], controller=controller,
-        device="cpu:0",
+        controller=ControllerSettings(name=changes.pop("controller", "ppo")),
+        policy=PolicySettings(hidden=8, **changes.pop("policy", {})), ppo=PPOSettings(**changes.pop("ppo", {})),
+        reward=RewardSettings(**{"mode": "env"} | changes.pop("reward", {})), gym=GymSettings(**changes.pop("gym", {})),
     )
-    n_envs = changes.pop("n_envs", 3)
-    fields: dict[str, Any] = {
-        "ref": ref, "experiment_digest": "", "rng_seed": 5, "rng_label": "", "task": task, "data_dir": "", "slots": (),
-        "n_envs": n_envs, "episodes": 3, "steps": 20, "eval_episodes": n_envs, "eval_reward_modes": ("env",),
-        "env_devices": ("cpu:0",) * n_envs, "settings": settings, "arithmetic": Arithmetic(), "telemetry": True,
-        "policy_file": f"policies/{group}/0.pt", "log_file": f"logs/{group}-0.log",
-    }  # fmt: skip
-    return RunSpec(**fields | changes)
+    fields = {"task": task, "n_envs": 3, "episodes": 3, "steps": 20, "eval_reward_modes": ("env",)}
+    return run_order(settings, **fields | changes)
 
 
 def gym_session(task: str, **changes: Any) -> Session:

@@ -1,7 +1,8 @@
 """A command of `esper-ab` called in this process: what a process of its own would say, without its imports.
 
-What its children print to a descriptor is not in the answer; `capfd` has it. What the preflight has found for a task of
-ours is taken for its answer when the same is asked again: it imports torch and measures the machine each time.
+What its children print to a descriptor is not in the answer; `capfd` has it. Those that import torch are forked from a
+process that has done so (`support.warm`). What the preflight has found for a task of ours is taken for its answer when
+the same is asked again: it measures the machine each time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import pytest
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.control import preflight
+from support import warm
 
 _BEGIN = preflight.begin_here
 _ANSWERS: dict[bytes, Answered] = {}  # by question
@@ -65,6 +67,7 @@ def esper_ab(*args: str | Path, folder: Path | None = None) -> subprocess.Comple
             pytest.MonkeyPatch.context() as patch, contextlib.chdir(folder or "."),
             contextlib.redirect_stdout(out), contextlib.redirect_stderr(error),
         ):
+            patch.setattr(subprocess, "Popen", warm.Popen)
             if preflight.begin_here is _BEGIN:
                 patch.setattr(preflight, "begin_here", _begin_or_remember)
             status = invoke(group, words, "esper-ab")

@@ -21,11 +21,10 @@ from esper_ab.contracts.records import (
     EvaluationRecord,
     HeadUse,
     PPOUpdate,
-    RunRef,
     SeedEvent,
     Timing,
 )
-from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GroupSettings, PPOSettings, RewardSettings
+from esper_ab.contracts.settings import ControllerSettings, GroupSettings, PPOSettings, RewardSettings
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.counterbalance import order
 from esper_ab.design.design import make_design
@@ -47,6 +46,7 @@ from esper_ab.journal.file import Journal
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.plan import Block, Plan
 from esper_ab.settings.experiment import Difference, Group, ResolvedExperiment
+from support.orders import run_order
 from workers.growth.measures import MEASURES
 
 MODES = ("minimal", "shaped", "simplified", "sparse")
@@ -133,18 +133,10 @@ class Synthetic:
         return tuple(self._spec(groups[group], replicate, position) for position, group in enumerate(places))
 
     def _spec(self, group: Group, replicate: int, position: int) -> RunSpec:
-        lane = f"cpu:{position}"
-        run = f"{group.name}/{replicate}"
-        return RunSpec(
-            ref=RunRef(
-                name=run, group_id=group.name, replicate=replicate, reward_mode=group.settings.reward.mode,
-                controller=group.settings.controller.name, device=lane,
-            ),
-            experiment_digest="0" * 64, rng_seed=self.rng_seed, rng_label="", task="digits",
-            data_dir="", slots=("early", "mid", "late"), n_envs=self.n_envs, episodes=self.episodes,
-            steps=self.steps, eval_episodes=self.eval_episodes, eval_reward_modes=MODES,
-            env_devices=(lane,) * self.n_envs, settings=group.settings, arithmetic=Arithmetic(), telemetry=True,
-            policy_file=f"policies/{run}.pt", log_file=f"logs/{group.name}-{replicate}.log",
+        return run_order(
+            group.settings, group=group.name, replicate=replicate, device=f"cpu:{position}", n_envs=self.n_envs,
+            experiment_digest="0" * 64, rng_seed=self.rng_seed, task="digits", slots=("early", "mid", "late"),
+            episodes=self.episodes, steps=self.steps, eval_episodes=self.eval_episodes, eval_reward_modes=MODES,
         )
 
     def events(self) -> list[AnyEvent]:

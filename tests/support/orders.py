@@ -1,12 +1,34 @@
-"""An order of a worker on one lane; `change` is what a test needs to be otherwise."""
+"""Orders of a worker on one lane and of a run; changes are what a test needs to be otherwise."""
 
 from __future__ import annotations
 
-from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.contracts.settings import Arithmetic
+from typing import Any
+
+from esper_ab.contracts.messages import Lane, RunSpec, WorkerOrder
+from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.settings import Arithmetic, GroupSettings
 
 
 def order(device: str = "cpu:0", uuid: str = "", **change: object) -> WorkerOrder:
     told = {"endpoint": "", "worker": "w00", "incarnation": 1, "experiment_dir": "", "log_file": ""}
     lane = {"lane": Lane(name=device, devices=(device,), uuids=(uuid,)), "arithmetic": Arithmetic()}
     return WorkerOrder(**(told | lane | change))
+
+
+def run_order(
+    settings: GroupSettings, /, *, group: str = "a", replicate: int = 0, device: str = "cpu:0", n_envs: int = 2,
+    mode: str | None = None, controller: str | None = None, **changes: Any,
+) -> RunSpec:  # fmt: skip
+    """Of a run of two short episodes in `n_envs` environments; a task has to be among the changes."""
+    ref = RunRef(
+        name=f"{group}/{replicate}", group_id=group, replicate=replicate, device=device,
+        reward_mode=settings.reward.mode if mode is None else mode,
+        controller=settings.controller.name if controller is None else controller,
+    )
+    fields: dict[str, Any] = {
+        "ref": ref, "experiment_digest": "", "rng_seed": 5, "rng_label": "", "data_dir": "", "slots": (),
+        "n_envs": n_envs, "episodes": 2, "steps": 8, "eval_episodes": n_envs, "eval_reward_modes": (),
+        "env_devices": (device,) * n_envs, "settings": settings, "arithmetic": Arithmetic(), "telemetry": True,
+        "policy_file": f"policies/{ref.name}.pt", "log_file": f"logs/{group}-{replicate}.log",
+    }
+    return RunSpec(**fields | changes)

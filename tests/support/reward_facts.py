@@ -67,31 +67,18 @@ def random_facts(rng, shape, step=3, steps=25):
 
     op = rng.integers(len(Op), size=n_envs)
     return make_facts(
-        shape,
-        step,
-        steps,
-        present=rng.random(shape) < 0.8,
-        stage=rng.choice(LIVE_STAGES, size=shape),
-        previous_stage=rng.choice(LIVE_STAGES, size=shape),
-        epochs_in_stage=rng.integers(0, 12, size=shape),
-        age=rng.integers(0, 20, size=shape),
-        contribution=sometimes_nan(rng.normal(0, 4, size=shape)),
-        total_improvement=sometimes_nan(rng.normal(0, 2, size=shape)),
-        interaction_sum=rng.normal(0, 3, size=shape),
+        shape, step, steps, present=rng.random(shape) < 0.8, stage=rng.choice(LIVE_STAGES, size=shape),
+        previous_stage=rng.choice(LIVE_STAGES, size=shape), epochs_in_stage=rng.integers(0, 12, size=shape),
+        age=rng.integers(0, 20, size=shape), contribution=sometimes_nan(rng.normal(0, 4, size=shape)),
+        total_improvement=sometimes_nan(rng.normal(0, 2, size=shape)), interaction_sum=rng.normal(0, 3, size=shape),
         acc_at_germination=sometimes_nan(rng.uniform(20, 80, size=shape)),
-        potential_before=rng.choice([0.0, 1.3, 4.1, 7.5], size=shape),
-        op=op,
-        slot=np.where(op == Op.WAIT, -1, rng.integers(n_slots, size=n_envs)),
-        val_acc=rng.uniform(10, 90, size=n_envs),
-        best_val_acc=rng.uniform(10, 90, size=n_envs),
-        acc_delta=sometimes_nan(rng.normal(0, 2, size=n_envs)),
-        val_loss=rng.uniform(0, 4, size=n_envs),
-        loss_delta=sometimes_nan(rng.normal(0, 1, size=n_envs)),
-        host_params=rng.integers(1, 10_000, size=n_envs),
-        total_params=rng.integers(10_000, 50_000, size=n_envs),
+        potential_before=rng.choice([0.0, 1.3, 4.1, 7.5], size=shape), op=op,
+        slot=np.where(op == Op.WAIT, -1, rng.integers(n_slots, size=n_envs)), val_acc=rng.uniform(10, 90, size=n_envs),
+        best_val_acc=rng.uniform(10, 90, size=n_envs), acc_delta=sometimes_nan(rng.normal(0, 2, size=n_envs)),
+        val_loss=rng.uniform(0, 4, size=n_envs), loss_delta=sometimes_nan(rng.normal(0, 1, size=n_envs)),
+        host_params=rng.integers(1, 10_000, size=n_envs), total_params=rng.integers(10_000, 50_000, size=n_envs),
         effective_seed_params=sometimes_nan(rng.uniform(0, 20_000, size=n_envs)),
-        alpha_delta_sq_sum=rng.uniform(0, 2, size=n_envs),
-        fossilized=rng.integers(0, 3, size=n_envs),
+        alpha_delta_sq_sum=rng.uniform(0, 2, size=n_envs), fossilized=rng.integers(0, 3, size=n_envs),
         contributing=rng.integers(0, 3, size=n_envs),
     )
 
@@ -146,13 +133,8 @@ def golden_case(case, mode):
         }
     op = Op[inputs["action"]]
     facts = make_facts(
-        step=inputs["epoch"],
-        steps=inputs["max_epochs"],
-        op=op,
-        slot=-1 if op == Op.WAIT else 0,
-        best_val_acc=inputs["host_max_acc"],
-        fossilized=inputs["num_fossilized_seeds"],
-        contributing=inputs["num_contributing_fossilized"],
-        **values,
+        step=inputs["epoch"], steps=inputs["max_epochs"], op=op, slot=-1 if op == Op.WAIT else 0,
+        best_val_acc=inputs["host_max_acc"], fossilized=inputs["num_fossilized_seeds"],
+        contributing=inputs["num_contributing_fossilized"], **values,
     )
     return facts, settings

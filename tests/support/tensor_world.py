@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.records import Moments, RunRef
+from esper_ab.contracts.records import Moments
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import (
-    Arithmetic,
     ControllerSettings,
     GroupSettings,
     GrowthSettings,
@@ -20,6 +18,7 @@ from esper_ab.contracts.settings import (
     PPOSettings,
     RewardSettings,
 )
+from support.orders import run_order
 from workers.environments import Stopwatch
 from workers.growth.bank.bank import Bank
 from workers.growth.environment import EnvSpec, GrowthEnv
@@ -40,11 +39,7 @@ def device_data(dtype: torch.dtype = torch.float32) -> DeviceData:
 def make_env(n_envs: int, steps: int, dtype: torch.dtype = torch.float64, **growth: Any) -> GrowthEnv:
     settings = GrowthSettings(**{"batch_size": 64, **growth})
     spec = EnvSpec(
-        task=TASK,
-        slots=TASK.slots,
-        steps=steps,
-        env_devices=("cpu:0",) * n_envs,
-        growth=settings,
+        task=TASK, slots=TASK.slots, steps=steps, env_devices=("cpu:0",) * n_envs, growth=settings,
         reward=RewardSettings(),
     )
     return GrowthEnv(spec, {"cpu:0": device_data(dtype)}, Stopwatch())
@@ -80,46 +75,15 @@ def orders(n_envs: int, samples: int, first_env: int = 0) -> np.ndarray:
 
 def make_session(**changes: Any) -> Session:
     """A run of two short episodes; keywords change RunSpec fields; `mode`, `controller` and tables of settings."""
-    group = changes.pop("group", "a")
-    mode, controller = changes.pop("mode", "shaped"), changes.pop("controller", "ppo")
     settings = GroupSettings(
-        controller=ControllerSettings(name=controller),
-        policy=PolicySettings(**changes.pop("policy", {})),
-        ppo=PPOSettings(**changes.pop("ppo", {})),
+        controller=ControllerSettings(name=changes.pop("controller", "ppo")),
+        policy=PolicySettings(**changes.pop("policy", {})), ppo=PPOSettings(**changes.pop("ppo", {})),
         growth=GrowthSettings(**{"batch_size": 64, **changes.pop("growth", {})}),
-        reward=RewardSettings(mode=mode),
+        reward=RewardSettings(mode=changes.pop("mode", "shaped")),
     )
-    n_envs = changes.pop("n_envs", 2)
-    replicate = changes.pop("replicate", 0)
-    ref = RunRef(
-        name=f"{group}/{replicate}",
-        group_id=group,
-        replicate=replicate,
-        reward_mode=mode,
-        controller=controller,
-        device="cpu:0",
-    )
-    fields: dict[str, Any] = {
-        "ref": ref,
-        "experiment_digest": "",
-        "rng_seed": 5,
-        "rng_label": "",
-        "task": "synthetic",
-        "data_dir": "",
-        "slots": TASK.slots,
-        "n_envs": n_envs,
-        "episodes": 2,
-        "steps": 8,
-        "eval_episodes": n_envs,
-        "eval_reward_modes": ("shaped", "simplified", "sparse", "minimal"),
-        "env_devices": ("cpu:0",) * n_envs,
-        "settings": settings,
-        "arithmetic": Arithmetic(),
-        "telemetry": True,
-        "policy_file": f"policies/{group}/{replicate}.pt",
-        "log_file": f"logs/{group}-{replicate}.log",
-    }
-    spec = RunSpec(**{**fields, **changes})
+    modes = ("shaped", "simplified", "sparse", "minimal")
+    fields = {"task": "synthetic", "slots": TASK.slots, "eval_reward_modes": modes}
+    spec = run_order(settings, **fields | changes)
     return Session(spec, GrowthWorld(spec, TASK, dict.fromkeys(spec.env_devices, device_data())))
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.records import RunRef
-from esper_ab.contracts.settings import Arithmetic, GroupSettings
+from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.source_files import copy_files, source_sha256
 from esper_ab.contracts.trainer import TrainerOrder, TrainerQuestion, is_command
+from support.orders import run_order
 
 PYTHON = """
 import random
@@ -101,11 +101,8 @@ def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **chang
         metrics={} if single else {"Loss/train": "loss_train"}, out="runs/a-0/out",
         resumes=changes.pop("resumes", not single),
     )  # fmt: skip
-    ref = RunRef(name="a/0", group_id="a", replicate=0, reward_mode="", controller="trainer", device="cpu:0")
     given: dict[str, Any] = {"episodes": 1 if single else 3, "eval_episodes": 1 if single else 3, "rng_seed": 0}
-    return RunSpec(
-        ref=ref, experiment_digest="0" * 64, rng_label="", task="mine", data_dir="", slots=(), n_envs=1,
-        steps=1, eval_reward_modes=(), env_devices=("cpu:0",), settings=GroupSettings(trainer=settings),
-        arithmetic=Arithmetic(), telemetry=False, policy_file="policies/a/0.pt", log_file="logs/a-0.log",
-        trainer=order, **given | changes,
+    return run_order(
+        GroupSettings(trainer=settings), mode="", controller="trainer", experiment_digest="0" * 64, task="mine",
+        n_envs=1, steps=1, telemetry=False, trainer=order, **given | changes,
     )  # fmt: skip

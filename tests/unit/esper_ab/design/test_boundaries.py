@@ -62,7 +62,7 @@ def test_several_alphas_at_once_are_each_their_own():
 @pytest.mark.parametrize(("sides", "positions"), [(ALTERNATING, 1), (ALTERNATING, 2), (THREE, 3), (ALTERNATING[1:], 2)])
 def test_law_of_t_is_that_of_the_least_squares(sides, positions):
     """t from the reduced draws and t from simulated pairs agree in law: at each look, and from look to look."""
-    looks, paths = (7, 10, 16), 3000
+    looks, paths = (7, 10, 16), 1500
     rng = np.random.default_rng(3)
     process = t_process(sides, positions, looks)
     reduced = t_values(process, draw(process, paths, rng), effect=0.5)

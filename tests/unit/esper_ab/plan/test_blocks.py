@@ -282,9 +282,7 @@ def orders(plan: Plan, name: str, called: str = "") -> list[RunSpec]:
     found = [run for block in plan.blocks for run in block.runs if run.ref.group_id == (called or name)]
     return [
         msgspec.structs.replace(
-            run,
-            experiment_digest="",
-            env_devices=(),
+            run, experiment_digest="", env_devices=(),
             ref=msgspec.structs.replace(run.ref, device="", group_id=name, name=f"{name}/{run.ref.replicate}"),
             policy_file=run.policy_file.replace(f"/{called or name}/", f"/{name}/"),
             log_file=run.log_file.replace(f"/{called or name}-", f"/{name}-"),

@@ -6,10 +6,7 @@ import re
 
 import matplotlib as mpl
 import pytest
-from support.journals import (
-    planted_effect,
-    write,
-)
+from support.journals import planted_effect, write
 
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
@@ -33,6 +30,8 @@ def test_the_same_journal_gives_the_same_bytes(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect())
     first = build_report(experiment_dir)
     before = [path.read_bytes() for path in (first.summary, first.verdict, first.page)]
+    with (experiment_dir / JOURNAL_NAME).open("ab") as journal:
+        journal.write(b'{"n":999,"prev":"')  # a torn tail is not an event
     with mpl.rc_context({"lines.markeredgewidth": 5, "xtick.direction": "in"}):  # a user's matplotlibrc
         second = build_report(experiment_dir)
     assert [path.read_bytes() for path in (second.summary, second.verdict, second.page)] == before
@@ -46,13 +45,9 @@ def test_the_same_journal_gives_the_same_bytes(tmp_path):
     assert not re.search(rb"20\d\d-\d\d-\d\d", before[2])
 
 
-def test_a_torn_tail_is_not_an_event(tmp_path):
+def test_a_changed_journal_is_not_reported(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect())
-    whole = build_report(experiment_dir).text
     journal = experiment_dir / JOURNAL_NAME
-    with journal.open("ab") as file:
-        file.write(b'{"n":999,"prev":"')
-    assert build_report(experiment_dir).text == whole
     journal.write_bytes(journal.read_bytes().replace(b'"episode":3', b'"episode":4', 1))
     with pytest.raises(JournalError):
         build_report(experiment_dir)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,13 +19,7 @@ DIGITS = next(one for one in shipped() if one.task == "digits")
 
 def noise(policy: float, episode: float, ratio_high: float, evaluation_episode_s: float = 0.1) -> EvaluationNoise:
     found = Components(
-        runs=12,
-        eval_episodes=16,
-        policy=policy,
-        episode=episode,
-        share=0.5,
-        share_low=0.4,
-        share_high=0.6,
+        runs=12, eval_episodes=16, policy=policy, episode=episode, share=0.5, share_low=0.4, share_high=0.6,
         ratio_high=ratio_high,
     )
     return EvaluationNoise(
@@ -145,9 +138,3 @@ def test_anything_else_is_refused_in_words(typed: str) -> None:
         parse(read_request({"eval_episodes": typed}))
     with pytest.raises(UsageError, match="expected a whole number from 1 up, or auto, not"):
         asked(sets=(f"eval_episodes={typed}",))
-
-
-def test_an_asked_number_survives_a_resolved_experiment_and_its_file() -> None:
-    """`experiment.toml` names the number, so that a repetition does not depend on what ships then."""
-    found = planned(experiment(), machine()).experiment
-    assert isinstance(msgspec.to_builtins(found)["eval_episodes"], int)

@@ -17,6 +17,8 @@ from esper_ab.contracts.settings import Arithmetic
 from workers.trainer.rehearsal import Trial, Tried, attempt, behaviour, measure_names, named_files, rehearse
 from workers.trainer.session import open_session
 
+pytestmark = pytest.mark.usefixtures("warm_children")
+
 
 def silent(what: str) -> None: ...
 
@@ -58,7 +60,7 @@ def test_a_rehearsal_tells_what_a_trainer_does(tmp_path: Path, fault: str, expec
 
 def test_a_rehearsal_finds_all_that_a_plan_needs(tmp_path: Path) -> None:
     found = of_python(tmp_path)
-    assert (found.problem, found.repeats, found.resumption) == ("", True, "exactly")
+    assert (found.problem, found.repeats, found.resumption, found.evaluates_alike) == ("", True, "exactly", True)
     assert (found.evaluations, found.metrics) == (3, {"Loss/train": "loss_train"})
     assert found.settings == {"a": {"lr": 1.0, "fault": ""}, "b": {"lr": 0.1, "fault": ""}}
 
@@ -73,7 +75,6 @@ def evaluating(tmp_path: Path, outcome: str, **changes: Any) -> Any:
 
 
 @pytest.mark.parametrize(("outcome", "points", "resumption", "alike"), [
-    ('state["x"]', 3, "exactly", True),
     ('state["x"] + bool(LEFT)', 3, "resumes", False),
     ('state["x"] + bool(LEFT)', 1, "anew", False),
     ('state["x"] + float((run.folder / "kept").read_text())', 3, "exactly", True),  # a run keeps its folder
