@@ -6,6 +6,7 @@ It is run once, as a module of its own, and searched for `create_NAME_experiment
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
@@ -46,6 +47,23 @@ def load_declaration(path: Path) -> DeclaredExperiment:
         named = ", ".join(different.values())
         raise UsageError(f"{path} has several experiments: {named}; give each a file of its own")
     return found[0][1]
+
+
+def defines_trainer(path: Path) -> bool:
+    """Whether a Python file has `train`, as a trainer has, and nothing that is an experiment; it is not run."""
+    _compile(path)  # which says what is wrong with it
+    names = {name for node in ast.parse(read_regular(path)).body for name in _bound(node)}
+    return "train" in names and not any(map(_FACTORY.fullmatch, names))
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    """Return the names that a statement at the top of a file gives a value."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from (one.asname or one.name for one in node.names)
+    elif isinstance(node, ast.Assign):
+        yield from (one.id for one in node.targets if isinstance(one, ast.Name))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 # Path parts that decoding accepts: never absolute, no "..", no hidden files.
-GroupName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
+GroupName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.=+-]{0,63}\Z")]
 FileBelow = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*\Z")]
 Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Index = Annotated[int, Meta(ge=0)]  # of an episode

@@ -18,7 +18,7 @@ from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.kinds import kind_of
 from esper_ab.settings.request import Layer, Request
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.=+-]{0,63}")
 msgspec.json.Decoder(GroupSettings)  # now, in one thread: tests/house/test_decoders.py
 msgspec.json.Decoder(AskedExperiment)
 
@@ -71,7 +71,7 @@ def _make_group(asked: _Asked, request: Request, defaults: Mapping[str, object])
     """Put one group's layers together."""
     if not _NAME.fullmatch(asked.name):
         raise UsageError(
-            f"group name {asked.name!r}: it names files, so a letter or digit, then letters, digits, '_', '.' and '-', "
+            f"group name {asked.name!r}: it names files, so a letter or digit, then letters, digits and _.=+-, "
             "64 at most"
         )
     layers = {**request.weak, **asked.table, **request.strong, **asked.own}
@@ -105,7 +105,10 @@ def _named(text: str, request: Request, kind: SettingsKind) -> _Asked:
     """Return the group that `--groups`, or the list of a file, calls NAME or NAME=MODE."""
     if not text.strip():
         raise UsageError(Setting("groups"), ": a name is missing; names between commas, as in shaped,wait")
-    name, equals, meaning = (part.strip() for part in text.partition("="))
+    if text in request.tables or text in request.altered:  # "lr=1e-3", of --vary
+        name, equals, meaning = text, "", ""
+    else:
+        name, equals, meaning = (part.strip() for part in text.partition("="))
     if not equals and ":" in name:
         raise UsageError(Setting("groups", text), f": a function of your own needs a group's name, as in mine={text}")
     if kind.free_names and not equals:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
 
 from esper_ab.contracts.children import Machine, Questions, TaskFacts
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import Missing, Setting, UsageError
 from esper_ab.contracts.settings import CONTROLLERS, REWARDS, TRAINER_PREFIX, ControllerSettings, GroupSettings
 from esper_ab.contracts.trainer import OUT, SEED, TrainerQuestion, TrainerValue, is_command, placeholders, read_source
 from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
@@ -39,25 +39,10 @@ class TrainerKind(SettingsKind):
             if not (one.key.startswith(TRAINER) or (one.key in FIELDS and self.name in FIELDS[one.key].kinds)):
                 raise UsageError(
                     f"{one.origin}: {one.key} is not read with a trainer of your own; groups differ in the trainer's "
-                    "settings, as in --group fast:trainer.lr=1e-2"
+                    "settings, as in --vary lr=1e-3,1e-2"
                 )
-        if len(asked.groups) < 2:
-            raise UsageError(
-                "a trainer of your own needs two groups or more that differ in its settings, as in --group "
-                "slow:trainer.lr=1e-4 --group fast:trainer.lr=1e-3"
-            )
-        unit = f", in {asked.outcome_unit}" if asked.outcome_unit else ""
-        needed = {
-            "outcome_better": "whether higher or lower is better",
-            "margin": f"which difference in the outcome is worth acting on{unit}",
-        }
-        if is_command(reference):
-            needed["outcome"] = "where the command leaves it, as in json:result.json:return"
-        missing = [key for key in needed if getattr(asked, key) in (None, "")]
-        if missing:
-            raise UsageError(*[
-                part for key in missing for part in ("; ", Setting(key), f" is missing: say {needed[key]}")
-            ][1:])  # fmt: skip
+        if missing := list(_missing(asked)):
+            raise Missing(missing)
         read_range(asked.outcome_range)
         rehearsal = read_rehearsal(asked.rehearsal)
         if not is_command(reference):
@@ -102,6 +87,21 @@ class TrainerKind(SettingsKind):
         }
 
 
+def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
+    """List the decisions that nobody can make for the user."""
+    if len(asked.groups) < 2:
+        free = [name for name in placeholders(asked.trainer) if name not in (SEED, OUT)]
+        yield Setting("groups"), "two or more, which differ in the trainer's settings", f"--vary {(*free, 'KEY')[0]}=V1,V2"
+    if not asked.outcome_better or (is_command(asked.trainer) and not asked.outcome):
+        where = "a key of the JSON or a column of the CSV that it leaves in {out}" if is_command(asked.trainer) else (
+            "a name that evaluate(run, state) returns"
+        )
+        yield Setting("outcome_better"), f"what decides, {where}, and whether higher or lower is better", "--higher NAME"
+    if asked.margin is None:
+        unit = f", in {asked.outcome_unit}" if asked.outcome_unit else ""
+        yield Setting("margin"), f"the smallest difference in it worth acting on{unit}", "--margin SIZE"
+
+
 def _question(asked: AskedExperiment) -> TrainerQuestion:
     return TrainerQuestion(
         reference=asked.trainer, directory=asked.trainer_folder,
@@ -144,10 +144,10 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
             Setting("trainer"), f": no {{{SEED}}} in {command!r}: every seed would be the same run; write it "
             f"where the script takes its seed, as in --seed {{{SEED}}}",
         )  # fmt: skip
-    if source.kind != "wandb" and OUT not in names:
+    if not source.wandb and OUT not in names:
         raise UsageError(
             Setting("trainer"), f": no {{{OUT}}} in {command!r}: every run has a folder of its own, where "
-            f"{source.path} is looked for; write it where the script takes its folder, as in --out {{{OUT}}}",
+            f"{source.path or 'its file'} is looked for; write it where the script takes its folder, as in --out {{{OUT}}}",
         )  # fmt: skip
     for group, settings in groups.items():
         for name in names:
