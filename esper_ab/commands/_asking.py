@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -52,12 +54,16 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
     return declared, read_request(options, declared.file)
 
 
-def _completed(error: Missing) -> UsageError:
+@contextmanager
+def _completed() -> Iterator[None]:
     """Ask for all decisions that are missing, with the command line completed as far as it can be."""
-    wanted = "; ".join(f"{flag} ({decides})" for _, decides, flag in error.missing)
-    typed = click.get_current_context().meta.get(ARGUMENTS, ())
-    line = " ".join((shell_command("launch", *typed), *(flag for _, _, flag in error.missing)))
-    return UsageError(f"missing: {wanted}. Complete it: {line}")
+    try:
+        yield
+    except Missing as error:
+        wanted = "; ".join(f"{flag} ({decides})" for _, decides, flag in error.missing)
+        typed = click.get_current_context().meta.get(ARGUMENTS, ())
+        line = " ".join((shell_command("launch", *typed), *(flag for _, _, flag in error.missing)))
+        raise UsageError(f"missing: {wanted}. Complete it: {line}") from None
 
 
 def read_job(options: Flags) -> AskedJob:
@@ -67,10 +73,8 @@ def read_job(options: Flags) -> AskedJob:
             raise click.UsageError("--no-parallel is one run at a time; leave it or --max-parallel out")
         options = options | {"max_parallel": 1}
     declared, request = read_what(options)
-    try:
+    with _completed():
         parts = parse_parts(request) or one_part(parse(request))
-    except Missing as error:
-        raise _completed(error) from None
     if len(parts.parts) > 1:
         for flag, why in _OF_ONE.items():
             if options[flag] not in (None, False):

@@ -54,7 +54,7 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     _, request = read_what(options)
     job = _plan(mode, runs, options, request)
     if not options["json"]:
-        click.echo(describe(job))
+        click.echo(describe(job, whole=True))
     elif options["dry_run"]:
         click.echo(encode(job))
     if options["dry_run"]:

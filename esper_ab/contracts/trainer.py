@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Literal
 
 import msgspec
@@ -92,6 +93,12 @@ class OutcomeSource:
 def is_command(reference: str) -> bool:
     """Whether a trainer is a command; else it is the path of a Python file."""
     return not reference.endswith(".py") or bool(placeholders(reference))
+
+
+def called(reference: str) -> str:
+    """Return what people call a trainer: its file, or the first Python file or else the program of a command."""
+    words = shlex.split(reference) if is_command(reference) else [reference]
+    return PurePath(next((word for word in words if word.endswith(".py")), words[0])).name
 
 
 def read_source(text: str) -> OutcomeSource:

@@ -20,10 +20,13 @@ from esper_ab.design.power import (
     PowerRow,
     PowerTable,
     ReplicatesNeeded,
+    Simulation,
     assumed,
     observed,
     power_tables_of,
     replicates_needed,
+    scheme,
+    sd_of_differences,
 )
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
@@ -277,17 +280,26 @@ def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
     ]
 
 
-def describe_design_power(design: Design, run_sd: float, df: int) -> str:
-    """What a design resolves at its own looks when runs differ by `run_sd`, calibrated with `df` degrees."""
-    unit = design.outcome.apart
-    spread = f"runs differ by {with_unit(significant(run_sd), unit)} (SD, calibrated)"
-    if not design.looks:
-        return f"{spread}; without a maximum every difference is found"
+def design_power_line(design: Design, run_sd: float | None) -> str:
+    """Say which difference a design finds at its own looks; "" for a design that decides nothing, or has no maximum.
+
+    `run_sd`: SD of runs of one group, from a calibration. Pairs are taken as uncorrelated.
+    """
+    if not design.boundaries or design.anytime_after is not None:
+        return ""
     question = PowerQuestion(
         margin=design.margin, alpha=design.alpha, groups=design.positions, comparisons=len(design.comparisons),
         looks=design.looks, positions_matter=design.positions_matter,
         futility=design.futility.power if design.futility is not None else 0.0,
     )  # fmt: skip
-    tables = power_tables(Known(source="", sd=run_sd, df=df), RHO, [design.looks[-1]], question)
-    said = (f"pair correlation {table.rho:g}: {_resolves(table.rows[0], unit)}" for table in tables)
-    return f"{spread}. " + " ".join(said)
+    simulation = Simulation(scheme(design.looks[-1], design.looks, question, find_bounds), _generator(question))
+    smallest = simulation.smallest_effect
+    if smallest is None:
+        return ""
+    if run_sd is None:
+        sds = significant(sd_of_differences(smallest, 0.0))
+        return f"Finds a difference of {sds} run-to-run SDs in 80 %; your SD is unknown (esper-ab calibrate)."
+    sd = sd_of_differences(run_sd, 0.0)
+    once, twice = (f"{100.0 * simulation.power(times * design.margin / sd):.0f} %" for times in (1.0, 2.0))
+    runs = with_unit(significant(run_sd, 3), design.outcome.apart)
+    return f"Runs differ by {runs} (SD): finds a difference of the margin in {once}, of twice the margin in {twice}."

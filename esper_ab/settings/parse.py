@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.records import GROUP_NAME
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.assignments import FIELDS, Assignment, of_group, typed
@@ -18,7 +19,6 @@ from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.kinds import kind_of
 from esper_ab.settings.request import Layer, Request
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.=+-]{0,63}")
 msgspec.json.Decoder(GroupSettings)  # now, in one thread: tests/house/test_decoders.py
 msgspec.json.Decoder(AskedExperiment)
 
@@ -69,7 +69,7 @@ def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # values by dotted key, 
 
 def _make_group(asked: _Asked, request: Request, defaults: Mapping[str, object]) -> Group:
     """Put one group's layers together."""
-    if not _NAME.fullmatch(asked.name):
+    if not re.fullmatch(GROUP_NAME, asked.name):
         raise UsageError(
             f"group name {asked.name!r}: it names files, so a letter or digit, then letters, digits and _.=+-, "
             "64 at most"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
@@ -13,7 +13,16 @@ import msgspec
 from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Missing, Setting, UsageError
 from esper_ab.contracts.settings import CONTROLLERS, REWARDS, TRAINER_PREFIX, ControllerSettings, GroupSettings
-from esper_ab.contracts.trainer import OUT, SEED, TrainerQuestion, TrainerValue, is_command, placeholders, read_source
+from esper_ab.contracts.trainer import (
+    OUT,
+    SEED,
+    TrainerQuestion,
+    TrainerValue,
+    called,
+    is_command,
+    placeholders,
+    read_source,
+)
 from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kind import SettingsKind
@@ -47,16 +56,17 @@ class TrainerKind(SettingsKind):
         rehearsal = read_rehearsal(asked.rehearsal)
         if not is_command(reference):
             _check_python(reference, asked.outcome)
-            task = f"{TRAINER_PREFIX}{_name(PurePath(reference).stem)}"
+            task = f"{TRAINER_PREFIX}{_name(PurePath(called(reference)).stem)}"
             return msgspec.structs.replace(asked, task=task, n_envs=1, steps=1)
         for one in said:
             if one.key in _OF_COMMAND and one.value != _OF_COMMAND[one.key]:
                 raise UsageError(f"{one.origin}: a command has one point and one outcome, at its end")
+        task = f"{TRAINER_PREFIX}{_name(PurePath(called(reference)).stem)}"
         _check_command(reference, asked.outcome, {group.name: group.settings.trainer for group in asked.groups})
         _check_filled(reference, rehearsal, Setting("rehearsal"))
         folder = next(one for one in said if one.key == "trainer").folder.resolve()
         return msgspec.structs.replace(
-            asked, task=f"{TRAINER_PREFIX}{_name(_title(reference))}", n_envs=1, steps=1, episodes=1, eval_episodes=1,
+            asked, task=task, n_envs=1, steps=1, episodes=1, eval_episodes=1,
             trainer_folder=asked.trainer_folder or str(folder),
         )
 
@@ -91,12 +101,13 @@ def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
     """List the decisions that nobody can make for the user."""
     if len(asked.groups) < 2:
         free = [name for name in placeholders(asked.trainer) if name not in (SEED, OUT)]
-        yield Setting("groups"), "two or more, which differ in the trainer's settings", f"--vary {(*free, 'KEY')[0]}=V1,V2"
+        flag = f"--vary {(*free, 'KEY')[0]}=V1,V2"
+        yield Setting("groups"), "two or more, which differ in the trainer's settings", flag
     if not asked.outcome_better or (is_command(asked.trainer) and not asked.outcome):
-        where = "a key of the JSON or a column of the CSV that it leaves in {out}" if is_command(asked.trainer) else (
-            "a name that evaluate(run, state) returns"
-        )
-        yield Setting("outcome_better"), f"what decides, {where}, and whether higher or lower is better", "--higher NAME"
+        where = "a name that evaluate(run, state) returns"
+        if is_command(asked.trainer):
+            where = f"a key of the JSON or a column of the CSV that it leaves in {{{OUT}}}"
+        yield Setting("outcome_better"), f"what decides, {where}; or --lower NAME", "--higher NAME"
     if asked.margin is None:
         unit = f", in {asked.outcome_unit}" if asked.outcome_unit else ""
         yield Setting("margin"), f"the smallest difference in it worth acting on{unit}", "--margin SIZE"
@@ -147,7 +158,8 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
     if not source.wandb and OUT not in names:
         raise UsageError(
             Setting("trainer"), f": no {{{OUT}}} in {command!r}: every run has a folder of its own, where "
-            f"{source.path or 'its file'} is looked for; write it where the script takes its folder, as in --out {{{OUT}}}",
+            f"{source.path or 'its file'} is looked for; write it where the script takes its folder, as in --out "
+            f"{{{OUT}}}",
         )  # fmt: skip
     for group, settings in groups.items():
         for name in names:
@@ -169,13 +181,6 @@ def _check_filled(command: str, settings: Iterable[str], what: str | Setting) ->
             filled = f"every run fills {{{name}}} by itself"
             why = filled if name in (SEED, OUT) else f"the command has no {{{name}}}"
             raise UsageError(what, f": {TRAINER}{name} would change nothing: {why}")
-
-
-def _title(command: str) -> str:
-    """Return what a command is called: its first Python file, or its program."""
-    words = shlex.split(command)
-    script = next((word for word in words if word.endswith(".py")), words[0])
-    return Path(script).stem
 
 
 def _name(text: str) -> str:
