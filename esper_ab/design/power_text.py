@@ -172,11 +172,18 @@ def power_tables(
 
 
 def power_text(found: PowerAnswer) -> str:
-    """An answer in words: two sentences for each pair correlation, then the table."""
+    """An answer in words: the number of seeds, two sentences for each pair correlation, then the table."""
     known, question = found.known, found.tables[0].question
     df = f", {known.df} degrees of freedom" if known.df else ""
     margin = with_unit(f"{question.margin:g}", known.unit)
+    needed = [count for table in found.tables if (count := table.needed.replicates) is not None]
+    few = "more than 10,000 seeds"
+    if needed:
+        span = f"{min(needed)} to {max(needed)}" if min(needed) < max(needed) else f"{needed[0]}"
+        similar = ", depending on how similar the two runs of a pair are" if min(needed) < max(needed) else ""
+        few = f"{span} seeds{similar}"
     lines = [
+        f"To find a difference of {margin} with 80 % power: {few}.", "",
         f"Run SD {with_unit(significant(known.sd, 3), known.unit)} ({known.source}{df}); margin {margin}; alpha "
         f"{question.alpha:g} shared by {counted(question.comparisons, 'comparison')}.",
     ]
