@@ -13,7 +13,7 @@ import msgspec
 
 from esper_ab.commands._exit_status import LEAST_BYTES, command_with
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
-from esper_ab.commands._parameters import PATH, Flags, valued
+from esper_ab.commands._parameters import PATH, Flags, switch, valued
 from esper_ab.contracts.children import Machine, Questions
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.wording import counted, visible_line
