@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from esper_ab.api.files import load_declaration
-from esper_ab.commands._asking import read_file
+from esper_ab.commands._asking import read_what
 from esper_ab.contracts.errors import UsageError
 
 HEAD = "from esper_ab import ABExperiment, ABVariant, create_experiment, run_ab_test\n"
@@ -119,7 +119,7 @@ def test_an_error_in_what_it_imports_has_the_files_line(written) -> None:
 @pytest.mark.parametrize(("name", "text", "said"), [
     ("file.py", "", "no experiment; define create_NAME_experiment(), get_experiment() or experiment in it"),
     ("file.py", "experiment = ABExperiment('x')", "experiment: experiment 'x' has no variant"),
-    ("file.yaml", "", "a Python file (.py) or a TOML file (.toml) is expected"),
+    ("file.yaml", "", "expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes"),
     ("nowhere/file.py", None, "No such file or directory"),
     ("nowhere.toml", None, "No such file or directory"),
     ("file.py", "async def get_experiment():\n    return make('x')", "get_experiment is async, and nothing awaits it"),
@@ -128,7 +128,7 @@ def test_an_error_in_what_it_imports_has_the_files_line(written) -> None:
 def test_what_is_no_experiment_file_is_refused(written, tmp_path: Path, name: str, text: str | None, said: str) -> None:
     path = tmp_path / name if text is None else written(text, name)
     with pytest.raises(UsageError) as caught:
-        read_file(path)
+        read_what({"what": str(path)})
     assert said in str(caught.value)
     assert str(caught.value).startswith(str(path))
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from esper_ab import parse_experiment
-from esper_ab.commands._asking import read_file
+from esper_ab.commands._asking import read_what
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._options import flag_help
 from esper_ab.commands.init import command, python_file, toml_file
@@ -110,7 +110,7 @@ def test_the_commands_that_are_shown_can_be_given(
     *_, shown = capsys.readouterr().out.splitlines()
     *words, file = shlex.split(shown.removeprefix("run it: "))
     assert words == ["esper-ab", "launch"]
-    assert read_file(Path(file)).asked.groups
+    assert parse(read_what({"what": file})[1]).groups
 
 
 @pytest.mark.parametrize("name", ["plan.yaml", "plan", "nowhere/plan.py"])

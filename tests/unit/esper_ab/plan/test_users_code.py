@@ -23,7 +23,7 @@ FACTS = TrainerFacts(
     evaluate_s=1.0,
 )  # fmt: skip
 PYTHON = {"trainer": "mine.py", "outcome_better": "lower", "margin": 0.5, "outcome_range": "0..9", "episodes": 3}
-COMMAND = PYTHON | {"trainer": "run {seed} {lr} {out}", "outcome": "json:r.json:x", "episodes": 1}
+COMMAND = PYTHON | {"trainer": "run {seed} {lr} {out}", "outcome": "r.json:x", "episodes": 1}
 GROUPS = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2")
 
 

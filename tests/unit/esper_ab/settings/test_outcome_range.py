@@ -36,7 +36,7 @@ def test_what_is_no_range_of_numbers_is_refused(text: str) -> None:
 
 
 COMMAND = "python train.py --seed {seed} --lr {lr} --out {out}"
-SAID = {"outcome": "json:result.json:return", "outcome_better": "higher", "margin": 1.0}
+SAID = {"outcome": "result.json:return", "outcome_better": "higher", "margin": 1.0}
 GROUPS = ("slow:trainer.lr=1e-4", "fast:trainer.lr=1e-3")
 PYTHON = {"trainer": "mine.py", "outcome_better": "lower", "margin": 1.0}
 
@@ -95,7 +95,7 @@ deep = true
     ({"rehearsal": ["steps"]}, "--rehearsal: 'steps' is not NAME=VALUE"),
     ({"trainer": "python train.py"}, "no {seed}|needs {seed}"),
     ({"sets": ("trainer.a.b=1",)}, "'trainer.a.b' names no setting of a trainer"),
-    ({"outcome": "json:a.json:x"}, "is of a command; that of a Python trainer is the name"),
+    ({"outcome": "a.json:x"}, "is of a command; that of a Python trainer is the name"),
 ])  # fmt: skip
 def test_what_does_not_go_together_with_a_trainer_is_refused(changes: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError) as refused:

@@ -212,7 +212,7 @@ def left(tmp_path: Path, source: str, text: str) -> float:
 @given(values=st.lists(NUMBERS, min_size=1))
 def test_the_last_row_of_a_column_is_the_outcome(tmp_path_factory: pytest.TempPathFactory, values: list[float]) -> None:
     text = "step,return\n" + "".join(f"{step},{value!r}\n" for step, value in enumerate(values))
-    assert left(tmp_path_factory.mktemp("out"), "csv:log.csv:return", text) == values[-1]
+    assert left(tmp_path_factory.mktemp("out"), "log.csv:return", text) == values[-1]
 
 
 @given(value=NUMBERS)
@@ -220,37 +220,37 @@ def test_a_key_of_a_json_file_is_the_outcome_also_inside_of_others(
     tmp_path_factory: pytest.TempPathFactory, value: float
 ) -> None:
     out = tmp_path_factory.mktemp("out")
-    assert left(out, "json:a.json:return", json.dumps({"return": value})) == value
-    assert left(out, "json:a.json:eval.return", json.dumps({"eval": {"return": value}})) == value
-    assert left(out, "json:a.json:eval.return", json.dumps({"eval.return": value})) == value
+    assert left(out, "a.json:return", json.dumps({"return": value})) == value
+    assert left(out, "a.json:eval.return", json.dumps({"eval": {"return": value}})) == value
+    assert left(out, "a.json:eval.return", json.dumps({"eval.return": value})) == value
 
 
 def test_only_ends_of_lines_end_a_row(tmp_path: Path) -> None:
-    assert left(tmp_path, "csv:log.csv:return", "return,note\n1.5,\"two\nlines\"\n2.5,first\u2028half\n") == 2.5
+    assert left(tmp_path, "log.csv:return", "return,note\n1.5,\"two\nlines\"\n2.5,first\u2028half\n") == 2.5
 
 
-@pytest.mark.parametrize(("source", "text"), [("json:a.json:x", '{"x": 3.5}'), ("csv:a.csv:x", "x,y\n3.5,1\n")])
+@pytest.mark.parametrize(("source", "text"), [("a.json:x", '{"x": 3.5}'), ("a.csv:x", "x,y\n3.5,1\n")])
 def test_a_byte_order_mark_is_none_of_the_text(tmp_path: Path, source: str, text: str) -> None:
     assert left(tmp_path, source, f"\ufeff{text}") == 3.5
 
 
 def test_a_whole_number_beyond_any_float_is_infinite(tmp_path: Path) -> None:
-    assert left(tmp_path, "json:a.json:return", json.dumps({"return": -(10**400)})) == -math.inf
+    assert left(tmp_path, "a.json:return", json.dumps({"return": -(10**400)})) == -math.inf
 
 
 @pytest.mark.parametrize(("source", "text", "words"), [
-    ("json:a.json:x", '{"y": 1}', "a.json: no key 'x'; there is y"),
-    ("json:a.json:x.z", '{"x": 1}', "no key 'x.z'"),
-    ("json:a.json:x", '{"x": [1]}', "x is list, not a number"),
-    ("json:a.json:x", '{"x": true}', "x is bool, not a number"),
-    ("json:a.json:x", '{"x": ', "a.json: not JSON"),
-    ("csv:a.csv:x", "y,z\n1,2\n", "no column 'x'; there is y, z"),
-    ("csv:a.csv:x", "x\n", "no row"),
-    ("csv:a.csv:y", "x,y\n1\n", "y is '', not a number"),
-    ("csv:a.csv:x", "", "no column 'x'; there is nothing"),
-    ("csv:a.csv:x", f"x\n{'y' * 200_000}\n", "a.csv: not CSV: field larger"),
-    ("json:a.json:x", f'{{"x": 1{"0" * 5000}}}', "a.json: not JSON"),
-    ("json:a.json:x", "[" * 100_000, "a.json: not JSON"),
+    ("a.json:x", '{"y": 1}', "a.json: no key 'x'; there is y"),
+    ("a.json:x.z", '{"x": 1}', "no key 'x.z'"),
+    ("a.json:x", '{"x": [1]}', "x is list, not a number"),
+    ("a.json:x", '{"x": true}', "x is bool, not a number"),
+    ("a.json:x", '{"x": ', "a.json: not JSON"),
+    ("a.csv:x", "y,z\n1,2\n", "no column 'x'; there is y, z"),
+    ("a.csv:x", "x\n", "no row"),
+    ("a.csv:y", "x,y\n1\n", "y is '', not a number"),
+    ("a.csv:x", "", "no column 'x'; there is nothing"),
+    ("a.csv:x", f"x\n{'y' * 200_000}\n", "a.csv: not CSV: field larger"),
+    ("a.json:x", f'{{"x": 1{"0" * 5000}}}', "a.json: not JSON"),
+    ("a.json:x", "[" * 100_000, "a.json: not JSON"),
 ])  # fmt: skip
 def test_an_outcome_that_cannot_be_read_says_what_is_there(tmp_path: Path, source: str, text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words.replace(".", r"\.").replace("[", r"\[")):
@@ -261,6 +261,6 @@ def test_a_file_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "model.pt").touch()
     with pytest.raises(ValueError, match=r"left no a\.json in \{out\}; it left sub/model\.pt"):
-        read_outcome(read_source("json:a.json:x"), tmp_path)
+        read_outcome(read_source("a.json:x"), tmp_path)
     with pytest.raises(ValueError, match="gave no number as 'x' to wandb"):
         read_outcome(read_source("wandb:x"), tmp_path)
