@@ -152,12 +152,12 @@ def test_an_experiment_keeps_the_trainer_that_was_rehearsed(tmp_path: Path) -> N
     made = plan(facts)
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    make_experiment_directory(tmp_path / "one", made, facts)
+    make_experiment_directory(tmp_path / "one", made, facts, "")
     (kept,) = (tmp_path / "one/trainer").rglob("mine.py")
     assert kept.read_text() == "x = 1\n"
     (tmp_path / "mine.py").write_text("x = 2\n")
     with pytest.raises(UsageError, match=r"mine\.py was changed while the experiment was planned"):
-        make_experiment_directory(tmp_path / "two", made, facts)
+        make_experiment_directory(tmp_path / "two", made, facts, "")
     assert not (tmp_path / "two").exists()
 
 
