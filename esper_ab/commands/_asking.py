@@ -44,8 +44,10 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
             options = options | {"trainer": what}
         else:
             declared = load_declaration(path)
-    elif {" ", "{"} & {*what}:
+    elif "{" in what:
         options = options | {"trainer": what}
+    elif " " in what:
+        raise UsageError(f"{what}: no such file, and a command has {{seed}} where it takes its seed, as in --seed {{seed}}")
     else:
         raise UsageError(
             f"{what}: expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes with "
@@ -55,14 +57,15 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
 
 
 @contextmanager
-def _completed() -> Iterator[None]:
+def completed(command: str) -> Iterator[None]:
     """Ask for all decisions that are missing, with the command line completed as far as it can be."""
     try:
         yield
     except Missing as error:
-        wanted = "; ".join(f"{flag} ({decides})" for _, decides, flag in error.missing)
+        shown = (flag.replace("--higher NAME", "--higher NAME or --lower NAME") for _, _, flag in error.missing)
+        wanted = "; ".join(f"{flag} ({decides})" for flag, (_, decides, _) in zip(shown, error.missing, strict=True))
         typed = click.get_current_context().meta.get(ARGUMENTS, ())
-        line = " ".join((shell_command("launch", *typed), *(flag for _, _, flag in error.missing)))
+        line = " ".join((shell_command(command, *typed), *(flag for _, _, flag in error.missing)))
         raise UsageError(f"missing: {wanted}. Complete it: {line}") from None
 
 
@@ -73,7 +76,7 @@ def read_job(options: Flags) -> AskedJob:
             raise click.UsageError("--no-parallel is one run at a time; leave it or --max-parallel out")
         options = options | {"max_parallel": 1}
     declared, request = read_what(options)
-    with _completed():
+    with completed("launch"):
         parts = parse_parts(request) or one_part(parse(request))
     if len(parts.parts) > 1:
         for flag, why in _OF_ONE.items():

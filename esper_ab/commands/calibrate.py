@@ -49,10 +49,11 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
 
     Interrupted, it goes on when the same command is given again with --name.
     """
-    from esper_ab.commands._asking import read_what  # with the Python API, which --help does not wait for
+    from esper_ab.commands._asking import completed, read_what  # with the Python API, which --help does not wait for
 
     _, request = read_what(options)
-    job = _plan(mode, runs, options, request)
+    with completed("calibrate"):
+        job = _plan(mode, runs, options, request)
     if not options["json"]:
         click.echo(describe(job, whole=True))
     elif options["dry_run"]:

@@ -46,7 +46,7 @@ class Setting:
 
 
 Spelling = Callable[[Setting], str]
-_NO_FLAGS = {"trainer": "the trainer", "outcome": "the outcome", "outcome_better": "--higher or --lower"}
+_NO_FLAGS = {"trainer": "the trainer", "outcome": "--higher or --lower", "outcome_better": "--higher or --lower"}
 
 
 def as_flag(setting: Setting) -> str:

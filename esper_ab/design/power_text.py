@@ -14,6 +14,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.wording import counted, significant
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.design import Design
+from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.design.power import (
     PairSpread,
     PowerQuestion,
@@ -31,6 +32,8 @@ from esper_ab.design.power import (
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import digits_for, with_unit
+
+_FEW_PATHS = 10_000  # for a plan's one line; standard error of a power of 0.8: 0.004
 
 # --- episodes text ---------------------------------------------------------------------------------------------------
 # Evaluation noise in words, as a report and `power` say it. Pure.
@@ -176,14 +179,12 @@ def power_text(found: PowerAnswer) -> str:
     known, question = found.known, found.tables[0].question
     df = f", {known.df} degrees of freedom" if known.df else ""
     margin = with_unit(f"{question.margin:g}", known.unit)
-    needed = [count for table in found.tables if (count := table.needed.replicates) is not None]
-    few = "more than 10,000 seeds"
-    if needed:
-        span = f"{min(needed)} to {max(needed)}" if min(needed) < max(needed) else f"{needed[0]}"
-        similar = ", depending on how similar the two runs of a pair are" if min(needed) < max(needed) else ""
-        few = f"{span} seeds{similar}"
+    needed = sorted({table.needed.replicates or MOST_NAMED + 1 for table in found.tables})
+    ends = dict.fromkeys((needed[0], needed[-1]))
+    few = " to ".join(_count(count if count <= MOST_NAMED else None) for count in ends)
+    similar = ", depending on how similar the two runs of a pair are" if len(needed) > 1 else ""
     lines = [
-        f"To find a difference of {margin} with 80 % power: {few}.", "",
+        f"To find a difference of {margin} with 80 % power: {few} seeds{similar}.", "",
         f"Run SD {with_unit(significant(known.sd, 3), known.unit)} ({known.source}{df}); margin {margin}; alpha "
         f"{question.alpha:g} shared by {counted(question.comparisons, 'comparison')}.",
     ]
@@ -299,14 +300,21 @@ def design_power_line(design: Design, run_sd: float | None) -> str:
         looks=design.looks, positions_matter=design.positions_matter,
         futility=design.futility.power if design.futility is not None else 0.0,
     )  # fmt: skip
-    simulation = Simulation(scheme(design.looks[-1], design.looks, question, find_bounds), _generator(question))
+    plan = scheme(design.looks[-1], design.looks, question, find_bounds)
+    simulation = Simulation(plan, _generator(question), _FEW_PATHS)
     smallest = simulation.smallest_effect
     if smallest is None:
         return ""
     if run_sd is None:
         sds = significant(sd_of_differences(smallest, 0.0))
-        return f"Finds a difference of {sds} run-to-run SDs in 80 %; your SD is unknown (esper-ab calibrate)."
-    sd = sd_of_differences(run_sd, 0.0)
-    once, twice = (f"{100.0 * simulation.power(times * design.margin / sd):.0f} %" for times in (1.0, 2.0))
+        return f"Finds a difference of {sds} run-to-run SDs with 80 % power; your SD is unknown (esper-ab calibrate)."
+    margin = design.margin / sd_of_differences(run_sd, 0.0)
+    once, twice = (
+        simulation.with_stops(times * margin, margin)[0] if plan.futility_p else simulation.power(times * margin)
+        for times in (1.0, 2.0)
+    )  # fmt: skip
     runs = with_unit(significant(run_sd, 3), design.outcome.apart)
-    return f"Runs differ by {runs} (SD): finds a difference of the margin in {once}, of twice the margin in {twice}."
+    return (
+        f"Runs differ by {runs} (SD): finds a difference of the margin with {100 * once:.0f} % power, twice the margin "
+        f"with {100 * twice:.0f} %."
+    )

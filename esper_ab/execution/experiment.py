@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,14 @@ class PlannedExperiment:
     known: Beforehand = Beforehand()
     tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
+
+    @cached_property
+    def power_line(self) -> str:
+        """Which difference the plan finds; "" where that is not known beforehand."""
+        from esper_ab.design.power_text import design_power_line  # with scipy, which --help does not wait for
+
+        known, sd = self.known.calibration, self.plan.run_sd
+        return design_power_line(self.plan.design, sd if known is None else sd or known.spread.sd)
 
 
 def plan_part(
@@ -226,7 +235,7 @@ def format_plan(planned: PlannedExperiment, *, whole: bool) -> str:
     width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
     if whole:
         return whole_plan(planned, width)
-    return short_text(planned.plan, planned.cost, planned.experiment_dir, power_line(planned), width)
+    return short_text(planned.plan, planned.cost, planned.experiment_dir, planned.power_line, width)
 
 
 def whole_plan(planned: PlannedExperiment, width: int = WIDTH) -> str:
@@ -234,15 +243,7 @@ def whole_plan(planned: PlannedExperiment, width: int = WIDTH) -> str:
     there = room()
     left = f"{there.bytes / 2**30:.1f} that are left by {there.by}" if there.by else ""
     text = plan_text(planned.plan, planned.cost, planned.experiment_dir, width, left)
-    return "\n".join(filter(None, (text, power_line(planned))))
-
-
-def power_line(planned: PlannedExperiment) -> str:
-    """Say which difference a plan finds; "" where that is not known beforehand."""
-    from esper_ab.design.power_text import design_power_line  # with scipy, which --help does not wait for
-
-    known, sd = planned.known.calibration, planned.plan.run_sd
-    return design_power_line(planned.plan.design, sd if known is None else sd or known.spread.sd)
+    return "\n".join(filter(None, (text, planned.power_line)))
 
 
 def encode_plan(planned: PlannedExperiment) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from esper_ab.contracts.trainer import called
 from esper_ab.contracts.wording import counted, listed, shell_command, visible, visible_line
-from esper_ab.design.design import Design, rule
+from esper_ab.design.design import rule
 from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import ResolvedExperiment
@@ -25,8 +25,6 @@ def question(plan: Plan) -> str:
     outcome, asked = plan.design.outcome, plan.experiment
     what = f"{outcome.label} of {called(asked.trainer)}" if asked.trainer else f"the {outcome.label} on {asked.task}"
     compared = plan.design.comparisons
-    if not compared:
-        return f"What is {what} with {listed([group.name for group in asked.groups])}?"
     others = {one.b for one in compared}
     if len(others) > 1:
         return f"With which of {listed(plan.design.groups)} is {what} {outcome.better}?"
@@ -42,25 +40,29 @@ def short_text(plan: Plan, estimate: Estimate, experiment_dir: Path, power: str,
     n_groups, n_runs = len(asked.groups), len(asked.groups) * asked.seeds
     in_turn = asked.placement in ("alternate", "sequence")  # the runs of a seed, on one device
     at_once = min(n_runs, len(plan.lanes) // (n_groups if in_turn else 1))
-    first = "at first " if asked.open_ended else ""
+    first = "At first " if asked.open_ended else ""
     facts, basis = plan.trainer, "a rough estimate"
+    takes = duration(estimate.duration_s)
+    if estimate.longest_s > estimate.duration_s:
+        takes += f" to {duration(estimate.longest_s).removeprefix('about ')}"
     if facts is not None:
         basis = f"rehearsed: {duration(facts.point_s * asked.episodes + facts.evaluate_s).removeprefix('about ')} a run"
     lines = (
         question(plan),
         f"{first}{counted(n_runs, 'run')} ({counted(n_groups, 'group')} x {counted(asked.seeds, 'seed')}), "
-        f"{at_once} at a time, {duration(estimate.duration_s)} ({basis})",
-        _decides(plan.design, asked.seeds), power, str(experiment_dir),
+        f"{at_once} at a time, {takes} ({basis})",
+        _decides(plan), power, str(experiment_dir),
         f"Ctrl-C stops; {shell_command('resume', experiment_dir)} goes on",
         *(f"note: {note}" for note in plan.notes[: plan.limits]),
     )
     return visible("\n".join(_sentence(line, width) for line in lines if line))
 
 
-def _decides(design: Design, seeds: int) -> str:
+def _decides(plan: Plan) -> str:
     """Say when and at which error rate a plan decides."""
-    if not design.comparisons:
-        return "Nothing is compared."
+    design, seeds = plan.design, plan.experiment.seeds
+    if plan.experiment.unpaired or (plan.experiment.order == "fixed" and design.positions_matter):
+        return "Decides nothing, as the note says."
     margin, alpha = f"margin {design.margin_words}", f"{100.0 * design.alpha:g} %"
     if design.anytime_after is not None:
         return f"Decides after any seed from the {LEAST_PAIRS}th on, at {alpha} in all; {margin}."

@@ -105,9 +105,9 @@ def _varied(text: str, *, trained: bool) -> dict[str, list[Assignment]]:
         raise UsageError(f"{origin}: expected a key and two values or more, as in lr=3e-4,1e-3")
     full = f"{TRAINER}{key}" if trained and "." not in key else SHORT.get(key, key)
     for piece in pieces:
-        name = f"{key}={_NO_NAME.sub('-', piece).strip('-')}"[:_NAME_CHARS]
+        name = f"{key}={_NO_NAME.sub('-', piece)}"[:_NAME_CHARS]
         if name in found:
-            raise UsageError(f"{origin}: two groups would be called {name}; each value once")
+            raise UsageError(f"{origin}: two groups would be called {name}; each value once, or name them with --group")
         found[name] = [Assignment(full, piece, origin, Path.cwd(), is_text=True)]
     return found
 
@@ -211,7 +211,7 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
     own = f"a setting of the trainer's own is {TRAINER}{key}" if free and "." not in key else ""
     hint = own or foreign(key) or which_setting(key, [*known, *SHORT])
     if key.startswith(TRAINER) and not foreign(key):
-        hint = "settings of a trainer of your own go with --trainer"
+        hint = "these are settings of a trainer of your own, and there is none"
     raise UsageError(f"{assignment.origin}: unknown key {key!r}; {hint}")
 
 

@@ -56,17 +56,15 @@ class TrainerKind(SettingsKind):
         rehearsal = read_rehearsal(asked.rehearsal)
         if not is_command(reference):
             _check_python(reference, asked.outcome)
-            task = f"{TRAINER_PREFIX}{_name(PurePath(called(reference)).stem)}"
-            return msgspec.structs.replace(asked, task=task, n_envs=1, steps=1)
+            return msgspec.structs.replace(asked, task=_task(reference), n_envs=1, steps=1)
         for one in said:
             if one.key in _OF_COMMAND and one.value != _OF_COMMAND[one.key]:
                 raise UsageError(f"{one.origin}: a command has one point and one outcome, at its end")
-        task = f"{TRAINER_PREFIX}{_name(PurePath(called(reference)).stem)}"
         _check_command(reference, asked.outcome, {group.name: group.settings.trainer for group in asked.groups})
         _check_filled(reference, rehearsal, Setting("rehearsal"))
         folder = next(one for one in said if one.key == "trainer").folder.resolve()
         return msgspec.structs.replace(
-            asked, task=task, n_envs=1, steps=1, episodes=1, eval_episodes=1,
+            asked, task=_task(reference), n_envs=1, steps=1, episodes=1, eval_episodes=1,
             trainer_folder=asked.trainer_folder or str(folder),
         )
 
@@ -101,16 +99,17 @@ def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
     """List the decisions that nobody can make for the user."""
     if len(asked.groups) < 2:
         free = [name for name in placeholders(asked.trainer) if name not in (SEED, OUT)]
-        flag = f"--vary {(*free, 'KEY')[0]}=V1,V2"
+        key = (*free, "KEY")[0]
+        flag = f"--group NAME:{TRAINER}{key}=VALUE" if asked.groups else f"--vary {key}=V1,V2"
         yield Setting("groups"), "two or more, which differ in the trainer's settings", flag
     if not asked.outcome_better or (is_command(asked.trainer) and not asked.outcome):
         where = "a name that evaluate(run, state) returns"
         if is_command(asked.trainer):
             where = f"a key of the JSON or a column of the CSV that it leaves in {{{OUT}}}"
-        yield Setting("outcome_better"), f"what decides, {where}; or --lower NAME", "--higher NAME"
+        yield Setting("outcome_better"), f"what decides, {where}", "--higher NAME"
     if asked.margin is None:
         unit = f", in {asked.outcome_unit}" if asked.outcome_unit else ""
-        yield Setting("margin"), f"the smallest difference in it worth acting on{unit}", "--margin SIZE"
+        yield Setting("margin"), f"the smallest difference in the outcome worth acting on{unit}", "--margin SIZE"
 
 
 def _question(asked: AskedExperiment) -> TrainerQuestion:
@@ -183,9 +182,10 @@ def _check_filled(command: str, settings: Iterable[str], what: str | Setting) ->
             raise UsageError(what, f": {TRAINER}{name} would change nothing: {why}")
 
 
-def _name(text: str) -> str:
-    """Return a name that a folder can have."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-_.")[:64] or "trainer"
+def _task(reference: str) -> str:
+    """Return what a trainer is called as a task, which a folder can be called, too."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", PurePath(called(reference)).stem).strip("-_.")[:64]
+    return f"{TRAINER_PREFIX}{name or 'trainer'}"
 
 
 KIND = TrainerKind()
