@@ -47,7 +47,7 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
     elif "{" in what:
         options = options | {"trainer": what}
     elif " " in what:
-        raise UsageError(f"{what}: no such file, and a command has {{seed}} where it takes its seed, as in --seed {{seed}}")
+        raise UsageError(f"{what}: no such file; a command has {{seed}} where it takes its seed, as in --seed {{seed}}")
     else:
         raise UsageError(
             f"{what}: expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes with "
