@@ -15,7 +15,7 @@ from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_flags, read_request
 
-TRAINED = {"trainer": "mine.py", "higher": "score", "margin": "1"}
+TRAINED = {"trainer": "mine.py", "higher": "score", "margin": 1.0}
 COMMAND = TRAINED | {"trainer": "python t.py --lr {lr} {seed} {out}"}
 
 
@@ -35,7 +35,7 @@ def test_every_value_of_a_trainers_setting_is_a_group_and_the_first_the_control(
 @pytest.mark.parametrize(("text", "options", "names", "values"), [
     ("ppo.lr=1e-3,3e-3", {}, ["ppo.lr=1e-3", "ppo.lr=3e-3"], [1e-3, 3e-3]),
     ("trainer.lr=1,2", TRAINED, ["trainer.lr=1", "trainer.lr=2"], ["1", "2"]),
-    ("ppo.lr=1e-3,3e-3", {"task": "gym:CartPole-v1", "margin": "5"}, ["ppo.lr=1e-3", "ppo.lr=3e-3"], [1e-3, 3e-3]),
+    ("ppo.lr=1e-3,3e-3", {"task": "gym:CartPole-v1", "margin": 5.0}, ["ppo.lr=1e-3", "ppo.lr=3e-3"], [1e-3, 3e-3]),
 ])  # fmt: skip
 def test_a_key_with_a_dot_is_the_setting_of_that_name(
     text: str, options: dict[str, object], names: list[str], values: list[object]
