@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab.api.files import load_declaration
+from esper_ab.api.files import defines_trainer, load_declaration
 from esper_ab.commands._asking import read_what
 from esper_ab.contracts.errors import UsageError
 
@@ -49,6 +49,20 @@ def test_an_experiment_is_found_in_every_form(written, text: str) -> None:
     what = load_declaration(written(text))
     assert what.asked.name == "x"
     assert [group.name for group in what.asked.groups] == ["a", "b"]
+    assert not defines_trainer(written(f"def train(run): ...\n{text}"))
+
+
+@pytest.mark.parametrize("text", [
+    "def train(run): ...", "from lib import train", "import lib as train", "train = print", "@print\ndef train(run): ...",
+    "raise SystemExit\ndef train(run): ...", "def train(run): ...\ndef create_environment(): ...",
+])  # fmt: skip
+def test_a_file_with_train_and_no_experiment_is_a_trainer_which_is_not_run(written, text: str) -> None:
+    assert defines_trainer(written(text))
+
+
+@pytest.mark.parametrize("text", ["", "def training(run): ...", "class A:\n    def train(self): ...", "import train.one"])
+def test_a_file_without_train_is_none(written, text: str) -> None:
+    assert not defines_trainer(written(text))
 
 
 def test_what_is_imported_is_not_the_files_own(written) -> None:
