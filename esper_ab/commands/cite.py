@@ -36,4 +36,4 @@ def command(experiment_dir: Path | None) -> None:
         low, high, _ = found.at_look
         shown = "---" if found.estimate is None else f"${found.estimate:+.3g}$"
         span = "---" if low is None or high is None else f"$[{low:.3g}, {high:.3g}]$"
-        click.echo(f"{a} $-$ {b} & {shown} & {span} & {found.pairs} & {one.verdict} \\\\")
+        click.echo(f"{a} $-$ {b} & {shown} & {span} & {len(found.pairs)} & {one.verdict} \\\\")
