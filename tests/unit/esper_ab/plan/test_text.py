@@ -71,6 +71,9 @@ def test_what_no_one_can_say_of_a_plan_is_no_line() -> None:
     ({"seeds": 20, "looks": (8, 14, 20)}, "Decides after 8, 14 or 20 seeds, at 5 % in all; margin 2 points."),
     ({"seeds": 14, "looks": (8, 14)}, "Decides after 8 or 14 seeds, at 5 % in all; margin 2 points. EQUIVALENT would "
      "need 15 seeds."),
+    ({"unpaired": True}, "Decides nothing, as the note says."),
+    ({"order": "fixed", "share_observation_norm": True}, "Decides nothing, as the note says."),
+    ({"order": "fixed"}, "Decides once, after 6 seeds, at 5 %; margin 2 points. EQUIVALENT would need 15 seeds."),
     ({"open_ended": True}, "Decides after any seed from the 6th on, at 5 % in all; margin 2 points."),
 ])  # fmt: skip
 def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], line: str) -> None:
@@ -90,7 +93,7 @@ def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], lin
     ({"devices": ("cpu:0",), "placement": "share"}, "12 runs (2 groups x 6 seeds), 2 at a time, "),
     ({"seeds": 1, "placement": "alternate"}, "2 runs (2 groups x 1 seed), 1 at a time, "),
     ({"groups": "abc", "control": "a"}, "18 runs (3 groups x 6 seeds), 3 at a time, "),
-    ({"open_ended": True}, "at first 12 runs (2 groups x 6 seeds), 4 at a time, "),
+    ({"open_ended": True}, "At first 12 runs (2 groups x 6 seeds), 4 at a time, "),
 ])  # fmt: skip
 def test_what_a_plan_takes(changes: dict[str, object], start: str) -> None:
     assert lines(**changes)[1].startswith(start)  # type: ignore[arg-type]
