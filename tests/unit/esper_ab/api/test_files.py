@@ -53,14 +53,17 @@ def test_an_experiment_is_found_in_every_form(written, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "def train(run): ...", "from lib import train", "import lib as train", "train = print", "@print\ndef train(run): ...",
-    "raise SystemExit\ndef train(run): ...", "def train(run): ...\ndef create_environment(): ...",
+    "def train(run): ...", "from lib import train", "import lib as train", "train = print",
+    "@print\ndef train(run): ...", "raise SystemExit\ndef train(run): ...",
+    "def train(run): ...\ndef create_environment(): ...",
 ])  # fmt: skip
 def test_a_file_with_train_and_no_experiment_is_a_trainer_which_is_not_run(written, text: str) -> None:
     assert defines_trainer(written(text))
 
 
-@pytest.mark.parametrize("text", ["", "def training(run): ...", "class A:\n    def train(self): ...", "import train.one"])
+@pytest.mark.parametrize("text", [
+    "", "def training(run): ...", "class A:\n    def train(self): ...", "import train.one",
+])  # fmt: skip
 def test_a_file_without_train_is_none(written, text: str) -> None:
     assert not defines_trainer(written(text))
 

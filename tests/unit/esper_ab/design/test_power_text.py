@@ -1,4 +1,4 @@
-"""Power in words: every sentence of an answer that is made up, so that nothing is simulated; and the sentence of a plan."""
+"""Power in words: every sentence of an answer that is made up, so that nothing is simulated; that of a plan."""
 
 from __future__ import annotations
 
@@ -208,8 +208,8 @@ def test_nothing_is_said_of_a_plan_that_decides_nothing_or_has_no_end(how):
 
 @pytest.mark.parametrize(("counts", "first"), [
     ((20,), "To find a difference of 2 points with 80 % power: 20 seeds."),
-    ((20, 12), "To find a difference of 2 points with 80 % power: 12 to 20 seeds, depending on how similar the two runs "
-     "of a pair are."),
+    ((20, 12), "To find a difference of 2 points with 80 % power: 12 to 20 seeds, depending on how similar the two "
+     "runs of a pair are."),
     ((20, None), "To find a difference of 2 points with 80 % power: 20 to more than 10,000 seeds, depending on how "
      "similar the two runs of a pair are."),
     ((None,), "To find a difference of 2 points with 80 % power: more than 10,000 seeds."),

@@ -1,4 +1,4 @@
-"""A plan in a few lines: the question, runs, when it decides, where it goes, and only the notes that limit the answer."""
+"""A plan in a few lines: question, runs, when it decides, where it goes, and only notes that limit the answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def trained(facts: TrainerFacts = FACTS, trainer: str = "mine.py", **changes: ob
     """A plan of groups slow and fast of a trainer, of which a rehearsal found `facts`."""
     measures = TaskMeasures(outcome=Measure(name="outcome", label="error", unit="J", better="lower"), measures=())
     tasks = tuple(
-        TaskFacts(name=f"trainer:{name}", title="", kind="trainer", measures=measures) for name in ("mine", "run", "python")
+        TaskFacts(name=f"trainer:{name}", title="", kind="trainer", measures=measures)
+        for name in ("mine", "run", "python")
     )
     said = {"trainer": trainer, "outcome": "error", "outcome_better": "lower", "margin": 0.5, "episodes": 4} | changes
     groups, there = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2"), asking.machine(tasks=tasks, trainer=facts)

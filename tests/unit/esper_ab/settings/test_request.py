@@ -112,7 +112,7 @@ def test_vary_takes_a_key_and_two_values_or_more(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["lr=1,1", "lr=a b,a;b", f"lr={'a' * 70}1,{'a' * 70}2"])
 def test_two_groups_of_one_name_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="two groups would be called lr=a?"):
+    with pytest.raises(UsageError, match="two groups would be called lr="):
         varied(text, **TRAINED)
 
 

@@ -258,7 +258,8 @@ def test_an_outcome_that_cannot_be_read_says_what_is_there(tmp_path: Path, sourc
 
 
 @pytest.mark.parametrize(("name", "text"), [
-    ("result.json", '{"return": 2.5}'), ("log.csv", "step,return\n1,9\n2,2.5\n"), ("deep/down/eval.json", '{"return": "2.5"}'),
+    ("result.json", '{"return": 2.5}'), ("log.csv", "step,return\n1,9\n2,2.5\n"),
+    ("deep/down/eval.json", '{"return": "2.5"}'),
 ])  # fmt: skip
 def test_a_name_alone_is_of_the_only_file_that_may_have_it(tmp_path: Path, name: str, text: str) -> None:
     file = tmp_path / name
@@ -274,7 +275,7 @@ def test_a_name_alone_needs_its_file_where_there_are_several(tmp_path: Path) -> 
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps({"return": value}))
     (tmp_path / "c.csv").write_text("return\n3\n")
-    with pytest.raises(ValueError, match="a/x.json, b.json, c.csv in {out}; say which has return, as in a/x.json:return"):
+    with pytest.raises(ValueError, match=r"a/x.json, b.json, c.csv in \{out\}; say which has return, as in a/x"):
         read_outcome(read_source("return"), tmp_path)
     found = [read_outcome(read_source(f"{name}:return"), tmp_path) for name in ("b.json", "a/x.json", "c.csv")]
     assert found == [1.0, 2.0, 3.0]
