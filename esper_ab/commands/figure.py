@@ -18,7 +18,10 @@ from esper_ab.commands._parameters import PATH, valued
 @click.argument("name", default="effects")
 @valued("--out", "FILE", "Where it goes; the end of its name is .pdf, .svg or .png. [default: NAME.pdf]", type=PATH)
 def command(experiment_dir: Path, name: str, out: Path | None) -> None:
-    """Write one figure of the report of EXPERIMENT: effects, curves, outcomes, pairs, and others that it has."""
+    """Write one figure of the report of EXPERIMENT as PDF, SVG or PNG.
+
+    NAME is effects, curves, outcomes, pairs, or another that the report has.
+    """
     # Here, so that --help waits for no matplotlib.
     from esper_ab.api.loaded import load_experiment
     from esper_ab.report.figures.catalogue import write_figure

@@ -56,6 +56,8 @@ def as_flag(setting: Setting) -> str:
     flag, value = _NO_FLAGS.get(setting.key) or f"--{setting.key.replace('_', '-')}", setting.value
     if value is None:
         return flag
+    if setting.key == "outcome":
+        return f"the outcome {value}"
     if isinstance(value, Sequence) and not isinstance(value, str):
         value = ("," if setting.key == "looks" else " ").join(map(str, value))
     return f"{flag} {value}"

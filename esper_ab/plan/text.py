@@ -25,6 +25,8 @@ def question(plan: Plan) -> str:
     outcome, asked = plan.design.outcome, plan.experiment
     what = f"{outcome.label} of {called(asked.trainer)}" if asked.trainer else f"the {outcome.label} on {asked.task}"
     compared = plan.design.comparisons
+    if not compared:  # a journal of one group
+        return f"What is {what} with {listed([group.name for group in asked.groups])}?"
     others = {one.b for one in compared}
     if len(others) > 1:
         return f"With which of {listed(plan.design.groups)} is {what} {outcome.better}?"

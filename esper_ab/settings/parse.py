@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.experiment_files import plain_group
 from esper_ab.contracts.records import GROUP_NAME
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.wording import did_you_mean
@@ -42,6 +43,10 @@ def parse(request: Request) -> AskedExperiment:
     asked = _collect_groups(request, kind)
     defaults = {key: field.spec.by_kind[kind.name] for key, field in FIELDS.items() if kind.name in field.spec.by_kind}
     groups = tuple(_make_group(one, request, defaults) for one in asked)
+    folders = {plain_group(one.name): one.name for one in groups}
+    for one in groups:
+        if (other := folders[plain_group(one.name)]) != one.name:
+            raise UsageError(Setting("groups"), f": {one.name} and {other} would share a folder; give one another name")
     _refuse_without_effect(request, asked)
     values = defaults | {key: one.value for key, one in request.common.items()}
     values = {key: value for key, value in values.items() if not of_group(key)}
