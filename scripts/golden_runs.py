@@ -33,7 +33,7 @@ _TINY = (
     "--set", "ppo.epochs=1",
 )  # fmt: skip
 _TRAINER = (
-    "--trainer", "mine.py", "--outcome", "score", "--outcome-better", "higher", "--margin", "2", "--groups", "a,b",
+    "mine.py", "--higher", "score", "--margin", "2", "--groups", "a,b",
     "--rehearsal", "fails=0,breaks=0", "--episodes", "1", "--eval-episodes", "1",
 )  # fmt: skip
 _RANGE = ("--outcome-range", "0..100")
@@ -189,8 +189,8 @@ GOLDENS: dict[str, Make] = {
     "trainer_no_number": _trained(*_RANGE, "--group", "b:trainer.breaks=0.3"),
     "trainer_lost": _trained("--group", "a:trainer.shift=4,trainer.fails=0.25", seeds=10, statuses=(0, 3)),
     "trainer_command": _launched(
-        "--trainer", f"{sys.executable} train.py {{seed}} {{shift}} {{out}}", "--outcome", "json:result.json:score",
-        "--outcome-better", "lower", "--outcome-unit", "J", "--margin", "2", "--group", "a:trainer.shift=0",
+        f"{sys.executable} train.py {{seed}} {{shift}} {{out}}", "--lower", "result.json:score",
+        "--outcome-unit", "J", "--margin", "2", "--group", "a:trainer.shift=0",
         "--group", "b:trainer.shift=-4", "--seeds", "6", *_ONE_CORE,
     ),
     "joint_tasks": _launched(

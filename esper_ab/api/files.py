@@ -6,11 +6,12 @@ It is run once, as a module of its own, and searched for `create_NAME_experiment
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -46,6 +47,30 @@ def load_declaration(path: Path) -> DeclaredExperiment:
         named = ", ".join(different.values())
         raise UsageError(f"{path} has several experiments: {named}; give each a file of its own")
     return found[0][1]
+
+
+def defines_trainer(path: Path) -> bool:
+    """Whether a Python file has `train`, as a trainer has, and nothing that is an experiment; it is not run."""
+    _compile(path)  # which says what is wrong with it
+    names = {*_bound(ast.parse(read_regular(path)).body)}
+    return "train" in names and not any(map(_FACTORY.fullmatch, names))
+
+
+def _bound(body: Iterable[ast.AST]) -> Iterator[str]:
+    """Return the names to which a file gives a value; "experiment" for a class that is one."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+            bases = node.bases if isinstance(node, ast.ClassDef) else ()
+            yield from ("experiment" for base in bases if ast.unparse(base).endswith("ABExperiment"))
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (one.asname or one.name for one in node.names)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            names = (one for one in ast.walk(node) if isinstance(one, ast.Name))
+            yield from (one.id for one in names if isinstance(one.ctx, ast.Store))
+        else:  # what is under `if`, `try` or `with`
+            for part in ("body", "orelse", "handlers", "finalbody"):
+                yield from _bound(getattr(node, part, ()))
 
 
 @contextmanager

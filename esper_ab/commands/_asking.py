@@ -1,14 +1,18 @@
-"""FILE and the flags of a command that trains -> the job that is asked for. Flags win."""
+"""WHAT and the flags of a command that trains -> the job that is asked for. Flags win."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from esper_ab.api.declared import DeclaredExperiment
+from esper_ab.commands._options import ARGUMENTS
 from esper_ab.commands._parameters import Flags
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import Missing, UsageError
+from esper_ab.contracts.wording import shell_command
 from esper_ab.execution.detach import FOR_SEVERAL
 from esper_ab.execution.experiment import Beforehand
 from esper_ab.execution.job import AskedJob, one_part
@@ -17,7 +21,7 @@ from esper_ab.execution.reward_audit import load_reward_audit
 from esper_ab.settings.assignments import split_commas
 from esper_ab.settings.parse import parse
 from esper_ab.settings.parts import parse_parts
-from esper_ab.settings.request import read_request, read_toml
+from esper_ab.settings.request import Request, read_request, read_toml
 from esper_ab.trackers.settings import NAMES, Tracking, check_tracking, wandb_mode
 
 # Flags of `launch` that are about one experiment, and what to do in their place.
@@ -25,26 +29,55 @@ _OF_ONE = {"detach": FOR_SEVERAL, "calibration": "it is of one task", "reward_au
 _TRACKING = ("track", "wandb_mode", "wandb_entity", "wandb_project")
 
 
-def read_file(path: Path) -> DeclaredExperiment:
-    """Read what FILE declares; UsageError, one line with its place."""
-    if path.suffix == ".toml":
-        return DeclaredExperiment(file=read_toml(path))
-    if path.suffix != ".py":
-        raise UsageError(f"{path}: a Python file (.py) or a TOML file (.toml) is expected")
-    from esper_ab.api.files import load_declaration  # it runs code of the user's, which has this process end slowly
+def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
+    """Read WHAT, an experiment file, a Python trainer or a command, and the flags over it; UsageError, one line."""
+    what, declared = options["what"], DeclaredExperiment()
+    if what is None:
+        return declared, read_request(options)
+    path = Path(what)
+    if path.suffix == ".toml" and (path.exists() or " " not in what):
+        declared = DeclaredExperiment(file=read_toml(path))
+    elif path.suffix == ".py" and (path.exists() or not {" ", "{"} & {*what}):
+        from esper_ab.api.files import defines_trainer, load_declaration  # the latter runs code of the user's
 
-    return load_declaration(path)
+        if defines_trainer(path):
+            options = options | {"trainer": what}
+        else:
+            declared = load_declaration(path)
+    elif "{" in what:
+        options = options | {"trainer": what}
+    elif " " in what:
+        raise UsageError(f"{what}: no such file; a command has {{seed}} where it takes its seed, as in --seed {{seed}}")
+    else:
+        raise UsageError(
+            f"{what}: expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes with "
+            "placeholders, as in 'python train.py --lr {lr} --seed {seed} --out {out}'"
+        )
+    return declared, read_request(options, declared.file)
+
+
+@contextmanager
+def completed(command: str) -> Iterator[None]:
+    """Ask for all decisions that are missing, with the command line completed as far as it can be."""
+    try:
+        yield
+    except Missing as error:
+        shown = (flag.replace("--higher NAME", "--higher NAME or --lower NAME") for _, _, flag in error.missing)
+        wanted = "; ".join(f"{flag} ({decides})" for flag, (_, decides, _) in zip(shown, error.missing, strict=True))
+        typed = click.get_current_context().meta.get(ARGUMENTS, ())
+        line = " ".join((shell_command(command, *typed), *(flag for _, _, flag in error.missing)))
+        raise UsageError(f"missing: {wanted}. Complete it: {line}") from None
 
 
 def read_job(options: Flags) -> AskedJob:
-    """Read FILE and flags, as click has them; UsageError for anything that the machine need not be asked for."""
+    """Read WHAT and flags, as click has them; UsageError for anything that the machine need not be asked for."""
     if not options["parallel"]:
         if (options["max_parallel"] or 1) > 1:
             raise click.UsageError("--no-parallel is one run at a time; leave it or --max-parallel out")
         options = options | {"max_parallel": 1}
-    declared = read_file(options["file"]) if options["file"] else DeclaredExperiment()
-    request = read_request(options, declared.file)
-    parts = parse_parts(request) or one_part(parse(request))
+    declared, request = read_what(options)
+    with completed("launch"):
+        parts = parse_parts(request) or one_part(parse(request))
     if len(parts.parts) > 1:
         for flag, why in _OF_ONE.items():
             if options[flag] not in (None, False):
@@ -69,7 +102,7 @@ def read_job(options: Flags) -> AskedJob:
 
 
 def tracking_of(options: Flags, declared: Tracking) -> Tracking:
-    """The trackers that flags ask for, or else FILE; UsageError, before anything starts, for what cannot be used."""
+    """The trackers that flags ask for, or else WHAT; UsageError, before anything starts, for what cannot be used."""
     names = split_commas(options["track"], "--track") if options["track"] is not None else []
     unknown = [name for name in names if name not in NAMES]
     if unknown:

@@ -9,7 +9,6 @@ import click
 
 from esper_ab.commands._parameters import PATH, Decorator, Flags, in_order, valued
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.files import write_below
 
 if TYPE_CHECKING:
     from esper_ab.api.external import OutcomeVerdicts
@@ -76,10 +75,7 @@ def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool) -> str:
     from esper_ab.report.external import external_json
 
     if figure is not None:
-        from esper_ab.report.figures.catalogue import FORMATS, render_figure  # likewise
+        from esper_ab.report.figures.catalogue import external_figure, write_figure  # likewise
 
-        form = figure.suffix.removeprefix(".")
-        if form not in FORMATS:
-            raise UsageError(f"--figure {figure}: the end of its name says what it is: .{', .'.join(FORMATS)}")
-        write_below(figure.parent, figure.name, render_figure(found, form))
+        write_figure(external_figure(found), figure)
     return external_json(found) + "\n" if json else str(found)

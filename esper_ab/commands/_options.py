@@ -31,6 +31,14 @@ _MARGIN_DEFAULT = "[default: that of the task, where it declares one: 2 points f
 # Heading -> flags of an experiment, the ten first that people need first.
 _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "What most experiments need": {
+        "vary": takes("KEY=V1,V2,…",
+            "One group per value, called KEY=VALUE; the others are compared with the first. KEY is a placeholder of "
+            "the command, a setting of the trainer, or any setting, as in ppo.lr."),
+        "higher": takes("NAME",
+            "The outcome that decides, and that more of it is better. Of a command: a key of the JSON or a column of "
+            "the CSV that it leaves in {out} (the last row), FILE:NAME among several, wandb:KEY; of a Python trainer: "
+            "a name; of Gymnasium: info:KEY or FILE:FUNCTION. [default: the return]"),
+        "lower": takes("NAME", "The same, where less of it is better."),
         "groups": takes("A,B,…",
             "Reward modes or controllers; NAME=MODE gives another name. [default: shaped,simplified]"),
         "group": takes("NAME:KEY=VALUE,…", "Alter NAME, or create it. Repeatable.", multiple=True),
@@ -57,14 +65,6 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "no_telemetry": switched("Do not record the life of every seed module; no result depends on it."),
     },
     "Your own environment or trainer": {
-        "trainer": takes("FILE.py|COMMAND",
-            "Your own: a Python file with train(run), or a command with {seed} and a folder {out}, as 'python "
-            "train.py --seed {seed} --lr {lr} --out {out}'; docs/your-trainer.md."),
-        "outcome": takes("SOURCE",
-            "What groups are compared by. Of Gymnasium: info:KEY or FILE:FUNCTION, by default the return; of a "
-            "trainer: a name; of a command: json:PATH:KEY, csv:PATH:COLUMN (last row) or wandb:KEY, with PATH in "
-            "{out}."),
-        "outcome_better": takes("higher|lower", "Which outcome is the better one; a trainer's has to say it."),
         "outcome_unit": takes("UNIT", "Unit of a trainer's outcome."),
         "outcome_range": takes("LOW..HIGH",
             "Possible outcomes, of Gymnasium or a trainer; the worse end stands for one that is no number."),
@@ -161,7 +161,6 @@ _FLAGS = {name: how for flags in _SECTIONS.values() for name, how in flags.items
 # What `launch --help` shows.
 _FIRST = {
     "What most experiments need": tuple(_SECTIONS["What most experiments need"]),
-    "Your own environment or trainer": ("trainer", "outcome", "outcome_better"),
     "What is compared": ("control", "grid", "fail_unless"),
     "Where it runs, and what comes out": (
         "max_parallel", "launcher", "output_dir", "name", "json", "detach", "help_all", "help",
@@ -206,10 +205,10 @@ def hosts_options(*names: str) -> Decorator:
 
 
 def experiment_options(*, without: Sequence[str] = (), one_task: bool = False) -> Decorator:
-    """Decorator of a click command: FILE, and all flags of an experiment, in the order of its help, but those named."""
+    """Decorator of a click command: WHAT, and all flags of an experiment, in the order of its help, but those named."""
     flags = _FLAGS | (_OF_ONE_TASK if one_task else {})
     declared = _declared({name: how for name, how in flags.items() if name not in without})
-    return lambda function: click.argument("file", metavar="[FILE]", type=PATH, required=False)(declared(function))
+    return lambda function: click.argument("what", metavar="[WHAT]", required=False)(declared(function))
 
 
 def _show_all(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:

@@ -18,11 +18,11 @@ from esper_ab.execution.experiment import Beforehand
 from esper_ab.execution.job import AskedJob, Job, describe, encode, make_directory, one_part, plan_job
 from esper_ab.execution.launching import make_launcher, read_launcher_flags
 from esper_ab.settings.parse import parse
-from esper_ab.settings.request import NO_FILE, Request, read_request
+from esper_ab.settings.request import Request
 
 _OWN = (
     "groups", "group", "seeds", "max", "looks", "no_early_stop", "futility", "control", "untested", "screening",
-    "unpaired", "order",
+    "unpaired", "order", "vary",
     # and those of an experiment that is planned later
     "grid", "scores", "calibration", "reward_audit", "fail_unless", "yes", "track", "wandb_mode", "wandb_entity",
     "wandb_project", "detach", "parallel", "no_retry", "verbose",
@@ -33,12 +33,11 @@ _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothin
 @command_with(
     "esper-ab calibrate --mode shaped --runs 20", "esper-ab calibrate --mode wait --runs 4 --episodes 1 --dry-run",
     "esper-ab calibrate --task gym:CartPole-v1 --runs 12",
-    "esper-ab calibrate --trainer mine.py --set trainer.lr=1e-3 --outcome-better higher --runs 12",
+    "esper-ab calibrate mine.py --set trainer.lr=1e-3 --higher outcome --runs 12",
     cls=ExperimentCommand,
 )
 @valued("--mode", "NAME",
-    "The group: a reward mode or a controller; shaped, and in Gymnasium env, unless it is named. With --trainer there "
-    "is none.")
+    "The group: a reward mode or a controller; shaped, and in Gymnasium env, unless it is named. A trainer has none.")
 @valued("--runs", "N",
     "How often it is trained, each time on its own randomness; an even number.", type=click.IntRange(min=LEAST_RUNS),
     default=20)
@@ -50,12 +49,13 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
 
     Interrupted, it goes on when the same command is given again with --name.
     """
-    from esper_ab.commands._asking import read_file  # with the Python API, which --help does not wait for
+    from esper_ab.commands._asking import completed, read_what  # with the Python API, which --help does not wait for
 
-    request = read_request(options, read_file(options["file"]).file if options["file"] else NO_FILE)
-    job = _plan(mode, runs, options, request)
+    _, request = read_what(options)
+    with completed("calibrate"):
+        job = _plan(mode, runs, options, request)
     if not options["json"]:
-        click.echo(describe(job))
+        click.echo(describe(job, whole=True))
     elif options["dry_run"]:
         click.echo(encode(job))
     if options["dry_run"]:

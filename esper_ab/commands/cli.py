@@ -23,6 +23,8 @@ SECTIONS = {
         "list": "List the experiments below DIR [default: experiments], newest first, with progress and verdicts.",
         "logs": "Print the logs of EXPERIMENT: of one run, of a worker between runs, of the console, or all.",
         "report": "Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal.",
+        "figure": "Write one figure of the report of EXPERIMENT as PDF, SVG or PNG.",
+        "cite": "Print how to cite esper_ab, and the results of EXPERIMENT as rows of a LaTeX table.",
         "query": "Answer a question about EXPERIMENT in SQL.",
         "export": "Write the tables of EXPERIMENT as CSV or Parquet files.",
         "compare": "Compare the groups of several experiment directories; exploratory.",

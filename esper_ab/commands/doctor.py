@@ -13,7 +13,7 @@ import msgspec
 
 from esper_ab.commands._exit_status import LEAST_BYTES, command_with
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
-from esper_ab.commands._parameters import PATH, Flags, valued
+from esper_ab.commands._parameters import PATH, Flags, switch, valued
 from esper_ab.contracts.children import Machine, Questions
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.wording import counted, visible_line
@@ -29,7 +29,8 @@ _NAMED = ("esper-ab", "torch", "numpy", "pyzmq", "msgspec", "duckdb")  # package
 @command_with("esper-ab doctor", "esper-ab doctor --output-dir experiments --json", "esper-ab doctor --launcher slurm")
 @valued("--output-dir", "DIR", "Where experiment directories are to go.", type=PATH, default=Path("experiments"))
 @shared_options(*LAUNCHER_FLAGS, "json")
-def command(output_dir: Path, json: bool, **options: Any) -> int:
+@switch("--verbose", "Show what is well, too.", "-v")
+def command(output_dir: Path, json: bool, verbose: bool, **options: Any) -> int:
     """Look at devices, driver, cores, memory, disk, limits and packages; each diagnosis has its remedy.
 
     With a launcher for several nodes it asks each of them, and names what differs.
@@ -41,7 +42,7 @@ def command(output_dir: Path, json: bool, **options: Any) -> int:
     levels = Counter(diagnosis.level for diagnosis in diagnoses)
     counts = {"problems": levels["problem"], "warnings": levels["warning"]}
     tree = counts | {"diagnoses": msgspec.to_builtins(diagnoses)}
-    click.echo(json_module.dumps(tree) if json else describe_diagnoses(diagnoses))
+    click.echo(json_module.dumps(tree) if json else describe_diagnoses(diagnoses, whole=verbose))
     return UsageError.exit_code if levels["problem"] else 0
 
 
@@ -92,15 +93,21 @@ def _questions() -> Questions:
     return Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=(), gpus=("cuda",))
 
 
-def describe_diagnoses(diagnoses: list[Diagnosis]) -> str:
-    """Findings in words: a line for each, its remedy on the next, and a last line with what they come to."""
+def describe_diagnoses(diagnoses: list[Diagnosis], *, whole: bool = False) -> str:
+    """Findings in words: a line for each that is not well, its remedy on the next, and what they come to.
+
+    `whole`: also for those that are.
+    """
     width = max(len(diagnosis.topic) for diagnosis in diagnoses)
     lines = []
     for diagnosis in diagnoses:
+        if diagnosis.level == "ok" and not whole:
+            continue
         lines.append(f"{diagnosis.level:<7}  {diagnosis.topic:<{width}}  {visible_line(diagnosis.what)}")
         if diagnosis.remedy:
             lines.append(f"{'':<7}  {'':<{width}}  -> {visible_line(diagnosis.remedy)}")
     levels = Counter(diagnosis.level for diagnosis in diagnoses)
     end = "an experiment would be refused or fail here" if levels["problem"] else "experiments can run here"
     counts = f"{counted(levels['problem'], 'problem')}, {counted(levels['warning'], 'warning')}"
-    return "\n".join((*lines, "", f"{counts}: {end}"))
+    checks = counted(levels["ok"], "check")
+    return "\n".join((*lines, f"{checks} passed, {counts}: {end}"))

@@ -55,7 +55,7 @@ def command(**options: Any) -> None:
     if dry_run and json:
         click.echo(encode(job))
     elif not json:
-        click.echo(describe(job))
+        click.echo(describe(job, whole=options["verbose"]))
     confirm(job, yes=options["yes"], dry_run=dry_run)
     if dry_run:
         return

@@ -44,7 +44,7 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 @valued("--sbatch", "OPTION",
     "A further option of sbatch, as in --sbatch --constraint=h100. Repeatable.", multiple=True)
 @valued("--setup", "COMMAND", "A command before ours, as in --setup 'module load cuda'. Repeatable.", multiple=True)
-@click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="[FILE] FLAGS OF LAUNCH…")
+@click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="[WHAT] FLAGS OF LAUNCH…")
 def command(
     name: str, output_dir: Path, launch_flags: Words, setup: Words, **asked: Any
 ) -> None:

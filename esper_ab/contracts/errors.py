@@ -46,15 +46,18 @@ class Setting:
 
 
 Spelling = Callable[[Setting], str]
+_NO_FLAGS = {"trainer": "the trainer", "outcome": "--higher or --lower", "outcome_better": "--higher or --lower"}
 
 
 def as_flag(setting: Setting) -> str:
     """Spell a setting as the command line takes it: `--n-envs 2`, `--slots early late`, `--set ppo.minibatches=2`."""
     if setting.assigned:
         return f"--set {setting.key}={setting.value}"
-    flag, value = f"--{setting.key.replace('_', '-')}", setting.value
+    flag, value = _NO_FLAGS.get(setting.key) or f"--{setting.key.replace('_', '-')}", setting.value
     if value is None:
         return flag
+    if setting.key == "outcome":
+        return f"the outcome {value}"
     if isinstance(value, Sequence) and not isinstance(value, str):
         value = ("," if setting.key == "looks" else " ").join(map(str, value))
     return f"{flag} {value}"
@@ -83,6 +86,18 @@ class UsageError(EsperError):
 
     def __str__(self) -> str:
         return self.spelled(as_flag)
+
+
+class Missing(UsageError):
+    """Decisions that nobody but the user can make, and has not made; all of them at once.
+
+    `missing`: for each its setting, what it decides, and how the command line says it.
+    """
+
+    def __init__(self, missing: Sequence[tuple[Setting, str, str]]) -> None:
+        words = [part for setting, decides, _ in missing for part in ("; ", setting, f" ({decides})")]
+        super().__init__("missing: ", *words[1:])
+        self.missing = tuple(missing)
 
 
 class WorkerFailed(EsperError):

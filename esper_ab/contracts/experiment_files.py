@@ -14,6 +14,7 @@ from esper_ab.contracts.records import Checkpoint, RunRef
 
 
 RUNS, LOGS, POLICIES, CHECKPOINTS = "runs", "logs", "policies", "checkpoints"  # folders of an experiment directory
+_NO_SIGNS = str.maketrans("=+", "__")
 FILE_LIMIT_BYTES = 4 << 30  # of a policy or checkpoint that is read
 
 
@@ -44,7 +45,12 @@ def policy_of(run: RunRef) -> str:
 
 def _plain(run: RunRef) -> str:
     """Return the name of a run without a folder in it."""
-    return f"{run.group_id}-{run.replicate}"
+    return f"{plain_group(run.group_id)}-{run.replicate}"
+
+
+def plain_group(name: str) -> str:
+    """Return a group's name as a folder that a script may be given as key=value: without "=" and "+"."""
+    return name.translate(_NO_SIGNS)
 
 
 # --- checkpoint files ------------------------------------------------------------------------------------------------

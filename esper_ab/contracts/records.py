@@ -13,8 +13,9 @@ import msgspec
 from msgspec import Meta
 
 # Path parts that decoding accepts: never absolute, no "..", no hidden files.
-GroupName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
-FileBelow = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*\Z")]
+GROUP_NAME = "[A-Za-z0-9][A-Za-z0-9_.=+-]{0,63}"  # it names files, too
+GroupName = Annotated[str, Meta(pattern=rf"\A{GROUP_NAME}\Z")]
+FileBelow = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.=+-]*)*\Z")]
 Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Index = Annotated[int, Meta(ge=0)]  # of an episode
 MOST_KEYS = 512  # largest map in any message
@@ -35,7 +36,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class RunRef(Record, frozen=True, kw_only=True):
     """Identifies the run that a message or record is about."""
 
-    name: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}/[0-9]+\Z")]  # "<group_id>/<replicate>"
+    name: Annotated[str, Meta(pattern=rf"\A{GROUP_NAME}/[0-9]+\Z")]  # "<group_id>/<replicate>"
     group_id: GroupName
     replicate: int
     reward_mode: str

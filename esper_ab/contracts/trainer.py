@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Literal
 
 import msgspec
@@ -19,7 +20,8 @@ TrainerValue = bool | int | float | str
 Resumption = Literal["exactly", "resumes", "anew"]
 SEED, OUT = "seed", "out"  # placeholders that every run fills by itself
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_FORMS = "json:PATH:KEY, csv:PATH:COLUMN or wandb:KEY, with PATH below {out}"
+_FILES = (".json", ".csv")  # that may hold an outcome
+_FORMS = "NAME, FILE:NAME with a .json or .csv file below {out}, or wandb:KEY"
 
 
 class TrainerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,9 +85,9 @@ class TrainerOrder(_Told, frozen=True, kw_only=True):
 class OutcomeSource:
     """Where a command leaves its outcome."""
 
-    kind: Literal["json", "csv", "wandb"]
-    path: str  # relative to {out}; "" for wandb
-    key: str
+    path: str  # of a .json or .csv file, relative to {out}; "": of the only one there is
+    key: str  # of a JSON file; column of a CSV file; what wandb.log is given
+    wandb: bool = False
 
 
 def is_command(reference: str) -> bool:
@@ -93,14 +95,27 @@ def is_command(reference: str) -> bool:
     return not reference.endswith(".py") or bool(placeholders(reference))
 
 
+def called(reference: str) -> str:
+    """Return what people call a trainer: its file, or the first Python file or else the program of a command."""
+    words = shlex.split(reference) if is_command(reference) else [reference]
+    return PurePath(next((word for word in words if word.endswith(".py")), words[0])).name
+
+
 def read_source(text: str) -> OutcomeSource:
-    """Read a command's `--outcome`; ValueError with the forms for anything else."""
-    kind, _, rest = text.partition(":")
-    path, colon, key = rest.partition(":") if kind != "wandb" else ("", ":", rest)
-    below = path and not path.startswith("/") and ".." not in path.split("/")
-    if kind not in ("json", "csv", "wandb") or not colon or not key or not (below or kind == "wandb"):
-        raise ValueError(f"expected {_FORMS}, not {text!r}")
-    return OutcomeSource(kind, path, key)  # type: ignore[arg-type]  # one of the three
+    """Read where a command leaves its outcome; ValueError with the forms for anything else."""
+    head, colon, key = text.partition(":")
+    if colon and head == "wandb" and key:
+        return OutcomeSource("", key, wandb=True)
+    if not colon and text:
+        return OutcomeSource("", text)
+    if key and holds_outcome(head) and not head.startswith("/") and ".." not in head.split("/"):
+        return OutcomeSource(head, key)
+    raise ValueError(f"expected {_FORMS}, not {text!r}")
+
+
+def holds_outcome(name: str) -> bool:
+    """Whether a file of this name may hold an outcome."""
+    return name.endswith(_FILES)
 
 
 def placeholders(command: str) -> tuple[str, ...]:

@@ -46,6 +46,11 @@ def named(pairs: Sequence[tuple[str, str]]) -> str:
     return ", ".join(f"{a} and {b}" for a, b in pairs)
 
 
+def listed(names: Sequence[str]) -> str:
+    """Join names: "a", "a and b", "a, b and c"."""
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """End a sentence about an unknown name with those that are close, or with all there are."""
     known = list(known)

@@ -158,9 +158,9 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion, fin
 class Simulation:
     """Power of one scheme at any effect, by the same draws for all of them, so that it grows with the effect."""
 
-    def __init__(self, scheme: Scheme, rng: Generator) -> None:
+    def __init__(self, scheme: Scheme, rng: Generator, paths: int = _PATHS) -> None:
         self.scheme = scheme
-        self._draws = draw(scheme.process, _PATHS, rng) if len(scheme.nominal_p) > 1 else None
+        self._draws = draw(scheme.process, paths, rng) if len(scheme.nominal_p) > 1 else None
 
     def power(self, effect: float) -> float:
         """P(crossed in the right direction); `effect` > 0 in SDs of a pair. 0.0 where the plan decides nothing."""

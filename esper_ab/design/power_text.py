@@ -14,20 +14,26 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.wording import counted, significant
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.design import Design
+from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.design.power import (
     PairSpread,
     PowerQuestion,
     PowerRow,
     PowerTable,
     ReplicatesNeeded,
+    Simulation,
     assumed,
     observed,
     power_tables_of,
     replicates_needed,
+    scheme,
+    sd_of_differences,
 )
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import digits_for, with_unit
+
+_FEW_PATHS = 10_000  # for a plan's one line; standard error of a power of 0.8: 0.004
 
 # --- episodes text ---------------------------------------------------------------------------------------------------
 # Evaluation noise in words, as a report and `power` say it. Pure.
@@ -169,11 +175,16 @@ def power_tables(
 
 
 def power_text(found: PowerAnswer) -> str:
-    """An answer in words: two sentences for each pair correlation, then the table."""
+    """An answer in words: the number of seeds, two sentences for each pair correlation, then the table."""
     known, question = found.known, found.tables[0].question
     df = f", {known.df} degrees of freedom" if known.df else ""
     margin = with_unit(f"{question.margin:g}", known.unit)
+    needed = sorted({table.needed.replicates or MOST_NAMED + 1 for table in found.tables})
+    ends = dict.fromkeys((needed[0], needed[-1]))
+    few = " to ".join(_count(count if count <= MOST_NAMED else None) for count in ends)
+    similar = ", depending on how similar the two runs of a pair are" if len(needed) > 1 else ""
     lines = [
+        f"To find a difference of {margin} with 80 % power: {few} seeds{similar}.", "",
         f"Run SD {with_unit(significant(known.sd, 3), known.unit)} ({known.source}{df}); margin {margin}; alpha "
         f"{question.alpha:g} shared by {counted(question.comparisons, 'comparison')}.",
     ]
@@ -277,17 +288,33 @@ def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
     ]
 
 
-def describe_design_power(design: Design, run_sd: float, df: int) -> str:
-    """What a design resolves at its own looks when runs differ by `run_sd`, calibrated with `df` degrees."""
-    unit = design.outcome.apart
-    spread = f"runs differ by {with_unit(significant(run_sd), unit)} (SD, calibrated)"
-    if not design.looks:
-        return f"{spread}; without a maximum every difference is found"
+def design_power_line(design: Design, run_sd: float | None) -> str:
+    """Say which difference a design finds at its own looks; "" for a design that decides nothing, or has no maximum.
+
+    `run_sd`: SD of runs of one group, from a calibration. Pairs are taken as uncorrelated.
+    """
+    if not design.boundaries or design.anytime_after is not None:
+        return ""
     question = PowerQuestion(
         margin=design.margin, alpha=design.alpha, groups=design.positions, comparisons=len(design.comparisons),
         looks=design.looks, positions_matter=design.positions_matter,
         futility=design.futility.power if design.futility is not None else 0.0,
     )  # fmt: skip
-    tables = power_tables(Known(source="", sd=run_sd, df=df), RHO, [design.looks[-1]], question)
-    said = (f"pair correlation {table.rho:g}: {_resolves(table.rows[0], unit)}" for table in tables)
-    return f"{spread}. " + " ".join(said)
+    plan = scheme(design.looks[-1], design.looks, question, find_bounds)
+    simulation = Simulation(plan, _generator(question), _FEW_PATHS)
+    smallest = simulation.smallest_effect
+    if smallest is None:
+        return ""
+    if run_sd is None:
+        sds = significant(sd_of_differences(smallest, 0.0))
+        return f"Finds a difference of {sds} run-to-run SDs with 80 % power; your SD is unknown (esper-ab calibrate)."
+    margin = design.margin / sd_of_differences(run_sd, 0.0)
+    once, twice = (
+        simulation.with_stops(times * margin, margin)[0] if plan.futility_p else simulation.power(times * margin)
+        for times in (1.0, 2.0)
+    )  # fmt: skip
+    runs = with_unit(significant(run_sd, 3), design.outcome.apart)
+    return (
+        f"Runs differ by {runs} (SD): finds a difference of the margin with {100 * once:.0f} % power, twice the margin "
+        f"with {100 * twice:.0f} %."
+    )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageErro
 from esper_ab.contracts.experiment_files import LOGS, check_name
 from esper_ab.contracts.files import remove_below, remove_folder_below, removed_on_failure
 from esper_ab.contracts.measures import greedy_episodes
-from esper_ab.contracts.settings import GROWTH, kind_of_task
+from esper_ab.contracts.settings import GROWTH, TRAINER_PREFIX, kind_of_task
 from esper_ab.contracts.wording import counted
 from esper_ab.control import provenance
 from esper_ab.control.event_sink import Observer
@@ -46,9 +47,9 @@ from esper_ab.live.console import CONSOLE_NAME, rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import Estimate
-from esper_ab.plan.experiment_directory import claim_new, make_experiment_directory
+from esper_ab.plan.experiment_directory import PLAN_TEXT, claim_new, make_experiment_directory
 from esper_ab.plan.plan import Plan
-from esper_ab.plan.text import WIDTH, duration, plan_text
+from esper_ab.plan.text import WIDTH, duration, plan_text, short_text
 from esper_ab.readers.joint_directory import PLAN_NAME, is_joint
 from esper_ab.settings.eval_episodes import EvalEpisodesChoice, choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
@@ -91,6 +92,14 @@ class PlannedExperiment:
     tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
 
+    @cached_property
+    def power_line(self) -> str:
+        """Which difference the plan finds; "" where that is not known beforehand."""
+        from esper_ab.design.power_text import design_power_line  # with scipy, which --help does not wait for
+
+        known, sd = self.known.calibration, self.plan.run_sd
+        return design_power_line(self.plan.design, sd if known is None else sd or known.spread.sd)
+
 
 def plan_part(
     asked: AskedExperiment, experiment_dir: Path, launcher: Launcher, machines: dict[bytes, Machine],
@@ -132,7 +141,8 @@ def choose_directory(output_dir: Path, name: str, task: str, pattern: str) -> Pa
 
     "": of `pattern` with task and time, with the first suffix -2, -3, … that no experiment has.
     """
-    task = "-".join(re.findall(r"[A-Za-z0-9]+", Path(task).name)) or "task"  # of a file, not its folders
+    last = Path(task.removeprefix(TRAINER_PREFIX)).name  # of a file, not its folders
+    task = "-".join(re.findall(r"[A-Za-z0-9]+", last)) or "task"
     chosen = name or pattern.format(task=task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
     check_name(chosen)
     return output_dir / chosen if name else _find_free(output_dir / chosen)
@@ -220,13 +230,20 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
     return replace(planned, experiment_dir=experiment_dir, plan=plan)
 
 
-def format_plan(planned: PlannedExperiment) -> str:
-    """Write what will be done and what it costs, in sentences that fit a terminal."""
-    plan = planned.plan
+def format_plan(planned: PlannedExperiment, *, whole: bool) -> str:
+    """Write a plan in sentences that fit a terminal: in a few lines, or the whole of it."""
     width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
+    if whole:
+        return whole_plan(planned, width)
+    return short_text(planned.plan, planned.cost, planned.experiment_dir, planned.power_line, width)
+
+
+def whole_plan(planned: PlannedExperiment, width: int = WIDTH) -> str:
+    """Write all of a plan."""
     there = room()
     left = f"{there.bytes / 2**30:.1f} that are left by {there.by}" if there.by else ""
-    return plan_text(plan, planned.cost, planned.experiment_dir, width, left)
+    text = plan_text(planned.plan, planned.cost, planned.experiment_dir, width, left)
+    return "\n".join(filter(None, (text, planned.power_line)))
 
 
 def encode_plan(planned: PlannedExperiment) -> bytes:
@@ -261,7 +278,7 @@ def carry_out(
             with removed_on_failure(experiment_dir):
                 raise
         try:
-            make_experiment_directory(experiment_dir, plan, planned.machine, planned.about)
+            make_experiment_directory(experiment_dir, plan, planned.machine, whole_plan(planned), planned.about)
             if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `track` may be called later
                 with removed_on_failure(experiment_dir):
                     save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and later
@@ -301,7 +318,7 @@ def make_observers(
 
 
 _KEPT = frozenset({LOCK_NAME, CONSOLE_NAME})  # a lock is held, and a detached command writes into its console already
-_MADE = frozenset({JOURNAL_NAME, "experiment.toml", PLAN_NAME, "rewards", "trainer", "tracking", LOGS})
+_MADE = frozenset({JOURNAL_NAME, "experiment.toml", PLAN_TEXT, PLAN_NAME, "rewards", "trainer", "tracking", LOGS})
 
 
 def is_leftover(directory: Path) -> bool:

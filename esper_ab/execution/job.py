@@ -162,24 +162,20 @@ def _scores(told: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
     return found
 
 
-def describe(job: Job) -> str:
-    """Say what will be done and what it costs: what its author says, what holds over all parts, the plan of each."""
-    first, *more = job.parts
-    text = execution.format_plan(first)
-    if first.about:  # what the author says of the experiment and its variants, in lines
+def describe(job: Job, *, whole: bool = False) -> str:
+    """Say what will be done and what it costs: what its author says, what holds over all parts, the plan of each.
+
+    `whole`: all of each plan, in the place of a few lines.
+    """
+    text, *more = (execution.format_plan(one, whole=whole) for one in job.parts)
+    if (first := job.parts[0]).about:  # what the author says of the experiment and its variants, in lines
         variants = first.about["variants"].items()
         said = [f"  {name}: {one['description']}" for name, one in variants if one["description"]]
         lines = [visible_line(line) for line in (first.about["description"], *said) if line]
         text = "\n".join([*lines, text])
     if job.plan is not None:
         text = f"{_over_all(job, job.plan)}\n\n{text}"
-    if first.known.calibration is not None:
-        from esper_ab.design.power_text import describe_design_power  # with scipy, as a calibration
-
-        spread = first.known.calibration.spread
-        power = describe_design_power(first.plan.design, first.plan.run_sd or spread.sd, spread.runs - 1)
-        text = f"{text}\npower: {power}"
-    return "\n\n".join([text, *map(execution.format_plan, more)])
+    return "\n\n".join([text, *more])
 
 
 def _over_all(job: Job, plan: AnalysisPlan) -> str:

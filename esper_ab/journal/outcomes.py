@@ -179,7 +179,9 @@ def group_now(history: History, group: str) -> GroupNow:
 
 
 def differences_now(history: History) -> tuple[DifferenceNow, ...]:
-    """Return the planned comparisons so far."""
+    """Return the planned comparisons so far; none before the first look, unless every seed may decide."""
+    if not history.looks and history.design.anytime_after is None:
+        return ()
     declared, outcomes = history.design.outcome_over, dict[tuple[str, int], float]()
     for run in history.runs.values():
         if (value := outcome_of(run, declared)) is not None:

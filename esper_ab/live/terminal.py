@@ -1,7 +1,7 @@
 """Live view of an experiment in the terminal: a bar with the time left, and after every barrier a table of groups.
 
 An observer of the coordinator: it receives every journalled event and sign of life, and returns nothing. On a
-terminal it redraws in place; in a pipe or a file it writes a line per barrier, not more often than every few seconds.
+terminal it redraws in place; in a pipe or a file it writes a line a minute at most.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from esper_ab.journal.outcomes import (
     differences_now,
     evaluation_work,
     group_now,
+    outcome_of,
     worked_s,
 )
 from esper_ab.plan.plan import Plan
@@ -49,7 +50,7 @@ _ECHO = 4  # columns kept free for the echo of two Ctrl-C, which would wrap and 
 _COLUMNS = ("group", "episodes", "", REWARD_LABEL, "entropy", "s / episode")  # the third is that of the outcome
 _WIDE = 80  # terminal columns that fit all table columns
 _LONGEST = 16  # longest word that is never broken
-_LINE_S = 5.0  # least time between plain lines
+_LINE_S = 60.0  # least time between plain lines
 
 
 class LiveView:
@@ -172,10 +173,9 @@ class LiveView:
         self._live.update(Group(self._state, Constrain(self._bar, self._console.width - _ECHO)), refresh=True)
 
     def _line(self, event: MilestoneReleased, history: History) -> None:
-        """Print a line per barrier, rate-limited except where a replicate begins or is complete."""
-        ends = {0, *(history.runs[name].spec.episodes + 1 for name in event.runs)}
+        """Print a line for a barrier, unless the last one is recent."""
         now = self._clock()
-        if now - self._lined < _LINE_S and event.milestone not in ends:
+        if now - self._lined < _LINE_S:
             return
         self._lined = now
         groups = "; ".join(_in_line(history, group) for group in history.groups)
@@ -250,10 +250,14 @@ def _differences(history: History) -> list[str]:
 
 
 def _in_line(history: History, group: str) -> str:
-    now, design = group_now(history, group), history.design
-    if now.outcome is None:
-        return f"{group} -"
-    return f"{group} {design.outcome.value(_number(now.outcome, design.digits - (design.margin >= 1.0)))}"
+    """Say between which outcomes the runs of a group are so far; without any what it trains at."""
+    design, digits = history.design, history.design.digits - (history.design.margin >= 1.0)
+    outcomes = [outcome_of(run, design.outcome_over) for run in history.of_group(group)]
+    if known := sorted(value for value in outcomes if value is not None):
+        span = " to ".join(dict.fromkeys(_number(end, digits) for end in (known[0], known[-1])))
+        return f"{group} {design.outcome.value(span)} in {counted(len(known), 'run')}"
+    now = group_now(history, group).outcome
+    return f"{group} {'-' if now is None else design.outcome.value(_number(now, digits))}"
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -17,7 +17,7 @@ from esper_ab.contracts.rng import RngPath, run_path, shuffled
 from esper_ab.design.counterbalance import blocks_needed, draws_positions, identified, order, order_drawn
 from esper_ab.design.design import Design, FindBounds, check_design, comparisons, extended, looks_of, make_design
 from esper_ab.plan.estimate import Estimate, estimate
-from esper_ab.plan.notes import estimand, notes, positions_could_matter_by
+from esper_ab.plan.notes import estimand, limits, notes, positions_could_matter_by
 from esper_ab.plan.plan import Block, Extension, Plan
 from esper_ab.plan.users_code import code_of, order_of
 from esper_ab.settings.experiment import Group, ResolvedExperiment, differences
@@ -47,7 +47,7 @@ def make_plan(
     used = {device for lane in lanes for device in lane.devices}
     idle = tuple(device for device in experiment.devices if device not in used)
     chance = 100.0 / task.classes if task.classes else None
-    cost = estimate(experiment, lanes, machine)
+    cost, limiting = estimate(experiment, lanes, machine), limits(experiment, machine, positions_matter=matter)
     return Plan(
         experiment=experiment,
         digest=digest,
@@ -62,7 +62,8 @@ def make_plan(
         ),
         kind=task.kind,
         estimand=estimand(experiment, machine),
-        notes=(*notes(experiment, machine, lanes, idle, positions_matter=matter), *remarks),
+        notes=(*limiting, *notes(experiment, machine, lanes, idle, positions_matter=matter), *remarks),
+        limits=len(limiting),
         step_s=cost.step_s,
         chance=chance,
         run_sd=run_sd,

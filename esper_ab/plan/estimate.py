@@ -18,6 +18,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from esper_ab.contracts.children import Machine, TaskFacts
 from esper_ab.contracts.measures import greedy_episodes
 from esper_ab.contracts.messages import Lane
@@ -95,6 +97,7 @@ class Estimate(Settings, frozen=True, kw_only=True):
     """Estimated cost of an experiment."""
 
     duration_s: float  # with the start of the workers; without the report
+    longest_s: float = 0.0  # the same, if episodes of Gymnasium last as long as they may; 0: as `duration_s`
     start_up_s: float  # of that, until the first worker trains
     step_s: float  # one step of one run beside the others (growth: a host epoch), or a trainer's point
     memory_bytes: int  # of all workers that live at the same time
@@ -158,7 +161,9 @@ def _of_environments(
     learns = any(group.settings.has_policy for group in experiment.groups)
     copies = _COPIES * learns + is_own_outcome(experiment.outcome)
     each = _WORKER_BYTES + _policy_bytes(experiment) + copies * shown
-    return _of_all(experiment, lanes, machine, (step_s, step_s * taken * _episodes(experiment), each), basis)
+    found = _of_all(experiment, lanes, machine, (step_s, step_s * taken * _episodes(experiment), each), basis)
+    more = (found.duration_s - found.start_up_s) * (limit / taken - 1.0)
+    return msgspec.structs.replace(found, longest_s=found.duration_s + more)
 
 
 def _policy_bytes(experiment: ResolvedExperiment) -> int:

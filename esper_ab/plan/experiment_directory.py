@@ -31,6 +31,7 @@ from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.request import settings_sha256
 
 _PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb", "gymnasium")
+PLAN_TEXT = "plan.txt"
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -154,15 +155,17 @@ def _key(name: str) -> str:
 
 
 def make_experiment_directory(
-    experiment_dir: Path, plan: Plan, machine: Machine, about: dict[str, Any] | None = None
+    experiment_dir: Path, plan: Plan, machine: Machine, text: str, about: dict[str, Any] | None = None
 ) -> None:
-    """Write experiment.toml and copies of users' reward functions and trainer into `experiment_dir`, which is empty.
+    """Write experiment.toml, plan.txt and copies of users' reward functions and trainer into an empty directory.
 
+    `text`: the whole plan in words.
     UsageError when it cannot be written, or when a reward was edited meanwhile, and DiskFull: then nothing is left of
     it.
     """
     with _refusing(experiment_dir), removed_on_failure(experiment_dir):
         write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
+        write_below(experiment_dir, PLAN_TEXT, f"{text}\n".encode())
         keep_rewards(experiment_dir, machine.user_rewards)
         if machine.trainer is not None:
             users_code.keep_trainer(experiment_dir, machine.trainer, plan.experiment.trainer)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from esper_ab.contracts.children import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import ENV_REWARD, GROWTH, TRAINER, RewardSettings, kind_of_task
+from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.contracts.wording import capital, counted, named
 from esper_ab.design.counterbalance import cycle, draws_positions
 from esper_ab.design.design import of_training
@@ -49,6 +50,11 @@ def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) 
     return "the groups share a normaliser" if experiment.share_observation_norm else ""
 
 
+_UNPAIRED = ("unpaired: the groups of a seed do not share randomness; for calibration, not for comparison.",)
+_FIXED = (
+    "order fixed: every group keeps its device and its place in the start order, so that group and device are aliased; "
+    "no verdict can follow.",
+)
 ENOUGH_EPISODES = 960  # of a run on digits, for rewards to be told apart by few pairs; docs/evidence/learning.md
 _WIDEST_ACTIONS = 10.0  # half-width of bounds that actions with a standard deviation of 1 still explore
 _FEW = 4  # dimensions of actions, named in a sentence
@@ -82,22 +88,38 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     )
 
 
-def notes(
-    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], *,
-    positions_matter: bool,
-) -> tuple[str, ...]:  # fmt: skip
-    """Write all notes that apply to a plan, the most important first."""
+def limits(experiment: ResolvedExperiment, machine: Machine, *, positions_matter: bool) -> tuple[str, ...]:
+    """Write what limits what the answer to a plan may say, the most important first."""
+    facts = machine.trainer
     return (
-        *((own.found(machine.trainer, experiment.trainer),) if machine.trainer else ()),  # what a rehearsal found
-        *_on_inference(experiment, len(lanes), positions_matter=positions_matter),
+        *((own.found(facts, experiment.trainer),) if facts is not None and not _as_wished(facts) else ()),
         *(_on_sharing(experiment) if experiment.share_observation_norm else ()),
+        *(_UNPAIRED if experiment.unpaired else ()),
+        *(_FIXED if experiment.order == "fixed" and positions_matter else ()),
         *_on_differences(experiment, machine),
         *(
             f"reward={reward.reference} does not repeat: it gave other values for the same facts. So groups with equal "
             "settings differ, and so does a run that was taken up after a death."
             for reward in machine.user_rewards if not reward.repeats
         ),
-        *_on_outcome(experiment, machine),
+        *(_on_environments(experiment, machine) if kind_of_task(experiment.task) != GROWTH else ()),
+    )
+
+
+def _as_wished(facts: TrainerFacts) -> bool:
+    return facts.repeats and facts.evaluates_alike
+
+
+def notes(
+    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], *,
+    positions_matter: bool,
+) -> tuple[str, ...]:  # fmt: skip
+    """Write what else is worth knowing about a plan, the most important first."""
+    facts = machine.trainer
+    return (
+        *((own.found(facts, experiment.trainer),) if facts is not None and _as_wished(facts) else ()),
+        *_on_inference(experiment, len(lanes), positions_matter=positions_matter),
+        *_on_outcome(experiment),
         *(_on_policies(experiment) if experiment.slots else ()),
         *_on_devices(experiment, machine, lanes, idle),
     )
@@ -127,8 +149,6 @@ def _on_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_mat
         yield "sequence: the runs of a block train one after the other, not at the same time."
     if experiment.sync == "independent":
         yield "independent: no barrier between episodes; groups may be at different episodes at the same time."
-    if experiment.unpaired:
-        yield "unpaired: the groups of a seed do not share randomness; for calibration, not for comparison."
 
 
 def _on_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
@@ -145,12 +165,7 @@ def _on_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
             f"{replicates} seeds are not a multiple of {full}: groups do not take every device and order equally "
             "often; a difference between these would not cancel out."
         )
-    if experiment.order == "fixed":
-        yield (
-            "order fixed: every group keeps its device and its place in the start order, so that group and device are "
-            "aliased; no verdict can follow."
-        )
-    elif experiment.order == "shuffled":
+    if experiment.order == "shuffled":
         yield "order shuffled: device and start order are drawn afresh per block; they need not balance."
 
 
@@ -195,8 +210,8 @@ def _has_potential(reward: RewardSettings) -> bool:
     return paid and reward.mode in ("shaped", "simplified") and reward.family == "contribution"
 
 
-def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
-    """Say which groups train on the outcome itself, and that environments do not repeat or carry state."""
+def _on_outcome(experiment: ResolvedExperiment) -> Iterator[str]:
+    """Say which groups train on the outcome itself."""
     if kind_of_task(experiment.task) == GROWTH:
         return
     learners = [group for group in experiment.groups if group.settings.has_policy]
@@ -206,8 +221,12 @@ def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[st
             f"The outcome is also the reward of {', '.join(same)} ({ENV_REWARD}), and not of the other learners: the "
             "question is whether another reward teaches it better than it teaches itself."
         )
+
+
+def _on_environments(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
+    """Say that environments do not repeat or carry state, and which actions are hard to reach."""
     task = machine.task(experiment.task)
-    if learners:
+    if any(group.settings.has_policy for group in experiment.groups):
         yield from _on_actions(task.action_bounds)
     if task.carries:
         yield (

@@ -30,7 +30,8 @@ class Plan(Settings, frozen=True, kw_only=True):
     design: Design  # what is compared, by which rule
     kind: str  # of the task: names what reports and analyses have for it
     estimand: str  # one sentence
-    notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
+    notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few seeds
+    limits: int = 0  # how many of them, the first, limit what the answer may say
     step_s: float = 0.0  # estimated: a step (growth: a host epoch), or a trainer's point; 0 in older journals
     chance: float | None = None  # outcome of guessing a class; None: not known, or there are no classes
     run_sd: float | None = None  # how much runs of one group differ, from a calibration; None: unknown

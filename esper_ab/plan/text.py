@@ -1,4 +1,4 @@
-"""A plan in words and columns, as --dry-run shows it and as the start of every run. Pure."""
+"""A plan in words: the six lines with which every launch begins, and the whole of it, as plan.txt has it. Pure."""
 
 from __future__ import annotations
 
@@ -7,15 +7,76 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from esper_ab.contracts.wording import counted, visible, visible_line
+from esper_ab.contracts.trainer import called
+from esper_ab.contracts.wording import counted, listed, shell_command, visible, visible_line
 from esper_ab.design.design import rule
 from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 _BLOCKS_SHOWN = 12
 _SHORT_S = 10  # an estimate is no better than this
 WIDTH = 100  # characters: sentences are not set wider
+
+
+def question(plan: Plan) -> str:
+    """Ask in one sentence what an experiment asks."""
+    outcome, asked = plan.design.outcome, plan.experiment
+    what = f"{outcome.label} of {called(asked.trainer)}" if asked.trainer else f"the {outcome.label} on {asked.task}"
+    compared = plan.design.comparisons
+    if not compared:  # a journal of one group
+        return f"What is {what} with {listed([group.name for group in asked.groups])}?"
+    others = {one.b for one in compared}
+    if len(others) > 1:
+        return f"With which of {listed(plan.design.groups)} is {what} {outcome.better}?"
+    return f"Is {what} {outcome.better} with {listed([one.a for one in compared])} than with {others.pop()}?"
+
+
+def short_text(plan: Plan, estimate: Estimate, experiment_dir: Path, power: str, width: int = WIDTH) -> str:
+    """Say what is asked, what it takes, when it is decided, what can be found, and where it goes.
+
+    What limits the answer follows; `plan_text` has the rest. `power`: a sentence on the difference that is found.
+    """
+    asked = plan.experiment
+    n_groups, n_runs = len(asked.groups), len(asked.groups) * asked.seeds
+    in_turn = asked.placement in ("alternate", "sequence")  # the runs of a seed, on one device
+    at_once = min(n_runs, len(plan.lanes) // (n_groups if in_turn else 1))
+    first = "At first " if asked.open_ended else ""
+    facts, basis = plan.trainer, "a rough estimate"
+    takes = duration(estimate.duration_s)
+    if estimate.longest_s > estimate.duration_s:
+        takes += f" to {duration(estimate.longest_s).removeprefix('about ')}"
+    if facts is not None:
+        basis = f"rehearsed: {duration(facts.point_s * asked.episodes + facts.evaluate_s).removeprefix('about ')} a run"
+    lines = (
+        question(plan),
+        f"{first}{counted(n_runs, 'run')} ({counted(n_groups, 'group')} x {counted(asked.seeds, 'seed')}), "
+        f"{at_once} at a time, {takes} ({basis})",
+        _decides(plan), power, str(experiment_dir),
+        f"Ctrl-C stops; {shell_command('resume', experiment_dir)} goes on",
+        *(f"note: {note}" for note in plan.notes[: plan.limits]),
+    )
+    return visible("\n".join(_sentence(line, width) for line in lines if line))
+
+
+def _decides(plan: Plan) -> str:
+    """Say when and at which error rate a plan decides."""
+    design, seeds = plan.design, plan.experiment.seeds
+    if plan.experiment.unpaired or (plan.experiment.order == "fixed" and design.positions_matter):
+        return "Decides nothing, as the note says."
+    margin, alpha = f"margin {design.margin_words}", f"{100.0 * design.alpha:g} %"
+    if design.anytime_after is not None:
+        return f"Decides after any seed from the {LEAST_PAIRS}th on, at {alpha} in all; {margin}."
+    if seeds < LEAST_PAIRS:
+        return f"Decides nothing: a verdict takes {LEAST_PAIRS} seeds; {margin}."
+    short = f" EQUIVALENT would need {LEAST_EQUIVALENCE_PAIRS} seeds." if seeds < LEAST_EQUIVALENCE_PAIRS else ""
+    when = f"once, after {seeds} seeds" if len(design.looks) < 2 else f"after {_either(design.looks)} seeds"
+    return f"Decides {when}, at {alpha}{' in all' * (len(design.looks) > 1)}; {margin}.{short}"
+
+
+def _either(looks: tuple[int, ...]) -> str:
+    return f"{', '.join(map(str, looks[:-1]))} or {looks[-1]}"
 
 
 def plan_text(

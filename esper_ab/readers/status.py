@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,11 +177,17 @@ def _lines(experiment_dir: Path, found: Status) -> Iterator[str]:
     detail = f": {visible_line(found.detail)}" if found.detail else ""
     remedy = shell_command("report", experiment_dir)
     yield f"{found.experiment}: {found.state}{detail} (last event {found.last_event})"
+    if found.state == "finished":
+        yield from (f"  {item.verdict}: {visible_line(item.headline)}" for item in found.verdicts)
+        yield no_report(experiment_dir) or f"  report: {experiment_dir / PAGE}"
     if found.state == "stale":
         yield "Nobody works on it and it has no end: its coordinator is gone."
         yield f"It goes on from there with `{shell_command('resume', experiment_dir)}`; `{remedy}` still works."
-    width = max(len(run.name) for run in found.runs)
-    for run in found.runs:
+    counts = Counter(run.state for run in found.runs)
+    yield f"  {counted(len(found.runs), 'run')}: {', '.join(f'{count} {state}' for state, count in counts.items())}"
+    going_on = [run for run in found.runs if run.state not in ("finished", "planned", "left out")]
+    width = max((len(run.name) for run in going_on), default=0)
+    for run in going_on:
         yield f"  {run.name:<{width}}  {run.state:<10}  episode {run.episodes} of {run.of_episodes}  on {run.device}"
     if found.state != "finished":  # the verdict has it, adjusted
         yield from _so_far(found)
@@ -192,9 +199,6 @@ def _lines(experiment_dir: Path, found: Status) -> Iterator[str]:
     if found.incidents:
         entries = "1 entry" if found.incidents == 1 else f"{found.incidents} entries"
         yield f"  {entries} in the list of incidents: see `{remedy}`"
-    if found.state == "finished":
-        yield from (f"  {item.verdict}: {visible_line(item.headline)}" for item in found.verdicts)
-        yield no_report(experiment_dir) or f"report: {experiment_dir / PAGE}"
 
 
 def _so_far(found: Status) -> Iterator[str]:

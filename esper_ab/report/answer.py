@@ -1,4 +1,4 @@
-"""Content -> the first page of a report in words: the question, what the answer rests on, what to do next. Pure."""
+"""Content -> the first page of a report in words: what the answer rests on, what to do next. Pure."""
 
 from __future__ import annotations
 
@@ -6,31 +6,17 @@ import shlex
 from collections.abc import Iterator
 
 from esper_ab.analysis.learning import unsettled
-from esper_ab.contracts.wording import shell_command
+from esper_ab.contracts.wording import listed, shell_command
 from esper_ab.design.design import default_looks, rule
 from esper_ab.report.content import Content
 from esper_ab.report.document import Item
 from esper_ab.report.kinds import kind_of
-from esper_ab.report.tables.table import listed
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.verdict.comparison import Comparison, extendable
 from esper_ab.verdict.vocabulary import DIFFERENT, Verdict
 
 _MOST_PAIRS = 1000  # more are no advice
 _LONGER = 4  # times as many episodes
-
-
-def question(content: Content) -> str:
-    """Ask in one sentence what the experiment asked."""
-    outcome, task = content.design.outcome, content.experiment.task_title
-    comparisons = content.comparisons
-    if not comparisons:
-        return f"What is the {outcome.label} on {task} with {listed(content.groups)}?"
-    others = {item.question.b for item in comparisons}
-    if len(others) > 1:
-        return f"With which of {listed(content.groups)} is the {outcome.label} on {task} {outcome.better}?"
-    ahead = listed([item.question.a for item in comparisons])
-    return f"Is the {outcome.label} on {task} {outcome.better} with {ahead} than with {others.pop()}?"
 
 
 def basis(content: Content) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from functools import partial
 import msgspec
 
 from esper_ab.contracts.wording import capital, named, visible, visible_line
-from esper_ab.report.answer import basis, next_steps, question, reproduction
+from esper_ab.plan.text import question
+from esper_ab.report.answer import basis, next_steps, reproduction
 from esper_ab.report.content import Content
 from esper_ab.report.document import (
     Card,
@@ -44,7 +45,7 @@ def experiment_report(content: Content) -> Document:
     notes = Points("Notes of the plan", tuple(map(Item, plan.notes)), card=True)
     commands = Commands(reproduction(content))
     return Document(
-        title=content.title, signed="esper_ab: ", name=plan.experiment.name, question=question(content),
+        title=content.title, signed="esper_ab: ", name=plan.experiment.name, question=question(plan),
         state=content.state, footer=f"{content.state.sentence} Every number follows from events.jsonl.",
         interactive=True,
         nodes=(
@@ -63,7 +64,7 @@ def experiment_report(content: Content) -> Document:
 
 def render_brief(content: Content, page: str) -> str:
     """Render what a terminal is left with: question, headlines, the first step, where the report is. No newline."""
-    said = [question(content), *(card.headline for card in verdicts(content).cards)]
+    said = [question(content.history.plan), *(card.headline for card in verdicts(content).cards)]
     lines = [*warned(content.state), *(paragraph(visible_line(one), "", hanging="  ") for one in said)]
     lines.append(f"report: {visible_line(page)}")
     for step in next_steps(content)[:1]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from esper_ab.analysis.reward_audit import RewardAuditFindings
+from esper_ab.contracts.wording import listed
 from esper_ab.report.document import Document, Figures, Paragraphs, Section
 from esper_ab.report.figures.reward_audit import drawings
 from esper_ab.report.tables.reward_audit import sentences, tables
-from esper_ab.report.tables.table import listed
 
 
 def reward_audit_report(found: RewardAuditFindings) -> Document:

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.experiment_files import plain_group
+from esper_ab.contracts.records import GROUP_NAME
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.assignments import FIELDS, Assignment, of_group, typed
@@ -18,7 +20,6 @@ from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.kinds import kind_of
 from esper_ab.settings.request import Layer, Request
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 msgspec.json.Decoder(GroupSettings)  # now, in one thread: tests/house/test_decoders.py
 msgspec.json.Decoder(AskedExperiment)
 
@@ -42,6 +43,10 @@ def parse(request: Request) -> AskedExperiment:
     asked = _collect_groups(request, kind)
     defaults = {key: field.spec.by_kind[kind.name] for key, field in FIELDS.items() if kind.name in field.spec.by_kind}
     groups = tuple(_make_group(one, request, defaults) for one in asked)
+    folders = {plain_group(one.name): one.name for one in groups}
+    for one in groups:
+        if (other := folders[plain_group(one.name)]) != one.name:
+            raise UsageError(Setting("groups"), f": {one.name} and {other} would share a folder; give one another name")
     _refuse_without_effect(request, asked)
     values = defaults | {key: one.value for key, one in request.common.items()}
     values = {key: value for key, value in values.items() if not of_group(key)}
@@ -69,9 +74,9 @@ def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # values by dotted key, 
 
 def _make_group(asked: _Asked, request: Request, defaults: Mapping[str, object]) -> Group:
     """Put one group's layers together."""
-    if not _NAME.fullmatch(asked.name):
+    if not re.fullmatch(GROUP_NAME, asked.name):
         raise UsageError(
-            f"group name {asked.name!r}: it names files, so a letter or digit, then letters, digits, '_', '.' and '-', "
+            f"group name {asked.name!r}: it names files, so a letter or digit, then letters, digits and _.=+-, "
             "64 at most"
         )
     layers = {**request.weak, **asked.table, **request.strong, **asked.own}
@@ -105,7 +110,10 @@ def _named(text: str, request: Request, kind: SettingsKind) -> _Asked:
     """Return the group that `--groups`, or the list of a file, calls NAME or NAME=MODE."""
     if not text.strip():
         raise UsageError(Setting("groups"), ": a name is missing; names between commas, as in shaped,wait")
-    name, equals, meaning = (part.strip() for part in text.partition("="))
+    if text in request.tables or text in request.altered:  # "lr=1e-3", of --vary
+        name, equals, meaning = text, "", ""
+    else:
+        name, equals, meaning = (part.strip() for part in text.partition("="))
     if not equals and ":" in name:
         raise UsageError(Setting("groups", text), f": a function of your own needs a group's name, as in mine={text}")
     if kind.free_names and not equals:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_origin
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import Setting, UsageError, as_flag
 from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.settings import whole_number
 from esper_ab.contracts.wording import visible_line, which_setting
@@ -34,6 +35,8 @@ from esper_ab.settings.assignments import (
 )
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 
+_NO_NAME = re.compile(r"[^A-Za-z0-9_.=+-]+")  # in a group's name
+_NAME_CHARS = 64
 _LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # flags with names, and an example
 
 
@@ -93,27 +96,49 @@ class Request:
         return replace(self, groups=groups, alone=True, strong={**self.strong, **self.more(of_flags(flags))})
 
 
+def _varied(text: str, *, trained: bool) -> dict[str, list[Assignment]]:
+    """Read --vary KEY=V1,V2,…: for each value a group called KEY=VALUE; a trainer's own setting needs no prefix."""
+    key, equals, values = (part.strip() for part in text.partition("="))
+    origin, found = f"--vary {text}", dict[str, list[Assignment]]()
+    pieces = split_commas(values, origin) if equals and key else []
+    if len(pieces) < 2 or not all(pieces):
+        raise UsageError(f"{origin}: expected a key and two values or more, as in lr=3e-4,1e-3")
+    full = f"{TRAINER}{key}" if trained and "." not in key else SHORT.get(key, key)
+    for piece in pieces:
+        name = f"{key}={_NO_NAME.sub('-', piece)}"[:_NAME_CHARS]
+        if name in found:
+            raise UsageError(f"{origin}: two groups would be called {name}; each value once, or name them with --group")
+        found[name] = [Assignment(full, piece, origin, Path.cwd(), is_text=True)]
+    return found
+
+
 def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Request:
     """Put flags over a file; UsageError, one line with the remedy.
 
     `options`: value by name, as click has them; a flag that a command does not have counts as not given.
     """
     groups = split_commas(options["groups"], "--groups") if options.get("groups") is not None else ()
+    vary = options.get("vary") or ""
+    for flag in ("groups", "group", "control") if vary else ():
+        if options.get(flag):
+            raise UsageError(f"--vary makes the groups and compares all with the first; leave it or --{flag} out")
+    if vary and (file.groups or file.tables):
+        raise UsageError("--vary makes the groups, and the file declares some already: leave one of the two out")
     found = request(
         file, groups=tuple(groups), group=options.get("group") or (), assignments=options.get("set") or (),
-        flags=read_flags(options),
+        flags=read_flags(options), vary=vary,
     )  # fmt: skip
     return replace(found, grid=tuple(options.get("grid") or ()), scores=options.get("scores") or "")
 
 
 def request(
     file: FileSettings = NO_FILE, *, groups: tuple[str, ...] = (), group: Iterable[str] = (),
-    assignments: Iterable[str] = (), flags: Mapping[str, object] | None = None,
+    assignments: Iterable[str] = (), flags: Mapping[str, object] | None = None, vary: str = "",
 ) -> Request:  # fmt: skip
     """Put the command line over `file`; UsageError for an unknown key, and a value that its key cannot have.
 
     `groups`: "shaped", "a=shaped". `group`: of --group, "fast:ppo.lr=1e-3". `assignments`: of --set, "ppo.lr=1e-3".
-    `flags`: key -> value of its own flag.
+    `flags`: key -> value of its own flag. `vary`: of --vary, "lr=3e-4,1e-3".
     """
     said, common, by_task = dict(flags or {}), list(file.common), dict(file.tasks)
     margins = str(said.pop("margin")) if isinstance(said.get("margin"), str) else ""
@@ -126,12 +151,16 @@ def request(
     if len(tasks) > 1:
         said.pop("task", None)
     strong = [*(read_assignment(text, f"--set {text}") for text in assignments), *of_flags(said)]
-    layer = partial(_layer, free=any(one.key == "trainer" and one.value for one in (*common, *strong)))
+    trained = any(one.key == "trainer" and one.value for one in (*common, *strong))
+    layer, altered = partial(_layer, free=trained), _read_alterations(group)
+    if vary:
+        altered = _varied(vary, trained=trained)
+        strong += of_flags({"control": next(iter(altered))})
     return Request(
         groups=groups or file.groups, folder=Path.cwd() if groups else file.folder, alone=bool(groups),
         weak=layer(common), strong=layer(strong),
         tables={name: layer(table, in_group=True) for name, table in file.tables.items()},
-        altered={name: layer(table, in_group=True) for name, table in _read_alterations(group).items()},
+        altered={name: layer(table, in_group=True) for name, table in altered.items()},
         tasks=tuple(tasks) if len(tasks) > 1 else (),
         by_task={name: layer(table) for name, table in by_task.items()}, margins=margins, launcher=file.launcher,
     )  # fmt: skip
@@ -150,7 +179,7 @@ def _task_names(flag: object, file: FileSettings) -> list[str]:
 def of_flags(flags: Mapping[str, object]) -> list[Assignment]:
     """Return what flags say, by key."""
     return [
-        Assignment(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}", Path.cwd(), is_text=False)
+        Assignment(key, value, as_flag(Setting(key.rpartition(".")[2])), Path.cwd(), is_text=False)
         for key, value in flags.items()
     ]
 
@@ -182,7 +211,7 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
     own = f"a setting of the trainer's own is {TRAINER}{key}" if free and "." not in key else ""
     hint = own or foreign(key) or which_setting(key, [*known, *SHORT])
     if key.startswith(TRAINER) and not foreign(key):
-        hint = "settings of a trainer of your own go with --trainer"
+        hint = "these are settings of a trainer of your own, and there is none"
     raise UsageError(f"{assignment.origin}: unknown key {key!r}; {hint}")
 
 
@@ -208,6 +237,11 @@ def read_flags(options: Mapping[str, Any]) -> dict[str, object]:
         if key == "seeds" or value is None or (value is False and (negates or not setting.default)):
             continue  # 0 is a value, and refused as one
         found[key] = False if negates else _flag_value(setting, value)
+    higher, lower = options.get("higher"), options.get("lower")
+    if higher and lower:
+        raise UsageError("--higher and --lower: one outcome decides; leave one of the two out")
+    if higher or lower:
+        found |= {"outcome": higher or lower, "outcome_better": "higher" if higher else "lower"}
     return found | _seeds(options.get("seeds"), options.get("max"))
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 _LEAST_P = 1e-4  # a smaller p is said to be smaller than it
-_MOST_OF_P = 16  # significant digits of a p
+_MOST_OF_P = 17  # digits, which tell any two floats apart
 _MORE_DIGITS = 7  # that may be needed to write two numbers apart, beyond those of the margin
 
 
@@ -56,7 +56,7 @@ def p_text(p: float) -> str:
 
 def p_beside(p: float, bound: float) -> tuple[str, str]:
     """Write p, with its relation, and the bound asked for, in as many digits as tell which of them is larger."""
-    for digits in range(2, _MOST_OF_P):
+    for digits in range(2, _MOST_OF_P + 1):
         text = p_text(p) if digits == 2 and max(p, bound) >= _LEAST_P else f"= {p:.{digits}g}"
         bounded = f"{bound:.{digits}g}"
         if p == bound or (p - bound) * (float(text.split()[1]) - float(bounded)) > 0.0:

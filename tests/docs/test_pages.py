@@ -67,8 +67,10 @@ def test_command_lines_parse(page: str, line: str) -> None:
     """Options exist; groups, keys and values of a launch are those of an experiment."""
     for name, params in check_command_line(line):
         if name == "launch":
-            assert params["file"] is None or params["file"].suffix in (".py", ".toml")
-            asked = read_request(params)
+            what = params["what"] or ""
+            assert "{" in what or Path(what).suffix in ("", ".py", ".toml")
+            trained = "{" in what or (what.endswith(".py") and (params["higher"] or params["lower"]))
+            asked = read_request(params | {"trainer": what} if trained else params)
             assert parse_parts(asked) or parse(asked).groups
 
 

@@ -30,11 +30,13 @@ LONGEST_HELP = 100  # characters of a line of the table: more would not fit a te
 # called in other tests, may load all but torch, which is the workers'. Scipy is for several pairs: here there is one.
 TRAINING = {"calibrate", "launch", "resume"}
 ALLOWED: dict[str, set[str]] = {
+    "cite": {"numpy"},
     "compare": {"numpy"},
     "design": {"numpy"},
     "doctor": set(),
     "evaluate": set(),
     "export": {"numpy", "duckdb"},
+    "figure": {"numpy", "matplotlib"},
     "growth fetch": set(),
     "growth heuristic": set(),
     "growth rewards": set(),

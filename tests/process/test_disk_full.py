@@ -245,7 +245,7 @@ def nothing_is_left_of_what_finds_no_room(folder):
     fill(folder)
     (folder / "new").mkdir()
     with pytest.raises(DiskFull, match=r"^no room on the disk for .*experiment\.toml"):
-        make_experiment_directory(folder / "new", plan(), fake_plans.machine(2))
+        make_experiment_directory(folder / "new", plan(), fake_plans.machine(2), "")
     with pytest.raises(OSError, match="No space left"):
         carry_out(planned, watched=False)
     with pytest.raises(OSError, match="No space left"):
@@ -256,7 +256,7 @@ def nothing_is_left_of_what_finds_no_room(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["ballast", "mine.toml"]
     make_room(folder)
     (folder / "new").mkdir()
-    make_experiment_directory(folder / "new", plan(), fake_plans.machine(2))
+    make_experiment_directory(folder / "new", plan(), fake_plans.machine(2), "")
 
 
 # --- here ---

@@ -36,7 +36,7 @@ def test_the_first_example_has_two_names_for_one_experiment() -> None:
 
 def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path: Path) -> None:
     shown = done(
-        "launch", BLOCKS / "my_experiment.py", "--dry-run", "--output-dir", "results/exp1", folder=tmp_path
+        "launch", BLOCKS / "my_experiment.py", "--dry-run", "-v", "--output-dir", "results/exp1", folder=tmp_path
     )  # fmt: skip
     assert "2 groups x 5 seeds = 10 runs" in shown
     assert "ppo.lr  0.001      0.0001" in shown

@@ -30,7 +30,7 @@ from esper_ab.verdict.analysis_plan import Rule
 
 pytestmark = pytest.mark.usefixtures("warm_children")
 NAMES = sorted(leaves())
-NOT_DATA = {"slurm-script"}  # a script, which JSON would not help
+NOT_DATA = {"slurm-script", "cite", "figure"}  # a script, LaTeX and a picture, which JSON would not help
 CODES = re.compile(r"\x1b")
 _TINY = (
     "--groups", "wait,random", "--task", "synthetic", "--seeds", "1", "--episodes", "1", "--steps", "4",
@@ -41,11 +41,13 @@ COLOURFUL = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "60"}
 # own.
 CALLS: dict[str, tuple[str, ...]] = {
     "calibrate": ("--mode", "wait", "--runs", "4", "--task", "synthetic", "--dry-run"),
+    "cite": ("EXPERIMENT",),
     "compare": ("EXPERIMENT", "COPY"),
     "design": ("--groups", "a,b", "--seeds", "6", "--margin", "1", "--dry-run"),
     "doctor": (),
     "evaluate": ("EXPERIMENT/policies/wait/0.pt",),
     "export": ("EXPERIMENT", "--out", "exported", "--force"),
+    "figure": ("EXPERIMENT", "outcomes", "--out", "outcomes.svg"),
     "growth fetch": ("digits",),
     "growth heuristic": ("--task", "synthetic", "--steps", "3", "--n-envs", "1"),
     "growth rewards": (

@@ -45,7 +45,7 @@ def test_equal_groups_are_equal_and_neither_company_nor_names_change_one(tmp_pat
 @pytest.mark.parametrize("rollout", ["episodes", "continues"])
 def test_deaths_change_no_record_of_an_environment_of_ones_own(tmp_path: Path, rollout: str) -> None:
     own = own_file(tmp_path)
-    how = ("--episodes", "4", "--set", f"gym.rollout={rollout}", "--set", "gym.episode_steps=9", "--outcome",
+    how = ("--episodes", "4", "--set", f"gym.rollout={rollout}", "--set", "gym.episode_steps=9", "--higher",
            f"{own}:outcome")  # fmt: skip
     groups, task = f"env,mine={own}:weighted", f"{own}:make"
     whole = launch(tmp_path, "whole", *how, groups=groups, task=task)

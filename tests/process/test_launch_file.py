@@ -70,7 +70,7 @@ def test_a_file_is_run_and_every_record_can_be_told(folder: Path) -> None:
 def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(folder: Path) -> None:
     done = run(folder, "broken.py", "--no-retry", "--quiet", "--launcher", "inline")
     assert done.returncode == 4
-    assert done.stdout.startswith("Which one?\n  a: the usual\nx: 2 groups x 2 seeds")
+    assert done.stdout.startswith("Which one?\n  a: the usual\nIs the held-out accuracy on ")
     assert "report: experiments/x/report.html" in done.stdout
     assert "Nothing can be said of a and b: no pair is complete." in done.stdout
     summary = " ".join((folder / "experiments" / "x" / "summary.txt").read_text().split())
@@ -102,7 +102,7 @@ def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too
 def test_a_dry_run_makes_nothing_and_what_a_file_prints_is_not_the_plan(folder: Path, file: str) -> None:
     done = run(folder, file, "--dry-run", "--max-parallel", "2")
     assert done.returncode == 0, done.stderr
-    assert "2 groups x 2 seeds" in done.stdout
+    assert "4 runs (2 groups x 2 seeds), 2 at a time, " in done.stdout
     assert ("not the command's output" in done.stderr) == (file == "x.py")
     assert "not the command's output" not in done.stdout
     assert not (folder / "experiments").exists()

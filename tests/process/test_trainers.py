@@ -20,7 +20,7 @@ OWN_WORDS = ("accuracy", "host", "grown", "blueprint", "fossil", "points of", "r
 
 def launched(folder: Path, name: str, *arguments: str, launcher: str = "inline") -> History:
     done("launch", "--output-dir", folder / "runs", "--name", name, "--quiet", "--launcher", launcher, "--margin",
-         "0.1", "--outcome-better", "higher", *arguments)  # fmt: skip
+         "0.1", *arguments)  # fmt: skip
     return load(folder / "runs" / name).history
 
 
@@ -35,7 +35,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
     """An experiment with a Python trainer, of which fast and twin have the same settings."""
     folder = tmp_path_factory.mktemp("own")
     return folder, launched(
-        folder, "own", "--trainer", trainers.python_file(folder), "--outcome", "score", "--seeds", "6",
+        folder, "own", trainers.python_file(folder), "--higher", "score", "--seeds", "6",
         "--group", "slow:trainer.lr=0.1", "--group", "fast:trainer.lr=0.2", "--group", "twin:trainer.lr=0.2",
         "--control", "fast", "--episodes", "2",
     )  # fmt: skip
@@ -55,7 +55,7 @@ def test_equal_settings_give_equal_records_and_another_group_changes_none(own: t
     folder, history = own
     assert digests(history, "twin") == digests(history, "fast")
     other = launched(
-        folder, "other", "--trainer", str(folder / "mine.py"), "--outcome", "score", "--seeds", "1", "--episodes", "2",
+        folder, "other", str(folder / "mine.py"), "--higher", "score", "--seeds", "1", "--episodes", "2",
         "--group", "renamed:trainer.lr=0.2", "--group", "c:trainer.lr=0.9", "--placement", "share",
     )  # fmt: skip
     assert digests(other, "renamed") == digests(history, "fast")[:1]
@@ -66,13 +66,12 @@ def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path: Path, monkeypatch
     command = trainers.command(tmp_path)
     monkeypatch.chdir(tmp_path)
     history = launched(
-        tmp_path, "command", "--trainer", command, "--outcome", "json:r.json:return", "--seeds", "2",
-        "--group", "slow:trainer.lr=1", "--group", "fast:trainer.lr=2",
+        tmp_path, "command", command, "--higher", "return", "--seeds", "2", "--vary", "lr=1,2",
     )  # fmt: skip
     found = {name: run.outcome for name, run in outcomes(history).items()}
-    differences = [found[f"fast/{replicate}"] - found[f"slow/{replicate}"] for replicate in range(2)]
+    differences = [found[f"lr=2/{replicate}"] - found[f"lr=1/{replicate}"] for replicate in range(2)]
     assert differences == pytest.approx([1.0, 1.0])  # the seeds are the same, and only they are drawn from
-    log = (tmp_path / "runs/command/logs/slow-0.log").read_text()
+    log = (tmp_path / "runs/command/logs/lr=1-0.log").read_text()
     assert "training with 1" in log
     page = (tmp_path / "runs/command/report.html").read_text() + (tmp_path / "runs/command/summary.txt").read_text()
     for foreign in ("trainer:", "Learning curves", "episodes of"):  # of another task, or of one with curves
@@ -85,7 +84,7 @@ def test_a_trainer_that_exits_in_training_is_an_error_that_is_told_in_full_once(
     path.write_text(text.replace("run.alive(1)", "run.alive(1)\n        if point == 2: raise SystemExit(0)"))
     ended = esper_ab(
         "launch", "--output-dir", tmp_path / "runs", "--name", "exits", "--launcher", "inline", "--margin", "1",
-        "--groups", "a,b", "--outcome-better", "higher", "--outcome", "score", "--trainer", path, "--seeds", "1",
+        "--groups", "a,b", "--higher", "score", path, "--seeds", "1",
         "--episodes", "3",
     )  # fmt: skip
     assert ended.returncode == WorkerFailed.exit_code
@@ -127,7 +126,7 @@ def test_a_worker_that_is_killed_changes_no_record(tmp_path: Path) -> None:
     """The trainer of one run kills its own process, once; a run in the rehearsal has another folder."""
     path, died = tmp_path / "killed.py", tmp_path / "died"
     path.write_text(KILLED)
-    arguments = ("--trainer", str(path), "--groups", "a,b", "--seeds", "1", "--set", f"trainer.died={died}")
+    arguments = (str(path), "--higher", "outcome", "--groups", "a,b", "--seeds", "1", "--set", f"trainer.died={died}")
     killed = launched(tmp_path, "killed", *arguments, launcher="local")
     assert died.exists()
     calm = launched(tmp_path, "calm", *arguments)
@@ -140,8 +139,8 @@ def test_a_worker_that_is_killed_changes_no_record(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_trainer_is_calibrated_by_its_settings(tmp_path: Path) -> None:
     trainer = trainers.python_file(tmp_path)
-    common = ("calibrate", "--trainer", trainer, "--outcome", "score", "--outcome-better", "higher", "--output-dir",
-              tmp_path / "runs", "--name", "x", "--quiet", "--launcher", "inline", "--runs", "4")  # fmt: skip
+    common = ("calibrate", trainer, "--higher", "score", "--output-dir", tmp_path / "runs", "--name", "x", "--quiet",
+              "--launcher", "inline", "--runs", "4")  # fmt: skip
     done(*common, "--episodes", "2", "--set", "trainer.lr=0.2")
     found = load_calibration(tmp_path / "runs" / "x")
     assert (found.margin_named, found.spread.runs, found.deterministic) == (False, 4, True)

@@ -80,7 +80,7 @@ def variables(folder: Path) -> dict[str, str]:
 def question(reference: str, folder: Path, **changes: Any) -> TrainerQuestion:
     asked: dict[str, Any] = {
         "reference": reference, "directory": str(folder), "groups": {"a": {"lr": "1"}, "b": {"lr": "2"}},
-        "outcome": "json:r.json:return" if is_command(reference) else "score", "rehearsal": {}, "points": 3,
+        "outcome": "r.json:return" if is_command(reference) else "score", "rehearsal": {}, "points": 3,
         "evaluations": 0, "rng_seed": 0, "threads": 1, "deterministic": True, "gpu": "",
     }  # fmt: skip
     return TrainerQuestion(**asked | changes)
@@ -95,7 +95,7 @@ def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **chang
         copy_files(path.parent, files, experiment_dir / "copy")
     folder = changes.pop("directory", path.parent)
     order = TrainerOrder(
-        reference=reference, directory=str(folder), outcome="json:r.json:return" if single else "score",
+        reference=reference, directory=str(folder), outcome="r.json:return" if single else "score",
         worst=changes.pop("worst", None), folder=str(folder) if single else "copy", files=files,
         sha256=source_sha256(folder if single else path.parent, files),
         metrics={} if single else {"Loss/train": "loss_train"}, out="runs/a-0/out",

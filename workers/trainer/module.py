@@ -166,7 +166,7 @@ def metrics_of(point: Any, outcome: str) -> dict[str, float]:
         there = ", ".join(found) or "nothing"
         raise ValueError(
             f"a point has no metric {outcome!r}, the outcome as it is measured while training; it has {there}; "
-            "add it, or name another with --outcome"
+            "add it, or name another with --higher or --lower"
         )
     return found
 

@@ -23,7 +23,7 @@ from esper_ab.contracts.files import folder_below, open_below, open_to_read, rea
 from esper_ab.contracts.own_packages import alone_command
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import as_float, shown
-from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill
+from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill, holds_outcome
 from esper_ab.contracts.wording import how_ended
 
 WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py
@@ -32,51 +32,66 @@ _SHOWN = 12  # names in a message
 
 def read_outcome(source: OutcomeSource, out: Path) -> float:
     """Return the number, finite or not, that `source` names below the folder `out`."""
-    if source.kind == "wandb":
+    if source.wandb:
         return _of_wandb(source.key, out / WANDB_FILE)
+    file, key = source.path or _only_file(source.key, out), source.key
     try:
-        text = read_regular(out / source.path).decode("utf-8-sig")
+        text = read_regular(out / file).decode("utf-8-sig")
     except FileNotFoundError:
-        there = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
-        raise ValueError(f"the script left no {source.path} in {{out}}; it left {_list(there)}") from None
+        raise ValueError(f"the script left no {file} in {{out}}; it left {_list(_files(out))}") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{source.path} in {{out}} cannot be read: {getattr(error, 'strerror', error)}") from None
-    found = _of_json(source, text) if source.kind == "json" else _of_csv(source, text)
+        raise ValueError(f"{file} in {{out}} cannot be read: {getattr(error, 'strerror', error)}") from None
+    found = _of_json(file, key, text) if file.endswith(".json") else _of_csv(file, key, text)
     if isinstance(found, bool) or not isinstance(found, int | float | str):
-        raise ValueError(f"{source.path}: {source.key} is {type(found).__name__}, not a number")
+        raise ValueError(f"{file}: {key} is {type(found).__name__}, not a number")
     try:
         return as_float(found)
     except ValueError:
-        raise ValueError(f"{source.path}: {source.key} is {shown(found)}, not a number") from None
+        raise ValueError(f"{file}: {key} is {shown(found)}, not a number") from None
 
 
-def _of_json(source: OutcomeSource, text: str) -> Any:
+def _files(out: Path) -> list[str]:
+    return sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
+
+
+def _only_file(key: str, out: Path) -> str:
+    """Return the only file that may hold an outcome."""
+    there = _files(out)
+    found = [name for name in there if holds_outcome(name)]
+    if not found:
+        raise ValueError(f"the script left no .json or .csv file in {{out}}; it left {_list(there)}")
+    if len(found) > 1:
+        raise ValueError(f"the script left {_list(found)} in {{out}}; say which has {key}, as in {found[0]}:{key}")
+    return found[0]
+
+
+def _of_json(file: str, key: str, text: str) -> Any:
     """Return the value of a key; a key with dots may also name a value inside of others."""
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{source.path}: not JSON: {error}") from None
-    if isinstance(tree, dict) and source.key in tree:
-        return tree[source.key]
-    for part in source.key.split("."):
+        raise ValueError(f"{file}: not JSON: {error}") from None
+    if isinstance(tree, dict) and key in tree:
+        return tree[key]
+    for part in key.split("."):
         if not isinstance(tree, dict) or part not in tree:
             there = list(tree) if isinstance(tree, dict) else ()
-            raise ValueError(f"{source.path}: no key {source.key!r}; there is {_list(there)}")
+            raise ValueError(f"{file}: no key {key!r}; there is {_list(there)}")
         tree = tree[part]
     return tree
 
 
-def _of_csv(source: OutcomeSource, text: str) -> str:
+def _of_csv(file: str, key: str, text: str) -> str:
     try:
         rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     except csv.Error as error:
-        raise ValueError(f"{source.path}: not CSV: {error}") from None
+        raise ValueError(f"{file}: not CSV: {error}") from None
     columns = [name.strip() for name in rows[0]] if rows else []
-    if source.key not in columns:
-        raise ValueError(f"{source.path}: no column {source.key!r}; there is {_list(columns)}")
+    if key not in columns:
+        raise ValueError(f"{file}: no column {key!r}; there is {_list(columns)}")
     if len(rows) == 1:
-        raise ValueError(f"{source.path}: no row below the names of its columns")
-    index = columns.index(source.key)
+        raise ValueError(f"{file}: no row below the names of its columns")
+    index = columns.index(key)
     return rows[-1][index] if index < len(rows[-1]) else ""
 
 
@@ -129,7 +144,7 @@ def environment(source: OutcomeSource, out: Path, pins: Mapping[str, str]) -> di
     `pins`: what `workers.devices.pinned` says of its devices and threads.
     """
     more = {"PYTHONUNBUFFERED": "1"}  # or the last lines of a script that is killed would be lost
-    if source.kind == "wandb":
+    if source.wandb:
         more |= {
             "PYTHONPATH": os.pathsep.join(filter(None, (str(_STAND_IN), os.environ.get("PYTHONPATH", "")))),
             "ESPER_AB_WANDB_KEY": source.key, "ESPER_AB_WANDB_FILE": str(out / WANDB_FILE),

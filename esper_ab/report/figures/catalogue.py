@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.files import write_below
 from esper_ab.report.content import Content
 from esper_ab.report.figures import curves as figures_curves
 from esper_ab.report.figures import effects as figures_effects
@@ -23,11 +26,9 @@ from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.profiles import Profile
 
 _BY_SECTION: FiguresOfKind = {
-    "answer": {"effects": figures_effects.effects},
+    "answer": {"effects": figures_effects.effects, "curves": figures_curves.outcome},
     "outcome": {"outcomes": figures_outcome.outcomes, "pairs": figures_outcome.pairs},
-    "training": {
-        "curves": figures_curves.outcome, "entropy": figures_curves.entropy, "heads": figures_curves.heads,
-    },
+    "training": {"entropy": figures_curves.entropy, "heads": figures_curves.heads},
     "rewards": {name: figures_reward_audit.of_experiment(draw) for name, draw in figures_reward_audit.FIGURES.items()},
     "trust": {"layout": figures_outcome.layout},
 }
@@ -87,13 +88,15 @@ def external_figure(result: Answer) -> Figure:
         return figure
 
 
-def render_figure(result: Answer, form: str) -> bytes:
-    """Return the figure as one of FORMATS."""
-    figure, buffer = external_figure(result), io.BytesIO()
+def write_figure(figure: Figure, path: Path) -> None:
+    """Write a figure in the format that the end of its name says; UsageError for none of FORMATS."""
+    form, buffer = path.suffix.removeprefix("."), io.BytesIO()
+    if form not in FORMATS:
+        raise UsageError(f"{path}: the end of its name says what it is: .{', .'.join(FORMATS)}")
     with style.look():
         metadata = {} if form == "png" else {"Date": None} if form == "svg" else {"CreationDate": None}
         figure.savefig(buffer, format=form, dpi=110, metadata=metadata, transparent=False)
-    return buffer.getvalue()
+    write_below(path.parent, path.name, buffer.getvalue())
 
 
 def _rows(axes: Axes, shown: Sequence[Comparison], *, exploratory: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import stdev
 
@@ -69,8 +69,3 @@ def mean_and_sd(values: Iterable[float | None], digits: int = 2) -> str:
         return NONE
     sd = f" ({number(stdev(present), digits)})" if len(present) > 1 else ""
     return f"{number(middle, digits)}{sd}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Join names: "a", "a and b", "a, b and c"."""
-    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)

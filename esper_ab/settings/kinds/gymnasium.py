@@ -29,6 +29,8 @@ class GymnasiumKind(SettingsKind):
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
         """Turn `total_timesteps` into rollouts, of which the last is a whole one, too."""
         super().read(asked, said)
+        if asked.outcome == "return":
+            asked = msgspec.structs.replace(asked, outcome="")
         if not asked.total_timesteps:
             return asked
         if any(one.key == "episodes" for one in said):

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
 
 from esper_ab.contracts.children import Machine, Questions, TaskFacts
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import Missing, Setting, UsageError
 from esper_ab.contracts.settings import CONTROLLERS, REWARDS, TRAINER_PREFIX, ControllerSettings, GroupSettings
-from esper_ab.contracts.trainer import OUT, SEED, TrainerQuestion, TrainerValue, is_command, placeholders, read_source
+from esper_ab.contracts.trainer import (
+    OUT,
+    SEED,
+    TrainerQuestion,
+    TrainerValue,
+    called,
+    is_command,
+    placeholders,
+    read_source,
+)
 from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kind import SettingsKind
@@ -39,31 +48,15 @@ class TrainerKind(SettingsKind):
             if not (one.key.startswith(TRAINER) or (one.key in FIELDS and self.name in FIELDS[one.key].kinds)):
                 raise UsageError(
                     f"{one.origin}: {one.key} is not read with a trainer of your own; groups differ in the trainer's "
-                    "settings, as in --group fast:trainer.lr=1e-2"
+                    "settings, as in --vary lr=1e-3,1e-2"
                 )
-        if len(asked.groups) < 2:
-            raise UsageError(
-                "a trainer of your own needs two groups or more that differ in its settings, as in --group "
-                "slow:trainer.lr=1e-4 --group fast:trainer.lr=1e-3"
-            )
-        unit = f", in {asked.outcome_unit}" if asked.outcome_unit else ""
-        needed = {
-            "outcome_better": "whether higher or lower is better",
-            "margin": f"which difference in the outcome is worth acting on{unit}",
-        }
-        if is_command(reference):
-            needed["outcome"] = "where the command leaves it, as in json:result.json:return"
-        missing = [key for key in needed if getattr(asked, key) in (None, "")]
-        if missing:
-            raise UsageError(*[
-                part for key in missing for part in ("; ", Setting(key), f" is missing: say {needed[key]}")
-            ][1:])  # fmt: skip
+        if missing := list(_missing(asked)):
+            raise Missing(missing)
         read_range(asked.outcome_range)
         rehearsal = read_rehearsal(asked.rehearsal)
         if not is_command(reference):
             _check_python(reference, asked.outcome)
-            task = f"{TRAINER_PREFIX}{_name(PurePath(reference).stem)}"
-            return msgspec.structs.replace(asked, task=task, n_envs=1, steps=1)
+            return msgspec.structs.replace(asked, task=_task(reference), n_envs=1, steps=1)
         for one in said:
             if one.key in _OF_COMMAND and one.value != _OF_COMMAND[one.key]:
                 raise UsageError(f"{one.origin}: a command has one point and one outcome, at its end")
@@ -71,7 +64,7 @@ class TrainerKind(SettingsKind):
         _check_filled(reference, rehearsal, Setting("rehearsal"))
         folder = next(one for one in said if one.key == "trainer").folder.resolve()
         return msgspec.structs.replace(
-            asked, task=f"{TRAINER_PREFIX}{_name(_title(reference))}", n_envs=1, steps=1, episodes=1, eval_episodes=1,
+            asked, task=_task(reference), n_envs=1, steps=1, episodes=1, eval_episodes=1,
             trainer_folder=asked.trainer_folder or str(folder),
         )
 
@@ -100,6 +93,23 @@ class TrainerKind(SettingsKind):
             "arithmetic": torch_alone(asked.arithmetic),
             "eval_episodes": facts.evaluations,
         }
+
+
+def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
+    """List the decisions that nobody can make for the user."""
+    if len(asked.groups) < 2:
+        free = [name for name in placeholders(asked.trainer) if name not in (SEED, OUT)]
+        key = (*free, "KEY")[0]
+        flag = f"--group NAME:{TRAINER}{key}=VALUE" if asked.groups else f"--vary {key}=V1,V2"
+        yield Setting("groups"), "two or more, which differ in the trainer's settings", flag
+    if not asked.outcome_better or (is_command(asked.trainer) and not asked.outcome):
+        where = "a name that evaluate(run, state) returns"
+        if is_command(asked.trainer):
+            where = f"a key of the JSON or a column of the CSV that it leaves in {{{OUT}}}"
+        yield Setting("outcome_better"), f"what decides, {where}", "--higher NAME"
+    if asked.margin is None:
+        unit = f", in {asked.outcome_unit}" if asked.outcome_unit else ""
+        yield Setting("margin"), f"the smallest difference in the outcome worth acting on{unit}", "--margin SIZE"
 
 
 def _question(asked: AskedExperiment) -> TrainerQuestion:
@@ -144,10 +154,11 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
             Setting("trainer"), f": no {{{SEED}}} in {command!r}: every seed would be the same run; write it "
             f"where the script takes its seed, as in --seed {{{SEED}}}",
         )  # fmt: skip
-    if source.kind != "wandb" and OUT not in names:
+    if not source.wandb and OUT not in names:
         raise UsageError(
             Setting("trainer"), f": no {{{OUT}}} in {command!r}: every run has a folder of its own, where "
-            f"{source.path} is looked for; write it where the script takes its folder, as in --out {{{OUT}}}",
+            f"{source.path or 'its file'} is looked for; write it where the script takes its folder, as in --out "
+            f"{{{OUT}}}",
         )  # fmt: skip
     for group, settings in groups.items():
         for name in names:
@@ -171,16 +182,10 @@ def _check_filled(command: str, settings: Iterable[str], what: str | Setting) ->
             raise UsageError(what, f": {TRAINER}{name} would change nothing: {why}")
 
 
-def _title(command: str) -> str:
-    """Return what a command is called: its first Python file, or its program."""
-    words = shlex.split(command)
-    script = next((word for word in words if word.endswith(".py")), words[0])
-    return Path(script).stem
-
-
-def _name(text: str) -> str:
-    """Return a name that a folder can have."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-_.")[:64] or "trainer"
+def _task(reference: str) -> str:
+    """Return what a trainer is called as a task, which a folder can be called, too."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", PurePath(called(reference)).stem).strip("-_.")[:64]
+    return f"{TRAINER_PREFIX}{name or 'trainer'}"
 
 
 KIND = TrainerKind()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab.api.files import load_declaration
-from esper_ab.commands._asking import read_file
+from esper_ab.api.files import defines_trainer, load_declaration
+from esper_ab.commands._asking import read_what
 from esper_ab.contracts.errors import UsageError
 
 HEAD = "from esper_ab import ABExperiment, ABVariant, create_experiment, run_ab_test\n"
@@ -49,6 +49,23 @@ def test_an_experiment_is_found_in_every_form(written, text: str) -> None:
     what = load_declaration(written(text))
     assert what.asked.name == "x"
     assert [group.name for group in what.asked.groups] == ["a", "b"]
+    assert not defines_trainer(written(f"def train(run): ...\n{text}"))
+
+
+@pytest.mark.parametrize("text", [
+    "def train(run): ...", "from lib import train", "import lib as train", "train = print",
+    "@print\ndef train(run): ...", "raise SystemExit\ndef train(run): ...",
+    "def train(run): ...\ndef create_environment(): ...",
+])  # fmt: skip
+def test_a_file_with_train_and_no_experiment_is_a_trainer_which_is_not_run(written, text: str) -> None:
+    assert defines_trainer(written(text))
+
+
+@pytest.mark.parametrize("text", [
+    "", "def training(run): ...", "class A:\n    def train(self): ...", "import train.one",
+])  # fmt: skip
+def test_a_file_without_train_is_none(written, text: str) -> None:
+    assert not defines_trainer(written(text))
 
 
 def test_what_is_imported_is_not_the_files_own(written) -> None:
@@ -119,7 +136,7 @@ def test_an_error_in_what_it_imports_has_the_files_line(written) -> None:
 @pytest.mark.parametrize(("name", "text", "said"), [
     ("file.py", "", "no experiment; define create_NAME_experiment(), get_experiment() or experiment in it"),
     ("file.py", "experiment = ABExperiment('x')", "experiment: experiment 'x' has no variant"),
-    ("file.yaml", "", "a Python file (.py) or a TOML file (.toml) is expected"),
+    ("file.yaml", "", "expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes"),
     ("nowhere/file.py", None, "No such file or directory"),
     ("nowhere.toml", None, "No such file or directory"),
     ("file.py", "async def get_experiment():\n    return make('x')", "get_experiment is async, and nothing awaits it"),
@@ -128,7 +145,7 @@ def test_an_error_in_what_it_imports_has_the_files_line(written) -> None:
 def test_what_is_no_experiment_file_is_refused(written, tmp_path: Path, name: str, text: str | None, said: str) -> None:
     path = tmp_path / name if text is None else written(text, name)
     with pytest.raises(UsageError) as caught:
-        read_file(path)
+        read_what({"what": str(path)})
     assert said in str(caught.value)
     assert str(caught.value).startswith(str(path))
 

@@ -12,7 +12,7 @@ import pytest
 from support.in_process import done
 
 from esper_ab import parse_experiment
-from esper_ab.commands._asking import read_file
+from esper_ab.commands._asking import read_what
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._options import flag_help
 from esper_ab.commands.init import command, python_file, toml_file
@@ -109,7 +109,7 @@ def test_the_commands_that_are_shown_can_be_given(
     *_, shown = capsys.readouterr().out.splitlines()
     *words, file = shlex.split(shown.removeprefix("run it: "))
     assert words == ["esper-ab", "launch"]
-    assert read_file(Path(file)).asked.groups
+    assert parse(read_what({"what": file})[1]).groups
 
 
 @pytest.mark.parametrize("name", ["plan.yaml", "plan", "nowhere/plan.py"])
@@ -121,6 +121,6 @@ def test_other_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize("name", ["experiment.toml", "experiment.py"])
 def test_a_dry_run_of_what_is_written(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(toml_file() if name.endswith("toml") else python_file("experiment"))
-    said = done("launch", name, "--dry-run", folder=tmp_path)
-    assert "2 groups x 6 seeds = 12 runs" in said
-    assert "comparisons: shaped - simplified;" in said
+    asked, runs, *_ = done("launch", name, "--dry-run", folder=tmp_path).splitlines()
+    assert asked == "Is the held-out accuracy on digits higher with shaped than with simplified?"
+    assert runs.startswith("12 runs (2 groups x 6 seeds), ")

@@ -1,8 +1,12 @@
-"""Power in words: every sentence of an answer that is made up, so that nothing is simulated."""
+"""Power in words: every sentence of an answer that is made up, so that nothing is simulated; that of a plan."""
 
 from __future__ import annotations
 
+import math
+import re
+
 import pytest
+from scipy.stats import nct, t
 from support import fake_plans
 
 from esper_ab.design.power import (
@@ -19,7 +23,7 @@ from esper_ab.design.power_text import (
     EvalEpisodesAnswer,
     Known,
     PowerAnswer,
-    describe_design_power,
+    design_power_line,
     next_text,
     power_text,
     share_text,
@@ -63,6 +67,8 @@ def known(**changes):
 
 def test_an_answer_has_two_sentences_for_each_pair_correlation_and_a_table():
     assert said(known(df=9, rho=0.3)) == [
+        "To find a difference of 2 points with 80 % power: 20 seeds.",
+        "",
         "Run SD 3.5 points (given, 9 degrees of freedom); margin 2 points; alpha 0.05 shared by 3 comparisons.",
         "",
         "Pair correlation 0.3 (known):",
@@ -118,7 +124,7 @@ def test_where_the_first_pair_correlation_comes_from(spread, unknown, where_from
     ],
 )  # fmt: skip
 def test_what_a_number_of_seeds_resolves(changes, sentence):
-    assert said(known(rho=0.3), row(**changes))[3].endswith(sentence)
+    assert said(known(rho=0.3), row(**changes))[5].endswith(sentence)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +138,7 @@ def test_what_a_number_of_seeds_resolves(changes, sentence):
 def test_how_many_seeds_a_margin_needs(needed, sentence):
     replicates, low, high = needed
     lines = said(known(rho=0.3), needed=ReplicatesNeeded(replicates=replicates, low=low, high=high))
-    assert lines[4].strip() == sentence
+    assert lines[6].strip() == sentence
 
 
 def episodes(best, after=10):
@@ -171,15 +177,48 @@ def test_what_other_evaluation_episodes_would_change(answer, needed, lines):
     assert not any("Evaluation noise" in line for line in said(known(rho=0.3), eval_episodes=answer))
 
 
-def test_a_design_is_described_at_its_own_looks_with_its_stops():
-    plain, stops = (fake_plans.plan(seeds=16, **more).design for more in ({}, {"futility": 0.8}))
-    described = [describe_design_power(design, 2.0, 9) for design in (plain, stops)]
-    for text in described:
-        assert text.startswith("runs differ by 2 points (SD, calibrated). pair correlation 0: 16 seeds (looks at 12, 1")
-        assert [f"pair correlation {rho}: " in text for rho in ("0", "0.3", "0.6")] == [True] * 3
-    assert ["Stops for futility" in text for text in described] == [False, True]
-    open_ended = describe_design_power(fake_plans.plan(seeds=6, open_ended=True).design, 2.0, 9)
-    assert open_ended == "runs differ by 2 points (SD, calibrated); without a maximum every difference is found"
+@pytest.mark.parametrize("seeds", [6, 10])
+def test_what_a_plan_finds_is_what_the_noncentral_t_says(seeds):
+    """At one look, by scipy: pairs of uncorrelated runs, whose differences have sqrt(2) times the SD of a run."""
+    def power(effect):  # in SDs of a run
+        return nct.sf(t.isf(0.025, seeds - 1), seeds - 1, effect * math.sqrt(seeds / 2.0))
+
+    design = fake_plans.plan(seeds=seeds).design
+    said = design_power_line(design, 1.5)
+    once, twice = (f"{100.0 * power(times * 2.0 / 1.5):.0f} %" for times in (1, 2))
+    assert said == (
+        f"Runs differ by 1.5 points (SD): finds a difference of the margin with {once} power, twice the margin with "
+        f"{twice}."
+    )
+    sds = float(re.search(r"difference of ([\d.]+) run-to-run SDs", design_power_line(design, None))[1])
+    assert power(sds * 1.03) > 0.8 > power(sds * 0.97)
+
+
+def test_stops_for_futility_cost_power():
+    looks = [fake_plans.plan(seeds=16, looks=(8, 16), **how).design for how in ({}, {"futility": 0.5})]
+    plain, stops = (int(re.search(r"with (\d+) %", design_power_line(design, 2.0))[1]) for design in looks)
+    assert 50 < stops < plain - 10 < 70
+
+
+@pytest.mark.parametrize("how", [{"seeds": 5}, {"seeds": 6, "open_ended": True}])
+def test_nothing_is_said_of_a_plan_that_decides_nothing_or_has_no_end(how):
+    design = fake_plans.plan(**how).design
+    assert [design_power_line(design, sd) for sd in (None, 2.0)] == ["", ""]
+
+
+@pytest.mark.parametrize(("counts", "first"), [
+    ((20,), "To find a difference of 2 points with 80 % power: 20 seeds."),
+    ((20, 12), "To find a difference of 2 points with 80 % power: 12 to 20 seeds, depending on how similar the two "
+     "runs of a pair are."),
+    ((20, None), "To find a difference of 2 points with 80 % power: 20 to more than 10,000 seeds, depending on how "
+     "similar the two runs of a pair are."),
+    ((None,), "To find a difference of 2 points with 80 % power: more than 10,000 seeds."),
+])  # fmt: skip
+def test_power_begins_with_the_number_of_seeds(counts, first):
+    needed = [ReplicatesNeeded(replicates=count, low=None, high=None) for count in counts]
+    tables = tuple(table(0.3, [row()], one) for one in needed)
+    found = PowerAnswer(known=known(), replicates=16, tables=tables, eval_episodes=None)
+    assert power_text(found).splitlines()[0] == first
 
 
 # Evaluation noise in words: a share is 100 % at most, and a promise is what is sure.

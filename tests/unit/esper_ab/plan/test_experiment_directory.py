@@ -68,13 +68,14 @@ def on_this_machine(asked: AskedExperiment) -> dict[str, Any]:
 
 
 @given(
-    st.lists(st.from_regex(r"g[A-Za-z0-9_.-]{0,20}", fullmatch=True), min_size=2, max_size=4, unique=True),
+    st.lists(st.from_regex(r"g[A-Za-z0-9_.=+-]{0,20}", fullmatch=True), min_size=2, max_size=4, unique=True),
     st.floats(1e-9, 1e3),
     st.integers(0, 2**63 - 1),
 )
 def test_experiment_toml_is_the_experiment(tmp_path_factory: pytest.TempPathFactory, names: list[str], lr: float,
                                            rng_seed: int) -> None:
-    plan = planned(*(f"{name}=sparse" for name in names), group=(f"{names[0]}:ppo.lr={lr!r}",), rng_seed=rng_seed)
+    group = (*(f"{name}:reward=sparse" for name in names), f"{names[0]}:ppo.lr={lr!r}")
+    plan = planned(group=group, rng_seed=rng_seed)
     assert on_this_machine(read_again(plan, tmp_path_factory.mktemp("run"))) == ASKED_ALONE | asdict(plan.experiment)
 
 
@@ -102,7 +103,8 @@ def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> 
 
 def test_an_existing_experiment_directory_is_refused(tmp_path: Path) -> None:
     claim_new(tmp_path / "a" / "b")
-    make_experiment_directory(tmp_path / "a" / "b", planned("shaped", "wait"), MACHINE)
+    make_experiment_directory(tmp_path / "a" / "b", planned("shaped", "wait"), MACHINE, "all of the plan")
+    assert (tmp_path / "a" / "b" / "plan.txt").read_text() == "all of the plan\n"
     with pytest.raises(UsageError, match="--name or --output-dir"):
         check_experiment_dir(tmp_path / "a" / "b", 0)
     with pytest.raises(UsageError, match="--name or --output-dir"):

@@ -23,7 +23,7 @@ FACTS = TrainerFacts(
     evaluate_s=1.0,
 )  # fmt: skip
 PYTHON = {"trainer": "mine.py", "outcome_better": "lower", "margin": 0.5, "outcome_range": "0..9", "episodes": 3}
-COMMAND = PYTHON | {"trainer": "run {seed} {lr} {out}", "outcome": "json:r.json:x", "episodes": 1}
+COMMAND = PYTHON | {"trainer": "run {seed} {lr} {out}", "outcome": "r.json:x", "episodes": 1}
 GROUPS = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2")
 
 
@@ -152,12 +152,12 @@ def test_an_experiment_keeps_the_trainer_that_was_rehearsed(tmp_path: Path) -> N
     made = plan(facts)
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    make_experiment_directory(tmp_path / "one", made, facts)
+    make_experiment_directory(tmp_path / "one", made, facts, "")
     (kept,) = (tmp_path / "one/trainer").rglob("mine.py")
     assert kept.read_text() == "x = 1\n"
     (tmp_path / "mine.py").write_text("x = 2\n")
     with pytest.raises(UsageError, match=r"mine\.py was changed while the experiment was planned"):
-        make_experiment_directory(tmp_path / "two", made, facts)
+        make_experiment_directory(tmp_path / "two", made, facts, "")
     assert not (tmp_path / "two").exists()
 
 

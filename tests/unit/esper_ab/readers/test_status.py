@@ -11,6 +11,7 @@ from contextlib import closing
 import pytest
 from rich.console import Console
 from support.journals import (
+    Shape,
     Synthetic,
     failed_run,
     planted_effect,
@@ -22,7 +23,7 @@ from support.journals import (
 
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.contracts.messages import Progress
-from esper_ab.journal.events import EpisodeRecorded, Incident, MilestoneReleased, RunEvaluated
+from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken, MilestoneReleased, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
@@ -45,14 +46,26 @@ def show(events, *, terminal=False, pace_s=10.0, width=130) -> str:
     return out.getvalue()
 
 
-def test_a_pipe_gets_a_line_per_barrier():
-    text = show(planted_effect())
+def open_ended():
+    """A plan in which every seed may decide, so that differences are shown as they come."""
+    return Synthetic(settings={"open_ended": True}).events()
+
+
+def test_a_pipe_gets_a_line_per_barrier_with_ranges_and_no_difference():
+    text = show(planted_effect(), pace_s=60.0)
     barriers = 6 * (Synthetic().episodes + 2)
     assert len(text.splitlines()) == barriers
-    assert "seed 2 episode 4 of 8 | shaped 56.3 %; simplified 53.7 % | shaped - simplified +6.88 points" in text
-    assert "outcome so far; only a look decides" in text
+    assert "seed 0 episode 4 of 8 | shaped 56.5 %; simplified 53.2 % | 6 %" in text
+    assert "seed 1 episode 4 of 8 | shaped 74.4 % in 1 run; simplified 68.3 % in 1 run | 23 %" in text
+    assert "seed 2 episode 4 of 8 | shaped 73.6 to 74.4 % in 2 runs; simplified 65.9 to 68.3 % in 2 runs | 39 %" in text
+    assert "points" not in text
     assert text.splitlines()[-1].split(" | ")[-1].startswith("100 %")
     assert "\x1b" not in text
+
+
+def test_where_every_seed_may_decide_a_line_has_the_difference_so_far():
+    line = next(line for line in show(open_ended(), pace_s=60.0).splitlines() if line.startswith("seed 2 episode 4"))
+    assert "| shaped - simplified +6.88 points, 2 pairs (outcome so far; only a look decides) |" in line
 
 
 def test_work_that_is_recorded_counts_once_although_its_milestone_was_never_released():
@@ -64,7 +77,7 @@ def test_work_that_is_recorded_counts_once_although_its_milestone_was_never_rele
             events.append(Progress(run=run, milestone=9, step=24, phase="evaluate"))
         if not isinstance(event, MilestoneReleased) or event.milestone < 9 or event.runs[0].endswith("/5"):
             events.append(event)
-    shares = [float(line.split(" | ")[-1].split(" %")[0]) for line in show(events).splitlines()]
+    shares = [float(line.split(" | ")[-1].split(" %")[0]) for line in show(events, pace_s=60.0).splitlines()]
     assert shares == sorted(shares)
     assert shares[-1] == 100.0
 
@@ -134,17 +147,20 @@ def test_a_view_that_comes_later_counts_what_was_there_and_tells_it_no_more():
     assert told == ["! ppo_pathology shaped: ratio explosion in 3 runs, shaped/0 first"]
 
 
-def test_lines_are_throttled_but_the_ends_of_replicates_are_told():
-    text = show(planted_effect(), pace_s=0.0)
-    assert len(text.splitlines()) == 2 * 6
-    assert text.count("warm") == text.count("evaluated") == 6
+@pytest.mark.parametrize("pace_s", [0.0, 1.0, 7.0, 30.0])
+def test_lines_come_once_a_minute_at_most(pace_s):
+    events = planted_effect()
+    lines = show(events, pace_s=pace_s).splitlines()
+    assert 1 <= len(lines) <= 1 + len(events) * pace_s / 60.0
+    assert lines[0].startswith("seed 0 warm | shaped -; simplified - | 0 %")
 
 
 def test_a_terminal_gets_a_table_and_a_bar():
     text = show(three_groups(), terminal=True)
     for word in ("group", "held-out accuracy, %", "reward (not comparable)", "entropy", "s / episode", "100 %"):
         assert word in text
-    assert "simplified - wait" in text
+    assert "simplified - wait" not in text
+    assert "shaped - simplified +" in show(open_ended(), terminal=True)
 
 
 @pytest.mark.parametrize(("width", "last"), [(80, "episode"), (60, "comparable)")])
@@ -180,18 +196,27 @@ def test_without_numbers_nothing_breaks():
     unmeasured = without_evaluations(same_twice())
     assert show(unmeasured).startswith("seed 0 warm | a -; b - | 0 %\n")
     assert "a - b" not in show(unmeasured, terminal=True)
-    assert "a - b 0.00 points, 6 pairs\n(outcome so far" in show(same_twice(), terminal=True)
+    groups = {"a": Shape(stream="one"), "b": Shape(stream="one")}
+    same = Synthetic(groups=groups, settings={"open_ended": True}).events()
+    assert "a - b 0.00 points, 6 pairs\n(outcome so far" in show(same, terminal=True)
     assert show(planted_effect()[:1]) == ""
     assert "starting the workers" in show(planted_effect()[:1], terminal=True)
 
 
 def test_the_difference_is_that_of_the_outcomes_of_complete_pairs():
-    history = fold(failed_run())
+    history = fold(open_ended()[:-30])
     found, pairs = differences_now(history)[0], pairs_of(history, history.design.comparisons[0])
-    assert found.pairs == len(pairs) == 3
-    assert found.difference == pytest.approx(sum(pair.a - pair.b for pair in pairs) / 3)
-    assert differences_now(fold(planted_effect()[:20]))[0].difference is None
-    assert group_now(history, "shaped").episodes == 3 * 8 + 2
+    assert found.pairs == len(pairs) < 6
+    assert found.difference == pytest.approx(sum(pair.a - pair.b for pair in pairs) / len(pairs))
+    assert differences_now(fold(open_ended()[:20]))[0].difference is None
+    assert group_now(fold(failed_run()), "shaped").episodes == 3 * 8 + 2
+
+
+def test_before_the_first_look_there_is_no_difference():
+    events = Synthetic(replicates=20, settings={"looks": (12, 20)}).events()
+    assert differences_now(fold(events)) == ()
+    look = LookTaken(replicates=12, decided=(), leaving=())
+    assert differences_now(fold([*events[:-1], look]))[0].pairs == 20
 
 
 @pytest.mark.parametrize(
@@ -218,6 +243,13 @@ def test_commands_can_be_pasted(tmp_path, events):
     assert all(str(there) in command for command in found)
 
 
+def test_status_lists_the_runs_that_are_going_on_and_counts_all(tmp_path):
+    lines = status_text(write(tmp_path / "run", failed_run())).splitlines()
+    assert "  12 runs: 6 finished, 2 stopped, 4 planned" in lines
+    assert [line.split()[0] for line in lines if " on cpu:" in line] == ["simplified/3", "shaped/3"]
+    assert not [line for line in status_text(write(tmp_path / "done", planted_effect())).splitlines() if " on " in line]
+
+
 def test_status_json_and_torn_tail(tmp_path):
     experiment_dir = write(tmp_path / "run", failed_run())
     with (experiment_dir / JOURNAL_NAME).open("ab") as file:
@@ -233,13 +265,14 @@ def test_status_json_and_torn_tail(tmp_path):
 # Status of a finished experiment has the verdicts of its report, and no number that could contradict them.
 
 
-def test_status_of_a_finished_experiment_ends_with_verdict_and_report(tmp_path):
+def test_status_of_a_finished_experiment_begins_with_verdict_and_report(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect())
     assert "`esper-ab report" in status_text(experiment_dir)
     (comparison,) = build_report(experiment_dir).content.comparisons
     said = status_text(experiment_dir)
-    assert said.splitlines()[-2:] == [
-        f"  {comparison.verdict}: {comparison.headline}", f"report: {experiment_dir / 'report.html'}",
+    assert said.splitlines()[1:] == [
+        f"  {comparison.verdict}: {comparison.headline}", f"  report: {experiment_dir / 'report.html'}",
+        "  12 runs: 12 finished",
     ]  # fmt: skip
     assert "training so far" not in said
     assert "recent" not in said

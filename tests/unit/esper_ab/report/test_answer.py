@@ -13,7 +13,8 @@ from esper_ab.design.design import check_design
 from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.execution.going_on import extension
 from esper_ab.journal.fold import fold
-from esper_ab.report.answer import basis, next_steps, question, reproduction
+from esper_ab.plan.text import question
+from esper_ab.report.answer import basis, next_steps, reproduction
 from esper_ab.report.content import Content, content
 from esper_ab.report.experiment import render_brief, verdicts
 from esper_ab.settings.experiment import ResolvedExperiment
@@ -180,8 +181,9 @@ def test_a_terminal_is_left_with_question_answer_report_and_the_next_step(name):
     brief = " ".join(" ".join(lines).split())
     assert all(one.headline in brief for one in verdicts(shown).cards)
     assert "report: x/report.html" in brief
-    assert brief.startswith(question(shown)) or not shown.state.complete
-    assert question(shown) in brief
+    asked = question(shown.history.plan)
+    assert brief.startswith(asked) or not shown.state.complete
+    assert asked in brief
     steps = next_steps(shown)
     assert brief.endswith(steps[0].command or steps[0].sentence)
     assert len(lines) <= 12

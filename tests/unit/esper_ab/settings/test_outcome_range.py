@@ -36,7 +36,7 @@ def test_what_is_no_range_of_numbers_is_refused(text: str) -> None:
 
 
 COMMAND = "python train.py --seed {seed} --lr {lr} --out {out}"
-SAID = {"outcome": "json:result.json:return", "outcome_better": "higher", "margin": 1.0}
+SAID = {"outcome": "result.json:return", "outcome_better": "higher", "margin": 1.0}
 GROUPS = ("slow:trainer.lr=1e-4", "fast:trainer.lr=1e-3")
 PYTHON = {"trainer": "mine.py", "outcome_better": "lower", "margin": 1.0}
 
@@ -87,15 +87,15 @@ deep = true
     ({"steps": 3}, "--steps: steps is not read with a trainer of your own"),
     ({"task": "digits"}, "--task: task is not read with a trainer of your own"),
     ({"group": ("slow:reward=sparse", *GROUPS)}, "reward.mode is not read with a trainer of your own"),
-    ({"group": GROUPS[:1]}, "needs two groups or more"),
-    ({"group": ()}, "needs two groups or more"),
-    ({"outcome_better": ""}, "--outcome-better is missing"),
-    ({"margin": None, "outcome_unit": "J"}, "which difference in the outcome is worth acting on, in J"),
+    ({"group": GROUPS[:1]}, "missing: --groups (two or more, which differ in the trainer's settings)"),
+    ({"group": ()}, "missing: --groups (two or more, which differ in the trainer's settings)"),
+    ({"outcome_better": ""}, "missing: --higher or --lower (what decides, a name that evaluate(run, state) returns"),
+    ({"margin": None, "outcome_unit": "J"}, "worth acting on, in J)"),
     ({"outcome_range": "1..0"}, "--outcome-range: expected LOW..HIGH"),
     ({"rehearsal": ["steps"]}, "--rehearsal: 'steps' is not NAME=VALUE"),
     ({"trainer": "python train.py"}, "no {seed}|needs {seed}"),
     ({"sets": ("trainer.a.b=1",)}, "'trainer.a.b' names no setting of a trainer"),
-    ({"outcome": "json:a.json:x"}, "is of a command; that of a Python trainer is the name"),
+    ({"outcome": "a.json:x"}, "is of a command; that of a Python trainer is the name"),
 ])  # fmt: skip
 def test_what_does_not_go_together_with_a_trainer_is_refused(changes: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -112,9 +112,7 @@ def test_what_does_not_go_together_with_a_trainer_is_refused(changes: dict[str, 
     ({"sets": ("trainer.gamma=1",)}, "group 'slow': trainer.gamma would change nothing: the command has no {gamma}"),
     ({"sets": ("trainer.seed=1",)}, "trainer.seed would change nothing: every run fills {seed} by itself"),
     ({"rehearsal": ["steps=1"]}, "--rehearsal: trainer.steps would change nothing"),
-    ({"outcome": "", "margin": None, "outcome_better": ""}, "--outcome-better is missing: say whether higher or "
-     "lower is better; --margin is missing: say which difference in the outcome is worth "
-     "acting on; --outcome is missing: say"),
+    ({"outcome": ""}, "what decides, a key of the JSON or a column of the CSV that it leaves in {out}"),
     ({"group": ("slow:lr=1", "fast:lr=2")}, "unknown key 'lr'; a setting of the trainer's own is trainer.lr"),
     ({"sets": ("learning_rate=1",)}, "unknown key 'learning_rate'; a setting of the trainer's own is trainer.l"),
     ({"episodes": 3}, "--episodes: a command has one point"),
@@ -154,7 +152,7 @@ def test_a_value_that_is_carried_comes_through_json_as_it_was(tmp_path: Path, va
 
 
 def test_settings_of_a_trainer_without_one_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"unknown key 'trainer.lr'.* of a trainer of your own go with --trainer"):
+    with pytest.raises(UsageError, match=r"'trainer.lr'; these are settings of a trainer of your own"):
         asked("shaped", "wait", sets=("trainer.lr=1",))
 
 

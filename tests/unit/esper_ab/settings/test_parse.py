@@ -145,7 +145,7 @@ def test_a_name_that_nobody_has_is_refused_wherever_it_is_given(how: dict[str, t
     ("defaults", "Hydra's defaults list has no counterpart"),
     ("trainer.curriculum", "there is no curriculum here; what hosts learn is the experiment's task"),
     ("trainer.simulation.evaluate_interval", "here that is eval_episodes"),
-    ("trainer.lr", "settings of a trainer of your own go with --trainer"),
+    ("trainer.lr", "these are settings of a trainer of your own, and there is none"),
 ])  # fmt: skip
 def test_keys_of_other_trainers_are_refused_with_the_name_of_ours(key: str, ours: str) -> None:
     with pytest.raises(UsageError) as caught:

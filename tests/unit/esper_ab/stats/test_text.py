@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from esper_ab.stats.text import digits_apart, p_beside, percent
@@ -20,6 +20,8 @@ def test_a_probability_is_a_percentage(level, text):
 
 
 @given(st.floats(1e-8, 1.0), st.floats(1e-8, 0.5))
+@example(1.0000000000000002e-08, 1e-08)
+@example(0.5, 0.49999999999999994)
 def test_p_stands_on_its_side_of_the_bound(p, bound):
     text, asked = p_beside(p, bound)
     shown, limit = float(text.split()[1]), float(asked)

@@ -19,7 +19,7 @@ from esper_ab.contracts.trainer import OutcomeSource, read_source
 from workers.trainer import script
 from workers.trainer.script import WANDB_FILE, read_outcome
 
-JSON = OutcomeSource("json", "result.json", "return")
+JSON = OutcomeSource("result.json", "return")
 
 
 def nothing() -> None: ...
@@ -27,7 +27,7 @@ def nothing() -> None: ...
 
 def run(tmp_path: Path, code: str, *arguments: str, on_sign: Callable[[], None] = nothing, key: str = "") -> str:
     """Run Python code as a script; what it wrote."""
-    source = OutcomeSource("wandb", "", key) if key else JSON
+    source = OutcomeSource("", key, wandb=True) if key else JSON
     words = [sys.executable, "-c", code, *arguments]
     script.run_script(words, str(tmp_path), script.environment(source, tmp_path, {}), (tmp_path, "run.log"), on_sign)
     return (tmp_path / "run.log").read_text()
@@ -111,9 +111,9 @@ wandb.log({"video": wandb.Video("no.mp4")})
 run.finish()
 """
     run(tmp_path, code, key="return")
-    assert read_outcome(OutcomeSource("wandb", "", "return"), tmp_path) == 20.0
+    assert read_outcome(OutcomeSource("", "return", wandb=True), tmp_path) == 20.0
     run(tmp_path, code, key="eval.score")
-    assert read_outcome(OutcomeSource("wandb", "", "eval.score"), tmp_path) == 2.5
+    assert read_outcome(OutcomeSource("", "eval.score", wandb=True), tmp_path) == 2.5
 
 
 def test_scalars_of_a_tensorboard_writer_count_as_logged_where_they_are_synced(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ wandb.init(sync_tensorboard=True)
 tensorboardX.SummaryWriter().add_scalar("charts/episodic_return", 12.5, 3)
 """
     run(tmp_path, code, key="charts/episodic_return")
-    assert read_outcome(OutcomeSource("wandb", "", "charts/episodic_return"), tmp_path) == 12.5
+    assert read_outcome(OutcomeSource("", "charts/episodic_return", wandb=True), tmp_path) == 12.5
 
 
 def test_what_is_no_number_is_no_outcome_and_ends_no_script(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ except (wandb.errors.CommError, wandb.Error):
     wandb.log({"ret": 1})
 """
     run(tmp_path, code, key="ret")
-    assert read_outcome(OutcomeSource("wandb", "", "ret"), tmp_path) == 1.0
+    assert read_outcome(OutcomeSource("", "ret", wandb=True), tmp_path) == 1.0
 
 
 def test_the_callback_for_stable_baselines_is_one_of_its_callbacks_and_does_nothing(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ callback = Mine(verbose=2, gradient_save_freq=100, model_save_path="models/x")
 assert isinstance(callback, BaseCallback) and callback._on_step() is True
 """
     run(tmp_path, code, key="ret")
-    assert read_outcome(OutcomeSource("wandb", "", "ret"), tmp_path) == 2.0
+    assert read_outcome(OutcomeSource("", "ret", wandb=True), tmp_path) == 2.0
 
 
 def test_what_is_left_of_an_earlier_life_is_no_result(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def left(tmp_path: Path, source: str, text: str) -> float:
 @given(values=st.lists(NUMBERS, min_size=1))
 def test_the_last_row_of_a_column_is_the_outcome(tmp_path_factory: pytest.TempPathFactory, values: list[float]) -> None:
     text = "step,return\n" + "".join(f"{step},{value!r}\n" for step, value in enumerate(values))
-    assert left(tmp_path_factory.mktemp("out"), "csv:log.csv:return", text) == values[-1]
+    assert left(tmp_path_factory.mktemp("out"), "log.csv:return", text) == values[-1]
 
 
 @given(value=NUMBERS)
@@ -220,47 +220,79 @@ def test_a_key_of_a_json_file_is_the_outcome_also_inside_of_others(
     tmp_path_factory: pytest.TempPathFactory, value: float
 ) -> None:
     out = tmp_path_factory.mktemp("out")
-    assert left(out, "json:a.json:return", json.dumps({"return": value})) == value
-    assert left(out, "json:a.json:eval.return", json.dumps({"eval": {"return": value}})) == value
-    assert left(out, "json:a.json:eval.return", json.dumps({"eval.return": value})) == value
+    assert left(out, "a.json:return", json.dumps({"return": value})) == value
+    assert left(out, "a.json:eval.return", json.dumps({"eval": {"return": value}})) == value
+    assert left(out, "a.json:eval.return", json.dumps({"eval.return": value})) == value
 
 
 def test_only_ends_of_lines_end_a_row(tmp_path: Path) -> None:
-    assert left(tmp_path, "csv:log.csv:return", "return,note\n1.5,\"two\nlines\"\n2.5,first\u2028half\n") == 2.5
+    assert left(tmp_path, "log.csv:return", "return,note\n1.5,\"two\nlines\"\n2.5,first\u2028half\n") == 2.5
 
 
-@pytest.mark.parametrize(("source", "text"), [("json:a.json:x", '{"x": 3.5}'), ("csv:a.csv:x", "x,y\n3.5,1\n")])
+@pytest.mark.parametrize(("source", "text"), [("a.json:x", '{"x": 3.5}'), ("a.csv:x", "x,y\n3.5,1\n")])
 def test_a_byte_order_mark_is_none_of_the_text(tmp_path: Path, source: str, text: str) -> None:
     assert left(tmp_path, source, f"\ufeff{text}") == 3.5
 
 
 def test_a_whole_number_beyond_any_float_is_infinite(tmp_path: Path) -> None:
-    assert left(tmp_path, "json:a.json:return", json.dumps({"return": -(10**400)})) == -math.inf
+    assert left(tmp_path, "a.json:return", json.dumps({"return": -(10**400)})) == -math.inf
 
 
 @pytest.mark.parametrize(("source", "text", "words"), [
-    ("json:a.json:x", '{"y": 1}', "a.json: no key 'x'; there is y"),
-    ("json:a.json:x.z", '{"x": 1}', "no key 'x.z'"),
-    ("json:a.json:x", '{"x": [1]}', "x is list, not a number"),
-    ("json:a.json:x", '{"x": true}', "x is bool, not a number"),
-    ("json:a.json:x", '{"x": ', "a.json: not JSON"),
-    ("csv:a.csv:x", "y,z\n1,2\n", "no column 'x'; there is y, z"),
-    ("csv:a.csv:x", "x\n", "no row"),
-    ("csv:a.csv:y", "x,y\n1\n", "y is '', not a number"),
-    ("csv:a.csv:x", "", "no column 'x'; there is nothing"),
-    ("csv:a.csv:x", f"x\n{'y' * 200_000}\n", "a.csv: not CSV: field larger"),
-    ("json:a.json:x", f'{{"x": 1{"0" * 5000}}}', "a.json: not JSON"),
-    ("json:a.json:x", "[" * 100_000, "a.json: not JSON"),
+    ("a.json:x", '{"y": 1}', "a.json: no key 'x'; there is y"),
+    ("a.json:x.z", '{"x": 1}', "no key 'x.z'"),
+    ("a.json:x", '{"x": [1]}', "x is list, not a number"),
+    ("a.json:x", '{"x": true}', "x is bool, not a number"),
+    ("a.json:x", '{"x": ', "a.json: not JSON"),
+    ("a.csv:x", "y,z\n1,2\n", "no column 'x'; there is y, z"),
+    ("a.csv:x", "x\n", "no row"),
+    ("a.csv:y", "x,y\n1\n", "y is '', not a number"),
+    ("a.csv:x", "", "no column 'x'; there is nothing"),
+    ("a.csv:x", f"x\n{'y' * 200_000}\n", "a.csv: not CSV: field larger"),
+    ("a.json:x", f'{{"x": 1{"0" * 5000}}}', "a.json: not JSON"),
+    ("a.json:x", "[" * 100_000, "a.json: not JSON"),
 ])  # fmt: skip
 def test_an_outcome_that_cannot_be_read_says_what_is_there(tmp_path: Path, source: str, text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words.replace(".", r"\.").replace("[", r"\[")):
         left(tmp_path, source, text)
 
 
+@pytest.mark.parametrize(("name", "text"), [
+    ("result.json", '{"return": 2.5}'), ("log.csv", "step,return\n1,9\n2,2.5\n"),
+    ("deep/down/eval.json", '{"return": "2.5"}'),
+])  # fmt: skip
+def test_a_name_alone_is_of_the_only_file_that_may_have_it(tmp_path: Path, name: str, text: str) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    for other in ("model.pt", "json", "notes.txt", WANDB_FILE):
+        (tmp_path / other).write_text("return")
+    assert read_outcome(read_source("return"), tmp_path) == 2.5
+
+
+def test_a_name_alone_needs_its_file_where_there_are_several(tmp_path: Path) -> None:
+    for name, value in (("b.json", 1), ("a/x.json", 2)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps({"return": value}))
+    (tmp_path / "c.csv").write_text("return\n3\n")
+    with pytest.raises(ValueError, match=r"a/x.json, b.json, c.csv in \{out\}; say which has return, as in a/x"):
+        read_outcome(read_source("return"), tmp_path)
+    found = [read_outcome(read_source(f"{name}:return"), tmp_path) for name in ("b.json", "a/x.json", "c.csv")]
+    assert found == [1.0, 2.0, 3.0]
+
+
+def test_a_name_alone_without_a_file_says_what_is_there(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"left no \.json or \.csv file in \{out\}; it left nothing"):
+        read_outcome(read_source("return"), tmp_path)
+    (tmp_path / "model.pt").touch()
+    with pytest.raises(ValueError, match=r"it left model\.pt"):
+        read_outcome(read_source("return"), tmp_path)
+
+
 def test_a_file_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "model.pt").touch()
     with pytest.raises(ValueError, match=r"left no a\.json in \{out\}; it left sub/model\.pt"):
-        read_outcome(read_source("json:a.json:x"), tmp_path)
+        read_outcome(read_source("a.json:x"), tmp_path)
     with pytest.raises(ValueError, match="gave no number as 'x' to wandb"):
         read_outcome(read_source("wandb:x"), tmp_path)

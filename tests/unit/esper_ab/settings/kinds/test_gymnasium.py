@@ -34,3 +34,10 @@ def test_steps_per_run_need_rollouts_of_a_known_length():
 def test_steps_per_run_are_of_gymnasium_alone():
     with pytest.raises(UsageError, match="a setting of Gymnasium environments; task digits does not read it"):
         asked("shaped", "wait", total_timesteps=1000)
+
+
+def test_the_return_is_the_outcome_by_its_name_too():
+    by_name = asked("env", "random", outcome="return", outcome_better="higher", **CARTPOLE)
+    assert by_name.outcome == ""
+    assert by_name == asked("env", "random", outcome_better="higher", **CARTPOLE)
+    assert asked("env", "random", outcome="info:return", outcome_better="higher", **CARTPOLE).outcome == "info:return"

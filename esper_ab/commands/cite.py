@@ -1,0 +1,39 @@
+"""`esper-ab cite`: how to cite the program, and an experiment's results as rows of a LaTeX table."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from esper_ab.commands._exit_status import command_with
+from esper_ab.commands._experiment_directory import ExperimentDirectory
+
+_BIBTEX = """@software{{esper_ab,
+  title   = {{esper_ab: paired, sequential comparison of training setups}},
+  version = {{{}}},
+}}"""
+_SPECIAL = str.maketrans({char: f"\\{char}" for char in "_%&#$"})
+
+
+@command_with("esper-ab cite", "esper-ab cite experiments/EXPERIMENT")
+@click.argument("experiment_dir", metavar="[EXPERIMENT]", required=False, type=ExperimentDirectory())
+def command(experiment_dir: Path | None) -> None:
+    """Print how to cite esper_ab, and the results of EXPERIMENT as rows of a LaTeX table.
+
+    Its columns: the comparison, the difference with its interval, the pairs, the verdict.
+    """
+    click.echo(_BIBTEX.format(version("esper-ab")))
+    if experiment_dir is None:
+        return
+    from esper_ab.api.loaded import load_experiment  # with numpy, which the entry does without
+
+    loaded = load_experiment(experiment_dir)
+    click.echo(f"\n% plan {loaded.history.plan.digest}")
+    for one in loaded.comparisons:
+        a, b, found = one.question.a.translate(_SPECIAL), one.question.b.translate(_SPECIAL), one
+        low, high, _ = found.at_look
+        shown = "---" if found.estimate is None else f"${found.estimate:+.3g}$"
+        span = "---" if low is None or high is None else f"$[{low:.3g}, {high:.3g}]$"
+        click.echo(f"{a} $-$ {b} & {shown} & {span} & {len(found.pairs)} & {one.verdict} \\\\")

@@ -1,0 +1,98 @@
+"""What WHAT is; one message asks for all that is missing, with a line that is accepted once it is filled in."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from support.in_process import esper_ab
+
+from esper_ab.commands._asking import read_what
+from esper_ab.contracts.errors import UsageError
+
+FILES = {
+    "train.py": "def train(run): ...\n", "my runs/train.py": "def train(run): ...\n",
+    "a.toml": "episodes = 7\n", "my runs/a.toml": "episodes = 7\n", "mine.toml": 'trainer = "train.py"\nmargin = 1.0\n',
+    "a.py": "from esper_ab import create_experiment\n"
+            "experiment = create_experiment('x').add_variant('a').add_variant('b', ppo__lr=2).build()\n",
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("what", [
+    "train.py", "my runs/train.py", "python train.py --seed {seed}", "./train.sh {seed}", "run-{seed}",
+    "python {seed} train.py", "python {seed} a.toml", "python --config a.toml {seed}",
+])  # fmt: skip
+def test_a_file_with_train_and_a_command_are_trainers(folder: Path, what: str) -> None:
+    declared, request = read_what({"what": what})
+    assert (request.said("trainer"), request.said("episodes")) == (what if "{" in what else str(folder / what), None)
+    assert not declared.file.common
+
+
+@pytest.mark.parametrize("what", ["a.toml", "my runs/a.toml", "./a.toml", "a.py"])
+def test_a_toml_file_and_any_other_python_file_are_experiments(folder: Path, what: str) -> None:
+    declared, request = read_what({"what": what})
+    assert request.said("trainer") is None
+    assert (request.said("episodes"), declared.asked.name) == ((7, "") if what.endswith("toml") else (None, "x"))
+
+
+def test_without_what_there_are_flags_alone() -> None:
+    _, request = read_what({"what": None, "episodes": 3})
+    assert (request.said("trainer"), request.said("episodes")) == (None, 3)
+
+
+@pytest.mark.parametrize(("what", "words"), [
+    ("train", "train: expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes"),
+    ("a.yaml", "a.yaml: expected an experiment"), ("nowhere.py", "nowhere.py: No such file"),
+    ("nowhere.toml", "nowhere.toml: No such file"), ("python train.py", "python train.py: no such file; a command has"),
+    ("my runs/other.py", "my runs/other.py: no such file; a command has {seed} where"),
+    ("", "expected"),
+])  # fmt: skip
+def test_anything_else_is_refused_in_one_line(folder: Path, what: str, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_what({"what": what})
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+COMMAND = "'python my.py --note \"a b\" --lr {lr} {seed} {out}'"
+
+
+@pytest.mark.parametrize(("line", "flags"), [
+    ("launch train.py", "--vary --higher --margin"),
+    (f"launch {COMMAND}", "--vary --higher --margin"),
+    (f"launch {COMMAND} --vary lr=1,2", "--higher --margin"),
+    (f"launch {COMMAND} --vary lr=1,2 --lower loss", "--margin"),
+    (f"launch {COMMAND} --margin 1", "--vary --higher"),
+    ("launch train.py --group slow:trainer.lr=1", "--group --higher --margin"),
+    ("launch train.py --groups a,b", "--higher --margin"),
+    ("launch mine.toml", "--vary --higher"),
+    ("launch mine.toml --higher x", "--vary"),
+    ("calibrate train.py --runs 4", "--higher"),
+])  # fmt: skip
+def test_one_message_asks_for_all_that_is_missing_with_a_line_to_give(folder: Path, line: str, flags: str) -> None:
+    """Filled in, the line comes to the next thing that is wrong."""
+    given = shlex.split(f"{line} --output-dir a.toml")
+    first = esper_ab(*given, folder=folder)
+    assert first.returncode == 2
+    asked, completed = first.stderr.split(". Complete it: esper-ab ")
+    assert all(flag in asked for flag in flags.split())
+    for blank, value in (("KEY", "lr"), ("V1,V2", "1,2"), ("VALUE", "2"), ("NAME", "score"), ("SIZE", "1")):
+        completed = completed.replace(blank, value)
+    words = shlex.split(completed)
+    assert words[: len(given)] == given
+    assert [word for word in words[len(given) :] if word.startswith("--")] == flags.split()
+    second = esper_ab(*words, folder=folder)
+    assert second.returncode == 2
+    assert "missing" not in second.stderr
+    assert "a.toml" in second.stderr

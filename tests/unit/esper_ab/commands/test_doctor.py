@@ -1,0 +1,27 @@
+"""What the doctor says: what is not well with its remedy, and a count of the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from esper_ab.commands.doctor import describe_diagnoses
+from esper_ab.health.examination import Diagnosis
+
+WELL = Diagnosis(topic="disk", level="ok", what="300 GB free")
+SLOW = Diagnosis(topic="driver", level="warning", what="is old", remedy="update it")
+BROKEN = Diagnosis(topic="torch", level="problem", what="is not there", remedy="install it")
+
+
+@pytest.mark.parametrize(("diagnoses", "lines"), [
+    ([WELL, WELL], ["2 checks passed, 0 problems, 0 warnings: experiments can run here"]),
+    ([WELL, SLOW], ["warning  driver  is old", "                 -> update it",
+                    "1 check passed, 0 problems, 1 warning: experiments can run here"]),
+    ([WELL, BROKEN], ["problem  torch  is not there", "                -> install it",
+                      "1 check passed, 1 problem, 0 warnings: an experiment would be refused or fail here"]),
+])  # fmt: skip
+def test_the_doctor_lists_what_is_not_well_and_counts_the_rest(diagnoses: list[Diagnosis], lines: list[str]) -> None:
+    assert describe_diagnoses(diagnoses).splitlines() == lines
+    whole = describe_diagnoses(diagnoses, whole=True).splitlines()
+    assert [line for line in whole if line in lines] == lines
+    more = [line for line in whole if line not in lines]
+    assert [line.split() for line in more] == [["ok", "disk", "300", "GB", "free"]] * diagnoses.count(WELL)

@@ -1,0 +1,153 @@
+"""A plan in a few lines: question, runs, when it decides, where it goes, and only notes that limit the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from support import asking
+
+from esper_ab.contracts.children import Machine, TaskFacts
+from esper_ab.contracts.measures import Measure, TaskMeasures
+from esper_ab.contracts.trainer import TrainerFacts
+from esper_ab.plan.estimate import estimate
+from esper_ab.plan.plan import Plan
+from esper_ab.plan.text import question, short_text
+
+FOLDER = Path("a folder/x")
+FACTS = TrainerFacts(
+    settings={"slow": {"lr": 0.1}, "fast": {"lr": 0.2}}, files=("mine.py",), sha256="a" * 64, metrics={},
+    evaluations=4, repeats=True, resumption="exactly", point_s=40.0, evaluate_s=20.0,
+)  # fmt: skip
+
+
+def short(plan: Plan, there: Machine, power: str = "", width: int = 1000) -> list[str]:
+    return short_text(plan, estimate(plan.experiment, plan.lanes, there), FOLDER, power, width).splitlines()
+
+
+def lines(groups: Sequence[str] = ("a", "b"), *, cores: int = 4, power: str = "", **changes: object) -> list[str]:
+    """The lines of a plan of groups that differ in one setting."""
+    there = asking.machine(cores)
+    return short(asking.planned(asking.experiment(tuple(groups), **{"margin": 2.0} | changes), there), there, power)
+
+
+def trained(facts: TrainerFacts = FACTS, trainer: str = "mine.py", **changes: object) -> tuple[Plan, Machine]:
+    """A plan of groups slow and fast of a trainer, of which a rehearsal found `facts`."""
+    measures = TaskMeasures(outcome=Measure(name="outcome", label="error", unit="J", better="lower"), measures=())
+    tasks = tuple(
+        TaskFacts(name=f"trainer:{name}", title="", kind="trainer", measures=measures)
+        for name in ("mine", "run", "python")
+    )
+    said = {"trainer": trainer, "outcome": "error", "outcome_better": "lower", "margin": 0.5, "episodes": 4} | changes
+    groups, there = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2"), asking.machine(tasks=tasks, trainer=facts)
+    return asking.planned(asking.asked(group=groups, **said), there), there
+
+
+def test_a_plan_is_six_lines() -> None:
+    assert lines(power="Finds much.") == [
+        "Is the held-out accuracy on digits higher with a than with b?",
+        "12 runs (2 groups x 6 seeds), 4 at a time, about 2 min (a rough estimate)",
+        "Decides once, after 6 seeds, at 5 %; margin 2 points. EQUIVALENT would need 15 seeds.",
+        "Finds much.",
+        "a folder/x",
+        "Ctrl-C stops; esper-ab resume 'a folder/x' goes on",
+    ]
+
+
+def test_what_no_one_can_say_of_a_plan_is_no_line() -> None:
+    assert len(lines()) == 5
+    assert "" not in lines()
+
+
+@pytest.mark.parametrize(("changes", "line"), [
+    ({"seeds": 1}, "Decides nothing: a verdict takes 6 seeds; margin 2 points."),
+    ({"seeds": 5}, "Decides nothing: a verdict takes 6 seeds; margin 2 points."),
+    ({"seeds": 14, "alpha": 0.01}, "Decides once, after 14 seeds, at 1 %; margin 2 points. EQUIVALENT would need 15 "
+     "seeds."),
+    ({"seeds": 15}, "Decides once, after 15 seeds, at 5 %; margin 2 points."),
+    ({"seeds": 20, "looks": (20,)}, "Decides once, after 20 seeds, at 5 %; margin 2 points."),
+    ({"seeds": 20, "looks": (12, 20)}, "Decides after 12 or 20 seeds, at 5 % in all; margin 2 points."),
+    ({"seeds": 20, "looks": (8, 14, 20)}, "Decides after 8, 14 or 20 seeds, at 5 % in all; margin 2 points."),
+    ({"seeds": 14, "looks": (8, 14)}, "Decides after 8 or 14 seeds, at 5 % in all; margin 2 points. EQUIVALENT would "
+     "need 15 seeds."),
+    ({"unpaired": True}, "Decides nothing, as the note says."),
+    ({"order": "fixed", "share_observation_norm": True}, "Decides nothing, as the note says."),
+    ({"order": "fixed"}, "Decides once, after 6 seeds, at 5 %; margin 2 points. EQUIVALENT would need 15 seeds."),
+    ({"open_ended": True}, "Decides after any seed from the 6th on, at 5 % in all; margin 2 points."),
+])  # fmt: skip
+def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], line: str) -> None:
+    """Looks are put into a plan of one look, whose bounds are found at once."""
+    looks, there = changes.pop("looks", ()), asking.machine()
+    asked = {"looks": (changes["seeds"],)} if looks else {}
+    plan = asking.planned(asking.experiment(margin=2.0, **asked | changes), there)
+    design = msgspec.structs.replace(plan.design, looks=looks or plan.design.looks)
+    assert short(msgspec.structs.replace(plan, design=design), there)[2] == line
+
+
+@pytest.mark.parametrize(("changes", "start"), [
+    ({"seeds": 1}, "2 runs (2 groups x 1 seed), 2 at a time, "),
+    ({"cores": 2}, "12 runs (2 groups x 6 seeds), 2 at a time, "),
+    ({"cores": 4, "placement": "alternate"}, "12 runs (2 groups x 6 seeds), 4 at a time, "),
+    ({"devices": ("cpu:0",), "placement": "sequence"}, "12 runs (2 groups x 6 seeds), 1 at a time, "),
+    ({"devices": ("cpu:0",), "placement": "share"}, "12 runs (2 groups x 6 seeds), 2 at a time, "),
+    ({"seeds": 1, "placement": "alternate"}, "2 runs (2 groups x 1 seed), 1 at a time, "),
+    ({"groups": "abc", "control": "a"}, "18 runs (3 groups x 6 seeds), 3 at a time, "),
+    ({"open_ended": True}, "At first 12 runs (2 groups x 6 seeds), 4 at a time, "),
+])  # fmt: skip
+def test_what_a_plan_takes(changes: dict[str, object], start: str) -> None:
+    assert lines(**changes)[1].startswith(start)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("groups", "changes", "asked"), [
+    ("ab", {}, "Is the held-out accuracy on digits higher with a than with b?"),
+    ("ab", {"control": "a"}, "Is the held-out accuracy on digits higher with b than with a?"),
+    ("abc", {"control": "b"}, "Is the held-out accuracy on digits higher with a and c than with b?"),
+    ("abc", {}, "With which of a, b and c is the held-out accuracy on digits higher?"),
+    ("abc", {"untested": ("c",)}, "Is the held-out accuracy on digits higher with a than with b?"),
+])  # fmt: skip
+def test_the_question_names_groups_task_and_direction(groups: str, changes: dict[str, object], asked: str) -> None:
+    assert lines(groups, **changes)[0] == asked
+
+
+@pytest.mark.parametrize(("trainer", "named"), [
+    ("mine.py", "mine.py"), ("python -m run {lr} {seed} {out}", "python"), ("sh -c {lr} {seed} {out} run.py", "run.py"),
+    ("python3 src/run.py --lr {lr} {seed} {out}", "run.py"),
+])  # fmt: skip
+def test_a_trainer_is_called_as_people_call_it(trainer: str, named: str) -> None:
+    command = {"outcome": "error", "episodes": 1} if trainer != "mine.py" else {}
+    plan, _ = trained(trainer=trainer, **command)
+    assert question(plan) == f"Is error of {named} lower with slow than with fast?"
+
+
+def test_the_cost_of_a_trainer_is_that_of_its_rehearsal() -> None:
+    assert short(*trained())[1].endswith(" (rehearsed: 3 min a run)")  # 4 points of 40 s, 20 s of evaluation
+
+
+def test_what_limits_the_answer_is_shown_and_other_notes_are_not() -> None:
+    there = asking.machine()
+    same = msgspec.structs.replace(asking.experiment(margin=2.0, unpaired=True), groups=(
+        asking.group("a"), asking.group("b"),
+    ))  # fmt: skip
+    plan = asking.planned(same, there)
+    said = [line.removeprefix("note: ") for line in short(plan, there) if line.startswith("note: ")]
+    assert [note.split(":")[0] for note in said] == ["unpaired", "a and b do not differ in anything that is read (A/A)"]
+    assert tuple(said) == plan.notes[: plan.limits]
+    assert any(note.startswith("No GPU") for note in plan.notes[plan.limits :])
+
+
+@pytest.mark.parametrize(("changes", "limits"), [({}, 0), ({"repeats": False}, 1), ({"evaluates_alike": False}, 1)])
+def test_a_rehearsal_limits_the_answer_only_where_it_found_something(changes: dict[str, bool], limits: int) -> None:
+    plan, there = trained(msgspec.structs.replace(FACTS, **changes))
+    assert plan.limits == limits
+    assert sum(line.startswith("note: ") for line in short(plan, there)) == limits
+    assert sum(note.startswith("The trainer, as rehearsed: ") for note in plan.notes) == 1  # said once, here or there
+
+
+@pytest.mark.parametrize("width", [48, 100])
+def test_lines_fit_a_terminal(width: int) -> None:
+    plan, there = trained(msgspec.structs.replace(FACTS, repeats=False))
+    narrow = short(plan, there, "Finds a difference " * 9, width)
+    assert max(map(len, narrow)) <= width
+    assert " ".join(narrow).split() == " ".join(short(plan, there, "Finds a difference " * 9)).split()

@@ -1,0 +1,133 @@
+"""--vary, --higher and --lower: which groups and which outcome they ask for, and what they exclude."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.asking import by_name, toml
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.records import GROUP_NAME
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import read_flags, read_request
+
+TRAINED = {"trainer": "mine.py", "higher": "score", "margin": 1.0}
+COMMAND = TRAINED | {"trainer": "python t.py --lr {lr} {seed} {out}"}
+
+
+def varied(text: str, **options: object) -> AskedExperiment:
+    return parse(read_request({"vary": text, **options}))
+
+
+@pytest.mark.parametrize("options", [TRAINED, COMMAND])
+def test_every_value_of_a_trainers_setting_is_a_group_and_the_first_the_control(options: dict[str, object]) -> None:
+    asked = varied("lr=3e-4, 1e-3,adaptive", **options)
+    assert {name: settings.trainer for name, settings in by_name(asked).items()} == {
+        "lr=3e-4": {"lr": "3e-4"}, "lr=1e-3": {"lr": "1e-3"}, "lr=adaptive": {"lr": "adaptive"},
+    }  # fmt: skip
+    assert asked.control == "lr=3e-4"
+
+
+@pytest.mark.parametrize(("text", "options", "names", "values"), [
+    ("ppo.lr=1e-3,3e-3", {}, ["ppo.lr=1e-3", "ppo.lr=3e-3"], [1e-3, 3e-3]),
+    ("trainer.lr=1,2", TRAINED, ["trainer.lr=1", "trainer.lr=2"], ["1", "2"]),
+    ("ppo.lr=1e-3,3e-3", {"task": "gym:CartPole-v1", "margin": 5.0}, ["ppo.lr=1e-3", "ppo.lr=3e-3"], [1e-3, 3e-3]),
+])  # fmt: skip
+def test_a_key_with_a_dot_is_the_setting_of_that_name(
+    text: str, options: dict[str, object], names: list[str], values: list[object]
+) -> None:
+    groups = by_name(varied(text, **options))
+    assert list(groups) == names
+    assert [one.trainer.get("lr", one.ppo.lr) for one in groups.values()] == values
+
+
+def test_a_key_may_be_short_as_in_a_group() -> None:
+    groups = by_name(varied("reward=sparse,minimal", **{}))
+    assert {name: one.reward.mode for name, one in groups.items()} == {
+        "reward=sparse": "sparse", "reward=minimal": "minimal",
+    }  # fmt: skip
+
+
+def test_what_is_said_for_all_groups_holds_for_those_of_vary() -> None:
+    groups = by_name(varied("ppo.lr=1e-3,3e-3", set=["ppo.gamma=0.9"]))
+    assert [(one.ppo.lr, one.ppo.gamma) for one in groups.values()] == [(1e-3, 0.9), (3e-3, 0.9)]
+    with pytest.raises(UsageError, match=r"--set ppo.lr=1 has no effect: every group has its own ppo.lr"):
+        varied("ppo.lr=1e-3,3e-3", set=["ppo.lr=1"])
+
+
+@pytest.mark.parametrize(("text", "name"), [
+    ("x=a b,c", "x=a-b"), ("x=runs/one.csv,c", "x=runs-one.csv"), ("x=(1;2),c", "x=-1-2-"), ("x=ü,c", "x=-"),
+    ("x=-1,1", "x=-1"), ("x=+1,1", "x=+1"), ("x=1e-3,1", "x=1e-3"), (f"x={'a' * 99},c", f"x={'a' * 62}"),
+])  # fmt: skip
+def test_a_name_has_of_a_value_what_a_file_name_can_have(text: str, name: str) -> None:
+    assert next(iter(by_name(varied(text, **TRAINED)))) == name
+
+
+@given(
+    values=st.lists(st.text(min_size=1, max_size=80), min_size=2, max_size=4), key=st.sampled_from(["lr", "_x", "a.b"]),
+)  # fmt: skip
+def test_a_name_is_always_that_of_a_file_and_of_one_group(values: list[str], key: str) -> None:
+    try:
+        groups = by_name(varied(f"{key}={','.join(values)}", **TRAINED))
+    except UsageError:
+        return
+    assert all(re.fullmatch(GROUP_NAME, name) for name in groups)
+    assert len(groups) == len(",".join(values).split(","))
+
+
+@given(values=st.lists(st.from_regex(r"[A-Za-z0-9_.+-]{1,30}", fullmatch=True), min_size=2, max_size=4, unique=True))
+def test_plain_values_are_in_names_as_they_are_written(values: list[str]) -> None:
+    assert [*by_name(varied(f"lr={','.join(values)}", **TRAINED))] == [f"lr={value}" for value in values]
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"groups": "shaped,sparse"}, "--vary makes the groups and compares all with the first; leave it or --groups out"),
+    ({"group": ["a:ppo.lr=1"]}, "leave it or --group out"),
+    ({"control": "ppo.lr=1"}, "leave it or --control out"),
+])  # fmt: skip
+def test_vary_excludes_what_else_makes_groups(options: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        varied("ppo.lr=1,2", **options)
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ['groups = ["shaped", "sparse"]', "[group.fast]\nppo.lr = 1.0"])
+def test_vary_excludes_groups_of_a_file_and_goes_with_the_rest_of_it(tmp_path, text: str) -> None:
+    with pytest.raises(UsageError, match="the file declares some already"):
+        read_request({"vary": "ppo.lr=1,2"}, toml(tmp_path, text))
+    asked = parse(read_request({"vary": "ppo.lr=1,2"}, toml(tmp_path, 'control = "shaped"\nppo.gamma = 0.9')))
+    assert asked.control == "ppo.lr=1"
+    assert {group.settings.ppo.gamma for group in asked.groups} == {0.9}
+
+
+@pytest.mark.parametrize("text", ["lr", "lr=", "=1,2", "lr=1", "lr=1,", "lr=,1", " =1,2", "lr=1, ,2"])
+def test_vary_takes_a_key_and_two_values_or_more(text: str) -> None:
+    with pytest.raises(UsageError, match=r"--vary .*: expected a key and two values or more"):
+        varied(text, **TRAINED)
+
+
+@pytest.mark.parametrize("text", ["lr=1,1", "lr=a b,a;b", f"lr={'a' * 70}1,{'a' * 70}2"])
+def test_two_groups_of_one_name_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="two groups would be called lr="):
+        varied(text, **TRAINED)
+
+
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_an_outcome_is_named_with_its_direction(better: str) -> None:
+    assert read_flags({better: "eval/return"}) == {"outcome": "eval/return", "outcome_better": better}
+    assert not {"outcome", "outcome_better"} & {*read_flags({})}
+
+
+def test_one_outcome_decides() -> None:
+    with pytest.raises(UsageError, match="--higher and --lower: one outcome decides"):
+        read_flags({"higher": "a", "lower": "b"})
+
+
+def test_a_flag_wins_over_the_outcome_of_a_file(tmp_path) -> None:
+    file = toml(tmp_path, 'trainer = "mine.py"\noutcome = "loss"\noutcome_better = "lower"\nmargin = 1.0')
+    asked = parse(read_request({"vary": "lr=1,2", "higher": "score"}, file))
+    assert (asked.outcome, asked.outcome_better) == ("score", "higher")
