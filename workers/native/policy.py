@@ -27,7 +27,7 @@ from workers.environments import Decisions, Masks
 from workers.native.binding import Int, Long, Pointer
 
 Double, _Byte = ctypes.c_double, ctypes.c_char
-_STATUS = {1: "no memory", 2: "sizes, places or an order of calls that do not fit"}  # EsperStatus
+_STATUS = {1: "no memory", 3: "sizes, places or an order of calls that do not fit"}  # EsperStatus
 _STEPPED, _BEYOND_KL, _NOT_FINITE = range(3)  # EsperPolicyEnd
 _CONDITIONING_HEADS = 2
 _GATES = 4

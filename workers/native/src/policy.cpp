@@ -74,7 +74,7 @@ void choose_around_means(const EsperPolicy& policy, const double* uniforms, doub
 template <class Work> std::int32_t guarded(Work&& work) {
     Rounding rounding;
     try {
-        return work() ? ESPER_OK : ESPER_UNSUPPORTED;
+        return work() ? ESPER_OK : ESPER_SIZE;
     } catch (const std::exception&) {  // of allocations, which are all that may throw
         return ESPER_NO_MEMORY;
     }

@@ -43,7 +43,7 @@ struct EsperPolicyLearnt {
 
 struct EsperPolicy;
 
-// All return EsperStatus; ESPER_UNSUPPORTED for sizes, places or an order of calls that do not fit, before any work.
+// All return EsperStatus; ESPER_SIZE for sizes, places or an order of calls that do not fit, before any work.
 ESPER_EXPORT std::int32_t esper_policy_open(
     const EsperPolicySizes* sizes, const EsperPolicyMemory* memory, EsperPolicy** policy
 );
