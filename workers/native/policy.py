@@ -204,7 +204,9 @@ def _at(array: NDArray[Any], kind: np.dtype[Any], shape: tuple[int, ...]) -> int
 
 def _address(array: NDArray[Any]) -> int:
     """Address of an array in one piece; `array.ctypes.data` takes 1 us, a tenth of a step."""
-    return ctypes.addressof(_Byte.from_buffer(array)) if array.flags.writeable else array.ctypes.data
+    if not array.flags.writeable:
+        return array.ctypes.data
+    return ctypes.addressof(_Byte.from_buffer(array))  # type: ignore[arg-type]  # it is a buffer
 
 
 class NativePolicy:
@@ -251,7 +253,7 @@ class NativePolicy:
         rows, decisions = len(values), self._decisions
         shape = rows, decisions
         discrete = bool(self.sizes.head_sizes)
-        actions = np.zeros(shape, dtype=_INT if discrete else _DOUBLE)
+        actions: NDArray[Any] = np.zeros(shape, dtype=_INT if discrete else _DOUBLE)
         log_probs = np.empty(rows)
         mask_at = None if masks is None or not discrete else _at(masks, _BOOL, (*shape, self._widest))
         uniforms_at = None if uniforms is None else _at(uniforms, _DOUBLE, shape)
@@ -294,7 +296,8 @@ class NativePolicy:
         return Learnt(**numbers, stepped=learnt.end == _STEPPED)
 
     def _forward(self, seen: Floats32, h: Floats32, c: Floats32, keep: bool) -> Floats:
-        rows, state = len(seen), (None, None)
+        rows = len(seen)
+        state: tuple[int | None, int | None] = None, None
         if self.sizes.lstm:
             state = _at(h, _FLOAT, (rows, self.sizes.hidden)), _at(c, _FLOAT, (rows, self.sizes.hidden))
             if keep and not (h.flags.writeable and c.flags.writeable):
@@ -326,19 +329,19 @@ def known_answer(library: ctypes.CDLL) -> str:
         decisions = len(sizes.head_sizes) or sizes.dimensions
         policy._flat[0] = _numbers(policy._flat.shape[1:])
         policy.changed()
-        seen, state = _numbers((*shape, sizes.width), 3.0), _numbers((2, shape[1], sizes.hidden))
+        seen, (h, c) = _numbers((*shape, sizes.width), 3.0), _numbers((2, shape[1], sizes.hidden))
         masks = _numbers((*shape, decisions, max(sizes.head_sizes, default=0))) < 0.2
         uniforms = _numbers((shape[1], decisions)).astype(np.float64) + 0.5
-        actions = np.stack([policy.step(rows, *state, masks[0], uniforms)[0] for rows in seen])
+        actions = np.stack([policy.step(rows, h, c, masks[0], uniforms)[0] for rows in seen])
         log_probs, advantages, returns = _numbers((3, *shape), 2.0).astype(np.float64)
         arrays = Arrays(
             observations=seen, actions=actions, masks=masks, log_probs=log_probs, advantages=advantages,
             returns=returns, valid=np.arange(shape[0])[:, None] < np.arange(1, shape[1] + 1),
-            memory=state if sizes.lstm else None,
+            memory=np.stack((h, c)) if sizes.lstm else None,
         )
         rule = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.01, max_grad_norm=0.5, lr=1e-2, target_kl=math.inf)
         learnt = [policy.learn(arrays, np.arange(shape[1]), rule) for _ in range(2)]
-        for array in (actions, state, *policy.evaluate(arrays), policy._flat):
+        for array in (actions, h, c, *policy.evaluate(arrays), policy._flat):
             whole.update(array.tobytes())
         whole.update(repr(learnt).encode())
     return whole.hexdigest()
