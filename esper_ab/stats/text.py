@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 _LEAST_P = 1e-4  # a smaller p is said to be smaller than it
-_MOST_OF_P = 16  # significant digits of a p
+_MOST_OF_P = 18  # one more than the significant digits that tell any two floats apart
 _MORE_DIGITS = 7  # that may be needed to write two numbers apart, beyond those of the margin
 
 
