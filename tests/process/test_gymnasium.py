@@ -13,6 +13,7 @@ import pytest
 from support.being_killed import workers_when_recorded
 from support.gym_world import own_file
 from support.in_process import done, esper_ab
+from support.journals import records_of
 
 from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.load import load
@@ -33,7 +34,8 @@ def launch(folder: Path, name: str, *flags: str, **of_both: str) -> dict[str, li
 def digests(experiment_dir: Path) -> dict[str, list[str]]:
     history = load(experiment_dir).history
     return {
-        key: [*(record.digest for record in run.curve()), run.evaluation.digest] for key, run in history.runs.items()
+        key: [*(record.digest for record in records_of(run)), run.evaluation.digest]
+        for key, run in history.runs.items()
     }
 
 
@@ -93,7 +95,7 @@ def test_rollouts_in_which_no_episode_ends_are_read_by_every_command(tmp_path: P
     how = ("--episodes", "2", "--set", "gym.rollout=resets", "--steps", "3")
     launch(tmp_path, "x", *how, groups="env,random")
     found = load(tmp_path / "x")
-    envs = [env for run in found.history.runs.values() for record in run.curve() for env in record.envs]
+    envs = [env for run in found.history.runs.values() for record in records_of(run) for env in record.envs]
     assert {env.outcome for env in envs} == {None}
     for command in ("status", "report", "tidy", "export"):
         done(command, tmp_path / "x")

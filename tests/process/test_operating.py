@@ -20,6 +20,7 @@ import pytest
 from support import children
 from support.being_killed import worker_pids
 from support.fake_worker import FAULT_VARIABLE
+from support.journals import records_of
 
 from esper_ab.contracts.process_start import process_started
 from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
@@ -35,7 +36,7 @@ ENDLESS = 100_000
 
 def digests(experiment_dir):
     runs = load(experiment_dir).history.runs
-    return {name: [*(record.digest for record in run.curve()), run.evaluation.digest] for name, run in runs.items()}
+    return {name: [*(record.digest for record in records_of(run)), run.evaluation.digest] for name, run in runs.items()}
 
 
 def wait_for(what, description):

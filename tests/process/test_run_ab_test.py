@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.journals import records_of
 
 from esper_ab import ABExperiment, ABVariant, create_experiment, load_experiment, run_ab_test
 from esper_ab.commands.logs import sources
@@ -52,7 +53,7 @@ def fragile(folder: Path, failures: int, runs: int, how: str = DIES) -> ABExperi
 
 def digests(path: Path) -> dict[str, list[str]]:
     return {
-        name: [record.digest for record in (*run.curve(), *([run.evaluation] if run.evaluation else []))]
+        name: [record.digest for record in (*records_of(run), *([run.evaluation] if run.evaluation else []))]
         for name, run in load(path).history.runs.items()
     }
 
