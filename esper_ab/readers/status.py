@@ -72,8 +72,7 @@ def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ..
         document = _Document(comparisons=())
     found = document.comparisons
     planned = [(comparison.a, comparison.b) for comparison in history.design.comparisons]
-    of_this_state = document.replicates in (None, history.replicates)
-    if [(one.a, one.b) for one in found] == planned and of_this_state:
+    if [(one.a, one.b) for one in found] == planned and document.replicates in (None, history.replicates):
         return found, ""
     remedy = shell_command("report", experiment_dir)
     return (), f"{path.name} is damaged or of another state of the experiment: `{remedy}` makes it again"
@@ -180,12 +179,13 @@ def _lines(experiment_dir: Path, found: Status) -> Iterator[str]:
         yield "Nobody works on it and it has no end: its coordinator is gone."
         yield f"It goes on from there with `{shell_command('resume', experiment_dir)}`; `{remedy}` still works."
     width = max(len(run.name) for run in found.runs)
-    for run in found.runs:
-        yield f"  {run.name:<{width}}  {run.state:<10}  episode {run.episodes} of {run.of_episodes}  on {run.device}"
+    yield from (
+        f"  {run.name:<{width}}  {run.state:<10}  episode {run.episodes} of {run.of_episodes}  on {run.device}"
+        for run in found.runs
+    )
     if found.state != "finished":  # the verdict has it, adjusted
         yield from _so_far(found)
-    for look in found.looks:
-        yield f"  look at {counted(look.replicates, 'seed')}: {look.outcome}"
+    yield from (f"  look at {counted(look.replicates, 'seed')}: {look.outcome}" for look in found.looks)
     if found.torn_bytes:
         yield f"  {found.torn_bytes} bytes of an unfinished last line do not count"
     yield from (f"  note: {note}" for note in found.notes)
