@@ -272,8 +272,7 @@ class Hub:
                 frames = self._frames()
             except zmq.Again:
                 break
-            one = self._understood(frames)
-            if one is not None:
+            if (one := self._understood(frames)) is not None:
                 yield one
 
     def _frames(self) -> list[zmq.Frame]:

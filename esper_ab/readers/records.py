@@ -149,9 +149,11 @@ def _views(measures: tuple[str, ...]) -> str:
     """Return views.sql with a column per declared measure."""
     text = resources.files("esper_ab.readers").joinpath("views.sql").read_text(encoding="utf-8")
     quoted = [f'"{name}"' for name in measures]
-    filled = {"{means}": "".join(f",\n    list_avg([e.measures.{name} for e in r.envs]) AS {name}" for name in quoted)}
-    filled["{fields}"] = f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted)})" if measures else ""
-    filled["{keys}"] = f', "measures": {json.dumps(dict.fromkeys(measures, "DOUBLE"))}' if measures else ""
+    filled = {
+        "{means}": "".join(f",\n    list_avg([e.measures.{name} for e in r.envs]) AS {name}" for name in quoted),
+        "{fields}": f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted)})" if measures else "",
+        "{keys}": f', "measures": {json.dumps(dict.fromkeys(measures, "DOUBLE"))}' if measures else "",
+    }
     for token, columns in filled.items():
         text = text.replace(token, columns)
     return text
