@@ -69,8 +69,10 @@ def _of_comparisons(history: History, pairs: Pairs) -> Iterator[Finding]:
             yield finding
     kinds = sorted({hardware(lane) for lane in history.plan.lanes})
     if len(kinds) > 1 and all_balanced:
-        sentence = f"Lanes are of different hardware ({', '.join(kinds)}); compared groups were equally often on each."
-        yield Finding("hardware", "notes", (), sentence)
+        yield Finding(
+            "hardware", "notes", (),
+            f"Lanes are of different hardware ({', '.join(kinds)}); compared groups were equally often on each.",
+        )
 
 
 def _no_number(history: History) -> Iterator[Finding]:
@@ -80,8 +82,10 @@ def _no_number(history: History) -> Iterator[Finding]:
             if run.evaluation is not None and not run.lost and outcome_of(run, history.design.outcome_over) is None
         ]  # fmt: skip
         if runs:
-            sentence = f"The outcome of {', '.join(runs)} is no finite number: the record is damaged or foreign."
-            yield Finding("outcome", "blocks", (group,), sentence)
+            yield Finding(
+                "outcome", "blocks", (group,),
+                f"The outcome of {', '.join(runs)} is no finite number: the record is damaged or foreign.",
+            )
 
 
 def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int]) -> list[Place]:
@@ -123,8 +127,10 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
         if all(history.runs[spec.ref.name].expected for spec in block.runs if spec.ref.group_id in (a, b))
     }
     if told_apart(_places(history.blocks, contrast, used | coming)):
-        wait = f"{sentence[:-1]}. No look decides before further seeds have told them apart."
-        yield Finding("aliased", "notes", (a, b), wait)
+        yield Finding(
+            "aliased", "notes", (a, b),
+            f"{sentence[:-1]}. No look decides before further seeds have told them apart.",
+        )
         return
     sentence = f"{sentence} {_remedy(history, contrast, places)}"
     yield Finding("aliased", "blocks", (a, b), sentence)
@@ -157,12 +163,12 @@ def _position_balance(history: History, contrast: Contrast, places: Sequence[Pla
     unbalanced = _excess((place.order, place.sign) for place in places)
     if unbalanced:
         counts = ", ".join(f"{count:+d} at {order + 1}" for order, count in unbalanced)
-        sentence = (
+        yield Finding(
+            "order", "notes", contrast.groups,
             f"{contrast.a} and {contrast.b} were not equally often at every place in the start order "
             f"(runs of {contrast.a} minus runs of {contrast.b}: {counts}), and the analysis does not adjust for device "
-            "and order."
+            "and order.",
         )
-        yield Finding("order", "notes", contrast.groups, sentence)
 
 
 def _excess(signed: Iterable[tuple[Key, int]]) -> list[tuple[Key, int]]:
@@ -215,10 +221,9 @@ def _amount(run: RunHistory) -> tuple[int, int, int]:
 
 def hardware(lane: Lane) -> str:
     """Return the kinds of devices of a lane, as far as the plan records them."""
-    titles = lane.titles or ("",) * len(lane.devices)
     kinds = {
         title or ("CPU core" if device.startswith("cpu:") else "GPU")
-        for device, title in zip(lane.devices, titles, strict=True)
+        for device, title in zip(lane.devices, lane.titles or ("",) * len(lane.devices), strict=True)
     }
     return " + ".join(sorted(kinds))
 
@@ -228,8 +233,8 @@ def _hardware(history: History, contrast: Contrast, places: Sequence[Place]) -> 
     unbalanced = _excess((kinds[place.lane], place.sign) for place in places)
     if unbalanced:
         counts = ", ".join(f"{count:+d} on {kind}" for kind, count in unbalanced)
-        sentence = (
+        yield Finding(
+            "hardware", "caps", contrast.groups,
             f"{contrast.a} and {contrast.b} were not equally often on each kind of hardware (runs of {contrast.a} "
-            f"minus runs of {contrast.b}: {counts})."
+            f"minus runs of {contrast.b}: {counts}).",
         )
-        yield Finding("hardware", "caps", contrast.groups, sentence)

@@ -66,11 +66,11 @@ def _whole(kind: str, weight: Weight, sentence: str) -> Finding:
 
 def _coupled(history: History) -> Iterator[Finding]:
     """Note groups that share a normaliser, and whether the set of sharing groups changed."""
-    sentence = (
+    yield _whole(
+        "coupled", "notes",
         "The learning groups share the moments that normalise their observations, so they are coupled: each result "
-        "holds in the company of the other groups, and another group would change it."
+        "holds in the company of the other groups, and another group would change it.",
     )
-    yield _whole("coupled", "notes", sentence)
     blocks = ([history.runs[spec.ref.name] for spec in block.runs] for block in history.blocks)
     companies = Counter(
         frozenset(run.ref.group_id for run in runs if run.observations is not None)
@@ -140,8 +140,11 @@ def conduct_findings(history: History) -> Iterator[Finding]:
     for group in groups:
         if group.failed:
             failed = counted(group.failed, "environment")
-            sentence = f"{group.group}: {failed} failed in training or evaluation; each keeps its outcome."
-            yield _note("failed environments", sentence, group.group)
+            yield _note(
+                "failed environments",
+                f"{group.group}: {failed} failed in training or evaluation; each keeps its outcome.",
+                group.group,
+            )
     yield from _throughput(groups)
     for group in groups:
         yield from _cold(group)
@@ -153,8 +156,10 @@ def _inexact(history: History) -> Iterator[Finding]:
         by_group[history.runs[name].ref.group_id if name in history.runs else ""].add(name)
     for group, names in by_group.items():
         runs = ", ".join(sorted(names - {""})) or "runs unknown"
-        sentence = f"Work that was done again did not give the same record as before: {runs}."
-        yield Finding("inexact resume", "caps", (group,) if group else (), sentence)
+        yield Finding(
+            "inexact resume", "caps", (group,) if group else (),
+            f"Work that was done again did not give the same record as before: {runs}.",
+        )
 
 
 def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
@@ -174,9 +179,8 @@ def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
     if pauses := history.pauses:
         lack = f"There was no room on the disk {times(len(pauses))}"
         yield _note("disk", f"{lack}, and nothing was lost: {'; '.join(pauses)}.")
-    for entry in history.incidents:
-        if entry.category == "unequal_devices":
-            yield _note("hardware", f"Devices were not equal: {entry.detail.rstrip('.')}.")
+    unequal = (entry.detail.rstrip(".") for entry in history.incidents if entry.category == "unequal_devices")
+    yield from (_note("hardware", f"Devices were not equal: {detail}.") for detail in unequal)
 
 
 def _counted_faults(faults: Mapping[str, int]) -> list[str]:
@@ -192,11 +196,11 @@ def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
         f"{group.group} {significant(speeds[group.group], 3)} ({significant(group.wall_s, 3)} s)"
         for group in groups if group.group in speeds
     )
-    sentence = (
+    yield _note(
+        "throughput",
         f"Groups did not train equally fast, environment steps per second (wall time): {each}; fastest over slowest "
-        f"{ratio:.2f}."
+        f"{ratio:.2f}.",
     )
-    yield _note("throughput", sentence)
 
 
 def _cold(group: Conduct) -> Iterator[Finding]:
@@ -204,11 +208,12 @@ def _cold(group: Conduct) -> Iterator[Finding]:
     if first is None or ratio is None or ratio < COLD_FIRST_EPISODE or group.warm_up_s == 0.0:
         return  # or it has no warm-up that could have been too short
     warm = "" if group.warm_up_s is None else f" after a warm-up of {significant(group.warm_up_s, 3)} s"
-    sentence = (
+    yield _note(
+        "cold start",
         f"{group.group}: the first episode took {significant(first, 3)} s{warm}, "
-        f"{ratio:.2f} times the median of the others."
+        f"{ratio:.2f} times the median of the others.",
+        group.group,
     )
-    yield _note("cold start", sentence, group.group)
 
 
 def _note(kind: str, sentence: str, *groups: str) -> Finding:
@@ -263,8 +268,10 @@ def _dead_heads(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
     heads = ", ".join(f"{head} ({count} of {len(runs)} runs)" for head, count in sorted(dead.items()))
     caps = dead[runs[0].columns.heads[0]] == len(runs)  # the first head is used in every decision
     end = ": it did not train" if caps else ""
-    sentence = f"{group}: action heads that never had a choice in any update of a run: {heads}{end}."
-    yield Finding("dead heads", "caps" if caps else "notes", (group,), sentence)
+    yield Finding(
+        "dead heads", "caps" if caps else "notes", (group,),
+        f"{group}: action heads that never had a choice in any update of a run: {heads}{end}.",
+    )
 
 
 def _dead(run: RunHistory) -> list[str]:

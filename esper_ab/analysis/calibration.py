@@ -187,10 +187,9 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
     known = Known(source="these runs", sd=whole.sd, df=whole.runs - 1)
     margin = experiment.margin if named else _resolvable(known, replicates, experiment.alpha)
     group = experiment.groups[0]
-    learns = group.settings.has_policy
     return Calibration(
         schema=SCHEMA,
-        mode=group.settings.reward.mode if learns else group.settings.controller.name,
+        mode=group.settings.reward.mode if group.settings.has_policy else group.settings.controller.name,
         circumstances=circumstances_of(experiment),
         settings=flat(group),
         experiment=plan.digest,

@@ -138,8 +138,10 @@ def _common(experiment: ABExperiment, folder: Path) -> Iterator[Assignment]:
     where = f"experiment {experiment.name!r}"
     yield Assignment("name", experiment.name, f"{where}, name", folder, is_text=False)
     if experiment.runs_per_variant is not None:
-        origin = f"{where}, runs per variant"
-        yield Assignment("seeds", plain(experiment.runs_per_variant), origin, folder, is_text=False)
+        yield Assignment(
+            "seeds", plain(experiment.runs_per_variant), f"{where}, runs per variant",
+            folder, is_text=False,
+        )
     yield from _assignments(experiment.base_config, f"{where}, base config", folder)
 
 
@@ -157,8 +159,10 @@ def _assignments(settings: Settings, where: str, folder: Path) -> Iterator[Assig
         values = dotted(settings)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
-    for key, value in values.items():
-        yield Assignment(SHORT.get(key, key), value, f"{where}: {key}", folder, is_text=False)
+    yield from (
+        Assignment(SHORT.get(key, key), value, f"{where}: {key}", folder, is_text=False)
+        for key, value in values.items()
+    )
 
 
 def tracking_of(experiment: ABExperiment) -> Tracking:

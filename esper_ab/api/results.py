@@ -98,8 +98,7 @@ class Results(Mapping[str, list[RunResult]]):
         lines = []
         for name, runs in self.failures.items():
             lines.append(f"{name}: {len(runs)} of {len(self[name])} runs failed")
-            reasons = Counter(run.error for run in runs)
-            lines += [f"  {count} x {reason}" for reason, count in reasons.items()]
+            lines += [f"  {count} x {reason}" for reason, count in Counter(run.error for run in runs).items()]
         return lines
 
     def __str__(self) -> str:

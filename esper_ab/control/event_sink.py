@@ -212,8 +212,9 @@ class DiskSpaceWait:
 
 def _entry(run: str, paused_s: float, what: str) -> Incident:
     """For the list of incidents: nothing was lost, and times of this stretch are longer."""
-    detail = f"paused for {paused_s:.1f} s: no room on the disk for {what}"
-    return Incident(category="disk_full", run_name=run, detail=detail)
+    return Incident(
+        category="disk_full", run_name=run, detail=f"paused for {paused_s:.1f} s: no room on the disk for {what}",
+    )
 
 
 class EventSink:

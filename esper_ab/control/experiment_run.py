@@ -324,9 +324,8 @@ def reserved(launcher: Launcher, lanes: Sequence[Lane]) -> Iterator[None]:
 def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: Limits) -> None:
     experiment_dir = experiment_dir.absolute()  # users' code may leave the current directory, of this process, too
     plan, limits = sink.history.plan, limits.across_nodes() if launcher.nodes else limits
-    started_before: dict[str, int] = {}
-    for worker in sink.history.workers:
-        started_before[worker.worker] = max(worker.incarnation, started_before.get(worker.worker, 0))
+    by_incarnation = sorted(sink.history.workers, key=lambda worker: worker.incarnation)
+    started_before = {worker.worker: worker.incarnation for worker in by_incarnation}  # the last one of each
     with (
         reserved(launcher, plan.lanes),
         descriptors.room_for(len(plan.lanes), launcher.descriptors, launcher.own_descriptors),
@@ -347,6 +346,8 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
             raise
         finally:
             if hub.unreported:
-                detail = f"{hub.unreported} more messages were refused; only the first of a kind are listed"
-                sink.record(events.Incident(category="bad_message", detail=detail))
+                sink.record(events.Incident(
+                    category="bad_message",
+                    detail=f"{hub.unreported} more messages were refused; only the first of a kind are listed",
+                ))  # fmt: skip
         fleet.stop("the experiment is finished", _LEAVE_S, signals.ctrl_c)

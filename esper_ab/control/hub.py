@@ -92,9 +92,8 @@ class Guard:
     def _answer(self, request: list[bytes]) -> list[bytes]:
         """Version, number of the request, status, text, name of the peer, nothing more."""
         _, number, domain, _, _, mechanism, *credentials = request
-        owner = None
-        if (domain, mechanism, len(credentials)) == (DOMAIN, b"CURVE", 1):
-            owner = self._keys.owner(credentials[0])
+        ours = (domain, mechanism, len(credentials)) == (DOMAIN, b"CURVE", 1)
+        owner = self._keys.owner(credentials[0]) if ours else None
         if owner is None:
             return [_VERSION, number, b"400", b"not a worker of this experiment", b"", b""]
         return [_VERSION, number, b"200", b"OK", owner.encode(), b""]
@@ -273,8 +272,7 @@ class Hub:
                 frames = self._frames()
             except zmq.Again:
                 break
-            one = self._understood(frames)
-            if one is not None:
+            if (one := self._understood(frames)) is not None:
                 yield one
 
     def _frames(self) -> list[zmq.Frame]:

@@ -72,8 +72,10 @@ def limits(least_bytes: int, files: int, processes: int, addresses: int) -> Iter
     yield _limit("open files", files, _FEW_FILES, "ulimit -n 4096")
     yield _limit("processes", processes, _FEW_PROCESSES, "ulimit -u 4096")
     if 0 <= addresses < least_bytes:
-        what = f"{addresses / 2**30:.2f} GiB; libraries alone need {least_bytes / 2**30:.2f}"
-        yield problem("limit of addresses", what, "ulimit -v unlimited")
+        yield problem(
+            "limit of addresses", f"{addresses / 2**30:.2f} GiB; libraries alone need {least_bytes / 2**30:.2f}",
+            "ulimit -v unlimited",
+        )
 
 
 def _limit(topic: str, value: int, few: int, remedy: str) -> Diagnosis:
@@ -131,8 +133,7 @@ def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterato
         mend = "name one instance" if is_beyond_one_instance(pool) else mend
         yield problem("gpu", machine.gpu_problem, f"{mend}, or say --devices cpu")
     elif gpus:
-        names = ", ".join(f"{gpu.name} {gpu.title} {gpu.memory_bytes / 2**30:.0f} GiB" for gpu in gpus)
-        yield ok("gpu", names)
+        yield ok("gpu", ", ".join(f"{gpu.name} {gpu.title} {gpu.memory_bytes / 2**30:.0f} GiB" for gpu in gpus))
     else:
         emptied = " (CUDA_VISIBLE_DEVICES is empty)" if pool in ("", "-1") else ""
         yield ok("gpu", f"none{emptied}: experiments run on CPU cores")

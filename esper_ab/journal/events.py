@@ -218,18 +218,12 @@ def other_writer(data: bytes) -> str:
     return "" if origin.schema == SCHEMA else f"esper_ab {origin.versions.get('esper_ab', 'of another version')}"
 
 
-def line_of(data: bytes) -> Line | None:
-    """Decode a line without checking its CRC; None when it is not a line of this version of esper_ab."""
+def event_of(data: bytes) -> AnyEvent | None:
+    """Return the event of a line of this version that is intact by itself, regardless of chaining; else None."""
     try:
-        return decode(data)
+        return None if wrong_tail(data) else decode(data).event
     except UNREADABLE:
         return None
-
-
-def event_of(data: bytes) -> AnyEvent | None:
-    """Return the event of a line that is intact by itself, regardless of chaining; else None."""
-    line = None if wrong_tail(data) else line_of(data)
-    return None if line is None else line.event
 
 
 def is_episode(data: bytes) -> bool:

@@ -113,8 +113,9 @@ class Journal:
             self._lock = Lock(experiment_dir)
         except OSError as error:
             if error.errno in NO_ROOM:
-                again = "give the command again"
-                raise DiskFull(f"no room on the disk for {error.filename}; its journal is intact: {again}") from error
+                raise DiskFull(
+                    f"no room on the disk for {error.filename}; its journal is intact: give the command again"
+                ) from error
             raise UsageError(f"{error.filename} cannot be written: {error.strerror}; its journal is intact") from error
 
     def append(self, event: AnyEvent) -> None:
@@ -204,8 +205,7 @@ class Journal:
         intact = f"its {counted(lines, 'line')} {'is' if lines == 1 else 'are'} intact"
         if error.errno in NO_ROOM:
             go_on = f"`{shell_command('resume', self.experiment_dir)}`" if lines else "give the command again"
-            kept = f"no room on the disk for {self._path}; {intact}"
-            return DiskFull(f"{kept}: make room, then {go_on}")
+            return DiskFull(f"no room on the disk for {self._path}; {intact}: make room, then {go_on}")
         return JournalError(f"cannot write {self._path}: {error.strerror}; {intact}")
 
 

@@ -93,10 +93,6 @@ class RunHistory:
             self.episodes[record.episode] = record
         self.columns.add(record)
 
-    def curve(self) -> tuple[EpisodeRecord, ...]:
-        """Return the complete episode records in order; for numbers alone `columns` is far cheaper."""
-        return tuple(self.episodes[index] for index in sorted(self.episodes))
-
 
 @dataclass(kw_only=True)
 class History:

@@ -84,8 +84,7 @@ class LocalLauncher(Launcher):
                 target=call_in_process, args=(self.entry, order, theirs), name=order.identity, daemon=False
             )
             self._spawn(process)
-            keys = KeyExchange(ours) if ours else None
-            return LocalWorker(order.identity, process, keys)
+            return LocalWorker(order.identity, process, KeyExchange(ours) if ours else None)
         except OSError:
             if ours is not None:
                 ours.close()

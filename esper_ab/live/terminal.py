@@ -92,7 +92,7 @@ class LiveView:
     def __enter__(self) -> LiveView:
         if self._redraws:
             self._live.start()
-            self._redraw(now=True)
+            self.tick(now=True)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -100,7 +100,7 @@ class LiveView:
             for line in self._alarms.counts():
                 self._tell(line)
             if self._live.is_started:
-                self._redraw(now=True)
+                self.tick(now=True)
                 self._live.stop()
 
     def observe(self, event: AnyEvent | messages.Progress | str) -> None:
@@ -114,14 +114,10 @@ class LiveView:
             return
         elif isinstance(event, messages.Progress):
             self._within[event.run.name] = _fraction(self._history.runs[event.run.name].spec, event)
-            self._redraw()
+            self.tick()
         else:
             self._history.add(event)
             self._after(event, self._history)
-
-    def tick(self) -> None:
-        """Redraw because time has passed."""
-        self._redraw()
 
     def _leave_a_dead_terminal(self) -> None:
         """Switch to plain lines without colours once the terminal is gone (its replacement: live/console.py)."""
@@ -142,7 +138,7 @@ class LiveView:
         elif isinstance(event, MilestoneReleased):
             if self._redraws:
                 self._state = _picture(history, self._console.width)
-                self._redraw(now=True)
+                self.tick(now=True)
             else:
                 self._line(event, history)
 
@@ -165,7 +161,8 @@ class LiveView:
             for name, run in self._history.runs.items() if not run.lost
         )  # fmt: skip
 
-    def _redraw(self, *, now: bool = False) -> None:
+    def tick(self, *, now: bool = False) -> None:
+        """Redraw if some time has passed since the last time, or at once."""
         if not self._redraws or (self._clock() - self._drawn < _REDRAW_S and not now):
             return
         self._drawn = self._clock()
@@ -185,8 +182,10 @@ class LiveView:
         left = f", about {_duration((total - done) / pace)} left" if pace > 0 else ""
         where, differences = _milestone_name(event, history), "; ".join(_differences(history))
         so_far = f" | {differences} ({DIFFERENCE_LABEL})" if differences else ""
-        line = f"{where} | {groups}{so_far} | {100 * done / total:.0f} %{left}"
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(
+            f"{where} | {groups}{so_far} | {100 * done / total:.0f} %{left}",
+            markup=False, highlight=False, soft_wrap=True,
+        )
 
 
 def _picture(history: History, width: int) -> Group:

@@ -51,8 +51,10 @@ def observations_of(
             "and where there are several task and cluster"
         )
     if "run" in used:
-        why = f"{ITEMS}; give each run one row, as the mean of its items"
-        _check_once(source, rows, [row.run for row in rows], used["run"], why)
+        _check_once(
+            source, rows, [row.run for row in rows], used["run"],
+            f"{ITEMS}; give each run one row, as the mean of its items",
+        )
     if pair_column:
         _check_once(source, rows, [row.replicate for row in rows], used[pair_column], "one row per run")
     return Observations(source=source, pair_column=pair_column, rows=tuple(rows))
@@ -273,9 +275,8 @@ def read_data(data: Any, names: Mapping[str, str] | None = None) -> Observations
 
 def _columns_of_frame(data: Any) -> dict[str, list[Any]]:
     """Name -> values. Every library of data frames iterates a column the same way."""
-    names = getattr(data, "column_names", None) or getattr(data, "columns", None)
-    if isinstance(data, Mapping):
-        names = list(data)
+    named = getattr(data, "column_names", None) or getattr(data, "columns", None)
+    names = list(data) if isinstance(data, Mapping) else named
     if names is None or not all(isinstance(name, str) for name in names):
         kind = type(data).__name__
         raise UsageError(f"{_SOURCE}: a data frame, or a mapping of names to arrays, is meant, not {kind}")

@@ -276,6 +276,8 @@ def _unfit(source: Source) -> Iterator[str]:
             f"share_observation_norm: the learners of {source.name} normalise by common moments, so that their records "
             "depend on the groups beside them"
         )
-    for finding in facts_of(source.history).findings:
-        if finding.weight == "blocks" and finding.kind != "aliased":  # positions are never balanced across directories
-            yield f"audit of {source.name}: {finding.sentence}"
+    yield from (
+        f"audit of {source.name}: {finding.sentence}"
+        for finding in facts_of(source.history).findings
+        if finding.weight == "blocks" and finding.kind != "aliased"  # positions are never balanced across directories
+    )

@@ -149,9 +149,11 @@ def _views(measures: tuple[str, ...]) -> str:
     """Return views.sql with a column per declared measure."""
     text = resources.files("esper_ab.readers").joinpath("views.sql").read_text(encoding="utf-8")
     quoted = [f'"{name}"' for name in measures]
-    filled = {"{means}": "".join(f",\n    list_avg([e.measures.{name} for e in r.envs]) AS {name}" for name in quoted)}
-    filled["{fields}"] = f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted)})" if measures else ""
-    filled["{keys}"] = f', "measures": {json.dumps(dict.fromkeys(measures, "DOUBLE"))}' if measures else ""
+    filled = {
+        "{means}": "".join(f",\n    list_avg([e.measures.{name} for e in r.envs]) AS {name}" for name in quoted),
+        "{fields}": f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted)})" if measures else "",
+        "{keys}": f', "measures": {json.dumps(dict.fromkeys(measures, "DOUBLE"))}' if measures else "",
+    }
     for token, columns in filled.items():
         text = text.replace(token, columns)
     return text
@@ -184,8 +186,7 @@ def lock(connection: DuckDBPyConnection) -> None:
 
 def query_json(answer: QueryResult) -> str:
     """Return the rows of a query as a JSON array of objects."""
-    rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-    return _json(rows, indent=2)
+    return _json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows], indent=2)
 
 
 def query_csv(answer: QueryResult) -> str:
@@ -255,9 +256,7 @@ def _written(value: Any) -> str:
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    return f"{value:.6g}" if isinstance(value, float) else visible_line(_written(value))
+    return "NULL" if value is None else f"{value:.6g}" if isinstance(value, float) else visible_line(_written(value))
 
 
 def one_line(error: Exception) -> str:
@@ -309,11 +308,13 @@ def _comparisons(comparisons: Sequence[Comparison]) -> Iterator[tuple[Any, ...]]
 
 def _pairs(comparisons: Sequence[Comparison]) -> Iterator[tuple[Any, ...]]:
     for one in comparisons:
-        for index, pair in enumerate(one.pairs):
-            yield (
+        yield from (
+            (
                 one.question.a, one.question.b, pair.replicate, pair.a, pair.b, pair.a - pair.b, pair.position_a,
                 pair.position_b, index < one.used,
-            )  # fmt: skip
+            )
+            for index, pair in enumerate(one.pairs)
+        )  # fmt: skip
 
 
 def table_sql(name: str) -> str:

@@ -108,8 +108,7 @@ def render_plan(plan: AnalysisPlan, file: str) -> str:
     worsts = [f"{scale.outcome.value(f'{scale.worst:g}')}{f' in {scale.task}' if scale.task else ''}"
               for scale in plan.scales if scale.worst is not None]  # fmt: skip
     lost = f" Lost runs of a group that is called better count as {', '.join(worsts)}." if worsts else ""
-    parts.append(paragraph(f"Margin: {margins}.{lost}", ""))
-    parts.append(paragraph(rule_sentence(design), ""))
+    parts += [paragraph(f"Margin: {margins}.{lost}", ""), paragraph(rule_sentence(design), "")]
     if design.boundaries:
         parts.append(written(_looks_to_come(plan)))
     columns = f"group,{'task,' if tasks else 'cell,' if plan.cells else ''}seed,outcome"
@@ -126,13 +125,11 @@ def render_plan(plan: AnalysisPlan, file: str) -> str:
 
 def _looks_to_come(plan: AnalysisPlan) -> Table:
     design = plan.design
-    bounds = design.boundaries[0].nominal_p
     rows = tuple(
         (f"{index + 1}", f"{look}", plan.replicates[look - 1], f"p <= {bound:.2g}")
-        for index, (look, bound) in enumerate(zip(design.looks, bounds, strict=True))
+        for index, (look, bound) in enumerate(zip(design.looks, design.boundaries[0].nominal_p, strict=True))
     )
-    columns = ("look", "after seeds", "the last seed", "bound")
-    return Table("Looks", columns, rows, words=0)
+    return Table("Looks", ("look", "after seeds", "the last seed", "bound"), rows, words=0)
 
 
 def tasks_of(result: Answer) -> list[str]:
@@ -177,8 +174,9 @@ def _groups(result: Answer) -> Table:
                 group, title, str(len(values)), str(len(runs) - len(values)), mean_and_sd(values),
                 *(number(edge(values)) if values else "n/a" for edge in (min, max)),
             ))  # fmt: skip
-    columns = ("group", "outcome", "runs", "lost", "mean (SD)", "least", "most")
-    return Table("Groups", columns, tuple(rows), words=2)
+    return Table(
+        "Groups", ("group", "outcome", "runs", "lost", "mean (SD)", "least", "most"), tuple(rows), words=2,
+    )
 
 
 def _profiles(result: Answer) -> Table:
@@ -192,8 +190,7 @@ def _profiles(result: Answer) -> Table:
     )
     few = min(one.runs for one in result.profiles) < HONEST_FROM
     honest = f" With fewer than {HONEST_FROM} runs per task they cover less than they say." if few else ""
-    columns = ("group", "interquartile mean", "optimality gap", "runs")
     return Table(
-        "Scores over all tasks", rows=rows, columns=columns,
+        "Scores over all tasks", rows=rows, columns=("group", "interquartile mean", "optimality gap", "runs"),
         note=f"95 % bootstrap intervals, stratified by task; they describe and decide nothing.{honest}",
     )

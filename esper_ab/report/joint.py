@@ -100,9 +100,8 @@ def _state(result: JointResult) -> State | None:
     if result.complete:
         return None
     done, planned = sum(now.runs for now in result.parts), sum(now.of_runs for now in result.parts)
-    rest = "a look is taken when all parts are done"
-    if all(now.state == "finished" for now in result.parts):
-        rest = "the seeds of the others were given up"
+    over = all(now.state == "finished" for now in result.parts)
+    rest = "the seeds of the others were given up" if over else "a look is taken when all parts are done"
     return State("incomplete", f"{done} of {planned} runs are evaluated; {rest}.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import textwrap
 from collections.abc import Callable, Iterable
@@ -136,8 +137,7 @@ def render_table(table: Table) -> str:
             for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         if wraps and widths[-1] > _WIDEST_WORDS:
-            before = "  " + "  ".join(cells[:-1]) + "  "
-            text.append(_wrapped(before, line[-1]))
+            text.append(_wrapped("  " + "  ".join(cells[:-1]) + "  ", line[-1]))
         else:
             text.append("  " + "  ".join(cells).rstrip())
     if table.said:
@@ -170,9 +170,7 @@ _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
 
 def escaped(text: str) -> str:
     """Return `text` as one line in which Markdown, GitHub's mentions and HTML find no markup."""
-    text = visible_line(" ".join(text.split()))
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = _SPECIAL.sub(r"\\\1", text)
+    text = _SPECIAL.sub(r"\\\1", html.escape(visible_line(" ".join(text.split())), quote=False))
     return text.replace("@", "&#64;").replace("://", ":&#47;&#47;").replace("www.", "www&#46;")
 
 
@@ -194,8 +192,7 @@ def _markdown(node: Node) -> str:
         case Verdicts():
             return "\n\n".join((*map(_card, node.cards), *map(escaped, node.shared)))
         case Reasons():  # lists have no titles here
-            one = Points("", node.basis.points + node.remarks.points)
-            return _joined((one, node.steps), _markdown)
+            return _joined((Points("", node.basis.points + node.remarks.points), node.steps), _markdown)
         case Commands():
             return _fold("Reproduce", "```sh\n{}\n```".format("\n".join(map(visible_line, node.lines))))
         case Table():

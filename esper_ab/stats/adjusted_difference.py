@@ -126,8 +126,7 @@ def _position_effects(
     found = []
     bound = float(t_isf(0.025, df))
     for column in range(1, matrix.shape[1]):
-        others = np.delete(matrix, column, axis=1)
-        if np.linalg.matrix_rank(matrix) == np.linalg.matrix_rank(others):
+        if np.linalg.matrix_rank(matrix) == np.linalg.matrix_rank(np.delete(matrix, column, axis=1)):
             continue
         half = bound * sd * math.sqrt(float(inverse[column, column]))
         value = float(solution[column])

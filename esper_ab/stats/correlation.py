@@ -46,8 +46,7 @@ def _r(a: Floats, b: Floats) -> float:
     """Return Pearson's r; sums are exactly rounded, so the order of the observations does not matter."""
     da, db = a - math.fsum(a) / a.size, b - math.fsum(b) / b.size
     scale_a, scale_b = math.sqrt(math.fsum(da**2)), math.sqrt(math.fsum(db**2))
-    r = math.fsum((da / scale_a) * (db / scale_b))
-    return min(1.0, max(-1.0, r))
+    return min(1.0, max(-1.0, math.fsum((da / scale_a) * (db / scale_b))))
 
 
 # --- drift -----------------------------------------------------------------------------------------------------------

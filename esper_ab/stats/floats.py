@@ -35,5 +35,4 @@ def two(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
 def mid_ranks(values: ArrayLike) -> Floats:
     """Rank `values` [n] from 1 to n; ranks are whole or halves, so no rounding can break a tie."""
     _, which, counts = np.unique(floats(values), return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2.0)[which])
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2.0)[which])

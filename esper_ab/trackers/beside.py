@@ -117,9 +117,8 @@ def fill(experiment_dir: Path, names: Sequence[Name], *, live: bool) -> dict[Nam
 
     `live`: until the experiment ends. A tracker that failed has the state "failed" and a detail of one line.
     """
-    children, started = {}, uuid4().hex
-    for name in names:
-        children[name] = _begin(experiment_dir, name, *(("--live",) if live else ()), started)
+    started = uuid4().hex
+    children = {name: _begin(experiment_dir, name, *(("--live",) if live else ()), started) for name in names}
     try:
         statuses = {name: _wait(experiment_dir, name, child, started) for name, child in children.items()}
     except BaseException:

@@ -154,10 +154,8 @@ def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Scala
     for key, value in tree.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{above}{key}.")
-        elif isinstance(value, bool | int | float | str):
-            yield f"{above}{key}", value
         else:
-            yield f"{above}{key}", json.dumps(value)
+            yield f"{above}{key}", value if isinstance(value, bool | int | float | str) else json.dumps(value)
 
 
 def _there(numbers: Mapping[str, float | None]) -> dict[str, float]:

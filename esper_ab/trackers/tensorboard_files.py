@@ -26,8 +26,7 @@ class Continuing:
 
     def __init__(self, root: Path, name: str) -> None:
         """Open the file `name` below `root`, which is made when there is none."""
-        descriptor = open_below(root, name, os.O_RDWR | os.O_CREAT)
-        self._file = os.fdopen(descriptor, "r+b", buffering=0)
+        self._file = os.fdopen(open_below(root, name, os.O_RDWR | os.O_CREAT), "r+b", buffering=0)
         self._at = 0  # bytes written or already there
         self._same = True  # all bytes so far were already there
 

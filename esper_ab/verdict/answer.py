@@ -97,10 +97,9 @@ def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
     ):
         others = [name for name in dict.fromkeys(column) if name not in planned]
         if others:
-            rows = sum(name in others for name in column)
             yield (
                 f"Not in the plan, and left out: {what} {listed_short([name or '(none)' for name in others])} "
-                f"({counted(rows, 'row')})."
+                f"({counted(sum(name in others for name in column), 'row')})."
             )
 
 

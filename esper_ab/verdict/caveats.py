@@ -133,6 +133,5 @@ def _coarse(evidence: Evidence) -> str:
     if any(pair.a != pair.b for pair in used):
         return "Every pair differs by the same amount: check that the seed reaches what is random in these runs."
     if len({pair.a for pair in used}) == 1:
-        every = evidence.design.value(used[0].a)
-        return f"Every outcome of {a} and {b} is {every}{though}: {look}."
+        return f"Every outcome of {a} and {b} is {evidence.design.value(used[0].a)}{though}: {look}."
     return f"{a} and {b} have equal outcomes in every pair{though}: {look}."

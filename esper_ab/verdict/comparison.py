@@ -227,8 +227,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
         caps += baselines
     below = grounds.below_margin and not baselines and (again is None or again.small)
     verdict = decide(msgspec.structs.replace(grounds, capped=bool(caps), below_margin=below))
-    on_equivalence = verdict is Verdict.EQUIVALENT
-    low, high, level = _equivalence_interval(numbers) if on_equivalence else numbers.at_look
+    low, high, level = _equivalence_interval(numbers) if verdict is Verdict.EQUIVALENT else numbers.at_look
     most = None if question.open_ended else max(len(numbers.data), question.planned - len(lost.replicates))
     found = spread(numbers.effect)
     smallest = smallest_difference(question, course, found, most) if found and most is not None else None
@@ -259,9 +258,8 @@ def _estimate(
 ) -> float | None:
     if course.last is not None and course.last.mean is not None:
         return course.last.mean
-    if effect is not None:
-        return effect.mean
-    return plain.mean if plain is not None else None
+    shown = plain if effect is None else effect
+    return shown.mean if shown is not None else None
 
 
 def _interval(question: Question, course: Course, effect: Effect | None) -> DifferenceInterval:

@@ -100,9 +100,8 @@ class Numbers:
     @property
     def degenerate(self) -> bool:
         """Whether the differences used are no sample that the deciding test may be applied to."""
-        if self.effect is None:
-            return self.plain is not None and self.plain.degenerate
-        return self.effect.degenerate
+        deciding = self.plain if self.effect is None else self.effect
+        return deciding is not None and deciding.degenerate
 
     @property
     def constant(self) -> str:

@@ -148,10 +148,8 @@ def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
         n_open -= sum(track.passed_on for track, _ in crossing)
         undecided = [(track, data) for track, data, look in seen if not look.crossed]
     for track, _, look in seen:
-        if look.equivalent:
-            _decide(track, look, "equivalent", n_open)
-        elif look.futile:
-            _decide(track, look, "futile", n_open)
+        if look.equivalent or look.futile:
+            _decide(track, look, "equivalent" if look.equivalent else "futile", n_open)
         else:
             track.looks.append(look)
 
@@ -236,9 +234,8 @@ def _looked(
         courses = courses_of(design, data, complete, own)
         asked = [one for one in ready if not design.early_stop or courses[one].decision == "open"]
         reach = min((ready[one] for one in asked), default=0)
-        following = next((look for look in design.looks if look > complete), None)
-        if following is None and design.anytime_after is not None:
-            following = reach
+        after_planned = None if design.anytime_after is None else reach
+        following = next((look for look in design.looks if look > complete), after_planned)
         if following is None or not complete < following <= reach:
             return complete, courses
         complete = following

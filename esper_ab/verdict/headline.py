@@ -95,9 +95,7 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
 
 def alike(evidence: Evidence) -> tuple[str, ...]:
     """Return a key: comparisons with equal keys share one sentence of `headline_of`; (): they share none."""
-    if evidence.verdict in CLAIMS:
-        return ()
-    return evidence.verdict, headline_of([("a", "b")], evidence)
+    return () if evidence.verdict in CLAIMS else (evidence.verdict, headline_of([("a", "b")], evidence))
 
 
 def _decided(evidence: Evidence) -> str:
@@ -125,8 +123,7 @@ def _open(evidence: Evidence) -> str:
         stuck = f"{count} of {runs} runs came to {evidence.design.value(value)}"
         reason = f"{stuck}, which leaves too little spread for any test"
     looks = _seen(evidence, "look level", "looks", ("worse than", "better than"), evidence.question.sign)
-    said = f"{looks}{_wins(evidence)}, but {reason}{_would_decide(evidence, why)}"
-    return f"Not decided{_yet(evidence)}: {said}."
+    return f"Not decided{_yet(evidence)}: {looks}{_wins(evidence)}, but {reason}{_would_decide(evidence, why)}."
 
 
 def _would_decide(evidence: Evidence, why: Why) -> str:
@@ -151,9 +148,7 @@ def _why(evidence: Evidence) -> Why:
         return Why.FEW
     if evidence.course.standing == "futile":
         return Why.FUTILE
-    if evidence.course.decision != evidence.course.standing:
-        return Why.WITHDRAWN
-    return _why_open(evidence)
+    return Why.WITHDRAWN if evidence.course.decision != evidence.course.standing else _why_open(evidence)
 
 
 def _why_open(evidence: Evidence) -> Why:

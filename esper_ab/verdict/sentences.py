@@ -120,9 +120,8 @@ def _decided(evidence: Evidence) -> str:
     said = f"{evidence.verdict} ({n}). {numbers}"
     if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
         return f"{said} {early}" if (early := _early(evidence)) else said
-    at_once = ""
-    if len(question.design.comparisons) > 1:
-        at_once = f" ({limits_text(evidence.simultaneous, question.design)})"
+    several = len(question.design.comparisons) > 1
+    at_once = f" ({limits_text(evidence.simultaneous, question.design)})" if several else ""
     return f"{said} There is a difference, smaller than the margin of {margin}{at_once}."
 
 
@@ -369,9 +368,8 @@ def on_collapse(evidence: Evidence) -> list[str]:
     if unseen is None:
         return []
     stands = "would" if unseen.survives else "would not"
-    worst = evidence.design.value(unseen.worst)
     return [
         f"With {n}, a failure that hits up to {percent(round(unseen.rate, 2))} of a group's runs may have gone unseen. "
         f"The verdict {stands} survive one more {'run' if evidence.samples else 'pair with such a run,'} at the worst "
-        f"outcome seen ({worst})."
+        f"outcome seen ({evidence.design.value(unseen.worst)})."
     ]

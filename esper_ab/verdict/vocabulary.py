@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -41,7 +41,7 @@ SMALL = CLAIMS - {Verdict.BETTER, Verdict.WORSE}  # which claim that the differe
 
 
 Weight = Literal["blocks", "caps", "caps equivalence", "notes"]
-_WEIGHTS: tuple[Weight, ...] = ("blocks", "caps", "caps equivalence", "notes")
+_WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 
 class Finding(msgspec.Struct, frozen=True):

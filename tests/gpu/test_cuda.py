@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support.journals import records_of
 
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
@@ -42,7 +43,7 @@ def train(folder: Path, *args: str, task: str = "synthetic") -> History:
 
 def devices_of_environments(history: History) -> dict[str, Counter[str]]:
     """For every run, on which devices its environments trained in the last episode."""
-    return {name: Counter(env.device for env in run.curve()[-1].envs) for name, run in history.runs.items()}
+    return {name: Counter(env.device for env in records_of(run)[-1].envs) for name, run in history.runs.items()}
 
 
 @pytest.mark.parametrize("task", ["synthetic", "digits"])
@@ -61,7 +62,7 @@ def test_equal_groups_have_equal_records_on_a_gpu(tmp_path: Path) -> None:
     )
     for replicate in range(2):
         a, b = (history.runs[f"{group}/{replicate}"] for group in "ab")
-        assert [record.digest for record in a.curve()] == [record.digest for record in b.curve()]
+        assert [record.digest for record in records_of(a)] == [record.digest for record in records_of(b)]
         assert a.evaluation is not None
         assert b.evaluation is not None
         assert a.evaluation.digest == b.evaluation.digest

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.in_process import done
+from support.journals import records_of
 
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
@@ -30,8 +31,8 @@ def test_two_devices_per_run_give_the_outcomes_of_one(tmp_path: Path) -> None:
     assert "cpu:0+cpu:1/0: 2 on cpu:0, 1 on cpu:1" in said
     for name, spread in two.runs.items():
         alone = one.runs[name]
-        assert Counter(env.device for env in spread.curve()[-1].envs) == {"cpu:0": 2, "cpu:1": 1}
-        for mine, theirs in zip(spread.curve(), alone.curve(), strict=True):
+        assert Counter(env.device for env in records_of(spread)[-1].envs) == {"cpu:0": 2, "cpu:1": 1}
+        for mine, theirs in zip(records_of(spread), records_of(alone), strict=True):
             for a, b in zip(mine.envs, theirs.envs, strict=True):
                 assert a.measures["val_loss"] == pytest.approx(b.measures["val_loss"], rel=0.02)
                 assert a.outcome == pytest.approx(b.outcome, abs=2.0)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.in_process import done
+from support.journals import records_of
 
 from esper_ab.api.declared import parse_experiment, tracking_of
 from esper_ab.api.files import load_declaration
@@ -117,8 +118,8 @@ def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(execut
     )  # fmt: skip
     before, again = (load(path).history.runs["variant_b/1"] for path in (experiment_dir, tmp_path / "again"))
     assert again.evaluation is not None
-    assert [r.digest for r in (*before.curve(), before.evaluation)] == [
-        r.digest for r in (*again.curve(), again.evaluation)
+    assert [r.digest for r in (*records_of(before), before.evaluation)] == [
+        r.digest for r in (*records_of(again), again.evaluation)
     ]
 
 

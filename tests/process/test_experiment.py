@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.in_process import done
+from support.journals import records_of
 
 from esper_ab.contracts.source_files import sources
 from esper_ab.journal.fold import History
@@ -35,7 +36,7 @@ def digests(history: History, group: str) -> list[str]:
     for run in history.runs.values():
         if run.ref.group_id == group:
             assert run.evaluation is not None
-            found += [*(record.digest for record in run.curve()), run.evaluation.digest]
+            found += [*(record.digest for record in records_of(run)), run.evaluation.digest]
     return found
 
 
@@ -68,8 +69,8 @@ def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_change
          "--launcher", "inline", "--placement", "sequence", "--devices", "cpu:0")  # fmt: skip
     history = load(tmp_path / "run").history
     assert digests(history, "other") == digests(load(same_twice).history, "a")
-    assert not any(record.seed_events for run in history.runs.values() for record in run.curve())
-    assert any(record.seed_events for run in load(same_twice).history.runs.values() for record in run.curve())
+    assert not any(record.seed_events for run in history.runs.values() for record in records_of(run))
+    assert any(record.seed_events for run in load(same_twice).history.runs.values() for record in records_of(run))
 
 
 def test_by_default_the_plan_chooses_the_hosts_and_a_repetition_has_the_same_plan(tmp_path: Path) -> None:

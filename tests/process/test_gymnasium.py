@@ -14,6 +14,7 @@ from support.being_killed import workers_when_recorded
 from support.conducted import digests
 from support.gym_world import own_file
 from support.in_process import done, esper_ab
+from support.journals import records_of
 
 from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.load import load
@@ -88,7 +89,7 @@ def test_rollouts_in_which_no_episode_ends_are_read_by_every_command(tmp_path: P
     how = ("--episodes", "2", "--set", "gym.rollout=resets", "--steps", "3")
     launch(tmp_path, "x", *how, groups="env,random")
     found = load(tmp_path / "x")
-    envs = [env for run in found.history.runs.values() for record in run.curve() for env in record.envs]
+    envs = [env for run in found.history.runs.values() for record in records_of(run) for env in record.envs]
     assert {env.outcome for env in envs} == {None}
     for command in ("status", "report", "tidy", "export"):
         done(command, tmp_path / "x")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.journals import records_of
 
 from esper_ab.design.calibration_file import FILE_NAME, load_calibration
 from esper_ab.journal.file import JOURNAL_NAME
@@ -85,7 +86,7 @@ def test_power_reads_the_calibration_and_the_run(calibrated: Path) -> None:
 
 def digests(history: History) -> dict[str, list[str]]:
     return {
-        name: [*(record.digest for record in run.curve()), run.evaluation.digest if run.evaluation else ""]
+        name: [*(record.digest for record in records_of(run)), run.evaluation.digest if run.evaluation else ""]
         for name, run in history.runs.items()
     }
 

@@ -17,7 +17,7 @@ from support.being_killed import alive, killed_at, workers_when_recorded
 from support.conducted import conclusions, counts, incidents, of, records, resume, run, taken_up
 from support.fake_worker import FAULT_VARIABLE
 from support.in_process import esper_ab
-from support.journals import planted_effect, write
+from support.journals import planted_effect, records_of, write
 
 from esper_ab.contracts.errors import Interrupted
 from esper_ab.journal.events import (
@@ -168,7 +168,8 @@ def test_real_training_that_lost_a_worker_and_its_coordinator_ends_as_if_nothing
     assert not [one.pid for one in workers if alive(one.pid)]
     whole, again = load(tmp_path / "whole").history, load(tmp_path / "run").history
     for name, of_run in whole.runs.items():
-        assert [record.digest for record in of_run.curve()] == [record.digest for record in again.runs[name].curve()]
+        before, after = (records_of(run) for run in (of_run, again.runs[name]))
+        assert [record.digest for record in before] == [record.digest for record in after]
         assert of_run.evaluation.digest == again.runs[name].evaluation.digest
         assert of_run.evaluation.policy_sha256 == again.runs[name].evaluation.policy_sha256
     assert again.shared == whole.shared

@@ -10,6 +10,7 @@ from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
+from support.journals import records_of
 
 THREADS = InlineLauncher("support.fake_worker:main_in_thread")
 
@@ -45,7 +46,7 @@ def events_of(experiment_dir):
 def digests(experiment_dir):
     """Of every record of each run, by its name."""
     runs = load(experiment_dir).history.runs
-    records = {name: (*run.curve(), *([run.evaluation] if run.evaluation else [])) for name, run in runs.items()}
+    records = {name: (*records_of(run), *([run.evaluation] if run.evaluation else [])) for name, run in runs.items()}
     return {name: [record.digest for record in those] for name, those in records.items()}
 
 

@@ -43,6 +43,7 @@ from esper_ab.journal.events import (
     WorkerStarted,
 )
 from esper_ab.journal.file import Journal
+from esper_ab.journal.fold import RunHistory
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.plan import Block, Plan
 from esper_ab.settings.experiment import Difference, Group, ResolvedExperiment
@@ -336,3 +337,8 @@ def a_record_of_each_kind() -> tuple[EpisodeRecord, EvaluationRecord]:
     episodes = [event.record for event in events if isinstance(event, EpisodeRecorded)]
     evaluations = [event.record for event in events if isinstance(event, RunEvaluated)]
     return max(episodes, key=lambda record: len(record.seed_events)), evaluations[0]
+
+
+def records_of(run: RunHistory) -> tuple[EpisodeRecord, ...]:
+    """Return the complete episode records of a run in order."""
+    return tuple(run.episodes[index] for index in sorted(run.episodes))

@@ -165,8 +165,7 @@ def _load(asked: AuditedReward, n_slots: int) -> _Loaded:
 def _slots(question: RewardAuditQuestion, task: Task) -> tuple[str, ...]:
     """Return the slots asked for, all of the task by default; ValueError when they are not its slots in its order."""
     asked = question.slots or task.slots
-    right = tuple(slot for slot in task.slots if slot in asked)
-    if asked != right:
+    if asked != tuple(slot for slot in task.slots if slot in asked):
         there = ",".join(task.slots)
         raise ValueError(f"slots {','.join(asked)}: task {task.name} has {there}; each once, in this order")
     return asked

@@ -103,9 +103,8 @@ class TrainerSession(ABC):
         """
         if state["format"] != STATE_FORMAT:
             raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
-        point, done = state["point"], state["state"]
-        self._begin_at(point, done)
-        self.point, self.done = point, done
+        self._begin_at(state["point"], state["state"])
+        self.point, self.done = state["point"], state["state"]
 
     @abstractmethod
     def _begin_at(self, point: int, done: bytes) -> None:

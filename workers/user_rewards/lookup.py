@@ -72,8 +72,7 @@ def rehearse(function: RewardFunction, mode: str, n_slots: int) -> bool:
 
 def _facts(step: int, n_slots: int) -> StepFacts:
     """Return facts of environments that wait, germinate and prune; from step 2 on with a seed in the first slot."""
-    shape = (_ENVS, n_slots)
-    grown = all_false(shape)
+    grown = all_false((_ENVS, n_slots))
     grown[:, 0] = step > 1
     unknown = np.full(_ENVS, np.nan)
 

@@ -69,12 +69,12 @@ def _near(
         if low <= margin and high >= least:
             near[group] = f"{group} {far.mean:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}"
     if near:
-        sentence = (
+        yield Finding(
+            "baseline", "caps equivalence", contrast.groups,
             f"{' and '.join(near)} {'is' if len(near) == 1 else 'are'} not shown to be more than the margin of "
             f"{margin:g} points {what} ({'; '.join(near.values())}): two groups {who} would be as close, so no "
-            "EQUIVALENT follows."
+            "EQUIVALENT follows.",
         )
-        yield Finding("baseline", "caps equivalence", contrast.groups, sentence)
 
 
 def _outcomes(history: History, group: str, replicates: Collection[int]) -> dict[int, float]:
@@ -287,8 +287,9 @@ def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
     sizes = trained | {env.measures[_SIZE] for run in runs for env in evaluated_envs(run)}
     if len(sizes) > 1:
         numbers = ", ".join(f"{size:g}" for size in sorted(size for size in sizes if size is not None))
-        sentence = f"The bare hosts had different numbers of parameters ({numbers}): not one task."
-        yield Finding("data", "blocks", (), sentence)
+        yield Finding(
+            "data", "blocks", (), f"The bare hosts had different numbers of parameters ({numbers}): not one task.",
+        )
 
 
 def _scope(history: History) -> str:

@@ -14,7 +14,7 @@ from esper_ab.contracts.wording import times
 from esper_ab.control.rules.runs import NOWHERE, episode_at, event_of, stage
 from esper_ab.control.rules.validation import Report
 from esper_ab.control.rules.workers import Laggard, Sign, WorkerState
-from esper_ab.journal.events import AnyEvent, Incident, RunStarted, WorkerStarted
+from esper_ab.journal.events import AnyEvent, Incident, WorkerStarted
 from esper_ab.journal.fold import History, RunHistory
 
 # --- confounders -----------------------------------------------------------------------------------------------------
@@ -40,8 +40,10 @@ def confounders(record: EpisodeRecord | EvaluationRecord, known: Collection[str]
         yield from _failed(run, record.episode, list(record.envs))
     for kind, detail in pathologies(record).items():
         if kind not in known:
-            text = f"{kind}: {detail}"
-            yield Incident(category="ppo_pathology", run_name=run, episode=record.episode, detail=text, confounder=kind)
+            yield Incident(
+                category="ppo_pathology", run_name=run, episode=record.episode, detail=f"{kind}: {detail}",
+                confounder=kind,
+            )
 
 
 def _failed(run: str, episode: int | None, envs: list[EnvEpisode]) -> Iterator[Incident]:
@@ -72,8 +74,9 @@ def moved(hello: Hello, worker: WorkerState, history: History) -> Incident | Non
     if before is None or not before.host or (was := _place(before.node, before.host, before.uuids)) == now:
         return None
     name = worker.run.ref.name if worker.run else ""
-    detail = f"{worker.lane} has moved from {was} to {now}, of the same kind"
-    return Incident(category="moved", run_name=name, detail=detail)
+    return Incident(
+        category="moved", run_name=name, detail=f"{worker.lane} has moved from {was} to {now}, of the same kind",
+    )
 
 
 def _place(node: str, host: str, uuids: tuple[str, ...]) -> str:
@@ -91,16 +94,13 @@ def other_code(hello: Hello, lane: str, history: History) -> str:
     )
 
 
-def run_started(worker: WorkerState, spec: RunSpec) -> RunStarted:
-    return RunStarted(run=spec.ref, worker=worker.order.worker, incarnation=worker.order.incarnation)
-
-
 def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
     """Yield the event of a report, then entries for what in it could confound the comparison."""
     yield event_of(report)
     if isinstance(report, Ready):
-        for what in report.damaged:
-            yield Incident(category="damaged_checkpoint", run_name=report.run.name, detail=what)
+        yield from (
+            Incident(category="damaged_checkpoint", run_name=report.run.name, detail=what) for what in report.damaged
+        )
     else:
         yield from confounders(report.record, run.confounders)
 
@@ -111,13 +111,10 @@ def inexact(run: RunHistory, milestone: int, how: str) -> Incident:
     return Incident(category="inexact_resume", run_name=run.ref.name, episode=episode, detail=detail)
 
 
-def bad_message(run: str, detail: str) -> Incident:
-    return Incident(category="bad_message", run_name=run, detail=detail)
-
-
 def stop_begins(by: str) -> Incident:
-    detail = f"{by}: the barrier in progress is finished first; Ctrl-C now stops at once"
-    return Incident(category="interrupted", detail=detail)
+    return Incident(
+        category="interrupted", detail=f"{by}: the barrier in progress is finished first; Ctrl-C now stops at once",
+    )
 
 
 def stop_waits(worker: WorkerState, run: RunHistory, stands: int, silence: Laggard | None) -> str:
@@ -159,8 +156,10 @@ def restart(worker: WorkerState, run: RunHistory | None) -> Incident:
 
 def start_delayed(worker: WorkerState, lack: str, limit_s: float) -> Incident:
     run = worker.run.ref.name if worker.run else ""
-    detail = f"{worker.title} cannot be started: {lack}; it is tried again for up to {limit_s:.0f} s"
-    return Incident(category="start_delayed", run_name=run, detail=detail)
+    return Incident(
+        category="start_delayed", run_name=run,
+        detail=f"{worker.title} cannot be started: {lack}; it is tried again for up to {limit_s:.0f} s",
+    )
 
 
 def run_given_up(spec: RunSpec, reason: str, *, failed: bool) -> Incident:

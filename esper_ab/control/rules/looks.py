@@ -46,9 +46,8 @@ def look_due(history: History) -> bool:
 def _likely(history: History) -> bool:
     """Whether the runs are final that the next look waits for last: a cheap question, asked after every block."""
     looked, design = _looked_at(history), history.design
-    following = next((look for look in design.looks if look > looked), None)
-    if following is None and design.anytime_after is not None:
-        following = looked + 1
+    after_planned = None if design.anytime_after is None else looked + 1
+    following = next((look for look in design.looks if look > looked), after_planned)
     if following is None or following > len(history.blocks):
         return False
     over = {one for look in history.looks for one in (*look.decided, *look.futile)} if design.early_stop else set()

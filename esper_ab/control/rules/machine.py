@@ -19,7 +19,7 @@ from esper_ab.control.rules.commands import Command, Outbox
 from esper_ab.control.rules.runs import Deaths, any_complete, nothing_left
 from esper_ab.control.rules.validation import Rejected, Report, check_hello, milestone_of
 from esper_ab.control.rules.workers import ASSIGNED, START_UP, Limits, Liveness, Sign, Workers, WorkerState
-from esper_ab.journal.events import MilestoneReleased, PlanExtended
+from esper_ab.journal.events import Incident, MilestoneReleased, PlanExtended, RunStarted
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.plan import Block
 
@@ -56,9 +56,7 @@ class ExperimentMachine:
         """Return why the experiment is not complete although nothing is in progress."""
         if self._stopped_by:
             return incidents.stopped(self._stopped_by)
-        if nothing_left(self._history):
-            return WorkerFailed(_NOTHING_LEFT)
-        return None
+        return WorkerFailed(_NOTHING_LEFT) if nothing_left(self._history) else None
 
     # --- what happens ---
 
@@ -128,7 +126,7 @@ class ExperimentMachine:
             return ()
         if new:
             name = worker.run.ref.name if worker and worker.run else ""
-            self._out.record(incidents.bad_message(name, f"{identity!r}: {reason}"))
+            self._out.record(Incident(category="bad_message", run_name=name, detail=f"{identity!r}: {reason}"))
         if worker and cut_off:
             worker.fault = f"keeps sending what is no message ({reason})"
         return self._out.taken()
@@ -328,7 +326,8 @@ class ExperimentMachine:
         """Have the worker begin the run, or take it up where its records end."""
         run = self._history.runs[spec.ref.name]
         if not run.started:
-            self._out.record(incidents.run_started(worker, spec))
+            order = worker.order
+            self._out.record(RunStarted(run=spec.ref, worker=order.worker, incarnation=order.incarnation))
         self._out.send(worker, runs.assignment(run))
         self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run_name=spec.ref.name), now)
 

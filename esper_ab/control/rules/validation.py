@@ -141,13 +141,16 @@ def all_finite(record: records.EpisodeRecord | records.EvaluationRecord) -> bool
     """
     parts: list[Iterable[tuple[float | None, ...]]] = [[_OF_TIMING(record.timing)]]
     if isinstance(record, records.EvaluationRecord):
-        parts.append(_OF_ENV(played.outcome) for played in record.episodes)
-        parts.append(tuple(played.outcome.measures.values()) for played in record.episodes)
-        parts.append(tuple(played.rewards.values()) for played in record.episodes)
+        parts += [
+            (_OF_ENV(played.outcome) for played in record.episodes),
+            (tuple(played.outcome.measures.values()) for played in record.episodes),
+            (tuple(played.rewards.values()) for played in record.episodes),
+        ]
     else:
-        parts.append(map(_OF_ENV, record.envs))
-        parts.append(tuple(env.measures.values()) for env in record.envs)
-        parts.append(map(_OF_EVENT, record.seed_events))
+        parts += [
+            map(_OF_ENV, record.envs), (tuple(env.measures.values()) for env in record.envs),
+            map(_OF_EVENT, record.seed_events),
+        ]
         if record.ppo is not None:
             parts += [[_OF_UPDATE(record.ppo)], map(_OF_HEAD, record.ppo.heads.values())]
     numbers = chain.from_iterable(chain.from_iterable(parts))

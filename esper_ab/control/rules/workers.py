@@ -7,6 +7,7 @@ import statistics
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import msgspec
 
@@ -191,8 +192,7 @@ class Waves:
 
     def turns(self) -> tuple[str, ...]:
         """Lanes whose turn it is now: their workers are starting from here on."""
-        free = max(0, self._at_once - len(self._starting))
-        turns = tuple(lane for lane, _ in zip(self._waiting, range(free), strict=False))
+        turns = tuple(islice(self._waiting, max(0, self._at_once - len(self._starting))))
         for lane in turns:
             del self._waiting[lane]
         self._starting.update(turns)

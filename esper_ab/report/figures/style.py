@@ -274,8 +274,7 @@ def grid(
     columns = min(columns, count)
     rows = -(-count // columns)
     figure = Picture(figsize=(_WIDTH, 0.7 + 2.0 * rows))
-    panels = figure.subplots(rows, columns, sharey=sharey, squeeze=False)
-    flat: list[Axes] = list(panels.flat)
+    flat: list[Axes] = list(figure.subplots(rows, columns, sharey=sharey, squeeze=False).flat)
     for axes in flat[count:]:
         axes.remove()
     return figure, flat[:count]

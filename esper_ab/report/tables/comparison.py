@@ -192,8 +192,7 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
     note = ("Alpha: what the comparison holds at the look, and 1 - alpha the level of its interval; one that is larger "
             "than the margin passes its share on.")
     reached = "alpha", "bound", "reached", "effect", "repeated interval", "decision"
-    columns = "comparison", "seeds", "pairs", *reached
-    return Table("Looks", columns, rows, note=note, none=none)
+    return Table("Looks", ("comparison", "seeds", "pairs", *reached), rows, note=note, none=none)
 
 
 def _test(look: Look) -> tuple[str, str]:

@@ -64,11 +64,11 @@ def cross_table(content: Content) -> Table:
         )
         for row in cross.rows
     )
-    note = f"Rewards are {NOT_COMPARABLE}: read a column from top to bottom, never a row from left to right."
     return Table(
         "Cross-evaluation: every policy under every reward",
         ("policies of", content.design.outcome.title, *(f"reward {name}" for name in called(cross.modes))),
-        rows=rows if cross.modes else (), note=note,
+        rows=rows if cross.modes else (),
+        note=f"Rewards are {NOT_COMPARABLE}: read a column from top to bottom, never a row from left to right.",
     )
 
 
@@ -89,15 +89,12 @@ def meaning_table(content: Content) -> Table:
         )
         for item, name in zip(cross.meanings, called(cross.modes), strict=True)
     )
-    note = (
-        "Over evaluation episodes of single environments, and over means of runs; r: Pearson, by rank: Spearman. "
-        "Descriptive: episodes of one run are not independent, and the groups are pooled."
-    )
     lower = " (lower is better)" if content.design.outcome.sign < 0.0 else ""
     return Table(
         f"Does the reward mean anything? Its correlation with {content.design.outcome.label}{lower}",
         ("reward", "episodes: r", "by rank", "n", "runs: r", "by rank", "n"), rows,
-        note=note,
+        note="Over evaluation episodes of single environments, and over means of runs; r: Pearson, by rank: Spearman. "
+        "Descriptive: episodes of one run are not independent, and the groups are pooled.",
     )
 
 
@@ -137,10 +134,9 @@ def ppo_table(content: Content) -> Table:
     rows = [(label, *(number(mean, digits) for mean in means(name))) for name, label, digits in _PPO]
     rows.append(("updates stopped by KL %", *(number(percent(mean), 0) for mean in means("stopped_by_kl"))))
     many = "Over the last tenth of the recorded updates of every run."
-    note = f"{many} Losses depend on the reward's scale: they are {NOT_COMPARABLE}."
     return Table(
         "PPO diagnostics", ("mean over updates", *updates), tuple(rows) if updates else (),
-        note=note, wide=len(updates) > 3,
+        note=f"{many} Losses depend on the reward's scale: they are {NOT_COMPARABLE}.", wide=len(updates) > 3,
     )
 
 

@@ -63,15 +63,13 @@ def _choosing_table(found: RewardAuditFindings) -> Table:
         for reward in found.rewards
     ]  # fmt: skip
     best = (number(float(found.own_curve[n - 1]), 1) for n in sizes)
-    note = (
-        f"{made_from(found)} Held-out accuracy, %, of the reward's favourite of n random schedules, expected over "
+    return Table(
+        "What it costs to choose by each reward",
+        note=f"{made_from(found)} Held-out accuracy, %, of the reward's favourite of n random schedules, expected over "
         "which n there are. Regret: of its favourite among all behaviours, points. Worst pair: the most it can cost in "
         "any selection of them. Distance: the least error of a rising straight line from return to outcome, points; "
         "no pair loses more than twice that. Rank correlation, over the random schedules, says little about the top, "
-        "where a learner goes."
-    )
-    return Table(
-        "What it costs to choose by each reward", note=note,
+        "where a learner goes.",
         rows=(*rows, ("the outcome itself", *best, "0.0", "0.0", "0.0", "1.00")),
         columns=("reward", *(f"best of {n}" for n in sizes), "regret", "worst pair", "distance", "rank corr."),
     )  # fmt: skip
@@ -108,10 +106,10 @@ def _pairs_table(found: RewardAuditFindings) -> Table:
         )
         for reward in found.rewards for pair in reward.pairs
     )  # fmt: skip
-    note = "Points of held-out accuracy that each preference costs. No behaviour is in two pairs of a reward."
     return Table(
         "The worst pairs that a reward puts in the wrong order", rows=rows, words=3,
-        columns=("reward", "points", "what it pays more for, and what that is preferred to"), note=note,
+        columns=("reward", "points", "what it pays more for, and what that is preferred to"),
+        note="Points of held-out accuracy that each preference costs. No behaviour is in two pairs of a reward.",
     )  # fmt: skip
 
 
@@ -131,10 +129,10 @@ def _behaviours_table(found: RewardAuditFindings) -> Table:
         if played.kind == "reference"
     )  # fmt: skip
     columns = ("behaviour", "what it does", "accuracy", "params", "fossils", "pruned")
-    note = "Held-out accuracy, %; the rest are means over hosts. Returns of different rewards have different units."
     return Table(
         "Reference behaviours", (*columns, *(reward.name for reward in found.rewards)), rows,
-        note=note, words=2,
+        note="Held-out accuracy, %; the rest are means over hosts. Returns of different rewards have different units.",
+        words=2,
     )
 
 
@@ -148,9 +146,10 @@ def _scale_table(found: RewardAuditFindings) -> Table:
         for reward in found.rewards
     )  # fmt: skip
     steps = found.reward_audit.question.steps
-    note = f"Of the magnitudes of all rewards over {steps} steps; spread: SD of the returns of random schedules."
     return Table(
-        "Scale, and when in the episode it pays", rows=rows, note=note, wide=False,
+        "Scale, and when in the episode it pays", rows=rows,
+        note=f"Of the magnitudes of all rewards over {steps} steps; spread: SD of the returns of random schedules.",
+        wide=False,
         columns=("reward", "spread", "largest in a step", "half paid by step", "on the last step"),
     )
 

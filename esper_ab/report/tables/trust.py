@@ -51,8 +51,7 @@ def conduct_table(content: Content) -> Table:
         ("environments failed", lambda one: _count(one.failed)),
     ]
     rows = [(words.get(label, label), *map(show, found)) for label, show in measured]
-    for category, name in FAULTS.items():
-        rows.append((f"{name}s", *(_count(one.faults.get(category, 0)) for one in found)))
+    rows += [(f"{name}s", *(_count(one.faults.get(key, 0)) for one in found)) for key, name in FAULTS.items()]
     return Table(
         "How the runs went", ("", *(item.group for item in found)),
         rows=tuple((label, *cells) for label, *cells in rows if label and {*cells} - {NONE, "-"}),
@@ -122,8 +121,7 @@ def last_words_table(content: Content) -> Table:
         for entry in content.history.incidents
         for n, line in enumerate(entry.last_words)
     )
-    columns = "run", "end of its log"
-    return Table("Last words of workers that died or hung", columns, rows, words=2)
+    return Table("Last words of workers that died or hung", ("run", "end of its log"), rows, words=2)
 
 
 def facts_table(content: Content) -> Table:

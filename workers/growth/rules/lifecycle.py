@@ -194,8 +194,7 @@ class Lifecycle:
         style = self._per_slot(decisions[:, STYLE])
         algorithm = _STYLE_ALGORITHMS[style]
         target = _TARGETS[self._per_slot(decisions[:, ALPHA_TARGET])]
-        joins_anew = selected & (algorithm != table.algorithm)
-        for env, slot in np.argwhere(joins_anew).tolist():
+        for env, slot in np.argwhere(selected & (algorithm != table.algorithm)).tolist():
             table.params[env, slot] = graft.set_algorithm(env, slot, int(algorithm[env, slot]))
             table.algorithm[env, slot] = algorithm[env, slot]
             table.style[env, slot] = style[env, slot]

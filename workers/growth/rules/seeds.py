@@ -150,8 +150,7 @@ def transition(table: SeedTable, selected: Bools, target: Stage, val_acc: Floats
     """
     from_stage = table.stage[selected]
     if not _LEGAL[from_stage, int(target)].all():
-        illegal = selected & ~_LEGAL[table.stage, int(target)]
-        env, slot = (int(i) for i in np.argwhere(illegal)[0])
+        env, slot = (int(i) for i in np.argwhere(selected & ~_LEGAL[table.stage, int(target)])[0])
         stage = int(table.stage[env, slot])
         raise IllegalTransition(f"environment {env}, slot {slot}: no transition from stage {stage} to {target.name}")
     table.previous_stage[selected] = from_stage

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
-from support.journals import (
-    Synthetic,
-    failed_run,
-    one_replicate,
-    planted_effect,
-    three_groups,
-)
+from support.journals import Synthetic, failed_run, one_replicate, planted_effect, records_of, three_groups
 
 from esper_ab.contracts.records import Checkpoint, Moments
 from esper_ab.journal.events import (
@@ -135,7 +129,7 @@ def test_checkpoints_and_moments_are_kept_as_they_come():
     events = one_replicate()
     history = fold(events)
     run, other = history.runs["shaped/0"], history.runs["simplified/0"]
-    (*_, record) = run.curve()
+    (*_, record) = records_of(run)
     checkpoints = [Checkpoint(milestone=n, file=f"c/{n}.pt", sha256="0" * 64, size_bytes=9) for n in (2, 1)]
     moments = [Moments(count=n, mean=(0.5,), squares=(0.25,)) for n in (1, 2, 3)]
     history.add(EpisodeRecorded(record=record, checkpoint=checkpoints[0], observations=moments[0]))

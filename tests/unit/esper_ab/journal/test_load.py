@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.journals import failed_run, one_replicate, three_groups, write
+from support.journals import failed_run, one_replicate, records_of, three_groups, write
 from support.short_journal import EVENTS
 
 from esper_ab.contracts.errors import JournalError
@@ -24,7 +24,7 @@ def test_what_is_loaded_is_the_fold_of_the_events_and_its_records_are_in_the_fil
         assert (columns.digests, columns.heads) == (run.columns.digests, run.columns.heads)
         for number in NAMES:
             assert columns.of(number).tobytes() == run.columns.of(number).tobytes()
-        assert loaded.history.runs[name].curve() == run.curve()
+        assert records_of(loaded.history.runs[name]) == records_of(run)
 
 
 def test_a_torn_tail_is_counted(tmp_path):

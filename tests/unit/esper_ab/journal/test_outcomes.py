@@ -16,6 +16,7 @@ from support.journals import (
     given_up,
     one_replicate,
     planted_effect,
+    records_of,
     without_evaluations,
 )
 
@@ -44,7 +45,7 @@ def test_empty_evaluations_leave_everything_open():
 
 def test_declared_outcomes_are_means_of_the_curve_or_of_its_end():
     run = fold(planted_effect()).runs["shaped/0"]
-    curve = [mean_outcome(record) for record in run.curve()]
+    curve = [mean_outcome(record) for record in records_of(run)]
     assert outcome_of(run, "curve-mean") == pytest.approx(math.fsum(curve) / 8)
     assert outcome_of(run, "last-tenth") == curve[-1]
     assert outcome_of(run, "evaluation") == mean_outcome(run.evaluation)
@@ -149,7 +150,7 @@ def test_what_is_told_of_a_run_is_counted_by_hand():
 
     sampled = [one for one in played if one.actions == "sampled"]
     greedy = [one.outcome.outcome for one in played if one.actions == "greedy"]
-    curve = [mean_outcome(one) for one in fold(events).runs[record.run.name].curve()]
+    curve = [mean_outcome(one) for one in records_of(fold(events).runs[record.run.name])]
     assert told.training_area == pytest.approx(math.fsum(curve) / len(curve))
     assert (told.run, told.digest) == (record.run, record.digest)
     assert told.outcome == told.evaluated == mean(one.outcome.outcome for one in sampled)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.journals import Synthetic
+from support.journals import Synthetic, records_of
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.figures.curves import _middle_half
@@ -18,7 +18,7 @@ from esper_ab.report.figures.outcome import spread
 def test_shares_of_stages_follow_the_events_of_a_slot():
     """Of one host with three slots: germinated at 2, training at 5, fossilised at 9; all before is empty."""
     run = fold(Synthetic(replicates=2, episodes=1, n_envs=1).events()).of_group("shaped")[0]
-    record = run.curve()[0]
+    record = records_of(run)[0]
     template = record.seed_events[0]
     events = tuple(
         msgspec.structs.replace(template, step=step, stage=stage)
