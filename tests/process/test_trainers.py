@@ -71,7 +71,7 @@ def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path: Path, monkeypatch
     found = {name: run.outcome for name, run in outcomes(history).items()}
     differences = [found[f"lr=2/{replicate}"] - found[f"lr=1/{replicate}"] for replicate in range(2)]
     assert differences == pytest.approx([1.0, 1.0])  # the seeds are the same, and only they are drawn from
-    log = (tmp_path / "runs/command/logs/lr=1-0.log").read_text()
+    log = (tmp_path / "runs/command/logs/lr_1-0.log").read_text()
     assert "training with 1" in log
     page = (tmp_path / "runs/command/report.html").read_text() + (tmp_path / "runs/command/summary.txt").read_text()
     for foreign in ("trainer:", "Learning curves", "episodes of"):  # of another task, or of one with curves

@@ -349,7 +349,7 @@ class GymEnvironments:
         if failed and worst is None:
             raise UserCodeFailed(
                 f"the outcome of environment {env} is no number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}: "
-                f"{outcomes}; with --outcome-range LOW..HIGH the worse end stands for it, or an --outcome of your own, "
+                f"{outcomes}; with --outcome-range LOW..HIGH the worse end stands for it, or an outcome of your own, "
                 "path.py:function, says what such an episode is worth"
             )
         if failed and worst is not None:
