@@ -101,7 +101,7 @@ class _Sizes(ctypes.Structure):
     ]  # fmt: skip
 
 
-class _Memory(ctypes.Structure):
+class _PolicyMemory(ctypes.Structure):
     """EsperPolicyMemory."""
 
     _fields_ = [("values", Pointer), ("mean", Pointer), ("square", Pointer), ("count", Long)]
@@ -171,7 +171,7 @@ def _views(flat: Floats32, of: dict[str, tuple[int, ...]]) -> dict[str, Floats32
 
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
-    structs = (_Sizes, _Memory, _Arrays, _Rule, _Learnt)
+    structs = (_Sizes, _PolicyMemory, _Arrays, _Rule, _Learnt)
     found = (Int * len(structs))()
     library.esper_policy_layout(found)
     if list(found) != [ctypes.sizeof(struct) for struct in structs]:
@@ -229,7 +229,7 @@ class NativePolicy:
         self._widest = max(sizes.head_sizes, default=0)
         heads = (Int * len(sizes.head_sizes))(*sizes.head_sizes)
         shape = _Sizes(sizes.width, sizes.hidden, sizes.lstm, sizes.dimensions, len(heads), heads)
-        memory = _Memory(*(flat.ctypes.data for flat in self._flat), count)
+        memory = _PolicyMemory(*(flat.ctypes.data for flat in self._flat), count)
         _checked(library.esper_policy_open(ctypes.byref(shape), ctypes.byref(memory), ctypes.byref(self._handle)))
 
     def __del__(self) -> None:

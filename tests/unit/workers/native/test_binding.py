@@ -107,14 +107,15 @@ class Call:
         workspaces = binding.Workspaces(loaded()[0], self.host, self.border)
         workspaces.train(self.rule, self.network, self.split, self.order, np.zeros(2))
 
-    def measure(self) -> None:
-        workspaces = binding.Workspaces(loaded()[0], self.host, self.border)
-        workspaces.measure(self.network, self.split, self.tree, np.zeros(2, np.int64), np.zeros(1))
+    def measure(self) -> float:
+        workspaces, loss = binding.Workspaces(loaded()[0], self.host, self.border), np.zeros(1)
+        workspaces.measure(self.network, self.split, self.tree, np.zeros(2, np.int64), loss)
+        return float(loss[0])
 
 
 def test_a_call_that_is_right_is_carried_out() -> None:
     Call().train()
-    Call().measure()
+    assert 0.0 < Call().measure() < np.inf
 
 
 HUGE = 2**31 - 1

@@ -88,7 +88,8 @@ def test_what_is_no_number_is_refused(one: Any) -> None:
 
 
 def test_a_point_without_the_outcome_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"no metric 'return'.*; it has loss; add it, or name another with --higher or --lower"):
+    said = r"no metric 'return'.*; it has loss; add it, or name another with --higher or --lower"
+    with pytest.raises(ValueError, match=said):
         module.metrics_of(Point({"loss": 1.0}, b""), "return")
     with pytest.raises(ValueError, match=r"yielded dict; yield run.Point"):
         module.metrics_of({"return": 1.0}, "return")
