@@ -29,7 +29,8 @@ _HOMES = {
     "judge_outcomes": "esper_ab.api.external",
     "audit_rewards": "esper_ab.api.auditing_rewards", "create_experiment": "esper_ab.api.declared",
     "LoadedExperiment": "esper_ab.api.loaded", "Results": "esper_ab.api.results",
-    "UsageError": "esper_ab.contracts.errors", "load_experiment": "esper_ab.api.loaded", "parse_experiment": "esper_ab.api.declared",
+    "UsageError": "esper_ab.contracts.errors",
+    "load_experiment": "esper_ab.api.loaded", "parse_experiment": "esper_ab.api.declared",
     "run_ab_test": "esper_ab.api.running",
     "TrainerSettings": "esper_ab.contracts.trainer",
 }
