@@ -26,7 +26,7 @@ def run(folder: Path, *args: str) -> tuple[History, str]:
 
 
 def test_two_devices_per_run_give_the_outcomes_of_one(tmp_path: Path) -> None:
-    two, said = run(tmp_path / "two", "--devices", "cpu:0", "cpu:1", "--devices-per-run", "2")
+    two, said = run(tmp_path / "two", "--devices", "cpu:0", "cpu:1", "--devices-per-run", "2", "-v")
     one, _ = run(tmp_path / "one", "--devices", "cpu:0")
     assert "cpu:0+cpu:1/0: 2 on cpu:0, 1 on cpu:1" in said
     for name, spread in two.runs.items():

@@ -147,7 +147,7 @@ def test_a_run_whose_terminal_hangs_up_goes_on_to_the_same_records(tmp_path, env
     assert "the terminal has gone" in console
     assert console.rstrip().endswith("the summary")
     assert "\x1b" not in console  # lines, no redrawing
-    assert "seed 0 evaluated" in console
+    assert "look at 1 seed" in console
     assert "Traceback" not in console
 
 

@@ -29,7 +29,7 @@ def _commands(script: Path) -> list[str]:
 def test_a_shell_script_gives_options_that_exist(script: str, line: str) -> None:
     ((name, params),) = check_command_line(line.replace(' "$@"', ""))
     assert name == "launch", script
-    assert params["groups"] or params["file"]
+    assert params["groups"] or params["what"]
 
 
 def _written(script: Path) -> Iterator[str]:

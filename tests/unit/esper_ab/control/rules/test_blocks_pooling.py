@@ -21,7 +21,7 @@ from esper_ab.control.rules.runs import event_of
 from esper_ab.control.rules.validation import OBSERVED_AT_MOST, Rejected, milestone_of
 from esper_ab.journal.events import EpisodeRecorded, MilestoneReleased
 from esper_ab.journal.fold import begin, fold
-from esper_ab.plan.notes import notes
+from esper_ab.plan.notes import limits
 from esper_ab.settings.experiment import Group
 
 replace = msgspec.structs.replace
@@ -153,7 +153,7 @@ def test_who_does_not_learn_has_no_moments_to_share():
 def test_the_plan_says_that_groups_are_coupled_and_that_an_early_end_changes_the_company():
     def said(*names, **settings):
         experiment = fake_plans.plan(cores=4, groups=names, **settings).experiment
-        written = notes(experiment, fake_plans.machine(4), (), (), positions_matter=False)
+        written = limits(experiment, fake_plans.machine(4), positions_matter=False)
         return [note for note in written if "share" in note]
 
     assert said("a", "b") == []
