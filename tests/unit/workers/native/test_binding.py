@@ -32,11 +32,6 @@ def loaded() -> tuple[ctypes.CDLL, int]:
     return library.load(WIDTHS[0]), build.WIDTHS[width].lanes
 
 
-def test_structs_are_those_of_the_library() -> None:
-    kernel, lanes = loaded()
-    binding.declare(kernel, binding.layout(binding.STRUCTS, lanes))
-
-
 @pytest.mark.parametrize(("struct", "a", "b"), pairs(), ids=lambda value: getattr(value, "__name__", str(value)))
 def test_two_fields_that_are_exchanged_are_noticed(struct: type[ctypes.Structure], a: int, b: int) -> None:
     """host_lr and seed_lr of one size among them: the struct has as many bytes as before."""
