@@ -109,7 +109,8 @@ MADE: dict[str, Callable[[], bytes]] = {
 }  # fmt: skip
 _FOLDER = "FOLDER"
 _FREE = re.compile(r"\d+ MiB free")
-_CODE = re.compile(r"(?:commit [0-9a-f]{12}(?: with changes)? \()?sources [0-9a-f]{16}\)?")  # in a checkout with its commit
+# Of a checkout with its commit.
+_CODE = re.compile(r"(?:commit [0-9a-f]{12}(?: with changes)? \()?sources [0-9a-f]{16}\)?")
 _LONG_NUMBER = re.compile(r"(\d)\1{99,}")  # is shortened in texts
 _ENVIRONMENT = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 _NOT_SET = ("WANDB_MODE", "WANDB_API_KEY", "MLFLOW_TRACKING_URI", "RAY_ADDRESS", "SLURM_JOB_ID")
