@@ -17,8 +17,9 @@ import numpy as np
 from support.gym_world import gym_spec
 
 from benchmarks.machine import Spread
-from esper_ab.contracts.settings import PolicySettings
+from esper_ab.contracts.settings import Arithmetic, PolicySettings
 from workers.gymnasium_task.world import GymWorld
+from workers.native import library
 from workers.run.session import Session
 
 TASKS = ("CartPole-v1", "Acrobot-v1", "Pendulum-v1")
@@ -35,9 +36,9 @@ def measure(repeats: int, sb3: str = "") -> dict[str, Any]:
 
 def _case(task: str, memory: str, repeats: int, sb3: str) -> dict[str, Any]:
     rounds = {"ours": _ours(task, memory), "alone": _alone(task)}
-    for library in OTHERS[memory] if sb3 else ():
-        if not subprocess.run([sb3, "-c", f"import {library}"], stderr=subprocess.DEVNULL).returncode:
-            rounds[library] = _other(sb3, library, task)
+    for other in OTHERS[memory] if sb3 else ():
+        if not subprocess.run([sb3, "-c", f"import {other}"], stderr=subprocess.DEVNULL).returncode:
+            rounds[other] = _other(sb3, other, task)
     took: dict[str, list[float]] = {name: [] for name in rounds}
     for repeat in range(repeats + 1):
         for name, play in rounds.items():
@@ -46,7 +47,7 @@ def _case(task: str, memory: str, repeats: int, sb3: str) -> dict[str, Any]:
                 took[name].append(seconds)
     steps, ours, alone = ROLLOUTS[memory] * N_ENVS * STEPS, took.pop("ours"), took.pop("alone")
     ratios = {"environment alone ÷ ours": Spread.of(np.divide(ours, alone))}
-    ratios |= {f"ours ÷ {library}": Spread.of(np.divide(seconds, ours)) for library, seconds in took.items()}
+    ratios |= {f"ours ÷ {other}": Spread.of(np.divide(seconds, ours)) for other, seconds in took.items()}
     print(task, memory, {name: round(ratio.median, 2) for name, ratio in ratios.items()}, flush=True)
     return {
         "task": task, "memory": memory, "ours_per_cpu_s": asdict(Spread.of(np.divide(steps, ours))),
@@ -71,7 +72,11 @@ def _ours(task: str, memory: str) -> Callable[[int], float]:
         ppo={"minibatches": MINIBATCHES, "epochs": EPOCHS, "lr": 3e-4, "gamma": 0.99, "target_kl": 1e9},
     )
     policy = PolicySettings(hidden=HIDDEN, memory=memory)
-    spec = msgspec.structs.replace(spec, settings=msgspec.structs.replace(spec.settings, policy=policy))
+    kernel = next(one for one in library.kernels() if not one.problem)
+    spec = msgspec.structs.replace(
+        spec, settings=msgspec.structs.replace(spec.settings, policy=policy),
+        arithmetic=Arithmetic(kernel=kernel.name, kernel_build=kernel.build),
+    )
     session = Session(spec, GymWorld(spec))
     return _timed(session.train(episode, lambda step: None, lambda step: None) for episode in count())
 
