@@ -44,7 +44,7 @@ def events_of(experiment_dir):
 
 
 def digests(experiment_dir):
-    """Of every record of each run, by its name."""
+    """Return the digests of every run's records, by the name of the run."""
     runs = load(experiment_dir).history.runs
     records = {name: (*records_of(run), *([run.evaluation] if run.evaluation else [])) for name, run in runs.items()}
     return {name: [record.digest for record in those] for name, those in records.items()}

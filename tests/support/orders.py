@@ -19,7 +19,7 @@ def run_order(
     settings: GroupSettings, /, *, group: str = "a", replicate: int = 0, device: str = "cpu:0", n_envs: int = 2,
     mode: str | None = None, controller: str | None = None, **changes: Any,
 ) -> RunSpec:  # fmt: skip
-    """Of a run of two short episodes in `n_envs` environments; a task has to be among the changes."""
+    """Return the orders of a run of two short episodes in `n_envs` environments; `changes` name its task."""
     ref = RunRef(
         name=f"{group}/{replicate}", group_id=group, replicate=replicate, device=device,
         reward_mode=settings.reward.mode if mode is None else mode,

@@ -50,7 +50,7 @@ def test_log_probs_entropies_and_values_of_sequences(case: Case) -> None:
 @given(cases(8))
 @settings(max_examples=60)
 def test_gradients_and_losses_of_a_minibatch(case: Case) -> None:
-    """Of some of the sequences, among them the one that is sure to have a valid step; Adam's first mean tells."""
+    """A minibatch has some of the sequences, one with a valid step among them; Adam's first mean is the gradient."""
     wide, policy = networks(case.sizes, case.key)
     some = np.random.default_rng(case.key).permutation(case.sequences)[: max(1, case.sequences // 2)]
     some, batch = np.union1d(some, [0]), near(batch_of(case), policy, case.key)
@@ -127,7 +127,7 @@ def test_decisions_are_those_of_torch(case: Case, greedy: bool) -> None:
 
 
 def test_float64_functions_are_accurate_to_its_last_digits() -> None:
-    """Of policies that decide by biases alone: log-softmax of any logits, quantiles of the normal distribution."""
+    """Policies that decide by biases alone show the log-softmax of any logits, and normal quantiles."""
     rng, lone = np.random.default_rng(0), {"width": 1, "hidden": 1, "lstm": False}
     by_heads = NativePolicy(library.load(BUILT[0]), Sizes(head_sizes=(40,), **lone))
     logits = (rng.standard_normal(40) * np.geomspace(1e-3, 300.0, 40)).astype(np.float32)

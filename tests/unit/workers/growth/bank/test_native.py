@@ -49,7 +49,7 @@ SEED = st.tuples(
     samples=st.integers(2, 40),
 )  # fmt: skip
 def test_a_step_is_that_of_torch(host, sides, seeds, batch, samples) -> None:
-    """Of any network, seeds and batch, ragged ones among them: every parameter, momentum and moment.
+    """Every parameter, momentum and moment is compared, for any network, seeds and batch, also a ragged one.
 
     Not where a rounding error decides, because two pixels of a pool are nearly equal or one is nearly 0.
     """
