@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from esper_ab.analysis.audit import audit
 from esper_ab.analysis.calibration import noise_of_pairs
@@ -33,7 +32,6 @@ class Analysis:
     comparisons: tuple[Comparison, ...]  # in the order of the design
     findings: tuple[Finding, ...]  # of the audit of records and outcomes, the weightiest first
     cross: CrossEvaluation
-    screening: Any  # of the kind of task, for an experiment with --screening; else None
     learning: tuple[Learning, ...]  # by group that learns
     conduct: tuple[Conduct, ...]  # by group
     remarks: tuple[str, ...]  # what a reader would ask about, a sentence each
@@ -55,7 +53,7 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
     return Analysis(
         outcomes=per_run, comparisons=answer.comparisons, cross=cross_evaluation(history),
         findings=by_weight((*facts.findings, *answer.findings)),
-        screening=kind_of(history).screening(history, per_run, answer.comparisons), learning=learned,
+        learning=learned,
         conduct=conduct(history), remarks=remarks(history, per_run, learned), noise=noise_of_pairs(history),
         result_hash=result_hash(history),
         reward_audit=None if history.plan.reward_audit is None else findings_of(history.plan.reward_audit),

@@ -55,30 +55,11 @@ def setup_findings(history: History) -> Iterator[Finding]:
     if history.plan.experiment.unpaired:
         sentence = "The groups of a seed do not share randomness (unpaired): differences vary more than they need."
         yield _whole("unpaired", "notes", sentence)
-    if history.plan.experiment.share_observation_norm:
-        yield from _coupled(history)
 
 
 def _whole(kind: str, weight: Weight, sentence: str) -> Finding:
     """Make a finding about the whole experiment."""
     return Finding(kind, weight, (), sentence)
-
-
-def _coupled(history: History) -> Iterator[Finding]:
-    """Note groups that share a normaliser, and whether the set of sharing groups changed."""
-    yield _whole(
-        "coupled", "notes",
-        "The learning groups share the moments that normalise their observations, so they are coupled: each result "
-        "holds in the company of the other groups, and another group would change it.",
-    )
-    blocks = ([history.runs[spec.ref.name] for spec in block.runs] for block in history.blocks)
-    companies = Counter(
-        frozenset(run.ref.group_id for run in runs if run.observations is not None)
-        for runs in blocks if any(run.evaluation is not None for run in runs)
-    )  # fmt: skip
-    if len(companies) > 1:
-        each = [f"{', '.join(sorted(company))} in {count}" for company, count in companies.items()]
-        yield _whole("company", "notes", f"Not every seed had the same learners that share: {'; '.join(each)}.")
 
 
 def _code(states: Sequence[CodeState], found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:

@@ -80,8 +80,6 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "POWER (0.8) at least are not stopped. [default: off]", type=float),
         "control": takes("NAME", "Compare the others with this group. [default: all pairs]"),
         "untested": takes("A,B,…", "Groups that are measured and in no comparison."),
-        "screening": switched(
-            "Judge every group that learns against --control, which does not: continue, revise or stop."),
         "outcome_over": takes("evaluation|last-tenth|curve-mean", "What one run comes to. [default: evaluation]"),
         "alpha": takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
         "grid": takes("KEY=V1,V2,…",
@@ -116,10 +114,8 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "Which group takes which device and place in the start order of a block. [default: balanced]"),
         "sync": takes("lockstep|independent",
             "Whether runs wait for each other after every episode. [default: lockstep]"),
-        "share_observation_norm": switched(
-            "The learners of a seed normalise observations by the moments of all of them; couples the groups."),
         "threads": takes("N", "CPU threads per worker, the same for all. [default: 1]"),
-        "amp": takes("off|bf16|fp16|auto",
+        "amp": takes("off|bf16|auto",
             "Precision of host training, for all groups; auto: by the devices. [default: off]"),
         "kernel": takes("auto|native|torch",
             "What computes policies, and on a CPU trains hosts: the native kernel or torch; auto: the kernel where it "

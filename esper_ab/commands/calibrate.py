@@ -21,7 +21,7 @@ from esper_ab.settings.parse import parse
 from esper_ab.settings.request import Request
 
 _OWN = (
-    "groups", "group", "seeds", "max", "looks", "no_early_stop", "futility", "control", "untested", "screening",
+    "groups", "group", "seeds", "max", "looks", "no_early_stop", "futility", "control", "untested",
     "unpaired", "order", "vary",
     # and those of an experiment that is planned later
     "grid", "scores", "calibration", "reward_audit", "fail_unless", "yes", "track", "wandb_mode", "wandb_entity",

@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, FileBelow, Moments, RunRef
+from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, FileBelow, RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.contracts.trainer import TrainerOrder
 
@@ -70,7 +70,6 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     outcome: str = ""  # "": the task's own; "info:KEY" or a user's function, of kind gymnasium
     outcome_worst: float | None = None  # of kind gymnasium: what stands for one that is no number; None: nothing does
     repeats: bool = True  # whether the task's environments give the same again when they are asked the same
-    share_observation_norm: bool = False  # normalise by the moments in the releases; only where a policy learns
     trainer: TrainerOrder | None = None  # of the user's own; None: what trains is the kind's
 
 
@@ -149,7 +148,6 @@ class EpisodeFinished(Message, frozen=True, kw_only=True, tag="EpisodeFinished")
     run: RunRef
     record: EpisodeRecord
     checkpoint: Checkpoint | None = None  # None for a fixed controller, whose run has no state beyond its orders
-    observations: Moments | None = None  # over its training episodes so far; only with a shared normaliser
 
 
 class Evaluated(Message, frozen=True, kw_only=True, tag="Evaluated"):
@@ -199,7 +197,6 @@ class Release(Message, frozen=True, kw_only=True, tag="Release"):
 
     run_name: str
     milestone: int
-    observations: Moments | None = None  # over the block's learners up to this milestone; only with a shared normaliser
 
 
 class Cancel(Message, frozen=True, kw_only=True, tag="Cancel"):

@@ -115,14 +115,6 @@ class Timing(Record, frozen=True, kw_only=True):
     update_s: float
 
 
-class Moments(Record, frozen=True, kw_only=True):
-    """Running moments of a policy's observations per column, in float64; moments of parts can be merged."""
-
-    count: Annotated[int, Meta(ge=0)]  # rows
-    mean: tuple[float, ...]
-    squares: tuple[float, ...]  # sum of squared deviations from the mean
-
-
 class EpisodeRecord(Record, frozen=True, kw_only=True):
     """One finished training episode of one run."""
 

@@ -144,7 +144,7 @@ class GrowthSettings(Settings, frozen=True, kw_only=True):
     max_seeds: NonNegativeInt = 0  # live and fossilised seeds per environment; 0: as many as slots
     blueprints: tuple[str, ...] = DEFAULT_BLUEPRINTS  # ordered: the order of the blueprint head
     # Of activations of host training; plans hold no "auto".
-    amp: Annotated[Literal["off", "bf16", "fp16", "auto"], Spec(flag="amp")] = "off"
+    amp: Annotated[Literal["off", "bf16", "auto"], Spec(flag="amp")] = "off"
 
 
 class RewardSettings(Settings, frozen=True, kw_only=True):

@@ -86,8 +86,6 @@ def circumstances_of(experiment: ResolvedExperiment) -> dict[str, str]:
         "outcome_over": experiment.outcome_over,
         "arithmetic": experiment.arithmetic,
     }
-    if experiment.share_observation_norm:  # never calibrated: independent runs cannot share a normaliser
-        kept["share_observation_norm"] = True
     return {key: msgspec.json.encode(value).decode() for key, value in kept.items()}
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from esper_ab.contracts.files import UNREADABLE, open_to_read
-from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
+from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, RunRef
 from esper_ab.design.design import Contrast
 from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.plan.plan import Extension, Plan
@@ -67,7 +67,6 @@ class RunReady(Event, frozen=True, kw_only=True, tag="run_ready"):
 class EpisodeRecorded(Event, frozen=True, kw_only=True, tag="episode"):
     record: EpisodeRecord
     checkpoint: Checkpoint | None = None
-    observations: Moments | msgspec.UnsetType = msgspec.UNSET  # absent unless the groups share their normaliser
 
 
 class RunEvaluated(Event, frozen=True, kw_only=True, tag="evaluation"):
@@ -80,7 +79,6 @@ class MilestoneReleased(Event, frozen=True, kw_only=True, tag="released"):
     replicate: int  # names the block
     milestone: int
     runs: tuple[str, ...]
-    observations: Moments | msgspec.UnsetType = msgspec.UNSET  # over the block; its learners use these from here on
 
 
 class LookTaken(Event, frozen=True, kw_only=True, tag="look"):

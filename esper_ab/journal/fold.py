@@ -14,7 +14,7 @@ import msgspec
 from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
+from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, RunRef
 from esper_ab.design.design import Design
 from esper_ab.journal import events
 from esper_ab.journal.columns import Columns, Episodes
@@ -49,7 +49,6 @@ class RunHistory:
     released: int = -1  # last released milestone; -1 before the first
     episodes: Episodes = field(default_factory=Episodes)
     checkpoints: list[Checkpoint] = field(default_factory=list)  # in the order in which they were recorded
-    observations: Moments | None = None  # reported with the newest episode; only with a shared normaliser
     evaluation: EvaluationRecord | None = None
     left_out: bool = False  # never started, because every comparison of its group was decided before
     lost: bool = False  # its replicate was given up, so it is in no comparison
@@ -107,7 +106,6 @@ class History:
     workers: list[events.WorkerStarted] = field(default_factory=list)
     present: dict[str, events.WorkerStarted] = field(default_factory=dict)  # lane -> the last one started there
     incidents: list[events.Incident] = field(default_factory=list)
-    shared: dict[tuple[int, int], Moments] = field(default_factory=dict)  # observation moments, by block and milestone
     ended: events.ExperimentEnded | None = None
     keeps_records: bool = field(compare=False)  # False: of new training episodes keep only the columns
 
@@ -192,8 +190,6 @@ class History:
                 run.add(event.record, keep=self.keeps_records)
                 if event.checkpoint is not None:
                     run.checkpoints.append(event.checkpoint)
-                if isinstance(event.observations, Moments):
-                    run.observations = event.observations
             case events.RunEvaluated():
                 run = self.run(event.record.run.name)
                 _check_evaluation(event.record, run.columns)
@@ -205,8 +201,6 @@ class History:
         for name in event.runs:
             run = self.run(name)
             run.released = max(run.released, event.milestone)
-        if isinstance(event.observations, Moments):
-            self.shared[event.replicate, event.milestone] = event.observations
 
     def _take_entry(self, entry: events.Incident) -> None:
         if entry.run_name or entry.category in _OF_RUNS:

@@ -254,7 +254,6 @@ def _run_spec(experiment: ResolvedExperiment, machine: Machine, digest: str, gro
         outcome=experiment.outcome,
         outcome_worst=None if experiment.trainer else worst_outcome(experiment),
         repeats=machine.task(experiment.task).repeats,
-        share_observation_norm=experiment.share_observation_norm and group.settings.has_policy,
         trainer=None if machine.trainer is None else order_of(experiment, machine.trainer),
         env_devices=(),
         policy_file="",

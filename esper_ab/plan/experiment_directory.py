@@ -83,7 +83,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
     experiment = msgspec.structs.replace(
         plan.experiment,
         groups=tuple(group for group in plan.experiment.groups if group.name == ref.group_id),
-        seeds=ref.replicate + 1, looks=(), control="", untested=(), screening=False, open_ended=False,
+        seeds=ref.replicate + 1, looks=(), control="", untested=(), open_ended=False,
         futility=0.0,
     )  # fmt: skip
     tree = _settings(experiment)
@@ -93,10 +93,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
     }  # fmt: skip
     command = shell_command("launch", config_of(ref), *_beside(spec), "--name", "again")
-    again = f"It is trained again by: {command}"
-    if experiment.share_observation_norm:
-        again = "It shared its observation moments with the other groups: without them its records are others."
-    return f"# Run {ref.name}. {again}\n" + "\n".join(_toml(tree)) + "\n"
+    return f"# Run {ref.name}. It is trained again by: {command}\n" + "\n".join(_toml(tree)) + "\n"
 
 
 def _beside(spec: RunSpec) -> tuple[str, ...]:

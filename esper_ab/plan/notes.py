@@ -47,7 +47,7 @@ def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) 
         return "cores are of different kinds"
     if not experiment.arithmetic.deterministic:
         return "the arithmetic is not deterministic"
-    return "the groups share a normaliser" if experiment.share_observation_norm else ""
+    return ""
 
 
 _UNPAIRED = ("unpaired: the groups of a seed do not share randomness; for calibration, not for comparison.",)
@@ -93,7 +93,6 @@ def limits(experiment: ResolvedExperiment, machine: Machine, *, positions_matter
     facts = machine.trainer
     return (
         *((own.found(facts, experiment.trainer),) if facts is not None and not _as_wished(facts) else ()),
-        *(_on_sharing(experiment) if experiment.share_observation_norm else ()),
         *(_UNPAIRED if experiment.unpaired else ()),
         *(_FIXED if experiment.order == "fixed" and positions_matter else ()),
         *_on_differences(experiment, machine),
@@ -167,19 +166,6 @@ def _on_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
         )
     if experiment.order == "shuffled":
         yield "order shuffled: device and start order are drawn afresh per block; they need not balance."
-
-
-def _on_sharing(experiment: ResolvedExperiment) -> Iterator[str]:
-    learners = [group.name for group in experiment.groups if group.settings.has_policy]
-    yield (
-        f"share-observation-norm: {', '.join(learners)} normalise their observations by the moments of all of them, so "
-        "they are coupled: what one group does changes the others, and adding or removing a group changes every result."
-    )
-    if len(learners) > 2 and experiment.early_stop:
-        yield (
-            "share-observation-norm: a group that is decided early leaves later blocks, and those who stay are then "
-            "trained in other company; --no-early-stop keeps the company the same."
-        )
 
 
 def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:

@@ -271,11 +271,6 @@ def _unfit(source: Source) -> Iterator[str]:
     experiment = source.history.plan.experiment
     if experiment.unpaired:
         yield f"unpaired: the groups of {source.name} share no randomness with each other or with any other run"
-    if experiment.share_observation_norm:
-        yield (
-            f"share_observation_norm: the learners of {source.name} normalise by common moments, so that their records "
-            "depend on the groups beside them"
-        )
     yield from (
         f"audit of {source.name}: {finding.sentence}"
         for finding in facts_of(source.history).findings

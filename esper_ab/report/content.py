@@ -126,7 +126,7 @@ def render_verdict(content: Content) -> bytes:
         "result": analysis.result_hash, "estimand": plan.estimand, "rule": rule(history.design),
         "design": history.design, "replicates": history.replicates, "state": content.state.word,
         "complete": content.state.complete, "groups": content.groups,
-        "comparisons": [comparison_json(item) for item in content.comparisons], "screening": analysis.screening,
+        "comparisons": [comparison_json(item) for item in content.comparisons],
         "audit": analysis.findings, "cross": analysis.cross,
         "learning": analysis.learning, "conduct": analysis.conduct, "evaluation": _noise(analysis.noise),
         "reward_audit": _reward_audit(analysis.reward_audit),

@@ -78,8 +78,6 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # which group takes which position in a block
     sync: Literal["lockstep", "independent"] = "lockstep"
     unpaired: Annotated[bool, Spec(alone="a part without pairs has no value per seed")] = False
-    # Learners of a block normalise by the moments of all of them; a coupling.
-    share_observation_norm: Annotated[bool, _OURS] = False
     telemetry: Annotated[bool, Spec(("growth", "gymnasium"), flag="no_telemetry")] = True
     # What one run comes to.
     outcome_over: Annotated[Literal["evaluation", "last-tenth", "curve-mean"], Spec(same=True)] = "evaluation"
@@ -91,7 +89,6 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     # Groups that are measured and in no comparison.
     untested: Annotated[tuple[str, ...], Spec(same=True, alone="every group is compared in every part")] = ()
     # Judge the learning groups by the criteria of analysis/kinds/growth.py.
-    screening: Annotated[bool, Spec(("growth",), alone="it judges one experiment of growth")] = False
     # A decided comparison ends; a group without any other leaves later blocks.
     early_stop: Annotated[bool, _EARLY_STOP] = True
     # Power at the margin that stops for futility have to keep; 0: no look stops for it.

@@ -48,13 +48,6 @@ class SettingsKind:
             self._check_group(group.name, group.settings)
             _refuse_reward_as_outcome(asked.outcome, group)
         read_range(asked.outcome_range)
-        fixed = [group.name for group in asked.groups if not group.settings.has_policy]
-        if asked.screening and asked.control not in fixed:
-            there = ", ".join(fixed) or "none is there: add random"
-            raise UsageError(
-                Setting("screening"), " judges against the ", Setting("control"),
-                f", which is a group that does not learn ({there})",
-            )  # fmt: skip
         return asked
 
     def ask(self, asked: AskedExperiment) -> Questions:
@@ -84,8 +77,6 @@ class SettingsKind:
                 Setting("placement", asked.placement), " takes turns at the barrier; ", Setting("sync", "independent"),
                 " has none: choose one",
             )  # fmt: skip
-        if asked.share_observation_norm:
-            _check_sharing(asked)
         for group in asked.groups:
             _check_on(group, asked, machine)
         return {
@@ -157,31 +148,3 @@ def _check_on(group: Group, asked: AskedExperiment, machine: Machine) -> None:
         )  # fmt: skip
 
 
-def _check_sharing(experiment: AskedExperiment) -> None:
-    """UsageError unless moments can be merged: a barrier after every episode, several learners, the same columns."""
-    sharing = Setting("share_observation_norm")
-    if experiment.sync == "independent" or experiment.placement == "sequence":
-        key = "sync" if experiment.sync == "independent" else "placement"
-        without = Setting(key, getattr(experiment, key))
-        raise UsageError(sharing, " merges at the barrier after every episode; ", without, " has none: choose one")
-    if experiment.unpaired:
-        raise UsageError(
-            sharing, " couples the groups of a seed; ", Setting("unpaired"), " is to keep them apart: choose one"
-        )
-    learners = [group for group in experiment.groups if group.settings.has_policy]
-    if len(learners) < 2:
-        who = f"only {learners[0].name!r} learns" if learners else "no group learns"
-        raise UsageError(sharing, f": {who}, and controllers that do not learn normalise nothing; leave it out")
-    for learner in learners:
-        if not learner.settings.policy.normalise_observations:
-            raise UsageError(
-                sharing, f": {learner.name!r} does not normalise its observations; make "
-                "policy.normalise_observations true for all learners, or leave it out",
-            )  # fmt: skip
-    first = learners[0]
-    for other in learners[1:]:
-        if other.settings.growth.blueprints != first.settings.growth.blueprints:
-            raise UsageError(
-                sharing, f": {first.name!r} and {other.name!r} have different growth.blueprints, so their observations "
-                "have different columns; give all learners the same list, or leave it out",
-            )  # fmt: skip

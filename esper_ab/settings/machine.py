@@ -215,15 +215,10 @@ def precision_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machin
 def _refuse_impossible(group: Group, devices: Sequence[str], machine: Machine) -> None:
     amp = group.settings.growth.amp
     for name in devices:
-        if amp == "fp16" and name.startswith("cpu"):
-            raise UsageError(
-                f"group {group.name!r}: growth.amp=fp16 on {name}: for GPUs only, a CPU takes 50 times as long; "
-                "choose bf16 or off"
-            )
         if amp == "bf16" and name.startswith("cuda") and _capability(name, machine) < BF16_CAPABILITY:
             raise UsageError(
                 f"group {group.name!r}: growth.amp=bf16 on {name}: it has compute capability {_text(name, machine)}, "
-                "bf16 needs 8.0; choose fp16 or off"
+                "bf16 needs 8.0; choose off"
             )
 
 

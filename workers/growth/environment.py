@@ -26,7 +26,6 @@ from workers.environments import Ended, Happened, Stopwatch
 from workers.facts import StepFacts
 from workers.growth.bank.bank import Bank, PassResult
 from workers.growth.bank.configurations import contributions
-from workers.growth.bank.stack import LossScale
 from workers.growth.measures import MEASURES
 from workers.growth.rules.facts import FactsMemory
 from workers.growth.rules.lifecycle import Lifecycle
@@ -73,7 +72,6 @@ class GrowthEnv:
         # Environment -> the bank that holds it, and its row there.
         self.homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
         self.host_params = self._banks[0][0].host.width
-        self.loss_scale = LossScale() if spec.growth.amp == "fp16" else None
 
     def begin(self, paths: Sequence[RngPath]) -> DecisionView:
         """Start an episode with fresh hosts and empty slots, one rng address per environment; train its first epoch."""
@@ -142,13 +140,11 @@ class GrowthEnv:
         return *known, finite(float(signals.val_loss[i])), *map(float, counts)
 
     def carried(self) -> dict[str, Any]:
-        """Return float16's loss scale: hosts are grown afresh in every episode."""
-        return {} if self.loss_scale is None else {"loss_scale": self.loss_scale.state()}
+        """Return nothing: hosts are grown afresh in every episode."""
+        return {}
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
         """Go on from what `carried` returned; no host is in the middle of an episode."""
-        if self.loss_scale is not None:
-            self.loss_scale.resume(carried["loss_scale"])
         return all_false(self.n_envs)
 
     @property
@@ -235,8 +231,6 @@ class GrowthEnv:
         off, contribution, interaction = np.full(self.n_envs, np.nan), np.full(shape, np.nan), np.zeros(shape)
         with self._stopwatch.phase("train"):
             trained = self._on_every_context(self._train, self.alive)
-            if self.loss_scale is not None:
-                self.loss_scale.end_epoch()
         for envs, (loss, accuracy) in trained:
             out["train_loss"][envs], out["train_acc"][envs] = loss, accuracy
         with self._stopwatch.phase("validate"):
@@ -285,7 +279,7 @@ class GrowthEnv:
         envs, table = bank.envs[rows], self.lifecycle.table
         order = self._shares.among(envs, self._orders[bank].of(self.epoch, envs, last=self.epoch == self.steps))
         return [
-            (at, bank.train_epoch(table, rows[at], own.train, order[at], self.loss_scale))
+            (at, bank.train_epoch(table, rows[at], own.train, order[at]))
             for own, at in self._contexts(bank, data, rows)
         ]
 

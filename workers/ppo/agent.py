@@ -38,7 +38,6 @@ class AgentSpec(Settings, frozen=True, kw_only=True):
     rng: RngPath  # of the replicate
     first_bias: tuple[float, ...] = ()  # where the logits of head 0 start; empty: at 0
     planned_episodes: int  # over which the entropy coefficient and the learning rate are annealed
-    share_observations: bool = False  # whether what normalises observations comes from outside
 
 
 msgspec.json.Decoder(AgentSpec)  # now, in one thread: tests/house/test_decoders.py
@@ -62,7 +61,7 @@ class PPOAgent(Controller[Seen]):
         )
         self.policy = policy_of(shape, spec.rng / "policy-init", arithmetic)
         self.observations = ObservationNormaliser(
-            spec.observation_width, shared=spec.share_observations, std_floor=spec.observation_std_floor
+            spec.observation_width, std_floor=spec.observation_std_floor
         )
         self.returns = ReturnNormaliser()
         self._buffer = RolloutBuffer()
@@ -149,7 +148,7 @@ class PPOAgent(Controller[Seen]):
             self.policy, self._batch(rollout, values, normalised, returns), settings,
             rule_of(settings, episode, self.spec.planned_episodes), self.spec.rng / "minibatch-order" / episode,
         )
-        self.observations.moments.merge(rollout.raw[rollout.valid])
+        self.observations.merge(rollout.raw[rollout.valid])
         heads = dict(zip(self.spec.head_names, update.heads.values(), strict=True)) if update.heads else {}
         mean = finite(float(returns[rollout.valid].mean()))
         return msgspec.structs.replace(update, advantage_std=finite(advantage_std), return_mean=mean, heads=heads)

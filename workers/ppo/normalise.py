@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.contracts.records import Moments
 from workers.arrays import Bools, Floats, Floats32
 
 OBSERVATION_CLIP = 10.0
@@ -50,17 +49,6 @@ class RunningMoments:
         self.mean = self.mean + delta * (len(batch) / total)
         self.count = total
 
-    def told(self) -> Moments:
-        """As a message; `take` gives them back to the bit."""
-        return Moments(count=int(self.count), mean=tuple(self.mean.tolist()), squares=tuple(self._squares.tolist()))
-
-    def take(self, moments: Moments) -> None:
-        """Be `moments`; ValueError when their width is another one."""
-        if (len(moments.mean), len(moments.squares)) != (len(self.mean), len(self.mean)):
-            raise ValueError(f"moments of {len(moments.mean)} columns, expected {len(self.mean)}")
-        self.count = float(moments.count)
-        self.mean, self._squares = np.array(moments.mean), np.array(moments.squares)
-
     def state(self) -> dict[str, Floats]:
         """Copies, float64."""
         return {"count": np.array(self.count), "mean": self.mean.copy(), "squares": self._squares.copy()}
@@ -73,39 +61,12 @@ class RunningMoments:
         self.mean, self._squares = (np.asarray(state[name]).copy() for name in ("mean", "squares"))
 
 
-class ObservationNormaliser:
-    """(x - mean) / std, clipped to ±OBSERVATION_CLIP. Before the first merge it only clips: mean 0, std 1.
-
-    `moments` are those of this policy's rollouts, `applied` those that normalise: the same object unless groups share
-    them, where `applied` is what the last `apply` was given.
-    """
-
-    def __init__(self, width: int, *, std_floor: float, shared: bool = False) -> None:
-        self.moments = RunningMoments(width, std_floor)
-        self.applied = RunningMoments(width, std_floor) if shared else self.moments
+class ObservationNormaliser(RunningMoments):
+    """(x - mean) / std, clipped to ±OBSERVATION_CLIP. Before the first merge it only clips: mean 0, std 1."""
 
     def normalise(self, observation: Floats32) -> Floats32:
         """What the policy sees of raw observations [..., width]."""
-        scaled = (observation - self.applied.mean) / self.applied.std
-        return np.clip(scaled, -OBSERVATION_CLIP, OBSERVATION_CLIP).astype(np.float32)
-
-    def apply(self, moments: Moments) -> None:
-        """Normalise by `moments` from now on; ValueError when they have another width or nothing is shared."""
-        if self.applied is self.moments:
-            raise ValueError("moments of observations for a normaliser that is not shared")
-        self.applied.take(moments)
-
-    def state(self) -> dict[str, Any]:
-        """The own moments; where they are shared, under `applied` those that normalise, too."""
-        if self.applied is self.moments:
-            return self.moments.state()
-        return {**self.moments.state(), "applied": self.applied.state()}
-
-    def load(self, state: dict[str, Any]) -> None:
-        """Take over what `state` returned; KeyError and ValueError as for its parts."""
-        if self.applied is not self.moments:
-            self.applied.load(state["applied"])
-        self.moments.load(state)
+        return np.clip((observation - self.mean) / self.std, -OBSERVATION_CLIP, OBSERVATION_CLIP).astype(np.float32)
 
 
 class ReturnNormaliser:

@@ -102,16 +102,14 @@ def _run(link: Link, order: messages.WorkerOrder, assigned: messages.Assign, mak
     start, damaged = _take_up(makers.folder, session, assigned)
     warm_up_s = session.warm_up(_progress(link, spec, start, "warm-up"))
     link.send(messages.Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), milestone=start, damaged=damaged))
-    _go_on(link, session, start)
+    _await_release(link, spec, start)
     for episode in range(start, spec.episodes):
         milestone = episode + 1
         on_step, on_update = _progress(link, spec, milestone, "train"), _progress(link, spec, milestone, "update")
         record = session.train(episode, on_step, on_update)
         saved = _save(link, session, order, milestone)
-        link.send(messages.EpisodeFinished(
-            run=spec.ref, record=record, checkpoint=saved, observations=session.observations()
-        ))
-        _go_on(link, session, milestone)
+        link.send(messages.EpisodeFinished(run=spec.ref, record=record, checkpoint=saved))
+        _await_release(link, spec, milestone)
     milestone = spec.episodes + 1
     on_step = _progress(link, spec, milestone, "evaluate")
     evaluation = _when_there_is_room(link, spec, milestone, lambda: session.evaluate(makers.folder, on_step))
@@ -166,17 +164,12 @@ def _when_there_is_room(link: Link, spec: messages.RunSpec, milestone: int, writ
         _listen(link, spec, _ASK_FOR_ROOM_S)
 
 
-def _go_on(link: Link, session: AnySession, milestone: int) -> None:
-    """Wait for the release of `milestone` and pass its contents to the session."""
-    session.released(milestone, _await_release(link, session.spec, milestone).observations)
-
-
-def _await_release(link: Link, spec: messages.RunSpec, milestone: int) -> messages.Release:
+def _await_release(link: Link, spec: messages.RunSpec, milestone: int) -> None:
     """Wait for the release of `milestone`: its record is on disk, and the run may continue."""
     while True:
         found = _listen(link, spec, None)
         if isinstance(found, messages.Release) and (found.run_name, found.milestone) == (spec.ref.name, milestone):
-            return found
+            return
 
 
 def _listen(link: Link, spec: messages.RunSpec, timeout_s: float | None) -> messages.CoordinatorMessage | None:

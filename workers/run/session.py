@@ -19,7 +19,6 @@ from esper_ab.contracts.records import (
     EpisodeRecord,
     EvaluatedEpisode,
     EvaluationRecord,
-    Moments,
     PPOUpdate,
     finite,
 )
@@ -76,27 +75,8 @@ class Session:
         return EpisodeRecord(
             run=self.spec.ref, episode=episode, envs=result.envs, ppo=ppo,
             seed_events=result.events if self.spec.telemetry else (), timing=self._stopwatch.lap(),
-            digest=_digest(result.envs, ppo, self._policy_bytes(), self.observations()),
+            digest=_digest(result.envs, ppo, self._policy_bytes()),
         )
-
-    def observations(self) -> Moments | None:
-        """Return the moments of the policy's training observations so far if groups share them, else None."""
-        if self.agent is None or not self.spec.share_observation_norm:
-            return None
-        return self.agent.observations.moments.told()
-
-    def released(self, milestone: int, observations: Moments | None) -> None:
-        """Continue from `milestone` with the contents of its release.
-
-        ValueError unless there are moments exactly where they are shared, after training episodes, and of the width
-        that the policy observes.
-        """
-        expected = self.spec.share_observation_norm and 1 <= milestone <= self.spec.episodes
-        if (observations is not None) != expected:
-            how = "without" if expected else "with"
-            raise ValueError(f"release {milestone} of the run came {how} moments of observations")
-        if observations is not None and self.agent is not None:
-            self.agent.observations.apply(observations)
 
     def state(self) -> dict[str, Any] | None:
         """Return all state that a run carries from one episode to the next; None for a controller, which has none.
@@ -183,7 +163,7 @@ class Session:
             observation_width=spaces.observation_width, head_names=spaces.head_names, head_sizes=spaces.head_sizes,
             observation_std_floor=spaces.observation_std_floor,
             policy=self.spec.settings.policy, ppo=self.spec.settings.ppo, rng=self._path, first_bias=spaces.first_bias,
-            planned_episodes=self.spec.episodes, share_observations=self.spec.share_observation_norm,
+            planned_episodes=self.spec.episodes,
         ), self.spec.arithmetic)
 
     def _decider(self, agent: PPOAgent | None) -> Controller[Any]:
@@ -195,8 +175,7 @@ class Session:
         return b"".join(weight.tobytes() for weight in self.agent.policy.weights.values())
 
 
-def _digest(envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes, shared: Moments | None = None) -> str:
+def _digest(envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes) -> str:
     """Return the sha256 of what groups of equal settings must agree in, whatever their name, device or telemetry."""
     facts = [msgspec.structs.replace(env, device="") for env in envs]
-    told = [facts, ppo] if shared is None else [facts, ppo, shared]
-    return hashlib.sha256(msgspec.json.encode(told) + policy).hexdigest()
+    return hashlib.sha256(msgspec.json.encode([facts, ppo]) + policy).hexdigest()

@@ -20,7 +20,6 @@ from esper_ab.contracts.records import (
     EpisodeRecord,
     EvaluatedEpisode,
     EvaluationRecord,
-    Moments,
     Timing,
 )
 from esper_ab.contracts.rng import run_path
@@ -80,15 +79,6 @@ class TrainerSession(ABC):
         """Warm nothing up: what a trainer does before its first point is its own."""
         on_step(0)
         return 0.0
-
-    def observations(self) -> Moments | None:
-        """Share no observations with other groups."""
-        return None
-
-    def released(self, milestone: int, observations: Moments | None) -> None:
-        """Continue from `milestone`; ValueError for moments of observations, which no trainer shares."""
-        if observations is not None:
-            raise ValueError(f"release {milestone} of the run came with moments of observations")
 
     def state(self) -> dict[str, Any] | None:
         """Return the state for a checkpoint; None in the middle of a run that would begin anew."""

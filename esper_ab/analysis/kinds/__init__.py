@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from esper_ab.analysis.observe import Pairs
 from esper_ab.contracts import catalog
 from esper_ab.contracts.wording import counted
 from esper_ab.journal.fold import History
-from esper_ab.journal.outcomes import RunOutcome
+from esper_ab.journal.outcomes import RunOutcome as RunOutcome
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.comparison import Comparison as Comparison
 from esper_ab.verdict.vocabulary import Finding
 
 
@@ -29,7 +28,6 @@ class AnalysisKind:
     findings: Callable[[History, Pairs], Iterable[Finding]] = lambda *_: ()
     budget: Callable[[ResolvedExperiment], str] = episodes_said  # what every verdict is conditional on
     scope: Callable[[History], str] = lambda _: ""  # what a verdict is conditional on besides task, budget and PPO
-    screening: Callable[[History, Mapping[str, RunOutcome], Sequence[Comparison]], Any] = lambda *_: None  # encodable
 
 
 def kind_of(history: History) -> AnalysisKind:

@@ -1,25 +1,20 @@
-"""Growth: baselines of what learns nothing, equal bare hosts, the worth of parameters, and the screening. Pure."""
+"""Growth: baselines of what learns nothing, equal bare hosts, and what added parameters are worth. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Literal
-
-import msgspec
+from collections.abc import Collection, Iterator, Mapping
 
 from esper_ab.analysis.conduct import evaluated_envs
 from esper_ab.analysis.kinds import AnalysisKind
-from esper_ab.analysis.learning import greedy_gap
 from esper_ab.analysis.observe import Pairs
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
-from esper_ab.journal.outcomes import RunOutcome, mean, outcome_of
+from esper_ab.journal.outcomes import RunOutcome, outcome_of
 from esper_ab.settings.experiment import starts
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.t_tests import paired_difference
-from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.vocabulary import Finding, Verdict
+from esper_ab.verdict.vocabulary import Finding
 
 # --- baseline --------------------------------------------------------------------------------------------------------
 # Do the groups stand clear of what they would come to without learning anything? Pure.
@@ -119,161 +114,6 @@ def kept_share(one: RunOutcome) -> float | None:
     return kept / (kept + pruned)
 
 
-# --- screening -------------------------------------------------------------------------------------------------------
-# The reward screening: each learning group against the control, by four criteria. Pure.
-#
-# The decision says whether a reward is worth continuing with, and why. Only the first criterion, the comparison of the
-# plan, is a test with an error rate. The others are described by paired 95 % t intervals that share no error rate;
-# they can send a reward back, never pass one.
-
-
-Decision = Literal["continue", "revise", "stop", "undecided"]
-_GAINED = (Verdict.BETTER,)
-_NOT_WORTH = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN, Verdict.BETTER_BELOW_MARGIN, Verdict.EQUIVALENT)
-
-
-class Criterion(msgspec.Struct, frozen=True, kw_only=True):
-    """One question about one group, and its answer; `passed` is None where the data leave it open."""
-
-    name: str
-    question: str
-    passed: bool | None
-    mean: float | None  # of the measure in question
-    low: float | None  # 95 % t interval; for the accuracy, the repeated interval of the comparison
-    high: float | None
-    runs: int  # number of pairs or runs
-
-
-class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """Decision on one group."""
-
-    group: str
-    criteria: tuple[Criterion, ...]
-    decision: Decision
-    reason: str  # one sentence
-
-
-class Screening(msgspec.Struct, frozen=True, kw_only=True):
-    """Decisions on all learning groups, against one control."""
-
-    control: str
-    judgements: tuple[Judgement, ...]
-
-
-def screening(
-    history: History, outcomes: Mapping[str, RunOutcome], comparisons: Sequence[Comparison]
-) -> Screening | None:
-    """Judge every learning group; None unless the experiment is a screening."""
-    experiment = history.plan.experiment
-    if not experiment.screening:
-        return None
-    gains = gains_per_kparam(history, outcomes)
-    trained = {group.name for group in experiment.groups if group.settings.learns}
-    judgements = tuple(
-        _judge(
-            comparison, comparison.question.a in trained, gains,
-            _by_replicate(history, outcomes, comparison.question.a),
-            _by_replicate(history, outcomes, comparison.question.b),
-        )
-        for comparison in comparisons
-    )
-    return Screening(control=experiment.control, judgements=judgements)
-
-
-def _by_replicate(history: History, outcomes: Mapping[str, RunOutcome], group: str) -> dict[int, RunOutcome]:
-    return {run.ref.replicate: outcomes[run.ref.name] for run in history.of_group(group)}
-
-
-def _judge(
-    comparison: Comparison, trained: bool, gains: Mapping[str, float | None], a: Mapping[int, RunOutcome],
-    b: Mapping[int, RunOutcome],
-) -> Judgement:
-    group, control = comparison.question.a, comparison.question.b
-    criteria = (
-        _accuracy(comparison),
-        _against(
-            a, b, lambda one: gains[one.run.name], "efficiency",
-            f"more points above the never-grown host per 1,000 added parameters than {control}?",
-        ),
-        _against(
-            a, b, kept_share, "keeps what it grows",
-            f"a larger share of fossilised among fossilised and pruned seed modules than {control}?",
-        ),
-        _decisive(a),
-    )  # fmt: skip
-    decision, reason = _decide(comparison, criteria)
-    sampled, greedy = mean(run.evaluated for run in a.values()), mean(run.greedy for run in a.values())
-    gap = greedy_gap(comparison.design, sampled, greedy)
-    if gap and trained:
-        reason = f"{reason} Greedy and sampled differ: {gap}."
-    return Judgement(group=group, criteria=criteria, decision=decision, reason=reason)
-
-
-def _accuracy(comparison: Comparison) -> Criterion:
-    verdict = comparison.verdict
-    passed = True if verdict in _GAINED else False if verdict in _NOT_WORTH else None
-    margin = comparison.design.margin_words
-    return Criterion(
-        name="held-out accuracy",
-        question=f"better than {comparison.question.b}, by what may exceed the margin of {margin}?",
-        passed=passed, mean=comparison.estimate, low=comparison.low, high=comparison.high, runs=comparison.used,
-    )  # fmt: skip
-
-
-def _against(
-    a: Mapping[int, RunOutcome],
-    b: Mapping[int, RunOutcome],
-    measure: Callable[[RunOutcome], float | None],
-    name: str,
-    question: str,
-) -> Criterion:
-    """Judge a paired difference: passed when the interval of a - b is above 0, failed when it is below."""
-    return _criterion(name, question, [(measure(a[r]), measure(b[r])) for r in sorted(a.keys() & b.keys())])
-
-
-def _decisive(a: Mapping[int, RunOutcome]) -> Criterion:
-    question = "does the entropy of its decisions fall in training (nats, last tenth minus first)?"
-    evaluated = [a[r] for r in sorted(a) if a[r].evaluated is not None]  # excludes lost and unfinished runs
-    return _criterion("decisiveness", question, [(run.entropy_change, 0.0) for run in evaluated], sign=-1.0)
-
-
-def _criterion(
-    name: str, question: str, both: Sequence[tuple[float | None, float | None]], *, sign: float = 1.0
-) -> Criterion:
-    """Judge by the paired differences of what is known of `both`; `sign`: of those in favour."""
-    known = [(x, y) for x, y in both if x is not None and y is not None]
-    difference = paired_difference([x for x, _ in known], [y for _, y in known]) if known else None
-    low, high = (difference.low, difference.high) if difference else (None, None)
-    passed = None
-    if low is not None and high is not None:
-        nearer, farther = sorted((sign * low, sign * high))
-        passed = True if nearer > 0 else False if farther < 0 else None
-    return Criterion(
-        name=name, question=question, passed=passed, mean=difference.mean if difference else None, low=low, high=high,
-        runs=difference.pairs if difference else 0,
-    )  # fmt: skip
-
-
-def _decide(comparison: Comparison, criteria: Sequence[Criterion]) -> tuple[Decision, str]:
-    group, control, verdict = comparison.question.a, comparison.question.b, comparison.verdict
-    failed = [criterion.name for criterion in criteria[1:] if criterion.passed is False]
-    if verdict in (Verdict.BLOCKED, Verdict.NO_INFERENCE):
-        return "undecided", f"the comparison with {control} is {verdict}: nothing follows about {group}."
-    if verdict in _NOT_WORTH or verdict is Verdict.IDENTICAL:
-        return "stop", f"{group} is {verdict} with respect to {control}: training with it gains nothing worth having."
-    if verdict is Verdict.INCONCLUSIVE:
-        also = f"; besides, it fails in {' and '.join(failed)}" if failed else ""
-        shown = f"{group} is not shown to be better than {control} by its sampled actions"
-        if comparison.inconclusive == "futile":
-            return "revise", f"{shown}, and a difference of the margin has become unlikely: another reward{also}."
-        return "revise", f"{shown}: more seeds, or another reward{also}."
-    if failed:
-        return "revise", f"{group} is better than {control}, but fails in {' and '.join(failed)}."
-    unclear = [criterion.name for criterion in criteria[1:] if criterion.passed is None]
-    rest = f" (left open: {', '.join(unclear)})" if unclear else ""
-    return "continue", f"{group} is better than {control} and fails in nothing else{rest}."
-
-
 # --- kind ------------------------------------------------------------------------------------------------------------
 
 
@@ -301,4 +141,4 @@ def _scope(history: History) -> str:
     return f"start {'by group' if len(begin) > 1 else next(iter(begin), '')}"
 
 
-KIND = AnalysisKind(findings=_findings, scope=_scope, screening=screening)
+KIND = AnalysisKind(findings=_findings, scope=_scope)

@@ -13,7 +13,7 @@ import math
 from esper_ab.contracts import messages
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
 from esper_ab.contracts.wording import visible_line
-from esper_ab.control.rules import blocks, commands, incidents, looks, runs
+from esper_ab.control.rules import commands, incidents, looks, runs
 from esper_ab.control.rules.blocks import BlocksInProgress, WaitingBlocks
 from esper_ab.control.rules.commands import Command, Outbox
 from esper_ab.control.rules.runs import Deaths, any_complete, nothing_left
@@ -247,7 +247,6 @@ class ExperimentMachine:
             raise Rejected(f"reports about {report.run.name}, which it was not assigned")
         if run.lost:
             return  # sent before it was cancelled
-        blocks.check_width(self._history, report)
         milestone = milestone_of(report, run.spec, self._history.design.measures)
         heard = self._blocks.arrival(run, milestone, report)
         if heard == "repeat":
@@ -266,7 +265,7 @@ class ExperimentMachine:
         if not runs.same_record(run, milestone, report):
             self._out.record(incidents.inexact(run, milestone, "reported again with"))
         if self._blocks.may_pass(run, milestone):
-            self._out.send(worker, self._release(run, milestone))
+            self._out.send(worker, messages.Release(run_name=run.ref.name, milestone=milestone))
 
     # --- releases and looks ---
 
@@ -276,9 +275,7 @@ class ExperimentMachine:
             return
         released = self._blocks.take_due(stopping=self._stopped_by != "")
         for block, release in released:
-            at = release.milestone
-            moments = blocks.to_release(self._history, block, at, self._blocks.runs(block))
-            self._out.record(MilestoneReleased(replicate=block, milestone=at, runs=release.runs, observations=moments))
+            self._out.record(MilestoneReleased(replicate=block, milestone=release.milestone, runs=release.runs))
         self._out.do(commands.Sync())
         for _, release in released:
             for name in release.runs:
@@ -289,15 +286,10 @@ class ExperimentMachine:
         if done and not self._stopped_by:
             self._look()
 
-    def _release(self, run: RunHistory, milestone: int) -> messages.Release:
-        """Return what a worker is told that goes on from a milestone whose release is recorded."""
-        shared = self._history.shared.get((run.ref.replicate, milestone)) if run.spec.share_observation_norm else None
-        return messages.Release(run_name=run.ref.name, milestone=milestone, observations=shared)
-
     def _send_on(self, run: RunHistory, milestone: int, now: float) -> None:
         """A worker that is gone meanwhile gets the release again when another one stands there."""
         worker = self._workers.on_lane(run.ref.device)
-        self._out.send(worker, self._release(run, milestone))
+        self._out.send(worker, messages.Release(run_name=run.ref.name, milestone=milestone))
         if milestone > run.spec.episodes:
             if worker.run == run.spec:
                 worker.run = None

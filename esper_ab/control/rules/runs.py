@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from typing import Literal
 
-import msgspec
-
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Ready, RunSpec
 from esper_ab.contracts.rng import run_path, shuffled
 from esper_ab.contracts.wording import counted
@@ -95,8 +93,7 @@ def event_of(report: Report) -> RunReady | EpisodeRecorded | RunEvaluated:
         case Ready():
             return RunReady(run=report.run, warm_up_s=report.warm_up_s, milestone=report.milestone)
         case EpisodeFinished():
-            observations = msgspec.UNSET if report.observations is None else report.observations
-            return EpisodeRecorded(record=report.record, checkpoint=report.checkpoint, observations=observations)
+            return EpisodeRecorded(record=report.record, checkpoint=report.checkpoint)
         case Evaluated():
             return RunEvaluated(record=report.record)
 

@@ -18,8 +18,6 @@ from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Evaluated, He
 
 Report = Ready | EpisodeFinished | Evaluated
 
-OBSERVED_AT_MOST = 1e3  # an observation's entries are bounded by 2; sums of what is let through cannot overflow
-
 
 class Rejected(ValueError):
     """A well-formed message that cannot be right: one line saying why."""
@@ -62,7 +60,6 @@ def milestone_of(report: Report, spec: RunSpec, declared: TaskMeasures) -> int:
         raise Rejected(f"sent episode {report.record.episode} of {spec.episodes}")
     _check_envs([env.env for env in report.record.envs], spec.n_envs)
     _check_checkpoint(report.checkpoint, spec.ref, report.record.episode + 1)
-    _check_observations(report.observations, spec)
     return report.record.episode + 1
 
 
@@ -107,22 +104,6 @@ def _check_checkpoint(checkpoint: records.Checkpoint | None, run: records.RunRef
     if checkpoint.milestone != milestone or not is_file_of(run, checkpoint):
         what = f"a checkpoint after episode {checkpoint.milestone - 1} as {checkpoint.file}"
         raise Rejected(f"has {what}, with episode {milestone - 1} of {run.name}")
-
-
-def _check_observations(moments: records.Moments | None, spec: RunSpec) -> None:
-    """Moments of observations come from learners that share them, and from nobody else."""
-    if moments is None and spec.share_observation_norm:
-        raise Rejected("sent no moments of its observations, which are to be shared")
-    if moments is None:
-        return
-    if not spec.share_observation_norm:
-        raise Rejected("sent moments of its observations, which are not shared")
-    if len(moments.mean) != len(moments.squares):
-        raise Rejected(f"sent {len(moments.mean)} means and {len(moments.squares)} sums of squares of its observations")
-    spread = moments.count * OBSERVED_AT_MOST**2
-    possible = all(abs(mean) <= OBSERVED_AT_MOST for mean in moments.mean)  # not so for what is no number
-    if not possible or not all(0.0 <= squares <= spread for squares in moments.squares):
-        raise Rejected("sent moments that bounded observations cannot have")
 
 
 def _numbers(kind: type[Struct]) -> Callable[[Any], tuple[float | None, ...]]:

@@ -1,12 +1,12 @@
-"""Tables of growth: what was grown and what it was worth, prunes and fossils in training, the screening."""
+"""Tables of growth: what was grown and what it was worth, prunes and fossils in training."""
 
 from __future__ import annotations
 
-from esper_ab.analysis.kinds.growth import Screening, gains_per_kparam, kept_share
+from esper_ab.analysis.kinds.growth import gains_per_kparam, kept_share
 from esper_ab.analysis.learning import Learning
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import LearningRow, Row, TableKind
-from esper_ab.report.tables.table import NONE, Table, number, percent, yes
+from esper_ab.report.tables.table import number, percent
 
 
 def _rows(content: Content) -> tuple[Row, ...]:
@@ -27,46 +27,8 @@ def _over_training(label: str, name: str) -> LearningRow:
     return f"{label} per host, untrained → last", change
 
 
-def _judgement(content: Content) -> tuple[Table, ...]:
-    screening = content.analysis.screening
-    if screening is None:
-        return ()
-    decisions = Table(  # continue, revise or stop
-        f"Screening: is the reward worth going on with? Against {screening.control}",
-        columns=("group", "decision", "reason"),
-        rows=tuple((item.group, item.decision.upper(), item.reason) for item in screening.judgements), words=3,
-    )
-    return decisions, _screening_criteria(screening)
-
-
-def _screening_criteria(screening: Screening) -> Table:
-    """Build the criteria of every learning group; empty without one."""
-    if not screening.judgements:
-        return Table("Screening")
-    rows = tuple(
-        (
-            judgement.group, criterion.name, yes(criterion.passed), _change(criterion.mean),
-            NONE if criterion.low is None else f"{_change(criterion.low)} to {_change(criterion.high)}",
-            str(criterion.runs),
-        )
-        for judgement in screening.judgements
-        for criterion in judgement.criteria
-    )
-    asked = "; ".join(f"{item.name}: {item.question.removesuffix('?')}" for item in screening.judgements[0].criteria)
-    return Table(
-        "Criteria of the screening", ("group", "criterion", "passed", "mean", "interval", "n"), rows,
-        note=f"Asked: {asked}. The first is the comparison of the plan, with its error rate. The others are paired "
-        "95 % t intervals that share no error rate: they can send a reward back, never pass one.",
-        words=3,
-    )
-
-
-def _change(value: float | None) -> str:
-    return NONE if value is None else f"{value:+,.2f}"
-
-
 KIND = TableKind(
-    rows=_rows, judgement=_judgement,
+    rows=_rows,
     note="Points per 1,000 parameters: above the never-grown host of the same seed (needs a group wait).",
     learning=(_over_training("prunes", "op_prune"), _over_training("fossils", "op_fossilize")),
 )

@@ -37,13 +37,10 @@ from workers.growth.bank.network import (
 from workers.growth.bank.stack import (
     SGD,
     Borrowed,
-    LossScale,
     Optimiser,
-    PartScale,
     Places,
     Stack,
     put_rows,
-    with_a_say,
 )
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit
@@ -52,7 +49,6 @@ from workers.layers.blueprint import Blueprint, Params
 from workers.native.library import load
 from workers.vocabulary import Stage
 
-COMPUTED_IN = {"bf16": torch.bfloat16, "fp16": torch.float16}  # growth.amp -> activations of host training
 _IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
 
 
@@ -73,7 +69,6 @@ class Epoch:
 
     split: DeviceSplit
     order: Tensor  # [n, N] of each row
-    scale: PartScale | None
     host: Borrowed
     statistics: list[BatchStatistics]
     slots: dict[int, tuple[SlotSeeds, list[Borrowed]]]  # by level; a loan for every group
@@ -92,7 +87,7 @@ class Bank:
         self._spec = task.host
         self._rule = settings
         self._device, self._dtype = like.device, like.dtype
-        self._computed = like.dtype if settings.amp == "off" else COMPUTED_IN[settings.amp]  # in host training
+        self._computed = like.dtype if settings.amp == "off" else torch.bfloat16  # in host training
         self._levels = tuple(task.slots.index(slot) for slot in slots)  # of the enabled slots
         self._blueprints: tuple[Blueprint, ...] = tuple(
             catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in settings.blueprints
@@ -177,27 +172,20 @@ class Bank:
 
     # --- training ---------------------------------------------------------------------------------------------------
 
-    def train_epoch(
-        self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints, loss_scale: LossScale | None = None
-    ) -> tuple[Floats, Floats]:
+    def train_epoch(self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints) -> tuple[Floats, Floats]:
         """One pass of host and seed SGD over `split` for bank rows `rows` [n], each in its own `order` [n, N].
 
         The loss is the sum over environments of per-sample means: environments never scale each other's gradients.
         Returns per-sample mean loss [n] and accuracy in percent [n], both in training mode. Other rows are untouched.
-        `loss_scale`: the run's, with float16. The device is waited for once, at the end.
+        The device is waited for once, at the end.
         """
         if self._native is not None:
             takes_part = self._in_forward(table, rows) >= 0
             return self._native.train(self._grown(table, rows), takes_part, split, order)
-        scale = None if loss_scale is None else loss_scale.part(self.host.values)
         held = self._in_forward(table, rows)  # [n, S]
         arranged = np.lexsort(held.T[::-1]) if held.size else np.arange(len(rows))  # the first slot's groups together
-        measured = self._train_rows(table, rows[arranged], split, order[arranged], scale)
-        found = torch.cat([measured.flatten(), *([] if scale is None else [scale.scale.view(1)])]).cpu()
-        if loss_scale is not None:
-            loss_scale.part_ended(float(found[-1]), -(-order.shape[1] // self._rule.batch_size))
         result = np.empty((2, len(rows)))
-        result[:, arranged] = found[: 2 * len(rows)].double().view(2, -1).numpy()
+        result[:, arranged] = self._train_rows(table, rows[arranged], split, order[arranged]).cpu().double().numpy()
         return result[0], result[1]
 
     def _grown(self, table: SeedTable, rows: Ints) -> Grown:
@@ -208,9 +196,7 @@ class Bank:
         envs = self.envs[rows]
         return np.where(np.isin(table.stage[envs], _IN_FORWARD), table.blueprint[envs], -1)
 
-    def _train_rows(
-        self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints, scale: PartScale | None
-    ) -> Tensor:
+    def _train_rows(self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints) -> Tensor:
         """train_epoch without waiting for the device: mean loss and accuracy [2, n]."""
         index = self._index(rows)
         slots = {}
@@ -220,7 +206,7 @@ class Bank:
             slots[level] = seeds, [group.stack.borrow(group.members, group.trained, idle) for group in seeds.groups]
         host = self.host.borrow(index, None)
         statistics = [BatchStatistics(s.mean[index], s.var[index]) for s in self.statistics]
-        measured = self._sgd(Epoch(split, self._index(order), scale, host, statistics, slots))
+        measured = self._sgd(Epoch(split, self._index(order), host, statistics, slots))
         self.host.give_back(index, host)
         for mine, theirs in zip(self.statistics, statistics, strict=True):
             put_rows(index, [(mine.mean, theirs.mean), (mine.var, theirs.var)])
@@ -231,11 +217,10 @@ class Bank:
 
     def _sgd(self, epoch: Epoch) -> Tensor:
         """All minibatches; mean loss and accuracy in percent [2, n], worked out once at the end."""
-        rule, order, scale = self._rule, epoch.order, epoch.scale
+        rule, order = self._rule, epoch.order
         hosts = Optimiser([epoch.host], SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm))
         loans = [loan for _, own in epoch.slots.values() for loan in own]
         seeds = Optimiser(loans, SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm))
-        positions = [at for slot, _ in epoch.slots.values() for at in slot.positions()] if scale is not None else []
         images, labels = epoch.split.images(self._computed), epoch.split.y[order]  # labels [n, N]
         found: list[tuple[Tensor, Tensor]] = []
         for at in range(0, order.shape[1], rule.batch_size):
@@ -248,16 +233,13 @@ class Bank:
                     training=True,
                 )
                 loss = F.cross_entropy(logits.flatten(0, 1), shown.flatten(), reduction="none").view(shown.shape)
-                weight = loss.new_ones(()) if scale is None else scale.scale
                 # A scalar: for the gradient of a tensor torch imports its compiler's shapes, which takes a second.
-                total = (loss * (weight / shown.shape[1])).sum()
+                total = (loss * (1.0 / shown.shape[1])).sum()
             flat = [loan.flat for loan in (epoch.host, *loans)]
             mine, *theirs = torch.autograd.grad(total, flat)
-            overflowed = hosts.step([mine], scale) + seeds.step(theirs, scale)
+            hosts.step([mine])
+            seeds.step(theirs)
             found.append((loss.detach(), logits.detach()))
-            if scale is not None:
-                sound = torch.isfinite(logits.detach()).all(2).all(1)  # [n]
-                scale.after_step(with_a_say(overflowed, positions, sound))
         losses, every = (torch.cat(parts, 1) for parts in zip(*found, strict=True))  # [n, N], [n, N, classes]
         correct = (every.argmax(2) == labels).to(self._dtype)
         return torch.stack([losses.mean(1), 100.0 * correct.mean(1)])

@@ -244,12 +244,6 @@ class SlotSeeds:
         delta = seed_delta(mine, x, _joined(d, 3), gates, self.blend)
         return h + (delta if self.places is None else self.places.put(delta))
 
-    def positions(self) -> list[Tensor]:
-        """Return, for each group, the rows of the activations [B,H,W,N,C] that its members hold, [n] each."""
-        sizes = [len(group.members) for group in self.groups]
-        rows = torch.arange(sum(sizes), device=self.blend.live.device) if self.places is None else self.places.rows
-        return list(torch.split(rows, sizes))
-
 
 def _joined(parts: list[Tensor], axis: int) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(parts, axis)

@@ -1,4 +1,4 @@
-"""Parameters and optimiser of many networks of one architecture: one flat row each; and the loss scale of float16.
+"""Parameters and optimiser of many networks of one architecture: one flat row each.
 
 Rows are independent: gradient norm, clipping, weight decay and momentum are per row. A training epoch works on the
 rows that are part of it (`borrow`) and writes them back (`give_back`), so a row that is not in the computation cannot
@@ -6,21 +6,6 @@ change, to the bit.
 
 Kernels that write by index sort it first on a GPU where results must be deterministic, to know who writes where, and in
 older torch releases the processor waits for that. Here each row rather looks up what is written to it: a gather.
-
-The loss scale is one per run, not per environment: the one thing that couples environments. An overflow in one of them
-halves what the small gradients of all are multiplied by, and the smallest of those may underflow.
-Small gradients are zero in float16; multiplied by a scale they are not (Micikevicius et al. 2018, arXiv:1710.03740,
-section 3.2). The scale is a power of two, so it changes no digit of a gradient that neither overflows nor underflows.
-
-- A host or a seed whose gradient is not finite keeps its parameters and its momentum for this step; all others step.
-- The scale is halved by such a step, once however many there were, but only if the environment's own outputs are
-  finite: a host whose outputs are not finite has diverged, whatever the scale, and its episode ends.
-- Below 1 it never falls. At 1 a gradient is taken as it is, as without a scale: what is not finite there is a
-  divergence, not an overflow.
-- After CLEAN_STEPS steps without a halving it doubles, so that what one host did is not for ever.
-
-Within an epoch every part of a run (the hosts of one device and one context) begins with the run's scale and halves
-its own; the run goes on with the smallest. So the scale does not depend on which part was faster.
 """
 
 from __future__ import annotations
@@ -36,74 +21,6 @@ from torch import Tensor
 from workers.arrays import Floats
 from workers.layers import device as _device
 from workers.layers.blueprint import ParamSpec
-
-LARGEST = 2.0**16
-CLEAN_STEPS = 1000
-
-
-class LossScale:
-    """What a run carries from one epoch and one episode to the next."""
-
-    def __init__(self) -> None:
-        self.value = LARGEST
-        self.clean_steps = 0
-        self._ended: list[tuple[float, int]] = []  # of the epoch in progress: scale at its end, steps
-
-    def part(self, like: Tensor) -> PartScale:
-        """The scale of one part of a run for one epoch, on the device and in the precision of `like`."""
-        return PartScale(like.new_full((), self.value))
-
-    def part_ended(self, scale: float, steps: int) -> None:
-        """A part has trained for `steps` optimiser steps and ended with `scale`. May be called by several threads."""
-        self._ended.append((scale, steps))
-
-    def end_epoch(self) -> None:
-        """All parts have ended: what the run goes on with."""
-        if not self._ended:
-            return
-        smallest, steps = min(scale for scale, _ in self._ended), max(steps for _, steps in self._ended)
-        self._ended.clear()
-        if smallest < self.value:
-            self.value, self.clean_steps = smallest, 0
-            return
-        self.clean_steps += steps
-        if self.clean_steps >= CLEAN_STEPS:
-            self.value, self.clean_steps = min(2.0 * self.value, LARGEST), 0
-
-    def state(self) -> dict[str, float]:
-        """For a checkpoint, between two epochs."""
-        return {"value": self.value, "clean_steps": self.clean_steps}
-
-    def resume(self, state: dict[str, float]) -> None:
-        """Go on from `state`; ValueError when no run can have written it."""
-        value, clean = float(state["value"]), int(state["clean_steps"])
-        if not (1.0 <= value <= LARGEST and 0 <= clean < CLEAN_STEPS):
-            raise ValueError(
-                f"a loss scale of {value:g} after {clean} clean steps, beyond {LARGEST:g} or {CLEAN_STEPS - 1}"
-            )
-        self.value, self.clean_steps = value, clean
-
-
-class PartScale:
-    """The scale on its device. Nothing here waits for the device."""
-
-    def __init__(self, scale: Tensor) -> None:
-        self.scale = scale
-
-    def usable(self, norm: Tensor) -> Tensor:
-        """Whether rows with this gradient norm are updated: those that are finite, and at scale 1 all."""
-        return torch.isfinite(norm) | (self.scale <= 1.0)
-
-    def after_step(self, overflowed: Tensor) -> None:
-        """Halve it where a row [n] overflowed whose environment's outputs are finite."""
-        smaller = (0.5 * self.scale).clamp_min(1.0)
-        self.scale = torch.where(overflowed.any(), smaller, self.scale)
-
-
-def with_a_say(overflowed: list[Tensor | None], positions: list[Tensor], sound: Tensor) -> Tensor:
-    """Rows that overflowed, of hosts [n] and then of each group of seeds, whose environment is `sound` [n]."""
-    at = [torch.arange(len(sound), device=sound.device), *positions]
-    return torch.cat([rows & sound[i] for rows, i in zip(overflowed, at, strict=True) if rows is not None])
 
 
 def writers(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -203,31 +120,20 @@ class Borrowed:
         return by_name(self._specs, self.flat)
 
     @torch.no_grad()
-    def step(self, grad: Tensor, rule: SGD, scaled: PartScale | None = None) -> Tensor | None:
-        """One update from the gradient [n, P], which is overwritten.
-
-        `scaled`: by what it is multiplied. Returns the rows [n] whose gradient overflowed, which kept their values;
-        None without a scale.
-        """
-        if scaled is not None:
-            grad /= scaled.scale
+    def step(self, grad: Tensor, rule: SGD) -> None:
+        """Update the rows from their gradient [n, P], which is overwritten."""
         norm = torch.linalg.vector_norm(grad, dim=1, keepdim=True)
         grad *= torch.clamp(rule.max_grad_norm / (norm + 1e-6), max=1.0)
         if rule.weight_decay:
             grad += rule.weight_decay * self.flat
-        usable = None if scaled is None else scaled.usable(norm)
-        self._update(grad, rule, _both(self.trained, usable))
-        return None if usable is None else ~usable[:, 0]
-
-    def _update(self, grad: Tensor, rule: SGD, taken: Tensor | None) -> None:
-        if taken is None:
+        if self.trained is None:
             self.momentum.mul_(rule.momentum).add_(grad)
             self.flat.sub_(self.momentum, alpha=rule.lr)
             return
         velocity = rule.momentum * self.momentum + grad
         # Selected, never multiplied by zero: a non-finite gradient of a row that stays must not touch it.
-        self.momentum.copy_(torch.where(taken, velocity, self.momentum))
-        self.flat.copy_(torch.where(taken, self.flat - rule.lr * velocity, self.flat))
+        self.momentum.copy_(torch.where(self.trained, velocity, self.momentum))
+        self.flat.copy_(torch.where(self.trained, self.flat - rule.lr * velocity, self.flat))
 
 
 class Optimiser:
@@ -240,16 +146,13 @@ class Optimiser:
         self._momentum = [loans[index].momentum for index in self._whole]
 
     @torch.no_grad()
-    def step(self, grads: list[Tensor], scaled: PartScale | None = None) -> list[Tensor | None]:
-        """One update from every loan's gradient; what Borrowed.step returns, of every loan."""
-        if scaled is not None:
-            return [loan.step(own, self._rule, scaled) for loan, own in zip(self._loans, grads, strict=True)]
+    def step(self, grads: list[Tensor]) -> None:
+        """Update every loan from its gradient."""
         for loan, own in zip(self._loans, grads, strict=True):
             if loan.trained is not None:
                 loan.step(own, self._rule)
         if self._whole:
             self._update([grads[index] for index in self._whole])
-        return [None] * len(self._loans)
 
     def _update(self, found: list[Tensor]) -> None:
         rule = self._rule
@@ -261,13 +164,6 @@ class Optimiser:
             self._flat, found, velocities, weight_decay=rule.weight_decay, momentum=rule.momentum, lr=rule.lr,
             dampening=0.0, nesterov=False, maximize=False, is_first_step=False,
         )  # fmt: skip
-
-
-def _both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-    """Rows that both masks select; a mask that is not there selects all."""
-    if a is None or b is None:
-        return b if a is None else a
-    return a & b
 
 
 @lru_cache(maxsize=64)  # a stack is made anew in every episode
