@@ -107,8 +107,8 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             show_default=False),
         "no_retry": switched(
             "Give up a run whose worker dies at once. [default: it is taken up again, at most twice without progress]"),
-        "placement": takes("auto|spread|share|alternate|sequence",
-            "One run per device; or on one device a block's runs side by side, in turn by episode, or one whole run "
+        "placement": takes("auto|spread|share|sequence",
+            "One run per device; or on one device a block's runs side by side, or one whole run "
             "after the other. [default: spread where there are enough devices, else share]"),
         "order": takes("balanced|fixed|shuffled",
             "Which group takes which device and place in the start order of a block. [default: balanced]"),

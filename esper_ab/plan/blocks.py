@@ -138,7 +138,7 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
     devices = {device.name: device for device in machine.devices}
     pool = experiment.devices
     units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]
-    each = 1 if experiment.placement in ("alternate", "sequence") else n_groups  # runs of a block at the same time
+    each = 1 if experiment.placement == "sequence" else n_groups  # runs of a block at the same time
     _refuse_too_few(experiment, len(units), each)
     at_once = len(units) // (n_groups if experiment.placement == "spread" else 1)
     at_once = min(at_once, experiment.max_parallel // each or experiment.seeds)
@@ -213,7 +213,7 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> 
             f"{n_groups} groups of {per_run} each need {n_groups * per_run} devices with ",
             Setting("placement", "spread"), f", but the pool has {there} ({', '.join(experiment.devices)}); ",
             Setting("placement", "share"), f" runs them side by side on {per_run}, ",
-            Setting("placement", "alternate"), " or sequence in turn",
+            Setting("placement", "sequence"), " one after the other",
         )  # fmt: skip
     if 0 < experiment.max_parallel < each:
         raise UsageError(

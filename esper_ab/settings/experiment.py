@@ -74,7 +74,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     devices: tuple[str, ...]  # the pool: "cpu:0", "cuda:1"
     devices_per_run: Annotated[PositiveInt, _OURS] = 1
     max_parallel: NonNegativeInt = 0  # runs that train at the same time, at most; 0: as many as the devices carry
-    placement: Literal["auto", "spread", "share", "alternate", "sequence"]
+    placement: Literal["auto", "spread", "share", "sequence"]
     order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # which group takes which position in a block
     sync: Literal["lockstep", "independent"] = "lockstep"
     unpaired: Annotated[bool, Spec(alone="a part without pairs has no value per seed")] = False
@@ -115,7 +115,7 @@ class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     slots: Annotated[tuple[str, ...], Spec(("growth",))] = ()  # empty: all that the task has
     margin: Margin | None = None  # None: that of the task, where it declares one
     devices: tuple[str, ...] = ()  # empty: GPUs or cores, by an estimate; "cuda" and "cpu" are all of a kind
-    placement: Literal["auto", "spread", "share", "alternate", "sequence"] = "auto"  # spread, or share on few devices
+    placement: Literal["auto", "spread", "share", "sequence"] = "auto"  # spread, or share on few devices
     arithmetic: AskedArithmetic = AskedArithmetic()
 
 
@@ -124,7 +124,7 @@ class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
 
     margin: Margin
     eval_episodes: PositiveInt  # grown by each trained policy's sampled actions; the same for every group
-    placement: Literal["spread", "share", "alternate", "sequence"] = "spread"
+    placement: Literal["spread", "share", "sequence"] = "spread"
     arithmetic: Arithmetic = Arithmetic()
 
     @property

@@ -72,7 +72,7 @@ class SettingsKind:
 
         UsageError for what is not there. `eval_episodes`: as asked for, or as chosen.
         """
-        if asked.placement in ("alternate", "sequence") and asked.sync == "independent":
+        if asked.placement == "sequence" and asked.sync == "independent":
             raise UsageError(
                 Setting("placement", asked.placement), " takes turns at the barrier; ", Setting("sync", "independent"),
                 " has none: choose one",

@@ -5,7 +5,6 @@ did is recorded, and is *released* from it when it may work towards the next. Wh
 
 - lockstep: a milestone opens for all runs once all have arrived at it;
 - independent: each run is released from wherever it arrives;
-- alternate: as lockstep, but one run at a time works towards the next milestone, in the order given for it;
 - sequence: once all are warm, one run after the other goes all the way, in start order.
 
 Repeated and late arrivals change nothing, so a journal may be folded into a state as often as one likes.
@@ -18,7 +17,7 @@ from typing import Literal
 
 import msgspec
 
-Mode = Literal["lockstep", "independent", "alternate", "sequence"]
+Mode = Literal["lockstep", "independent", "sequence"]
 BEFORE_START = -1  # arrived nowhere, released from nowhere
 
 
@@ -43,7 +42,6 @@ class BarrierState(msgspec.Struct, frozen=True):
     mode: Mode
     last: int  # E+1
     positions: dict[str, Position]  # by run, in start order
-    turns: tuple[tuple[str, ...], ...]  # alternate: turns[p] is the order of work after milestone p < last; else empty
 
     @property
     def open(self) -> int:
@@ -58,9 +56,9 @@ class BarrierState(msgspec.Struct, frozen=True):
 Advanced = tuple[BarrierState, tuple[ReleaseRuns, ...]]  # with the releases that follow
 
 
-def begin(mode: Mode, runs: tuple[str, ...], last: int, turns: tuple[tuple[str, ...], ...] = ()) -> BarrierState:
+def begin(mode: Mode, runs: tuple[str, ...], last: int) -> BarrierState:
     """A block before its first arrival."""
-    return BarrierState(mode, last, dict.fromkeys(runs, Position()), turns)
+    return BarrierState(mode, last, dict.fromkeys(runs, Position()))
 
 
 def arrived(state: BarrierState, run: str, milestone: int) -> Advanced:
@@ -108,13 +106,6 @@ def restore(state: BarrierState, stood: Mapping[str, tuple[int, int]]) -> Advanc
     return _release_due(msgspec.structs.replace(state, positions=positions))
 
 
-def begins_work(state: BarrierState, release: ReleaseRuns) -> bool:
-    """Whether this release begins the work after a milestone, rather than ending all or passing on the turn in it."""
-    if release.milestone == state.last:
-        return False
-    return state.mode != "alternate" or release.runs[0] == state.turns[release.milestone][0]
-
-
 def working(state: BarrierState) -> tuple[str, ...]:
     """Runs on their way to their next milestone."""
     return tuple(run for run, at in state.positions.items() if _works(state, at) and not at.dead)
@@ -143,13 +134,7 @@ def _due(state: BarrierState) -> tuple[str, ...]:
     if state.mode == "independent":
         return tuple(waiting)
     opened = state.open
-    due = [run for run in waiting if state.positions[run].arrived == opened]
-    if state.mode == "lockstep" or opened == state.last:
-        return tuple(due)
-    if any(_works(state, at) for at in state.positions.values()):
-        return ()
-    to_come = [run for run in state.turns[opened] if state.positions[run].released < opened]
-    return tuple(run for run in to_come[:1] if run in due)
+    return tuple(run for run in waiting if state.positions[run].arrived == opened)
 
 
 def _next_in_sequence(state: BarrierState) -> tuple[str, ...]:

@@ -98,7 +98,7 @@ class BlocksInProgress:
     def take_due(self, *, stopping: bool) -> list[tuple[int, barrier.ReleaseRuns]]:
         """Take the releases that are to be recorded now; a stop holds back those that begin work after a milestone."""
         due, self._due = self._due, []
-        held = [release for block, release in due if stopping and barrier.begins_work(self._barriers[block], release)]
+        held = [release for block, release in due if stopping and release.milestone < self._barriers[block].last]
         self._held.update(name for release in held for name in release.runs)
         return [one for one in due if one[1] not in held]
 

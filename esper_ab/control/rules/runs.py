@@ -7,7 +7,6 @@ from collections import Counter
 from typing import Literal
 
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Ready, RunSpec
-from esper_ab.contracts.rng import run_path, shuffled
 from esper_ab.contracts.wording import counted
 from esper_ab.control.rules import barrier
 from esper_ab.control.rules.validation import Rejected, Report
@@ -15,26 +14,12 @@ from esper_ab.journal.events import EpisodeRecorded, RunEvaluated, RunReady
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.plan import Block, Plan
 
-# --- turns -----------------------------------------------------------------------------------------------------------
-# Which barrier a block gets and, where its runs take turns, the order of every episode.
-
 
 def barrier_of(block: Block, plan: Plan) -> barrier.BarrierState:
-    """The block's barrier before its first arrival. Taking turns implies waiting for each other.
-
-    Runs in sequence go in the block's start order, which the plan has chosen.
-    """
+    """Return the block's barrier before its first arrival; in sequence its runs go in the plan's start order."""
     experiment, runs = plan.experiment, tuple(spec.ref.name for spec in block.runs)
     last = experiment.episodes + 1
-    if experiment.placement == "alternate":
-        return barrier.begin("alternate", runs, last, turns(experiment.rng_seed, block.replicate, runs, last))
     return barrier.begin("sequence" if experiment.placement == "sequence" else experiment.sync, runs, last)
-
-
-def turns(rng_seed: int, replicate: int, runs: tuple[str, ...], last: int) -> tuple[tuple[str, ...], ...]:
-    """An order of `runs` drawn afresh for every milestone before `last`."""
-    path = run_path(rng_seed, replicate) / "turns"
-    return tuple(tuple(runs[i] for i in shuffled(len(runs), path / milestone)) for milestone in range(last))
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
