@@ -13,7 +13,6 @@ from esper_ab.commands._options import ARGUMENTS
 from esper_ab.commands._parameters import Flags
 from esper_ab.contracts.errors import Missing, UsageError
 from esper_ab.contracts.wording import shell_command
-from esper_ab.execution.detach import FOR_SEVERAL
 from esper_ab.execution.experiment import Beforehand
 from esper_ab.execution.job import AskedJob, one_part
 from esper_ab.execution.launching import read_launcher_flags
@@ -25,7 +24,7 @@ from esper_ab.settings.request import Request, read_request, read_toml
 from esper_ab.trackers.settings import NAMES, Tracking, check_tracking, wandb_mode
 
 # Flags of `launch` that are about one experiment, and what to do in their place.
-_OF_ONE = {"detach": FOR_SEVERAL, "calibration": "it is of one task", "reward_audit": "it is of one task"}
+_OF_ONE = {"calibration": "it is of one task", "reward_audit": "it is of one task"}
 _TRACKING = ("track", "wandb_mode", "wandb_entity", "wandb_project")
 
 

@@ -150,7 +150,6 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "wandb_mode": takes("online|offline", "[default: WANDB_MODE, else online]"),
         "wandb_entity": takes("NAME", "Team or user at W&B."),
         "wandb_project": takes("NAME", "[default: ab_test_NAME_DATE]"),
-        "detach": switched("Go on without this terminal; `esper-ab status -f` shows it, `esper-ab stop` ends it."),
     },
 }
 _FLAGS = {name: how for flags in _SECTIONS.values() for name, how in flags.items()}
@@ -159,7 +158,7 @@ _FIRST = {
     "What most experiments need": tuple(_SECTIONS["What most experiments need"]),
     "What is compared": ("control", "grid", "fail_unless"),
     "Where it runs, and what comes out": (
-        "max_parallel", "launcher", "output_dir", "name", "json", "detach", "help_all", "help",
+        "max_parallel", "launcher", "output_dir", "name", "json", "help_all", "help",
     ),
 }
 _ALL = "esper_ab.all"  # in ctx.meta: whether the help shows every flag

@@ -25,7 +25,7 @@ _OWN = (
     "unpaired", "order", "vary",
     # and those of an experiment that is planned later
     "grid", "scores", "calibration", "reward_audit", "fail_unless", "yes", "track", "wandb_mode", "wandb_entity",
-    "wandb_project", "detach", "parallel", "no_retry", "verbose",
+    "wandb_project", "parallel", "no_retry", "verbose",
 )
 _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothing, and gives way to what was found
 

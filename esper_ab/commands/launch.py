@@ -5,23 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from esper_ab.commands._exit_status import command_with, invoke, leaving
-from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options, help_all
+from esper_ab.commands._options import ExperimentCommand, experiment_options, help_all
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
-
-if TYPE_CHECKING:
-    from esper_ab.execution.detach import Detached
-    from esper_ab.execution.job import Job
 
 
 @command_with(
     "esper-ab launch --groups shaped,simplified,wait --seeds 10",
     "esper-ab launch --groups shaped --group fast:ppo.lr=3e-3 --dry-run",
-    "esper-ab launch experiment.toml --detach",
+    "esper-ab launch experiment.toml --seeds 12",
     "esper-ab launch experiment.py --output-dir results --max-parallel 4 --dry-run",
     "esper-ab launch --seeds auto --max 20 --devices cuda:0 cuda:1",
     cls=ExperimentCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
@@ -45,11 +41,9 @@ def command(**options: Any) -> None:
     from esper_ab.live.on_stderr import Narration
     from esper_ab.verdict.requirement import parse_requirement
 
-    json, dry_run, detached = options["json"], options["dry_run"], options["detach"]
-    if detached and options["fail_unless"]:
-        raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
+    json, dry_run = options["json"], options["dry_run"]
     asked = read_job(options)
-    job = plan_job(asked, make_launcher(asked.launcher), only_plan=dry_run or detached)
+    job = plan_job(asked, make_launcher(asked.launcher), only_plan=dry_run)
     for text in options["fail_unless"]:
         parse_requirement(text, job.groups, job.comparisons)
     if dry_run and json:
@@ -58,9 +52,6 @@ def command(**options: Any) -> None:
         click.echo(describe(job, whole=options["verbose"]))
     confirm(job, yes=options["yes"], dry_run=dry_run)
     if dry_run:
-        return
-    if detached:
-        click.echo(_detach(job).shown(as_json=json))
         return
     job = make_directory(job)
     outlive_terminal(job.directory)
@@ -75,16 +66,6 @@ def command(**options: Any) -> None:
             click.echo("\n".join(_failures(job.directory)))
         raise
     show_answer(job.directory, options["fail_unless"], "json" if json else "brief")
-
-
-def _detach(job: Job) -> Detached:
-    """This command again, under the name of `job`, without this terminal."""
-    from esper_ab.execution.detach import detach, reserve  # as above
-    from esper_ab.execution.job import claim
-
-    folder = claim(job, reserve).directory
-    typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg not in ("--detach", "--yes")]
-    return detach("esper_ab.launch", [*typed, "--yes", "--name", folder.name], folder)
 
 
 def _failures(directory: Path) -> Iterator[str]:

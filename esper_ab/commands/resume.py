@@ -13,16 +13,13 @@ from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import joint_argument
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
 from esper_ab.commands._parameters import AT_LEAST_1, switch, valued
-from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.answer import show_answer
-from esper_ab.execution.detach import FOR_SEVERAL, detach
 from esper_ab.execution.launching import make_launcher, read_launcher_flags
 from esper_ab.live.console import outlive_terminal
-from esper_ab.readers.joint_directory import is_joint
 
 
 @command_with(
-    "esper-ab resume experiments/EXPERIMENT", "esper-ab resume experiments/EXPERIMENT --detach",
+    "esper-ab resume experiments/EXPERIMENT",
     "esper-ab resume experiments/EXPERIMENT --seeds 20 --dry-run",
 )  # fmt: skip
 @joint_argument
@@ -36,7 +33,6 @@ from esper_ab.readers.joint_directory import is_joint
     "requirements", multiple=True)
 @switch("--allow-changed-code",
     "Go on with another state of the code than that of the records; the verdict is then BLOCKED.")
-@switch("--detach", "Go on without this terminal; see `status -f` and `stop`.")
 def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ...], **options: Any) -> None:
     """Go on with EXPERIMENT, however it was stopped; or add seeds to it.
 
@@ -46,12 +42,8 @@ def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ..
     from esper_ab.execution.going_on import check_resumable, resume
 
     json, allowed = options["json"], options["allow_changed_code"]
-    if options["detach"] and requirements:
-        raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     if options["dry_run"] and seeds is None:
         raise click.UsageError("--dry-run goes with --seeds")
-    if options["detach"] and is_joint(experiment_dir):
-        raise UsageError(f"--detach: {FOR_SEVERAL}")
     added = check_resumable(experiment_dir, seeds, requirements, allow_changed_code=allowed)
     if added is not None and not json:
         click.echo(added)
@@ -59,16 +51,9 @@ def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ..
         click.echo(json_module.dumps(asdict(added)))
     if options["dry_run"]:
         return
-    workers = read_launcher_flags(options)
-    if options["detach"]:
-        words = [*(["--seeds", str(seeds)] if seeds is not None else []), *workers.words]
-        words += ["--allow-changed-code"] if allowed else []
-        detached = detach("esper_ab.commands.cli", ["resume", str(experiment_dir), *words], experiment_dir)
-        click.echo(detached.shown(as_json=json))
-        return
     outlive_terminal(experiment_dir)
     resume(
-        experiment_dir, make_launcher(workers), seeds=seeds, watched=not (options["quiet"] or json),
-        allow_changed_code=allowed, begin=str if json else click.echo,
+        experiment_dir, make_launcher(read_launcher_flags(options)), seeds=seeds,
+        watched=not (options["quiet"] or json), allow_changed_code=allowed, begin=str if json else click.echo,
     )  # fmt: skip
     show_answer(experiment_dir, requirements, "json" if json else "brief")

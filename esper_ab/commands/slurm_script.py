@@ -19,7 +19,7 @@ from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.readers.joint_directory import JOINT_NAME
 
 _OWN = (
-    "--launcher", "--name", "--output-dir", "--detach", "--dry-run", "--transport", "--quiet", "--json", "--yes",
+    "--launcher", "--name", "--output-dir", "--dry-run", "--transport", "--quiet", "--json", "--yes",
     "--verbose", "-v",
 )  # fmt: skip
 _PROGRAM = "esper_ab.commands.cli"

@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ import msgspec
 from esper_ab.contracts.children import Machine, RewardAudit
 from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageError, refused
 from esper_ab.contracts.experiment_files import LOGS, check_name
-from esper_ab.contracts.files import remove_below, remove_folder_below, removed_on_failure
+from esper_ab.contracts.files import PRIVATE, make_folder, remove_below, remove_folder_below, removed_on_failure
 from esper_ab.contracts.measures import greedy_episodes
 from esper_ab.contracts.settings import GROWTH, TRAINER_PREFIX, kind_of_task
 from esper_ab.contracts.wording import counted
@@ -36,7 +36,6 @@ from esper_ab.control.preflight import (
 from esper_ab.control.provenance import RunFolders
 from esper_ab.control.rules.workers import Limits
 from esper_ab.design.boundary_cache import find_bounds
-from esper_ab.execution.detach import reserved, settle_console
 from esper_ab.execution.reward_audit import belonging
 from esper_ab.health.processor import room
 from esper_ab.journal.events import begun
@@ -149,9 +148,9 @@ def choose_directory(output_dir: Path, name: str, task: str, pattern: str) -> Pa
 
 
 def _find_free(experiment_dir: Path) -> Path:
-    """Return `experiment_dir`, or it with the first suffix -2, -3, … that no experiment has, detached ones included."""
+    """Return `experiment_dir`, or it with the first suffix -2, -3, … that no experiment has."""
     suffixed = (experiment_dir.with_name(f"{experiment_dir.name}-{number}") for number in itertools.count(2))
-    return next(path for path in itertools.chain((experiment_dir,), suffixed) if not (path.exists() or reserved(path)))
+    return next(path for path in itertools.chain((experiment_dir,), suffixed) if not path.exists())
 
 
 def plan_on(
@@ -203,16 +202,16 @@ def _plan_on(
     return make_plan(experiment, machine, find_bounds, remarks=remarks, run_sd=run_sd, reward_audit=reward_audit)
 
 
-def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) -> PlannedExperiment:
-    """Make the directory's name this command's alone: where none was asked for, the first that `take` gets.
+def claim_directory(planned: PlannedExperiment) -> PlannedExperiment:
+    """Make the directory's name this command's alone: where none was asked for, the first that is free.
 
     A name that is lost to somebody who launched in the same second is replaced, and the plan made again under the new
-    one. `take` raises FileExistsError when somebody was faster; UsageError when nobody can have it.
+    one. UsageError when nobody can have it.
     """
     experiment_dir = planned.experiment_dir
     while planned.generated:
         try:
-            take(experiment_dir)
+            make_folder(experiment_dir, exist_ok=False, mode=PRIVATE)
             break
         except FileExistsError:
             experiment_dir = _find_free(experiment_dir.with_name(planned.generated))
@@ -282,7 +281,6 @@ def carry_out(
             if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `track` may be called later
                 with removed_on_failure(experiment_dir):
                     save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and later
-            settle_console(experiment_dir)
             told = make_observers(stack, experiment_dir, plan, None, watched=watched)
         except BaseException:
             with suppress(JournalError):  # its folder may be gone
@@ -317,7 +315,7 @@ def make_observers(
 # The directory of an experiment that was ended before anything of it was recorded: the next of its name takes it.
 
 
-_KEPT = frozenset({LOCK_NAME, CONSOLE_NAME})  # a lock is held, and a detached command writes into its console already
+_KEPT = frozenset({LOCK_NAME, CONSOLE_NAME})  # a lock is held, and the console may be written to
 _MADE = frozenset({JOURNAL_NAME, "experiment.toml", PLAN_TEXT, PLAN_NAME, "rewards", "trainer", "tracking", LOGS})
 
 

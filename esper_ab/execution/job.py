@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ import msgspec
 
 from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import UsageError, naming
-from esper_ab.contracts.files import PRIVATE, make_folder, remove_folder_below, removed_on_failure
+from esper_ab.contracts.files import remove_folder_below, removed_on_failure
 from esper_ab.contracts.wording import shell_command, visible_line
 from esper_ab.control.event_sink import Observer
 from esper_ab.control.preflight import check_experiment_dir, check_launcher, reserve_lanes
@@ -230,19 +229,14 @@ def confirm(job: Job, *, yes: bool, dry_run: bool) -> None:
         raise UsageError("not started; fewer seeds, episodes or environments make a smaller plan")
 
 
-def claim(job: Job, take: Callable[[Path], None]) -> Job:
-    """Make the directory's name this command's alone, as `claim_directory` does; a joint experiment's is made later."""
+def make_directory(job: Job) -> Job:
+    """Claim the experiment directory by making it, once the lanes are reserved; a joint experiment's is made later."""
     if job.joint is not None:
         return job
-    one = execution.claim_directory(job.parts[0], take)
+    (one,) = job.parts
+    reserve_lanes(job.launcher, one.plan.lanes, one.machine.devices)
+    one = execution.claim_directory(one)
     return replace(job, directory=one.experiment_dir, parts=(one,))
-
-
-def make_directory(job: Job) -> Job:
-    """Claim the experiment directory by making it, after what `carry_out` would refuse was refused."""
-    for one in job.parts[:1] if job.joint is None else ():
-        reserve_lanes(job.launcher, one.plan.lanes, one.machine.devices)
-    return claim(job, partial(make_folder, exist_ok=False, mode=PRIVATE))
 
 
 def carry_out(
