@@ -134,7 +134,6 @@ WRITES_ITSELF = {
     "workers/commands/fetch.py": "the user's data",
     "workers/growth/preflight.py": "a temporary folder", "workers/gymnasium_task/preflight.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
-    "execution/detach.py": "renames to a name directly in the experiment directory, which follows no link",
     "workers/trainer/script.py": "rmtree in a folder that `below` made, which follows no link",
     "workers/trainer/rehearsal.py": "a temporary folder",
     "workers/trainer/standin/wandb.py": "a script's process, in the folder of its run",

@@ -89,7 +89,7 @@ def test_strangers_that_use_up_descriptors_end_nothing(tmp_path, undisturbed, tr
     assert {entry.category for entry in incidents(events)} - late == {"worker_death", "restart"}
 
 
-@pytest.mark.parametrize("more", ["--dry-run", "--detach"])
+@pytest.mark.parametrize("more", ["--dry-run", "--yes"])
 def test_launch_refuses_it_with_the_plan(tmp_path, more):
     done = subprocess.run(
         ["sh", "-c", "ulimit -n 64 && exec $0 -m esper_ab.launch $*", sys.executable, "--groups", "wait,random",

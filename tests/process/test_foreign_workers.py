@@ -113,8 +113,8 @@ def test_the_other_programs(trapped: Folder, finished: Path) -> None:
 def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_command(tmp_path: Path) -> None:
     there = Folder(tmp_path, "workers/__init__.py", "esper_ab/__init__.py", "queue.py", "signal.py", "numpy.py",
                    "torch.py", "msgspec.py", "zmq/__init__.py", "tensorboard/__init__.py", "pickle.py")  # fmt: skip
-    there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track", "tensorboard",
-                "--detach")  # fmt: skip
+    there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track",
+                "tensorboard")  # fmt: skip
     there.gives(*INSTALLED, "status", "--follow", "experiments/run")
     there.gives(*INSTALLED, "track", "experiments/run", "--tensorboard")
     assert load(tmp_path / "experiments" / "run").history.ended is not None

@@ -151,33 +151,6 @@ def test_a_run_whose_terminal_hangs_up_goes_on_to_the_same_records(tmp_path, env
     assert "Traceback" not in console
 
 
-def test_a_detached_run_outlives_the_terminal_it_was_started_in(tmp_path, environment, undisturbed):
-    experiment_dir, terminal = tmp_path / "run", Terminal(controlling=True)
-    starter = start(experiment_dir, EPISODES, environment, "--detach", **terminal.as_streams)
-    assert starter.wait(PATIENCE_S) == 0
-    terminal.close()
-    detached = json.loads(terminal.shown)
-    assert detached["experiment_dir"] == str(experiment_dir)
-    assert os.getsid(detached["pid"]) == detached["pid"]
-    assert holder(experiment_dir).pid == detached["pid"]
-    assert wait_for(lambda: ended(experiment_dir), "the end") == "finished"
-    wait_for(lambda: process_started(detached["pid"]) is None, "the process to end")
-    assert digests(experiment_dir) == undisturbed
-    assert Path(detached["console"]).read_text().rstrip().endswith("the summary")
-    assert list(tmp_path.iterdir()) == [experiment_dir]
-
-
-def test_what_a_detached_command_refuses_comes_back(tmp_path, environment):
-    experiment_dir = tmp_path / "run"
-    experiment_dir.mkdir()
-    (experiment_dir / JOURNAL_NAME).write_text("")
-    starter = start(experiment_dir, 3, environment, "--detach")
-    _, error = starter.communicate(timeout=PATIENCE_S)
-    assert starter.returncode == 2
-    assert b"has been used" in error
-    assert b"Traceback" not in error
-
-
 def interrupt(viewer):
     """Ctrl-C, again when it was not heeded: Python drops an interrupt that falls into a callback of the interpreter."""
     while viewer.poll() is None:

@@ -1,6 +1,6 @@
-"""`launch` with workers that have no torch: the live view, what outlives the terminal, and --detach, as in the command.
+"""`launch` with workers that have no torch: the live view, and what outlives the terminal, as in the command.
 
-    python -m support.fake_command RUN_DIR EPISODES [--detach]
+    python -m support.fake_command RUN_DIR EPISODES
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from rich.console import Console
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.control import experiment_run
-from esper_ab.execution.detach import detach as detached
-from esper_ab.execution.detach import settle_console
 from esper_ab.launchers.local import LocalLauncher
 from esper_ab.live.console import outlive_terminal
 from esper_ab.live.terminal import LiveView
@@ -24,18 +22,10 @@ from support import fake_plans, stand_in
 @click.command()
 @click.argument("experiment_dir", type=click.Path(path_type=Path))
 @click.argument("episodes", type=int)
-@click.option("--detach", is_flag=True)
-@click.option("--alone", is_flag=True, help="Nobody waits for it: it was detached.")
-def command(experiment_dir: Path, episodes: int, detach: bool, alone: bool) -> None:
-    if detach:
-        begun = detached("support.fake_command", [str(experiment_dir), str(episodes), "--alone"], experiment_dir)
-        click.echo(begun.shown(as_json=True))
-        return
-    if not alone:
-        stand_in.die_with_parent()
+def command(experiment_dir: Path, episodes: int) -> None:
+    stand_in.die_with_parent()
     outlive_terminal(experiment_dir)
     experiment_dir.mkdir(exist_ok=True)
-    settle_console(experiment_dir)
     plan = fake_plans.plan(episodes=episodes)
     with LiveView(plan, Console()) as view:
         experiment_run.run(plan, experiment_dir, LocalLauncher("support.fake_worker:main"), [view])

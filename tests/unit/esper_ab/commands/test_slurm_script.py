@@ -21,7 +21,7 @@ VERDICT = "shaped better-than sparse"
 # Of every flag that `launch` and `resume` share: a value that `launch` takes under Slurm; None: it refuses the flag.
 SHARED = {
     "--fail-unless": (VERDICT, "sparse not-worse-than shaped"),
-    "--launcher": None, "--transport": None, "--detach": None, "--quiet": None, "--json": None,
+    "--launcher": None, "--transport": None, "--quiet": None, "--json": None,
     "--ray-address": None, "--ray-label": None, "--ray-wait": None,
 }  # fmt: skip
 REFUSED = {"--ray-address": "auto", "--ray-label": "kind=box", "--ray-wait": "3"}  # by the launcher, with a value

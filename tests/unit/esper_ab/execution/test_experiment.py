@@ -12,7 +12,6 @@ from support import asking, fake_plans
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings, GrowthSettings
-from esper_ab.execution.detach import reserve, reserved
 from esper_ab.execution.experiment import PlannedExperiment, claim_directory, encode_plan, plan_on
 from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment, Group
@@ -38,7 +37,7 @@ def make(experiment_dir):
 
 
 def test_the_first_gets_the_name_and_the_others_a_suffix(tmp_path, capsys):
-    found = [claim_directory(ready(tmp_path / "runs" / "synthetic-1"), make) for _ in range(3)]
+    found = [claim_directory(ready(tmp_path / "runs" / "synthetic-1")) for _ in range(3)]
     assert [one.experiment_dir.name for one in found] == ["synthetic-1", "synthetic-1-2", "synthetic-1-3"]
     assert found[1].plan.experiment.name == "synthetic-1-2"
     assert found[1].plan.digest == found[0].plan.digest
@@ -48,34 +47,22 @@ def test_the_first_gets_the_name_and_the_others_a_suffix(tmp_path, capsys):
     assert second.endswith("synthetic-1-3")
 
 
-@pytest.mark.parametrize("take", [make, reserve], ids=["here", "detached"])
-def test_many_at_the_same_time_get_different_names(tmp_path, take):
+def test_many_at_the_same_time_get_different_names(tmp_path):
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: claim_directory(ready(tmp_path / "synthetic-1"), take), range(8)))
+        found = list(pool.map(lambda _: claim_directory(ready(tmp_path / "synthetic-1")), range(8)))
     assert len({one.experiment_dir for one in found}) == 8
-
-
-def test_a_name_that_is_being_detached_is_taken(tmp_path):
-    reserve(tmp_path / "synthetic-1")
-    assert reserved(tmp_path / "synthetic-1")
-    with pytest.raises(FileExistsError):
-        reserve(tmp_path / "synthetic-1")
-    make(tmp_path / "synthetic-1-2")
-    with pytest.raises(FileExistsError):
-        reserve(tmp_path / "synthetic-1-2")
-    assert not reserved(tmp_path / "synthetic-1-2")
 
 
 def test_a_name_that_was_asked_for_is_never_changed(tmp_path):
     make(tmp_path / "mine")
     asked = ready(tmp_path / "mine", generated="")
-    assert claim_directory(asked, make) is asked
+    assert claim_directory(asked) is asked
 
 
 def test_what_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be made"):
-        claim_directory(ready(tmp_path / "file" / "below"), make)
+        claim_directory(ready(tmp_path / "file" / "below"))
 
 
 def test_a_plan_below_a_folder_that_is_no_utf_8_has_its_json(tmp_path):
