@@ -11,7 +11,7 @@ import numpy as np
 
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.design.boundary_cache import find_bounds
+from esper_ab.design.bounds import find_bounds
 from esper_ab.design.calibration import (
     autocorrelation,
     factor_effects,

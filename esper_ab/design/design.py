@@ -1,13 +1,13 @@
 """The design of an experiment: comparisons, test and interim looks, fixed before the first run. Pure.
 
-It is hashed with the plan. Its boundaries are computed by `design/boundaries.py`, which needs numpy and is handed in.
+It is hashed with the plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
@@ -15,6 +15,7 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import Positive, Settings
 from esper_ab.contracts.wording import counted
+from esper_ab.design.bounds import find_bounds
 from esper_ab.design.counterbalance import Sides, draws_positions, estimable_orders
 from esper_ab.settings.experiment import ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
@@ -136,18 +137,6 @@ class Design(Settings, frozen=True, kw_only=True):
         return next(boundary for boundary in self.boundaries if boundary.open == n_open)
 
 
-class FindBounds(Protocol):
-    """(sides per replicate, positions to adjust for, looks, alphas) -> nominal p by alpha, then by look.
-
-    With `beta`, and no alphas, one row: the p of futility.
-    """
-
-    def __call__(
-        self, sides: Sides, positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *,
-        beta: float = ...,
-    ) -> tuple[tuple[float, ...], ...]: ...  # fmt: skip
-
-
 def default_looks(replicates: int) -> tuple[int, ...]:
     """Return the replicates of the looks: one below 16; 12, 16 of 16; 10, 14, 20 of 20; else at like shares.
 
@@ -237,7 +226,7 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
 
 
 def make_design(
-    experiment: ResolvedExperiment, orders: Sequence[tuple[str, ...]], find_bounds: FindBounds, *,
+    experiment: ResolvedExperiment, orders: Sequence[tuple[str, ...]], *,
     measures: TaskMeasures, positions_matter: bool = True, worst: float | None = None,
 ) -> Design:  # fmt: skip
     """Make the design of `experiment`, whose block of replicate r runs the groups `orders[r]` in start order.
@@ -255,9 +244,9 @@ def make_design(
     if looks and looks[-1] >= LEAST_PAIRS:
         sides = tuple((order.index(compared[0].a), order.index(compared[0].b)) for order in orders)
         columns = positions if adjusted else 1
-        boundaries = boundaries_of(experiment.alpha, len(compared), sides, columns, looks, find_bounds)
+        boundaries = boundaries_of(experiment.alpha, len(compared), sides, columns, looks)
         if experiment.futility:
-            futility = futility_of(experiment.futility, sides, columns, looks, find_bounds)
+            futility = futility_of(experiment.futility, sides, columns, looks)
     return Design(
         outcome_over=experiment.outcome_over, test="t", alpha=experiment.alpha, margin=experiment.margin,
         measures=measures, comparisons=compared, positions=positions, adjusted=adjusted,
@@ -269,9 +258,8 @@ def make_design(
 
 
 def boundaries_of(
-    alpha: float, count: int, sides: Sides, positions: int, looks: tuple[int, ...],
-    find_bounds: FindBounds,
-) -> tuple[Boundary, ...]:  # fmt: skip
+    alpha: float, count: int, sides: Sides, positions: int, looks: tuple[int, ...]
+) -> tuple[Boundary, ...]:
     """Return the bounds of `count` comparisons that share `alpha`, from all of them open down to one."""
     counts = range(count, 0, -1)
     alphas = tuple(alpha / n_open for n_open in counts)
@@ -282,9 +270,7 @@ def boundaries_of(
     )
 
 
-def futility_of(
-    power: float, sides: Sides, positions: int, looks: tuple[int, ...], find_bounds: FindBounds
-) -> Futility:
+def futility_of(power: float, sides: Sides, positions: int, looks: tuple[int, ...]) -> Futility:
     """Return the bounds that keep `power` at the margin; every comparison has its own, whatever alpha it holds."""
     (found,) = find_bounds(sides, positions, looks, (), beta=round(1.0 - power, 9))
     return Futility(power=power, nominal_p=found)

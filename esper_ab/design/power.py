@@ -17,8 +17,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from esper_ab.design.boundaries import Draws, TProcess, draw, t_process, t_values
+from esper_ab.design.bounds import find_bounds
 from esper_ab.design.counterbalance import cycle, order
-from esper_ab.design.design import FindBounds, adjusts, default_looks, futility_of
+from esper_ab.design.design import adjusts, default_looks, futility_of
 from esper_ab.design.pairs_needed import MOST_NAMED, POWER, SD_LIMITS
 from esper_ab.stats.distributions import nct_sf, t_isf
 from esper_ab.stats.floats import Bools, Floats
@@ -137,7 +138,7 @@ def observed(sd_run: float, sd: float, df: int) -> PairSpread:
     return PairSpread(sd_run=sd_run, rho=1.0 - sd**2 / (2.0 * sd_run**2), sd=sd, sd_low=low, sd_high=high)
 
 
-def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion, find_bounds: FindBounds) -> Scheme:
+def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> Scheme:
     """The rule of a plan whose blocks are counterbalanced in the usual order; `looks` end at `replicates`."""
     orders = [order(question.groups, block) for block in range(replicates)]
     adjusted = question.positions_matter and adjusts(orders[: cycle(question.groups)], looks[0])
@@ -150,7 +151,7 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion, fin
         found = find_bounds(sides, positions, looks, (question.alpha / question.comparisons,))[0]
         nominal = tuple(p for look, p in zip(looks, found, strict=True) if look in process.looks)
         if question.futility and len(looks) > 1:
-            bounds = futility_of(question.futility, sides, positions, looks, find_bounds).nominal_p
+            bounds = futility_of(question.futility, sides, positions, looks).nominal_p
             futility = tuple(p for look, p in zip(looks, bounds, strict=True) if look in process.looks)
     return Scheme(replicates=replicates, looks=looks, process=process, nominal_p=nominal, futility_p=futility)
 
@@ -223,7 +224,6 @@ def power_tables_of(
     spreads: Sequence[PairSpread],
     replicates: Sequence[int],
     question: PowerQuestion,
-    find_bounds: FindBounds,
     rng: Generator,
 ) -> tuple[PowerTable, ...]:
     """What plans of `replicates` resolve, and how many the margin asks for, with each spread and the same draws.
@@ -235,12 +235,12 @@ def power_tables_of(
     simulations = []
     for count in replicates:
         asked = question.looks if question.looks and question.looks[-1] == count else default_looks(count)
-        simulations.append(Simulation(scheme(count, asked, question, find_bounds), rng))
+        simulations.append(Simulation(scheme(count, asked, question), rng))
     return tuple(
         PowerTable(
             **msgspec.structs.asdict(spread), question=question,
             rows=tuple(_row(simulation, spread, question.margin) for simulation in simulations),
-            needed=replicates_needed(spread.sd, spread.limits, question, find_bounds, copy.deepcopy(rng)),
+            needed=replicates_needed(spread.sd, spread.limits, question, copy.deepcopy(rng)),
         )
         for spread in spreads
     )  # fmt: skip
@@ -250,11 +250,10 @@ def replicates_needed(
     sd: float,
     limits: tuple[float, float] | None,
     question: PowerQuestion,
-    find_bounds: FindBounds,
     rng: Generator,
 ) -> ReplicatesNeeded:
     """For 80 % power at the margin, with SD `sd` of the differences and its `limits`; default looks."""
-    found = {value: _least(question.margin / value, question, find_bounds, rng) for value in (sd, *(limits or ()))}
+    found = {value: _least(question.margin / value, question, rng) for value in (sd, *(limits or ()))}
     low, high = limits or (sd, sd)
     return ReplicatesNeeded(replicates=found[sd], low=found[low], high=found[high])
 
@@ -285,11 +284,11 @@ def _stops(simulation: Simulation, margin: float) -> Stops:
     )  # fmt: skip
 
 
-def _least(effect: float, question: PowerQuestion, find_bounds: FindBounds, rng: Generator) -> int | None:
+def _least(effect: float, question: PowerQuestion, rng: Generator) -> int | None:
     """Least even number of replicates with enough power at `effect`; None beyond MOST_NAMED."""
 
     def enough(half: int, looks: Callable[[int], tuple[int, ...]]) -> bool:
-        plan = scheme(2 * half, looks(2 * half), question, find_bounds)
+        plan = scheme(2 * half, looks(2 * half), question)
         return Simulation(plan, rng).power(effect) >= POWER
 
     def fixed(half: int) -> bool:

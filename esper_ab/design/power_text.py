@@ -12,7 +12,6 @@ from numpy.random import Generator
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.wording import counted, significant
-from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.design import Design
 from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.design.power import (
@@ -135,7 +134,7 @@ def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
     """The answer of `table` once more, with the best number of episodes in the place of those measured."""
     times = math.sqrt(noise.variance_times(noise.next_eval_episodes))
     limits = table.limits and (table.limits[0] * times, table.limits[1] * times)
-    needed = replicates_needed(table.sd * times, limits, table.question, find_bounds, _generator(table.question))
+    needed = replicates_needed(table.sd * times, limits, table.question, _generator(table.question))
     return EvalEpisodesAnswer(
         eval_episodes=noise.components.eval_episodes, share=noise.components.share, cost_share=noise.cost_share,
         best=noise.next_eval_episodes, sd=table.sd * times, cost_times=noise.cost_times(noise.next_eval_episodes),
@@ -166,7 +165,7 @@ def power_tables(
 ) -> tuple[PowerTable, ...]:
     """One table for each of the `spreads`, from the same draws."""
     return power_tables_of(
-        spreads(known, rhos), replicates, question, find_bounds, _generator(question, replicates)
+        spreads(known, rhos), replicates, question, _generator(question, replicates)
     )
 
 
@@ -300,7 +299,7 @@ def design_power_line(design: Design, run_sd: float | None) -> str:
         looks=design.looks, positions_matter=design.positions_matter,
         futility=design.futility.power if design.futility is not None else 0.0,
     )  # fmt: skip
-    plan = scheme(design.looks[-1], design.looks, question, find_bounds)
+    plan = scheme(design.looks[-1], design.looks, question)
     simulation = Simulation(plan, _generator(question), _FEW_PATHS)
     smallest = simulation.smallest_effect
     if smallest is None:

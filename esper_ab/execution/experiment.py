@@ -35,7 +35,6 @@ from esper_ab.control.preflight import (
 )
 from esper_ab.control.provenance import RunFolders
 from esper_ab.control.rules.workers import Limits
-from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.execution.reward_audit import belonging
 from esper_ab.health.processor import room
 from esper_ab.journal.events import begun
@@ -199,7 +198,7 @@ def _plan_on(
     if known.reward_audit is not None:
         reward_audit, missing = belonging(known.reward_audit, experiment, machine)
         remarks += missing
-    return make_plan(experiment, machine, find_bounds, remarks=remarks, run_sd=run_sd, reward_audit=reward_audit)
+    return make_plan(experiment, machine, remarks=remarks, run_sd=run_sd, reward_audit=reward_audit)
 
 
 def claim_directory(planned: PlannedExperiment) -> PlannedExperiment:

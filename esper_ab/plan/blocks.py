@@ -15,7 +15,7 @@ from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.rng import RngPath, run_path, shuffled
 from esper_ab.design.counterbalance import blocks_needed, draws_positions, identified, order, order_drawn
-from esper_ab.design.design import Design, FindBounds, check_design, comparisons, extended, looks_of, make_design
+from esper_ab.design.design import Design, check_design, comparisons, extended, looks_of, make_design
 from esper_ab.plan.estimate import Estimate, estimate
 from esper_ab.plan.notes import estimand, limits, notes, positions_could_matter_by
 from esper_ab.plan.plan import Block, Extension, Plan
@@ -28,14 +28,13 @@ LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
 
 
 def make_plan(
-    experiment: ResolvedExperiment, machine: Machine, find_bounds: FindBounds, *, remarks: Sequence[str] = (),
+    experiment: ResolvedExperiment, machine: Machine, *, remarks: Sequence[str] = (),
     run_sd: float | None = None, reward_audit: RewardAudit | None = None,
 ) -> tuple[Plan, Estimate]:  # fmt: skip
     """Decide everything that is decided before the first run; UsageError when the devices cannot carry one block.
 
-    `find_bounds` computes the boundaries of the looks. `remarks`: notes of those who resolved and calibrated, which
-    follow the plan's own. `run_sd`: from a calibration. `reward_audit`: of the rewards of
-    `experiment` alone.
+    `remarks`: notes of those who resolved and calibrated, which follow the plan's own. `run_sd`: from a calibration.
+    `reward_audit`: of the rewards of `experiment` alone.
     """
     check_design(experiment)  # first: on its comparisons and looks depends the number of sets of lanes
     task = machine.task(experiment.task)
@@ -56,7 +55,7 @@ def make_plan(
         blocks=blocks,
         differences=differences(experiment.groups),
         design=make_design(
-            experiment, [tuple(spec.ref.group_id for spec in block.runs) for block in blocks], find_bounds,
+            experiment, [tuple(spec.ref.group_id for spec in block.runs) for block in blocks],
             measures=task.measures, positions_matter=matter,
             worst=chance if chance is not None else worst_outcome(experiment),
         ),

@@ -14,7 +14,6 @@ import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.settings import Settings
-from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.design import (
     LEAST_KEPT,
     SEVERAL_LOOKS_FROM,
@@ -98,11 +97,11 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
     compared = tuple(one for task in tasks for one in contrasts(groups, rule.control, task))
     looks, sides = rule.looks or default_looks(replicates), ((0, 1),) * replicates
     bounded, whole = replicates >= LEAST_PAIRS, scales[0] if len(scales) == 1 else OF_MEAN
-    futility = futility_of(rule.futility, sides, 1, looks, find_bounds) if bounded and rule.futility else None
+    futility = futility_of(rule.futility, sides, 1, looks) if bounded and rule.futility else None
     return Design(
         outcome_over="given", test="t", alpha=rule.alpha, margin=whole.margin, measures=whole.measures,
         comparisons=compared, positions=1, adjusted=False, early_stop=rule.early_stop, looks=looks,
-        boundaries=boundaries_of(rule.alpha, len(compared), sides, 1, looks, find_bounds) if bounded else (),
+        boundaries=boundaries_of(rule.alpha, len(compared), sides, 1, looks) if bounded else (),
         anytime_after=None, evidence=1.0 / rule.alpha, futility=futility, worst=whole.worst,
     )  # fmt: skip
 

@@ -127,7 +127,6 @@ WRITES_ITSELF = {
     "control/hub.py": "removes it",
     "launchers/ray.py": "likewise",
     "control/preflight.py": "an empty temporary file", "launchers/__init__.py": "a temporary file without a name",
-    "design/boundary_cache.py": "the user's cache",
     "commands/export.py": "drafts in a folder that `below` made",
     "health/examination.py": "tries whether a folder can be written",
     "readers/records.py": "a temporary file without a name to be found",

@@ -31,7 +31,6 @@ from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
 from esper_ab.control.rules.workers import Limits
-from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.execution.experiment import is_leftover
 from esper_ab.execution.job import Job, carry_out
 from esper_ab.journal.events import MilestoneReleased
@@ -98,7 +97,7 @@ def plan():
         seeds=1, eval_episodes=1, margin=2.0,
     )
     found = msgspec.structs.replace(fake_plans.machine(2), controllers=("ppo", "random"))
-    return make_plan(experiment, found, find_bounds)[0]
+    return make_plan(experiment, found)[0]
 
 
 def external_plan():

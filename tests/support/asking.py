@@ -8,7 +8,6 @@ import msgspec
 
 from esper_ab.contracts.children import Device, Machine, TaskFacts
 from esper_ab.contracts.settings import GroupSettings, PPOSettings
-from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.eval_episodes import choose_eval_episodes
@@ -49,7 +48,7 @@ def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> AskedE
 
 
 def planned(asked: AskedExperiment, there: Machine) -> Plan:
-    return make_plan(resolve(asked, there, "x", choose_eval_episodes(asked).eval_episodes), there, find_bounds)[0]
+    return make_plan(resolve(asked, there, "x", choose_eval_episodes(asked).eval_episodes), there)[0]
 
 
 def asked(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), toml: FileSettings | None = None,

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from esper_ab.contracts.children import Device, Machine, TaskFacts
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import Group, ResolvedExperiment
@@ -42,4 +41,4 @@ def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Pl
 
 def plan_of(experiment: ResolvedExperiment) -> Plan:
     """The plan of an experiment that has its devices."""
-    return make_plan(experiment, machine(len(experiment.devices)), find_bounds)[0]
+    return make_plan(experiment, machine(len(experiment.devices)))[0]

@@ -25,7 +25,6 @@ from esper_ab.contracts.records import (
     Timing,
 )
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, PPOSettings, RewardSettings
-from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.counterbalance import order
 from esper_ab.design.design import make_design
 from esper_ab.journal.events import (
@@ -120,7 +119,7 @@ class Synthetic:
             experiment=experiment, digest="0" * 64, lanes=lanes, idle_devices=(), blocks=blocks,
             differences=(Difference(key="reward.mode", values=modes),) if differs else (),
             design=make_design(
-                experiment, [tuple(spec.ref.group_id for spec in block.runs) for block in blocks], find_bounds,
+                experiment, [tuple(spec.ref.group_id for spec in block.runs) for block in blocks],
                 measures=self.measures,
             ),
             kind=self.kind,

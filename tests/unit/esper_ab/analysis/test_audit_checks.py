@@ -14,7 +14,6 @@ from esper_ab.contracts.children import Device
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.source_files import hash_sources
 from esper_ab.control import provenance
-from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,
@@ -227,7 +226,7 @@ def test_the_planner_says_what_the_devices_are():
     )
     pool = ("cuda:0", "cuda:1", "cpu:0", "cpu:1")
     experiment = replace(fake_plans.plan().experiment, devices=pool, devices_per_run=2, n_envs=2)
-    plan = make_plan(experiment, replace(there, devices=(*gpus, *there.devices)), find_bounds)[0]
+    plan = make_plan(experiment, replace(there, devices=(*gpus, *there.devices)))[0]
     assert [hardware(lane) for lane in plan.lanes] == ["A + B", "CPU core"]
     assert hardware(Lane(name="cuda:3", devices=("cuda:3",), uuids=("GPU-3",))) == "GPU"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from esper_ab.design import boundary_cache
+from esper_ab.design import bounds
 from esper_ab.design.boundaries import (
     beta_spent,
     draw,
@@ -16,7 +16,7 @@ from esper_ab.design.boundaries import (
     t_process,
     t_values,
 )
-from esper_ab.design.boundary_cache import find_bounds
+from esper_ab.design.bounds import find_bounds
 from esper_ab.stats.adjusted_difference import adjusted_difference
 
 ALTERNATING = [(0, 1), (1, 0)] * 20
@@ -109,48 +109,15 @@ def test_a_look_that_is_aliased_never_rejects_and_the_next_spends_its_share():
     assert boundaries([(0, 1)] * 10, 2, (6, 10), [0.05, 0.01]) == ((0.0, 0.0), (0.0, 0.0))
 
 
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "esper_ab" / "boundaries"
-
-
 ASKED = (tuple(ALTERNATING[:10]), 2, (6, 10), (0.05,))
 
 
-def test_cache_gives_the_computed_numbers(cache, monkeypatch):
-    computed = find_bounds(*ASKED)
-    (file,) = cache.iterdir()
-    monkeypatch.setattr(boundary_cache, "_compute", lambda *_: pytest.fail("was cached"))
-    assert find_bounds(*ASKED) == computed
-    assert find_bounds([[0, 1], [1, 0]] * 5, *ASKED[1:]) == computed  # as sides come out of JSON
-    file.unlink()
-    monkeypatch.undo()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent.parent))
-    assert find_bounds(*ASKED) == computed
-
-
-@pytest.mark.parametrize("damage", ["cut off", "no JSON", "another number", "of another plan"])
-def test_a_damaged_file_is_computed_anew(cache, damage):
-    other = find_bounds(*ASKED[:3], (0.01,))
-    (second,) = cache.iterdir()
-    computed = find_bounds(*ASKED)
-    (file,) = set(cache.iterdir()) - {second}
-    whole = file.read_bytes()
-    file.write_bytes({
-        "cut off": whole[:9], "no JSON": b"\xff\xfe", "of another plan": second.read_bytes(),
-        "another number": whole.replace(b'"nominal_p":[[0.0', b'"nominal_p":[[0.1'),
-    }[damage])  # fmt: skip
-    assert file.read_bytes() != whole
-    assert find_bounds(*ASKED) == computed != other
-    assert file.read_bytes() == whole
-
-
-def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
-    (tmp_path / "esper_ab").write_text("a file where the folder should be")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert find_bounds(*ASKED)[0] == pytest.approx((0.0076, 0.0455), rel=0.02)
-    assert find_bounds(((0, 1),) * 6, 1, (6,), (0.05, 0.02)) == ((0.05,), (0.02,))  # one look needs no file
+def test_the_same_plan_has_the_same_bounds_wherever_it_is_made():
+    found = find_bounds(*ASKED)
+    assert found[0] == pytest.approx((0.0076, 0.0455), rel=0.02)
+    bounds._simulated.cache_clear()
+    assert find_bounds([[0, 1], [1, 0]] * 5, *ASKED[1:]) == found  # as sides come out of JSON
+    assert find_bounds(((0, 1),) * 6, 1, (6,), (0.05, 0.02)) == ((0.05,), (0.02,))
 
 
 @pytest.mark.parametrize(
@@ -199,10 +166,8 @@ def test_of_differences_of_the_margin_looks_stop_what_is_declared(positions):
     assert (np.abs(stopped - spent) < 6 * np.sqrt(spent / paths)).all()
 
 
-def test_bounds_of_futility_are_cached_and_leave_those_of_alpha_alone(cache):
+def test_bounds_of_futility_leave_those_of_alpha_alone():
     before = find_bounds(*ASKED)
     (found,) = find_bounds(*ASKED[:3], (), beta=0.2)
-    assert len(list(cache.iterdir())) == 2
-    assert find_bounds(*ASKED[:3], (), beta=0.2) == (found,)
     assert find_bounds(*ASKED) == before
     assert found == (pytest.approx(beta_spent(0.2, 0.6), rel=1e-9), 0.0)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.counterbalance import order
 from esper_ab.design.design import Contrast, default_looks, make_design
 from esper_ab.design.pairs_needed import pairs_needed
@@ -38,7 +37,7 @@ def rng():
 
 
 def table(sd_run, rho, replicates, question=TWO, df=None):
-    return power_tables_of([assumed(sd_run, rho, df)], replicates, question, find_bounds, rng())[0]
+    return power_tables_of([assumed(sd_run, rho, df)], replicates, question, rng())[0]
 
 
 def test_pairs_that_were_seen_give_their_own_spread_and_its_limits():
@@ -50,14 +49,14 @@ def test_pairs_that_were_seen_give_their_own_spread_and_its_limits():
     assert (found.sd, (found.sd_low, found.sd_high)) == (9.34, sd_limits(9.34, 5, 0.8))
     supposed = assumed(sd_run, found.rho)
     assert supposed.sd == pytest.approx(found.sd)
-    there = power_tables_of([found], (6,), PowerQuestion(margin=10.0), find_bounds, rng())[0]
+    there = power_tables_of([found], (6,), PowerQuestion(margin=10.0), rng())[0]
     assert there.rows[0].smallest == pytest.approx(table(sd_run, found.rho, (6,)).rows[0].smallest)
 
 
 @pytest.mark.parametrize("replicates", [6, 7, 8])
 @pytest.mark.parametrize("effect", [0.3, 1.0, 1.6])
 def test_one_look_is_the_exact_noncentral_t(replicates, effect):
-    two = Simulation(scheme(replicates, (replicates,), TWO, find_bounds), rng())
+    two = Simulation(scheme(replicates, (replicates,), TWO), rng())
     df = replicates - 2
     information = replicates if replicates % 2 == 0 else replicates - 1 / replicates
     bound = stats.t.isf(0.025, df)
@@ -92,7 +91,7 @@ def test_power_is_what_experiments_find():
         name="x", groups=groups, slots=("early",), devices=("cpu:0",), seeds=10, margin=0.5, eval_episodes=1
     )
     orders = [tuple("ab"[group] for group in order(2, block)) for block in range(10)]
-    design = make_design(experiment, orders, find_bounds, measures=MEASURES)
+    design = make_design(experiment, orders, measures=MEASURES)
     sides = [(names.index("a"), names.index("b")) for names in orders]
     ab, effect, found = Contrast(a="a", b="b"), 1.0, 0
     for d in np.random.default_rng(2).standard_normal((800, 10)) + effect:
@@ -101,7 +100,7 @@ def test_power_is_what_experiments_find():
             for r, x in enumerate(d)
         ]
         found += courses_of(design, {ab: pairs}, 10)[ab].direction == 1
-    simulation = Simulation(scheme(10, design.looks, TWO, find_bounds), rng())
+    simulation = Simulation(scheme(10, design.looks, TWO), rng())
     expected = simulation.power(effect)
     assert found / 800 == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / 800))
 
@@ -117,7 +116,7 @@ def test_the_smallest_difference_has_the_power_it_promises(replicates):
 
 
 def test_below_six_replicates_nothing_is_decided_and_beyond_ten_thousand_nothing_is_counted():
-    assert replicates_needed(500.0, None, PowerQuestion(margin=1.0), find_bounds, rng()).replicates is None
+    assert replicates_needed(500.0, None, PowerQuestion(margin=1.0), rng()).replicates is None
     (row,) = table(3.5, 0.0, (4,), df=9).rows
     assert (row.power, row.smallest, row.smallest_low, row.expected, row.nominal_p) == (0.0, None, None, None, ())
 
@@ -133,11 +132,11 @@ def test_looks_that_the_user_names_and_alpha_shared_by_comparisons():
 @pytest.mark.parametrize(("sd", "margin"), [(3.15, 2.0), (2.0, 2.0), (7.0, 2.0), (0.1, 2.0)])
 def test_replicates_needed_is_the_least_even_number(sd, margin):
     question = PowerQuestion(margin=margin)
-    needed = replicates_needed(sd, None, question, find_bounds, rng())
+    needed = replicates_needed(sd, None, question, rng())
     assert needed.low == needed.replicates == needed.high
 
     def power(count):
-        return Simulation(scheme(count, default_looks(count), question, find_bounds), rng()).power(margin / sd)
+        return Simulation(scheme(count, default_looks(count), question), rng()).power(margin / sd)
 
     assert needed.replicates % 2 == 0
     assert power(needed.replicates) > 0.797  # simulation error
@@ -185,7 +184,7 @@ def test_what_makes_no_sense_is_refused(sd, rho, margin):
 def test_stops_for_futility_cost_what_is_declared_at_most_and_save_replicates():
     question = PowerQuestion(margin=2.0, looks=(6, 10, 14, 20), futility=0.8)
     with_stops, plain = (
-        power_tables_of([assumed(2.0, 0.0)], (20,), one, find_bounds, rng())[0].rows[0]
+        power_tables_of([assumed(2.0, 0.0)], (20,), one, rng())[0].rows[0]
         for one in (question, PowerQuestion(margin=2.0, looks=(6, 10, 14, 20)))
     )
     assert plain.stops is None
@@ -203,7 +202,7 @@ def test_plans_that_need_not_adjust_find_what_they_should(replicates, least):
     """d = 1, no correlation in pairs: a target of the project."""
     free = PowerQuestion(margin=1.0, positions_matter=False)
     found, held = (
-        Simulation(scheme(replicates, default_looks(replicates), one, find_bounds), rng()).power(1.0 / math.sqrt(2.0))
+        Simulation(scheme(replicates, default_looks(replicates), one), rng()).power(1.0 / math.sqrt(2.0))
         for one in (free, PowerQuestion(margin=1.0))
     )
     assert found > held

@@ -17,7 +17,6 @@ from esper_ab.contracts.children import Device, Machine, UserReward
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, PolicySettings, PPOSettings, RewardSettings
-from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.counterbalance import estimable_orders, identified
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import estimate
@@ -251,7 +250,7 @@ def test_a_gpu_that_torch_cannot_use_does_not_hinder_an_asked_cpu_run() -> None:
 def test_a_plan_has_all_that_was_known_when_it_was_made() -> None:
     there = machine()
     plain = planned(experiment(), there)
-    plan = make_plan(plain.experiment, there, find_bounds, remarks=("first.", "second."), run_sd=3.5)[0]
+    plan = make_plan(plain.experiment, there, remarks=("first.", "second."), run_sd=3.5)[0]
     assert plan.notes == (*plain.notes, "first.", "second.")
     assert (plan.run_sd, plain.run_sd) == (3.5, None)
     assert plan.step_s == plain.step_s == estimate(plan.experiment, plan.lanes, there).step_s > 0.0
@@ -319,7 +318,7 @@ def test_digest_is_of_the_settings_not_of_the_name() -> None:
     assert planned(experiment(name="other"), there).digest == digest
     assert planned(experiment(rng_seed=1), there).digest != digest
     edited = machine(user_rewards=(UserReward(reference="f.py:r", sha256="1", problem=""),))
-    assert make_plan(resolve(experiment(), there, "x", 16), edited, find_bounds)[0].digest != digest
+    assert make_plan(resolve(experiment(), there, "x", 16), edited)[0].digest != digest
 
 
 def test_unpaired_labels_the_randomness() -> None:

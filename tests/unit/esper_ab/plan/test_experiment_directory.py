@@ -17,7 +17,6 @@ from esper_ab.contracts.children import Device, Kernel, Machine, TaskFacts
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import check_name
 from esper_ab.control.preflight import check_experiment_dir, expected_bytes
-from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import Estimate, estimate
 from esper_ab.plan.experiment_directory import claim_new, experiment_toml, make_experiment_directory, run_toml
@@ -49,7 +48,7 @@ MACHINE = Machine(
 def planned(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), **flags: object) -> Plan:
     asked = parse(request(groups=groups, group=group, assignments=sets, flags=flags))
     resolved = resolve(asked, MACHINE, asked.name or "x", choose_eval_episodes(asked).eval_episodes)
-    return make_plan(resolved, MACHINE, find_bounds)[0]
+    return make_plan(resolved, MACHINE)[0]
 
 
 def cost_of(plan: Plan, machine: Machine) -> Estimate:

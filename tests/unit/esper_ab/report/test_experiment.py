@@ -22,7 +22,6 @@ from support.journals import (
     without_evaluations,
 )
 
-from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.design import make_design
 from esper_ab.journal.events import Incident, LookTaken, MilestoneReleased, RunEvaluated, RunReady, RunStarted
 from esper_ab.journal.fold import fold
@@ -67,7 +66,7 @@ def planned_anew(events, **settings):
     first = events[0]
     experiment = msgspec.structs.replace(first.plan.experiment, **settings)
     orders = [tuple(spec.ref.group_id for spec in block.runs) for block in first.plan.blocks]
-    design = make_design(experiment, orders, find_bounds, measures=first.plan.design.measures)
+    design = make_design(experiment, orders, measures=first.plan.design.measures)
     plan = msgspec.structs.replace(first.plan, experiment=experiment, design=design)
     return [msgspec.structs.replace(first, plan=plan), *events[1:]]
 
