@@ -166,11 +166,8 @@ GOLDENS: dict[str, Make] = {
     "growth_three_groups": _growth("shaped,simplified,sparse"),
     "growth_controllers": _growth("heuristic,random,wait", "--control", "random", "--untested", "wait"),
     "growth_own_reward": _growth("shaped,mine=gain.py:reward"),
-    "growth_screening": _growth("shaped,wait,random", "--screening", "--control", "random", "--untested", "wait"),
     "growth_audited": _audited,
-    "growth_shared_normaliser": _growth("shaped,sparse", "--share-observation-norm"),
     "growth_unpaired": _growth("shaped,sparse", "--unpaired"),
-    "growth_alternate": _growth("shaped,sparse", "--placement", "alternate", "--outcome-over", "last-tenth"),
     "growth_sequence": _growth("shaped,sparse", "--placement", "sequence", "--outcome-over", "curve-mean"),
     "growth_two_devices": _launched(
         "--groups", "shaped,sparse", "--seeds", "6", *_TINY, "--devices", "cpu:0", "cpu:1", "--sync",

@@ -15,7 +15,7 @@ from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationReco
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.contracts.trainer import TrainerOrder
 
-PROTOCOL = 17
+PROTOCOL = 18
 # A relative path without "." and "..": users call their files as they like.
 _PART = r"(?!\.{1,2}(?:/|\Z))[^/\0]+"
 CopyBelow = Annotated[str, Meta(max_length=1024, pattern=rf"\A(?:{_PART}(?:/{_PART})*)?\Z")]  # "": there is none

@@ -126,7 +126,7 @@ AnyEvent = (
     ExperimentStarted | ExperimentContinued | WorkerStarted | RunStarted | RunReady | EpisodeRecorded | RunEvaluated
     | MilestoneReleased | LookTaken | PlanExtended | Incident | ExperimentEnded
 )
-SCHEMA = 8
+SCHEMA = 9
 
 
 # --- line ------------------------------------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def _state(history: History, place: str, *, held: bool) -> State:
 # Content -> verdict.json: the answer for programs. Every key is documented in docs/verdict.md.
 
 
-VERDICT_SCHEMA = 6
+VERDICT_SCHEMA = 7
 # Keys that are fields of a Comparison, before and behind the descriptive statistics.
 _FIRST = ("used", "same_records", "estimate", "low", "high", "level", "test", "effect", "plain", "rank")
 _LAST = (

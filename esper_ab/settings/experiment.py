@@ -88,7 +88,6 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     control: Annotated[str, Spec(same=True)] = ""  # the group that all others are compared with; "": all pairs
     # Groups that are measured and in no comparison.
     untested: Annotated[tuple[str, ...], Spec(same=True, alone="every group is compared in every part")] = ()
-    # Judge the learning groups by the criteria of analysis/kinds/growth.py.
     # A decided comparison ends; a group without any other leaves later blocks.
     early_stop: Annotated[bool, _EARLY_STOP] = True
     # Power at the margin that stops for futility have to keep; 0: no look stops for it.

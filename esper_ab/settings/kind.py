@@ -146,5 +146,3 @@ def _check_on(group: Group, asked: AskedExperiment, machine: Machine) -> None:
             Setting("n_envs", asked.n_envs), "; a minibatch is made of whole environments: at most ",
             Setting("ppo.minibatches", asked.n_envs, assigned=True),
         )  # fmt: skip
-
-

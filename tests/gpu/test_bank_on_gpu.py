@@ -10,7 +10,6 @@ from support.tensor_world import env_path, orders
 
 from workers.datasets.task import Task
 from workers.growth.bank.bank import Bank
-from workers.growth.bank.stack import LossScale
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit
 from workers.tasks import cifar10, digits, synthetic
@@ -27,9 +26,9 @@ every_task = pytest.mark.parametrize(
 )
 
 
-def epoch(bank: Bank, table: SeedTable, split: DeviceSplit, scale: LossScale | None = None) -> np.ndarray:
+def epoch(bank: Bank, table: SeedTable, split: DeviceSplit) -> np.ndarray:
     """Losses of one epoch of every environment."""
-    return bank.train_epoch(table, ROWS, split, orders(ENVS, len(split.y)), scale)[0]
+    return bank.train_epoch(table, ROWS, split, orders(ENVS, len(split.y)))[0]
 
 
 def needs(amp: str) -> None:
@@ -65,39 +64,37 @@ def test_losses_in_float32_are_those_of_the_cpu(task: Task) -> None:
 
 
 @every_task
-@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
+@pytest.mark.parametrize("amp", ["off", "bf16"])
 @pytest.mark.usefixtures("pinned")
 def test_no_step_waits_for_the_device(task: Task, amp: str) -> None:
     needs(amp)
     bank, table, split = crowded(task, GPU, SAMPLES, amp=amp)
-    scale = LossScale() if amp == "fp16" else None
-    epoch(bank, table, split, scale)  # kernels and workspaces are loaded
-    part = None if scale is None else scale.part(bank.host.values)
+    epoch(bank, table, split)  # kernels and workspaces are loaded
     torch.cuda.set_sync_debug_mode("error")
     try:
         bank.germinate(ENVS - 1, 0, 0, env_path(0))
         bank.open_gate(ENVS - 1, 0, 0, env_path(0))
-        measured = bank._train_rows(table, ROWS, split, orders(ENVS, SAMPLES), part)
+        measured = bank._train_rows(table, ROWS, split, orders(ENVS, SAMPLES))
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert torch.isfinite(measured).all()
 
 
 @every_task
-@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
+@pytest.mark.parametrize("amp", ["off", "bf16"])
 @pytest.mark.usefixtures("deterministic")
 def test_deterministic_kernels_give_the_same_bits_again(task: Task, amp: str) -> None:
     needs(amp)
     found = []
     for _ in range(2):
         bank, table, split = crowded(task, GPU, SAMPLES, amp=amp)
-        loss = epoch(bank, table, split, LossScale() if amp == "fp16" else None)
+        loss = epoch(bank, table, split)
         validated = bank.measure(table, ROWS, split, ablate=True)
         found.append([loss, validated.loss, validated.accuracy, bank.host.values.cpu().numpy()])
     assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
 
 
-@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
+@pytest.mark.parametrize("amp", ["off", "bf16"])
 @pytest.mark.usefixtures("deterministic")
 def test_memory_pressure_changes_no_bit(amp: str) -> None:
     """Freed blocks are handed out again at once, and their old contents overwritten: a tensor that is still read by
@@ -107,13 +104,12 @@ def test_memory_pressure_changes_no_bit(amp: str) -> None:
     for pressed in (False, True):
         torch.cuda.empty_cache()
         bank, table, split = crowded(digits.TASK, GPU, SAMPLES, amp=amp)
-        scale = LossScale() if amp == "fp16" else None
         filler = []
         if pressed:
             free, _ = torch.cuda.mem_get_info()
             filler = [torch.empty(max(1, free - (512 << 20)), dtype=torch.uint8, device=GPU)]
         for _ in range(3):
-            loss = epoch(bank, table, split, scale)
+            loss = epoch(bank, table, split)
             if pressed:
                 held = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
                 torch.full((max(1, held // 2),), 255, dtype=torch.uint8, device=GPU)
@@ -124,10 +120,8 @@ def test_memory_pressure_changes_no_bit(amp: str) -> None:
 
 
 @pytest.mark.parametrize("task", [synthetic.TASK, digits.TASK], ids=lambda task: task.name)
-@pytest.mark.parametrize("amp", ["bf16", "fp16"])
 @pytest.mark.usefixtures("pinned")
-def test_half_precision_trains_as_float32_nearly(task: Task, amp: str) -> None:
-    needs(amp)
-    half, single = crowded(task, GPU, SAMPLES, amp=amp), crowded(task, GPU, SAMPLES)
-    scale = LossScale() if amp == "fp16" else None
-    np.testing.assert_allclose(epoch(*half, scale), epoch(*single), rtol=0.02)
+def test_half_precision_trains_as_float32_nearly(task: Task) -> None:
+    needs("bf16")
+    half, single = crowded(task, GPU, SAMPLES, amp="bf16"), crowded(task, GPU, SAMPLES)
+    np.testing.assert_allclose(epoch(*half), epoch(*single), rtol=0.02)

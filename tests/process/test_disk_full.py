@@ -159,7 +159,7 @@ def a_checkpoint_waits_for_room(folder):
     fake_worker.save = fill_before
     neighbour = Neighbour(folder, lambda: make_room(folder))
     neighbour.filled = True
-    learning = fake_plans.plan(cores=1, placement="alternate", episodes=4)  # nobody else writes meanwhile
+    learning = fake_plans.plan(cores=1, placement="sequence", episodes=4)  # nobody else writes meanwhile
     experiment_dir = new(folder)
     experiment_run.run(learning, experiment_dir, LAUNCHER, (neighbour,))
     assert any("for a checkpoint of a/0: waiting" in notice for notice in neighbour.notices)

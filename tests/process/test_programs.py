@@ -93,11 +93,11 @@ def digests(history: History) -> dict[str, list[str]]:
 
 @pytest.mark.slow
 def test_no_record_depends_on_how_runs_share_the_machine(tmp_path: Path) -> None:
-    """Fixed and shuffled sequence, alternating, parallel: the same records to the bit."""
+    """Fixed and shuffled sequence, side by side, parallel: the same records to the bit."""
     ways = {
         "fixed": ("--placement", "sequence", "--order", "fixed"),
         "shuffled": ("--placement", "sequence", "--order", "shuffled"),
-        "alternating": ("--placement", "alternate"),
+        "shared": ("--placement", "share"),
         "parallel": ("--placement", "spread"),
     }
     found = {}
@@ -105,7 +105,7 @@ def test_no_record_depends_on_how_runs_share_the_machine(tmp_path: Path) -> None
         command("launch", "--groups", "a=shaped,b=shaped", "--unpaired", "--seeds", "2", "--episodes", "2",
                 *SMALL[:-1], name, "--output-dir", str(tmp_path), *flags)  # fmt: skip
         found[name] = load(tmp_path / name).history
-    assert digests(found["fixed"]) == digests(found["shuffled"]) == digests(found["alternating"])
+    assert digests(found["fixed"]) == digests(found["shuffled"]) == digests(found["shared"])
     assert digests(found["fixed"]) == digests(found["parallel"])
     assert digests(found["fixed"])["a/0"] != digests(found["fixed"])["b/0"]
     verdict = json.loads((tmp_path / "fixed" / "verdict.json").read_text())

@@ -3,9 +3,6 @@
 Accuracy is 50 + 10·(position of the first letter of the group's name in the alphabet) + noise of the replicate's rng
 path: shared by all groups, so that the paired difference is planted exactly, or each group's own when unpaired.
 
-Where moments of observations are shared it reports planted ones, and the digest of every later record covers what the
-release before it brought.
-
 It writes real checkpoints and takes runs up from them, by the code of the real worker, with a state of a few bytes.
 
 FAKE_FAULT="kind:run:milestone[:times][,…]" plants a fault when `run` comes to `milestone`, and not where it is only
@@ -50,7 +47,6 @@ from esper_ab.contracts.records import (
     EpisodeRecord,
     EvaluatedEpisode,
     EvaluationRecord,
-    Moments,
     SeedEvent,
     Timing,
 )
@@ -117,13 +113,12 @@ def _run(link, order: WorkerOrder, assign: Assign) -> bool:
     """False when told to stop."""
     spec = assign.spec
     start, damaged = take_up(order, assign)
-    brought = None  # by the last release
     for milestone in range(start, spec.episodes + 2):
         link.send(Progress(run=spec.ref, milestone=milestone, step=1, phase=phase_of(spec, milestone)))
         if milestone == start:
             report = Ready(run=spec.ref, warm_up_s=0.0, milestone=start, damaged=damaged)
         else:
-            report = report_of(spec, milestone, save(link, order, spec, milestone), brought)
+            report = report_of(spec, milestone, save(link, order, spec, milestone))
         for kind, run, at in sorted(_planted(order)):
             if (run, at) == (spec.ref.name, milestone) and (milestone > start or start == 0):
                 report = _FAULTS[kind](link, report)
@@ -131,9 +126,6 @@ def _run(link, order: WorkerOrder, assign: Assign) -> bool:
         answer = _answer(link, spec, milestone)
         if not isinstance(answer, Release):
             return isinstance(answer, Cancel)
-        brought = answer.observations
-        if (brought is not None) != (spec.share_observation_norm and 1 <= milestone <= spec.episodes):
-            raise RuntimeError(f"milestone {milestone} was released with {brought}")
     return True
 
 
@@ -185,25 +177,12 @@ def phase_of(spec, milestone):
     return "warm-up" if milestone == 0 else "train" if milestone <= spec.episodes else "evaluate"
 
 
-def report_of(spec: RunSpec, milestone: int, saved=None, brought=None):
-    """`brought`: the moments of observations of the release before, where they are shared."""
+def report_of(spec: RunSpec, milestone: int, saved=None):
     if milestone == 0:
         return Ready(run=spec.ref, warm_up_s=0.0)
     if milestone <= spec.episodes:
-        return EpisodeFinished(
-            run=spec.ref, record=episode(spec, milestone - 1, brought), checkpoint=saved,
-            observations=moments(spec, milestone) if spec.share_observation_norm else None,
-        )
-    return Evaluated(run=spec.ref, record=evaluation(spec, brought))
-
-
-def moments(spec, milestone):
-    """Of a few rows by group and replicate, the number growing with every milestone."""
-    draws = run_path(spec.rng_seed, spec.ref.replicate, spec.ref.group_id) / "observations"
-    rows = (draws / "rows").generator().normal(0.3, 1.0, (2 + 3 * milestone, 4))
-    mean = rows.mean(axis=0)
-    squares = ((rows - mean) ** 2).sum(axis=0)
-    return Moments(count=len(rows), mean=tuple(mean.tolist()), squares=tuple(squares.tolist()))
+        return EpisodeFinished(run=spec.ref, record=episode(spec, milestone - 1), checkpoint=saved)
+    return Evaluated(run=spec.ref, record=evaluation(spec))
 
 
 def accuracy(spec, episode, env):
@@ -222,19 +201,18 @@ def _env(spec, episode, env):
     )
 
 
-def _digest(facts, brought):
-    told = (facts,) if brought is None else (facts, brought)
-    return hashlib.sha256(repr(told).encode()).hexdigest()
+def _digest(facts):
+    return hashlib.sha256(repr((facts,)).encode()).hexdigest()
 
 
-def episode(spec, index, brought=None):
+def episode(spec, index):
     envs = tuple(_env(spec, index, env) for env in range(spec.n_envs))
     return EpisodeRecord(
-        run=spec.ref, episode=index, envs=envs, ppo=None, seed_events=(), timing=TIMING, digest=_digest(envs, brought)
+        run=spec.ref, episode=index, envs=envs, ppo=None, seed_events=(), timing=TIMING, digest=_digest(envs)
     )
 
 
-def evaluation(spec, brought=None):
+def evaluation(spec):
     episodes = tuple(
         EvaluatedEpisode(
             episode=index, actions=actions, outcome=_env(spec, spec.episodes + index, env),
@@ -248,7 +226,7 @@ def evaluation(spec, brought=None):
     return EvaluationRecord(
         run=spec.ref, episodes=episodes, policy_file=spec.policy_file,
         policy_sha256=hashlib.sha256(policy(spec)).hexdigest(), timing=TIMING,
-        digest=_digest(episodes, brought),
+        digest=_digest(episodes),
     )
 
 

@@ -47,7 +47,7 @@ SEED = 38  # of every bootstrap
 COLUMNS = ("group", "cell", "pair", "run", "item", "value", "status", "place", "cluster", "came")
 _OURS = {"cell": "task", "value": "outcome", "came": "order"}  # column here -> column of a table of outcomes
 # Parts of verdict.json that say what came out; the others are costs, addresses and versions.
-_SAID = ("estimand", "rule", "state", "complete", "comparisons", "screening", "cross", "looks", "reward_audit")
+_SAID = ("estimand", "rule", "state", "complete", "comparisons", "cross", "looks", "reward_audit")
 _SEEN_ELSEWHERE = ("pairs", "samples")  # of a comparison: they are among the observations
 
 

@@ -24,7 +24,6 @@ class SimulatedWorker:
         self.at = None  # last milestone that it reported; None before Ready
         self.working = False
         self.said = []  # reports of this run, newest last
-        self.brought = None
 
     @property
     def identity(self):
@@ -47,9 +46,8 @@ class SimulatedWorker:
     def receive(self, message):
         match message:
             case Assign():
-                self.assign, self.at, self.working, self.said, self.brought = message, None, True, [], None
+                self.assign, self.at, self.working, self.said = message, None, True, []
             case Release() if message.run_name == self.run and message.milestone == self.at and not self.working:
-                self.brought = message.observations
                 self.working = message.milestone <= self.assign.spec.episodes
                 if not self.working:
                     self.assign = None
@@ -83,7 +81,7 @@ class SimulatedWorker:
         self.at, self.working = self.at + 1, False
         spec, milestone = self.assign.spec, self.at
         saved = checkpoint(self.run, milestone) if milestone <= spec.episodes else None
-        return self._say(report_of(spec, milestone, saved, self.brought))
+        return self._say(report_of(spec, milestone, saved))
 
     def _say(self, report):
         self.said.append(report)

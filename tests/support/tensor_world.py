@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from esper_ab.contracts.records import Moments
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import (
     ControllerSettings,
@@ -25,7 +24,6 @@ from workers.growth.environment import EnvSpec, GrowthEnv
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceData
 from workers.kinds.growth import GrowthWorld
-from workers.ppo.normalise import RunningMoments
 from workers.run.session import Session
 from workers.tasks.synthetic import TASK
 from workers.vocabulary import Stage
@@ -68,8 +66,8 @@ def plant(
     table.algorithm[env, slot] = algorithm
 
 
-def orders(n_envs: int, samples: int, first_env: int = 0) -> np.ndarray:
-    draws = [(env_path(first_env + env) / "order").generator().random(samples) for env in range(n_envs)]
+def orders(n_envs: int, samples: int) -> np.ndarray:
+    draws = [(env_path(env) / "order").generator().random(samples) for env in range(n_envs)]
     return np.argsort(np.stack(draws), axis=1, kind="stable")
 
 
@@ -89,9 +87,3 @@ def make_session(**changes: Any) -> Session:
 
 def quiet(_step: int) -> None:
     """For a session that nobody listens to."""
-
-
-def moments_of(rows: np.ndarray) -> Moments:
-    running = RunningMoments(rows.shape[1], 0.0)
-    running.merge(rows)
-    return running.told()

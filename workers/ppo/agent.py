@@ -60,9 +60,7 @@ class PPOAgent(Controller[Seen]):
             memory=spec.policy.memory, first_bias=spec.first_bias,
         )
         self.policy = policy_of(shape, spec.rng / "policy-init", arithmetic)
-        self.observations = ObservationNormaliser(
-            spec.observation_width, std_floor=spec.observation_std_floor
-        )
+        self.observations = ObservationNormaliser(spec.observation_width, std_floor=spec.observation_std_floor)
         self.returns = ReturnNormaliser()
         self._buffer = RolloutBuffer()
         self._kept: Floats32 | None = None  # memory of environments that go on in the next rollout

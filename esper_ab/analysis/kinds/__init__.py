@@ -9,9 +9,7 @@ from esper_ab.analysis.observe import Pairs
 from esper_ab.contracts import catalog
 from esper_ab.contracts.wording import counted
 from esper_ab.journal.fold import History
-from esper_ab.journal.outcomes import RunOutcome as RunOutcome
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.verdict.comparison import Comparison as Comparison
 from esper_ab.verdict.vocabulary import Finding
 
 

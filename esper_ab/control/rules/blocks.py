@@ -86,10 +86,6 @@ class BlocksInProgress:
         state = self._barriers.get(run.ref.replicate)
         return (run.released if state is None else state.positions[run.ref.name].released) >= milestone
 
-    def runs(self, block: int) -> tuple[str, ...]:
-        """Return the names of a block's runs that take part, in start order."""
-        return tuple(self._barriers[block].positions)
-
     @property
     def anything_due(self) -> bool:
         """Whether a release was decided since the last `take_due`."""

@@ -56,11 +56,6 @@ def percent(share: float | None) -> float | None:
     return None if share is None else 100 * share
 
 
-def yes(value: bool | None) -> str:
-    """Return "yes", "no", or "open" for None."""
-    return "open" if value is None else "yes" if value else "no"
-
-
 def mean_and_sd(values: Iterable[float | None], digits: int = 2) -> str:
     """Format "70.12 (1.30)": mean over runs and, from two runs on, their standard deviation."""
     present = [value for value in values if value is not None]

@@ -38,7 +38,7 @@ from esper_ab.contracts.messages import (
     Stop,
     WorkerMessage,
 )
-from esper_ab.contracts.records import Checkpoint, HeadUse, Moments, PPOUpdate, SeedEvent
+from esper_ab.contracts.records import Checkpoint, HeadUse, PPOUpdate, SeedEvent
 
 ROOT = Path(__file__).parents[4]
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "messages.json").read_text())
@@ -55,7 +55,6 @@ SEED_EVENT = SeedEvent(
     alpha=1.0, contribution=2.5, params=16,
 )
 CHECKPOINT = Checkpoint(milestone=1, file="checkpoints/a/0/1.pt", sha256="0" * 64, size_bytes=4096)
-MOMENTS = Moments(count=3, mean=(0.5, -1.0), squares=(0.25, 2.0))
 EPISODE = msgspec.structs.replace(report_of(SPEC, 1), checkpoint=CHECKPOINT)
 EXAMPLES = (
     Hello(
@@ -65,14 +64,13 @@ EXAMPLES = (
     report_of(SPEC, 0),
     Progress(run=SPEC.ref, milestone=1, step=7, phase="train"),
     msgspec.structs.replace(
-        EPISODE, record=msgspec.structs.replace(EPISODE.record, ppo=PPO, seed_events=(SEED_EVENT,)),
-        observations=MOMENTS,
+        EPISODE, record=msgspec.structs.replace(EPISODE.record, ppo=PPO, seed_events=(SEED_EVENT,))
     ),
     report_of(SPEC, 3),
     Failed(summary="ValueError: no", traceback="Traceback …"),
     Chunk(seq=1, index=0, count=2, data=b"\x00\xff"),
     Assign(spec=SPEC, milestone=2, checkpoints=(CHECKPOINT,)),
-    Release(run_name="a/0", milestone=1, observations=MOMENTS),
+    Release(run_name="a/0", milestone=1),
     Cancel(run_name="a/0", reason="its seed cannot be completed"),
     Ping(),
     Pong(),

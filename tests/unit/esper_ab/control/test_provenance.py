@@ -87,8 +87,6 @@ def test_a_run_that_is_taken_up_again_keeps_its_file(tmp_path: Path) -> None:
     assert file.read_text() == "untouched"
 
 
-def test_the_first_line_says_how_to_train_it_again_unless_that_cannot_be() -> None:
+def test_the_first_line_says_how_to_train_it_again() -> None:
     spec = PLAN.blocks[0].runs[0]
     assert "--groups a,wait --name again" in run_toml(PLAN, spec).splitlines()[0]
-    shared = fake_plans.plan(share_observation_norm=True)
-    assert "It shared its observation moments" in run_toml(shared, spec).splitlines()[0]

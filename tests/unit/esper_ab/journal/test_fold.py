@@ -7,7 +7,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from support.journals import Synthetic, failed_run, one_replicate, planted_effect, records_of, three_groups
 
-from esper_ab.contracts.records import Checkpoint, Moments
+from esper_ab.contracts.records import Checkpoint
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,
@@ -125,25 +125,14 @@ def test_a_run_is_taken_by_the_worker_that_is_on_its_device():
     assert history.present == {"cpu:0": second, "cpu:1": elsewhere}
 
 
-def test_checkpoints_and_moments_are_kept_as_they_come():
-    events = one_replicate()
-    history = fold(events)
+def test_checkpoints_are_kept_as_they_come():
+    history = fold(one_replicate())
     run, other = history.runs["shaped/0"], history.runs["simplified/0"]
     (*_, record) = records_of(run)
     checkpoints = [Checkpoint(milestone=n, file=f"c/{n}.pt", sha256="0" * 64, size_bytes=9) for n in (2, 1)]
-    moments = [Moments(count=n, mean=(0.5,), squares=(0.25,)) for n in (1, 2, 3)]
-    history.add(EpisodeRecorded(record=record, checkpoint=checkpoints[0], observations=moments[0]))
-    history.add(EpisodeRecorded(record=record, checkpoint=checkpoints[1], observations=moments[1]))
-    history.add(EpisodeRecorded(record=record))
-    assert (run.checkpoints, run.observations) == (checkpoints, moments[1])
-    assert (other.checkpoints, other.observations) == ([], None)
-    for replicate, milestone, observed in ((0, 1, moments[0]), (0, 2, moments[1]), (1, 1, moments[2])):
-        runs = (run.ref.name,)
-        history.add(
-            MilestoneReleased(replicate=replicate, milestone=milestone, runs=runs, observations=observed)
-        )
-    history.add(MilestoneReleased(replicate=0, milestone=1, runs=(run.ref.name,)))
-    assert history.shared == {(0, 1): moments[0], (0, 2): moments[1], (1, 1): moments[2]}
+    for checkpoint in (*checkpoints, None):
+        history.add(EpisodeRecorded(record=record, checkpoint=checkpoint))
+    assert (run.checkpoints, other.checkpoints) == (checkpoints, [])
 
 
 @pytest.mark.parametrize(("status", "finished"), [("finished", True), ("failed", False), ("interrupted", False)])

@@ -102,7 +102,6 @@ UNEQUAL = msgspec.structs.replace(
         ({}, UNEQUAL, "cores are of different kinds"),
         ({"devices": ("cpu:0",), "placement": "share"}, UNEQUAL, ""),
         ({"arithmetic": AskedArithmetic(deterministic=False)}, machine(), "the arithmetic is not deterministic"),
-        ({"share_observation_norm": True}, machine(), "the groups share a normaliser"),
     ],
 )  # fmt: skip
 def test_what_can_make_a_record_depend_on_its_place(changes, there, because):

@@ -15,6 +15,7 @@ from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import question, short_text
+from esper_ab.settings.experiment import AskedArithmetic
 
 FOLDER = Path("a folder/x")
 FACTS = TrainerFacts(
@@ -73,7 +74,7 @@ def test_what_no_one_can_say_of_a_plan_is_no_line() -> None:
     ({"seeds": 14, "looks": (8, 14)}, "Decides after 8 or 14 seeds, at 5 % in all; margin 2 points. EQUIVALENT would "
      "need 15 seeds."),
     ({"unpaired": True}, "Decides nothing, as the note says."),
-    ({"order": "fixed", "share_observation_norm": True}, "Decides nothing, as the note says."),
+    ({"order": "fixed", "arithmetic": AskedArithmetic(deterministic=False)}, "Decides nothing, as the note says."),
     ({"order": "fixed"}, "Decides once, after 6 seeds, at 5 %; margin 2 points. EQUIVALENT would need 15 seeds."),
     ({"open_ended": True}, "Decides after any seed from the 6th on, at 5 % in all; margin 2 points."),
 ])  # fmt: skip
@@ -89,10 +90,10 @@ def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], lin
 @pytest.mark.parametrize(("changes", "start"), [
     ({"seeds": 1}, "2 runs (2 groups x 1 seed), 2 at a time, "),
     ({"cores": 2}, "12 runs (2 groups x 6 seeds), 2 at a time, "),
-    ({"cores": 4, "placement": "alternate"}, "12 runs (2 groups x 6 seeds), 4 at a time, "),
+    ({"cores": 4, "placement": "sequence"}, "12 runs (2 groups x 6 seeds), 4 at a time, "),
     ({"devices": ("cpu:0",), "placement": "sequence"}, "12 runs (2 groups x 6 seeds), 1 at a time, "),
     ({"devices": ("cpu:0",), "placement": "share"}, "12 runs (2 groups x 6 seeds), 2 at a time, "),
-    ({"seeds": 1, "placement": "alternate"}, "2 runs (2 groups x 1 seed), 1 at a time, "),
+    ({"seeds": 1, "placement": "sequence"}, "2 runs (2 groups x 1 seed), 1 at a time, "),
     ({"groups": "abc", "control": "a"}, "18 runs (3 groups x 6 seeds), 3 at a time, "),
     ({"open_ended": True}, "At first 12 runs (2 groups x 6 seeds), 4 at a time, "),
 ])  # fmt: skip

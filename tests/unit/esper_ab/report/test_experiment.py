@@ -71,11 +71,6 @@ def planned_anew(events, **settings):
     return [msgspec.structs.replace(first, plan=plan), *events[1:]]
 
 
-def screening():
-    events = planned_anew(three_groups(), screening=True, control="wait")
-    return events
-
-
 def one_group():
     """No comparison at all: a plan that the planner refuses, and that a report must survive."""
     events = planted_effect()
@@ -144,7 +139,6 @@ JOURNALS = {
     "six groups": lambda: six_groups(replicates=6, episodes=4),
     "lost runs": lost_run,
     "left out": left_out,
-    "screening": screening,
     "no maximum": lambda: planned_anew(planted_effect(), open_ended=True),
     "last tenth, unpaired": lambda: planned_anew(
         planted_effect(), outcome_over="last-tenth", unpaired=True, order="shuffled"
@@ -356,16 +350,6 @@ def test_a_stop_before_the_end_is_complete_and_says_what_was_not_needed():
     assert "runs left out after a decision" in render_text(experiment_report(found))
 
 
-def test_the_screening_has_a_decision_and_a_reason_for_every_learner():
-    found = contents("screening")
-    text = " ".join(render_text(experiment_report(found)).split())
-    assert found.analysis.screening is not None
-    for judgement in found.analysis.screening.judgements:
-        assert judgement.decision.upper() in text
-    judgements = json.loads(render_verdict(found))["screening"]["judgements"]
-    assert [item["group"] for item in judgements] == ["shaped", "simplified"]
-
-
 def test_what_holds_for_all_comparisons_is_said_once():
     found = contents("six groups")
     shared = set.intersection(*(set(item.caveats) for item in found.comparisons))
@@ -384,10 +368,10 @@ def test_the_commands_name_the_commit_and_the_settings():
 def test_every_key_of_the_verdict_is_documented():
     page = (Path(__file__).resolve().parents[4] / "docs" / "verdict.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"`([a-z_0-9]+)`", page))
-    document = json.loads(render_verdict(contents("screening")))
+    document = json.loads(render_verdict(contents("left out")))
     assert set(document) <= documented
     one_of = (document[key][0] for key in ("comparisons", "runs", "conduct"))
-    for item in (*one_of, document["screening"], document["design"]):
+    for item in (*one_of, document["design"]):
         assert set(item) <= documented
 
 

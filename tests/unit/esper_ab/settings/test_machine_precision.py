@@ -60,13 +60,11 @@ def test_a_cpu_without_instructions_for_it_is_a_note() -> None:
 
 
 @pytest.mark.parametrize(("amp", "there", "said"), [
-    ("fp16", machine(), "growth.amp=fp16 on cpu:0: for GPUs only"),
     ("bf16", gpus("9.0", "7.5"), "growth.amp=bf16 on cuda:1: it has compute capability 7.5"),
 ])  # fmt: skip
 def test_what_the_devices_cannot_do_is_refused(amp: str, there: Machine, said: str) -> None:
     with pytest.raises(UsageError, match="group 'g1': " + said.replace(".", r"\.")):
         resolve(wanting("off", amp), there, "x", 16)
-    assert found(wanting("off", "fp16"), gpus("7.5", "7.5")) == ["off", "fp16"]
 
 
 def test_the_flag_is_for_all_groups_and_one_may_differ() -> None:

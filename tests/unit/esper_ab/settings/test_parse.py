@@ -216,9 +216,6 @@ def test_default_settings_are_those_of_the_contract() -> None:
         ({"sets": ("reward=sparse",), "groups": ("shaped", "simplified")}, "has no effect"),
         ({"sets": ("episodes=3",), "episodes": 4}, "episodes is set twice"),
         ({"episodes": 0}, "--episodes: expected int >= 1, not 0"),
-        ({"screening": True}, "--screening judges against the --control, which is a group that does not learn (wait)"),
-        ({"screening": True, "control": "shaped"}, "which is a group that does not learn (wait)"),
-        ({"screening": True, "groups": ("shaped", "sparse")}, "that does not learn (none is there: add random)"),
         ({"placement": "sprad"}, "did you mean spread"),
     ],
 )

@@ -79,7 +79,6 @@ def test_a_grid_over_several_tasks_has_every_cell_of_every_task(tmp_path):
         ({"task": "digits", "scores": "0..1"}, "--scores describes several tasks"),
         ({"task": "digits,mixture", "looks": "6,10"}, "--looks: all parts are looked at once"),
         ({"task": "digits,mixture", "seeds": "auto"}, "--seeds auto: all parts are looked at once"),
-        ({"task": "digits,mixture", "screening": True}, "--screening"),
         ({"task": "digits,mixture", "unpaired": True}, "--unpaired"),
         ({"task": "digits,mixture", "no_early_stop": True}, "--no-early-stop"),
         ({"task": "digits,mixture", "groups": "shaped"}, "digits: --groups: one group"),

@@ -2,14 +2,11 @@
 
 import math
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.tensor_world import moments_of
 
-from esper_ab.contracts.records import Moments
 from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, RunningMoments, normalise_advantages
 
 
@@ -35,7 +32,7 @@ def test_normalised_observations_have_mean_0_and_std_1_and_a_constant_entry_does
     rng = np.random.default_rng(0)
     raw = np.column_stack([rng.normal(40.0, 5.0, 1000), np.full(1000, 0.5)]).astype(np.float32)
     normaliser = ObservationNormaliser(2, std_floor=0.1)
-    normaliser.moments.merge(raw)
+    normaliser.merge(raw)
     seen = normaliser.normalise(raw)
     assert seen.dtype == np.float32
     assert seen[:, 0].mean() == pytest.approx(0.0, abs=1e-4)
@@ -96,37 +93,3 @@ def test_the_critic_has_no_unit_before_returns_differ():
 def test_a_state_of_another_width_is_refused():
     with pytest.raises(ValueError, match="width"):
         RunningMoments(3, 0.0).load(RunningMoments(2, 0.0).state())
-
-
-def test_moments_told_are_taken_to_the_bit() -> None:
-    rng = np.random.default_rng(3)
-    told = moments_of(rng.standard_normal((50, 7)))
-    again = RunningMoments(7, 0.0)
-    again.take(msgspec.json.decode(msgspec.json.encode(told), type=Moments))
-    assert again.told() == told
-
-
-def test_a_shared_normaliser_uses_what_was_applied_and_keeps_its_own_apart() -> None:
-    rng = np.random.default_rng(4)
-    own, others = rng.normal(5.0, 2.0, (40, 3)), rng.normal(-1.0, 3.0, (60, 3))
-    normaliser, plain = ObservationNormaliser(3, std_floor=0.1, shared=True), ObservationNormaliser(3, std_floor=0.1)
-    normaliser.moments.merge(own)
-    raw = own[:4].astype(np.float32)
-    assert (normaliser.normalise(raw) == plain.normalise(raw)).all()  # nothing applied yet: as it is, clipped
-    normaliser.apply(moments_of(others))
-    plain.moments.merge(others)
-    assert (normaliser.normalise(raw) == plain.normalise(raw)).all()
-    assert normaliser.moments.told() == moments_of(own)
-    again = ObservationNormaliser(3, std_floor=0.1, shared=True)
-    again.load(normaliser.state())
-    assert (again.normalise(raw) == normaliser.normalise(raw)).all()
-    assert again.moments.told() == normaliser.moments.told()
-
-
-def test_a_normaliser_of_its_own_takes_nothing_and_its_state_is_what_it_was() -> None:
-    normaliser = ObservationNormaliser(3, std_floor=0.1)
-    with pytest.raises(ValueError, match="not shared"):
-        normaliser.apply(moments_of(np.ones((2, 3))))
-    assert set(normaliser.state()) == {"count", "mean", "squares"}
-    with pytest.raises(ValueError, match="moments of 2 columns, expected 3"):
-        ObservationNormaliser(3, std_floor=0.1, shared=True).apply(moments_of(np.ones((2, 2))))

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 import torch
-from support.coordinator_stub import Conversation
 from support.evaluating import question
-from support.tensor_world import make_session, moments_of, quiet
+from support.tensor_world import make_session, quiet
 
-from esper_ab.contracts.messages import Assign, EpisodeFinished, Ready, Release
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
-from esper_ab.control.rules.blocks import pooled
 from workers.commands.evaluate import evaluate_file
 from workers.environments import paths_below
 from workers.native.build import Unusable
@@ -25,7 +21,6 @@ from workers.ppo.normalise import OBSERVATION_CLIP
 from workers.run import policy_file
 from workers.run.episode import play
 from workers.run.session import Session
-from workers.storage import state_bytes
 from workers.vocabulary import Op
 
 
@@ -72,7 +67,7 @@ def test_a_kind_of_task_says_how_its_observations_are_divided() -> None:
     """Of growth, an entry that was constant so far and then moves by 1 just reaches the clip."""
     agent = make_session().agent
     assert agent is not None
-    agent.observations.moments.merge(np.zeros((5, agent.spec.observation_width)))
+    agent.observations.merge(np.zeros((5, agent.spec.observation_width)))
     for moved, seen in ((1.0, OBSERVATION_CLIP), (0.5, OBSERVATION_CLIP / 2), (2.0, OBSERVATION_CLIP)):
         row = np.full((1, agent.spec.observation_width), moved, dtype=np.float32)
         assert agent.observations.normalise(row) == pytest.approx(seen)
@@ -192,75 +187,6 @@ def test_waiting_for_a_release_is_no_part_of_an_episode(tmp_path) -> None:
     assert session.train(0, quiet, quiet).timing.total_s < 1e5
     session._stopwatch._start -= 1e6
     assert session.evaluate(tmp_path, quiet).timing.total_s < 1e5
-
-
-SHARED = {"share_observation_norm": True, "episodes": 3}
-
-
-def train_together(*sessions: Session, upto: int = 3) -> list[list[str]]:
-    """Digests by session; every release carries the merged moments, as the coordinator's does."""
-    digests: list[list[str]] = [[] for _ in sessions]
-    for session in sessions:
-        session.released(0, None)
-    for episode in range(upto):
-        for session, found in zip(sessions, digests, strict=True):
-            found.append(session.train(episode, quiet, quiet).digest)
-        told = [moments for session in sessions if (moments := session.observations()) is not None]
-        for session in sessions:
-            session.released(episode + 1, pooled(told) if session.observations() is not None else None)
-    return digests
-
-
-def test_the_moments_shared_and_saved_are_those_of_everything_both_have_observed(tmp_path: Path) -> None:
-    one, other = make_session(**SHARED), make_session(**SHARED, group="b", mode="sparse")
-    train_together(one, other)
-    for session in (one, other):
-        assert session.agent is not None
-        own, used = session.agent.observations.moments.told(), session.agent.observations.applied.told()
-        assert own.count == 3 * 2 * 8  # episodes, environments, steps
-        assert used.count == 2 * own.count
-    assert one.agent.observations.applied.told() == other.agent.observations.applied.told()
-    assert one.observations() != other.observations()
-    one.evaluate(tmp_path, quiet)
-    saved = policy_file.load(tmp_path / one.spec.policy_file).agent
-    assert saved.observations.applied.told() == one.agent.observations.applied.told()
-
-
-@pytest.mark.parametrize("milestone", [1, 2])
-def test_a_run_taken_up_goes_on_with_its_own_moments_and_those_of_the_release(milestone: int) -> None:
-    whole = [make_session(**SHARED), make_session(**SHARED, group="b", mode="sparse")]
-    digests, _ = train_together(*whole)
-    before = [make_session(**SHARED), make_session(**SHARED, group="b", mode="sparse")]
-    train_together(*before, upto=milestone)
-    released = before[0].agent.observations.applied.told()
-    again = make_session(**SHARED)
-    again.resume(state_bytes.from_bytes(state_bytes.to_bytes(before[0].state())))
-    again.released(milestone, released)
-    assert again.train(milestone, quiet, quiet).digest == digests[milestone]
-
-
-def test_a_release_that_does_not_fit_the_orders_is_an_error() -> None:
-    shared, plain = make_session(**SHARED), make_session()
-    some = moments_of(np.ones((2, 3)))
-    for session, milestone, observations in ((shared, 1, None), (shared, 0, some), (plain, 1, some), (shared, 4, some)):
-        with pytest.raises(ValueError, match=f"release {milestone} of the run came with"):
-            session.released(milestone, observations)
-    with pytest.raises(ValueError, match="moments of 3 columns"):
-        shared.released(1, some)
-
-
-def test_a_worker_reports_the_moments_of_all_its_episodes(tmp_path: Path) -> None:
-    with Conversation(tmp_path) as worker:
-        worker.say(Assign(spec=make_session(**SHARED).spec))
-        worker.hear(Ready)
-        worker.say(Release(run_name="a/0", milestone=0))
-        first = worker.hear(EpisodeFinished)
-        assert first.observations.count == 2 * 8
-        worker.say(Release(run_name="a/0", milestone=1, observations=first.observations))
-        second = worker.hear(EpisodeFinished)
-        assert second.observations.count == 2 * first.observations.count
-    expected, _ = train_together(make_session(**SHARED), make_session(**SHARED, group="b"), upto=1)
-    assert first.record.digest == expected[0]
 
 
 def ends() -> Iterator[tuple[str, str, float]]:

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-
-import msgspec
 import pytest
-from support import fake_plans
 from support.audited import findings, planned, replace
 from support.journals import Shape, Synthetic, planted_effect, three_groups, without_evaluations
 
-from esper_ab.analysis.analyse import Analysis, analyse
+from esper_ab.analysis.analyse import analyse
 from esper_ab.analysis.kinds.growth import gains_per_kparam, kept_share
-from esper_ab.contracts.settings import PPOSettings
-from esper_ab.journal.events import ExperimentStarted, RunEvaluated
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 from esper_ab.report.content import content
@@ -123,77 +116,3 @@ def test_the_kept_share_needs_seeds() -> None:
     assert kept_share(found["shaped/2"]) == pytest.approx(kept / (kept + pruned))
     assert kept_share(found["wait/2"]) is None
     assert kept_share(outcomes(fold(without_evaluations(three_groups())))["shaped/2"]) is None
-
-
-# The reward screening: every outcome with its reason.
-
-
-EXAMPLES = Path(__file__).resolve().parents[5] / "docs" / "examples"
-
-
-def judged(**groups: Shape):
-    """The screening of a synthetic experiment: `random` at 50 %, `wait` at 33 %, and these."""
-    found = analysed(**groups).screening
-    assert found is not None
-    return {judgement.group: judgement for judgement in found.judgements}
-
-
-def analysed(test: str = "t", **groups: Shape) -> Analysis:
-    shapes = {
-        "wait": Shape(accuracy=33.0, controller="wait"),
-        "random": Shape(accuracy=50.0, controller="random", params=2000),
-        **groups,
-    }
-    events = Synthetic(groups=shapes).events()
-    plan = events[0].plan
-    experiment = msgspec.structs.replace(plan.experiment, screening=True, control="random", untested=("wait",))
-    design = fake_plans.plan(
-        groups=tuple(shapes), cores=len(shapes), seeds=6, control="random", untested=("wait",)
-    ).design
-    design = msgspec.structs.replace(design, test=test)
-    plan = msgspec.structs.replace(plan, experiment=experiment, design=design)
-    started: ExperimentStarted = msgspec.structs.replace(events[0], plan=plan)
-    return analyse(fold([started, *events[1:]]))
-
-
-@pytest.mark.parametrize(
-    ("shape", "passed", "decision", "words"),
-    [
-        (Shape(accuracy=75.0, params=800), (True, None, None, True), "continue", ""),
-        (Shape(accuracy=40.0, params=800), (False, None, None, None), "stop", "is WORSE with respect to random"),
-        (Shape(accuracy=60.0, params=40_000), (True, False, None, None), "revise", "fails in efficiency"),
-        (Shape(accuracy=50.6, params=800), (None, None, None, None), "revise", "not shown to be better than random"),
-        # Of sampled actions, with greedy ones that are far from them; a policy that is not to learn needs no updates.
-        (Shape(accuracy=50.6, greedy=20.0), (None, None, None, None), "revise", "its greedy actions reach"),
-        (Shape(accuracy=50.6, greedy=-20.0), (None, None, None, None), "revise", "its greedy actions reach"),
-        (Shape(accuracy=50.6, greedy=20.0, ppo=PPOSettings(lr=0.0)), (None, None, None, None), "revise", ""),
-    ],
-)  # fmt: skip
-def test_a_reward_is_continued_revised_or_stopped(shape, passed, decision, words):
-    (judgement,) = judged(one=shape).values()
-    assert judgement.decision == decision, judgement
-    assert [(found.name, wanted) for found, wanted in zip(judgement.criteria, passed, strict=True)
-            if wanted is not None and found.passed is not wanted] == []  # fmt: skip
-    assert words in judgement.reason
-    assert ("its greedy actions reach" in judgement.reason) == ("greedy" in words)
-
-
-def test_runs_that_were_not_trained_to_their_end_say_nothing_about_decisiveness():
-    events = Synthetic(groups={"good": Shape(), "random": Shape(controller="random")}).events()
-    events = [e for e in events if not (isinstance(e, RunEvaluated) and e.record.run.name == "good/5")]
-    plan = events[0].plan
-    experiment = msgspec.structs.replace(plan.experiment, screening=True, control="random")
-    started = msgspec.structs.replace(events[0], plan=msgspec.structs.replace(plan, experiment=experiment))
-    (judgement,) = analyse(fold([started, *events[1:]])).screening.judgements
-    assert [criterion.runs for criterion in judgement.criteria[1:]] == [0, 5, 5]
-
-
-def test_an_experiment_that_is_no_screening_has_none():
-    assert analyse(fold(Synthetic().events())).screening is None
-
-
-def test_the_example_asks_for_the_screening_that_is_kept_beside_it():
-    files = EXAMPLES / "screening.toml", EXAMPLES / "screening-digits" / "experiment.toml"
-    asked, kept = (tomllib.loads(file.read_text()) for file in files)
-    assert asked["screening"] is True
-    assert asked == {key: kept[key] for key in asked}

@@ -12,15 +12,14 @@ from esper_ab.control.rules.barrier import ReleaseRuns
 
 RUNS = ("a/0", "b/0", "c/0")
 LAST = 4  # E = 3
-MODES = ("lockstep", "independent", "alternate", "sequence")
+MODES = ("lockstep", "independent", "sequence")
 
 
 CHOICES = st.binary(max_size=150).map(Choices)
 
 
-def begin(mode, choices):
-    turns = tuple(choices.order(RUNS) for _ in range(LAST)) if mode == "alternate" else ()
-    return barrier.begin(mode, RUNS, LAST, turns)
+def begin(mode):
+    return barrier.begin(mode, RUNS, LAST)
 
 
 class World:
@@ -46,9 +45,9 @@ class World:
         assert run not in self.dead
         assert milestone == self.at[run]
         assert run not in self.working
-        if self.state.mode in ("lockstep", "alternate"):
+        if self.state.mode == "lockstep":
             assert min(self.at.values()) >= milestone
-        if self.state.mode in ("alternate", "sequence") and milestone < LAST:
+        if self.state.mode == "sequence" and milestone < LAST:
             assert not self.working
         self.got[run].append(milestone)
         if milestone < LAST:
@@ -83,7 +82,7 @@ class World:
 @pytest.mark.parametrize("mode", MODES)
 @given(choices=CHOICES)
 def test_everybody_gets_every_release_once_whatever_the_order_and_the_repeats(mode, choices):
-    world = World(begin(mode, choices))
+    world = World(begin(mode))
     while not world.state.done:
         assert world.working, "deadlock"
         world.arrive(choices.one(sorted(world.working)))
@@ -97,7 +96,7 @@ def test_everybody_gets_every_release_once_whatever_the_order_and_the_repeats(mo
 @pytest.mark.parametrize("mode", MODES)
 @given(choices=CHOICES)
 def test_deaths_and_returns_never_release_too_early_and_never_deadlock(mode, choices):
-    world = World(begin(mode, choices))
+    world = World(begin(mode))
     for _ in range(choices.number(50)):
         alive = [run for run in RUNS if run not in world.dead]
         possible = [("arrive", run) for run in sorted(world.working)]
@@ -124,12 +123,12 @@ def test_deaths_and_returns_never_release_too_early_and_never_deadlock(mode, cho
 @given(choices=CHOICES)
 def test_a_barrier_that_is_restored_anywhere_goes_on_to_the_end(mode, choices):
     """What was arrived at is recorded; what was released may not have been, and releases of the end are recorded."""
-    world = World(begin(mode, choices))
+    world = World(begin(mode))
     for _ in range(choices.number(20)):
         if world.working:
             world.arrive(choices.one(sorted(world.working)))
     stood = {run: (at.arrived, at.released) for run, at in world.state.positions.items()}
-    restored, commands = barrier.restore(barrier.begin(mode, RUNS, LAST, world.state.turns), stood)
+    restored, commands = barrier.restore(begin(mode), stood)
     assert {run: (at.arrived, at.released) for run, at in restored.positions.items()} == stood
     assert commands == ()  # everything due had been released
     world.state, world.working = restored, set()
@@ -151,20 +150,8 @@ def test_a_block_that_was_complete_but_for_its_release_is_released_at_once():
 
 
 @given(choices=CHOICES)
-def test_alternate_keeps_to_the_order_of_each_point(choices):
-    world = World(begin("alternate", choices))
-    order = []
-    while not world.state.done:
-        run = choices.one(sorted(world.working))
-        if world.at[run] >= 0:
-            order.append(run)
-        world.arrive(run)
-    assert order == [run for turn in world.state.turns for run in turn]
-
-
-@given(choices=CHOICES)
 def test_sequence_warms_all_up_and_then_takes_whole_runs_in_start_order(choices):
-    world = World(begin("sequence", choices))
+    world = World(begin("sequence"))
     order = []
     while not world.state.done:
         run = choices.one(sorted(world.working))
@@ -175,19 +162,12 @@ def test_sequence_warms_all_up_and_then_takes_whole_runs_in_start_order(choices)
     assert order == [run for run in RUNS for _ in range(LAST)]
 
 
-@pytest.mark.parametrize("mode", MODES)
 @given(choices=CHOICES)
-def test_the_work_after_a_milestone_begins_once_for_runs_that_go_together(mode, choices):
-    world, releases = World(begin(mode, choices)), []
+def test_lockstep_opens_every_milestone_once_for_all(choices):
+    world, releases = World(begin("lockstep")), []
     while not world.state.done:
         releases += world.arrive(choices.one(sorted(world.working)))
-    begun = [release for release in releases if barrier.begins_work(world.state, release)]
-    before_the_end = [release for release in releases if release.milestone < LAST]
-    if mode in ("lockstep", "alternate"):
-        firsts = {release.milestone: release for release in reversed(before_the_end)}
-        assert begun == [firsts[milestone] for milestone in range(LAST)]
-    else:
-        assert begun == before_the_end
+    assert releases == [ReleaseRuns(milestone, RUNS) for milestone in range(LAST + 1)]
 
 
 STANDS = st.integers(-1, LAST)
@@ -197,7 +177,7 @@ STANDS = st.integers(-1, LAST)
 @given(CHOICES, st.lists(st.tuples(st.sampled_from(RUNS), STANDS, STANDS, st.booleans()), max_size=6), st.data())
 def test_a_report_of_something_that_is_recorded_changes_nothing(mode, choices, deaths, data):
     """Whatever the records say that a worker got to which is gone, and wherever another one has taken it up."""
-    state = begin(mode, choices)
+    state = begin(mode)
     for run, recorded, released, rejoins in deaths:
         state, _ = barrier.died(state, run, recorded, released)
         if rejoins:

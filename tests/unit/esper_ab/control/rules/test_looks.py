@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import pytest
 from support import fake_plans
-from support.fake_worker import moments
 from support.journals import started
 from support.machine_world import World
 
 from esper_ab.analysis.observe import followed
-from esper_ab.control.rules.blocks import pooled
 from esper_ab.control.rules.looks import due, may_start
 from esper_ab.design.design import Contrast
 from esper_ab.journal.events import LookTaken, PlanExtended, RunStarted
@@ -76,16 +74,6 @@ def test_a_group_whose_comparisons_are_decided_leaves_later_blocks():
     assert evaluated(history, "b") == set(range(6))
     assert evaluated(history, "a1") == evaluated(history, "a2") == evaluated(history, "w") == set(range(10))
     assert last.replicates == 10
-
-
-def test_a_group_that_left_is_not_waited_for_where_moments_are_shared():
-    history = at_its_end(
-        groups=("a1", "a2", "z"), cores=3, seeds=10, looks=(6, 10), share_observation_norm=True
-    )
-    (look, *_) = history.looks
-    assert look.leaving == ("z",)
-    remaining = [spec for spec in history.plan.blocks[8].runs if spec.ref.group_id != "z"]
-    assert history.shared[8, 1] == pooled([moments(spec, 1) for spec in remaining])
 
 
 def test_an_open_ended_plan_adds_blocks_until_it_is_decided():

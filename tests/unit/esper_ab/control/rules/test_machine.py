@@ -33,9 +33,7 @@ PLANS = {
     "lockstep": fake_plans.plan(seeds=3, groups=("a", "b", "c"), cores=3),
     "two blocks at once": fake_plans.plan(seeds=3, cores=4),
     "independent": fake_plans.plan(seeds=3, sync="independent"),
-    "alternate": fake_plans.plan(seeds=2, groups=("a", "b", "c"), cores=1, placement="alternate"),
     "sequence": fake_plans.plan(seeds=2, cores=1, placement="sequence"),
-    "shared moments": fake_plans.plan(seeds=2, share_observation_norm=True),
     "early stop": fake_plans.plan(seeds=9, groups=("a1", "a2", "b"), cores=6, episodes=1, unpaired=True, margin=0.001),
     "open-ended": fake_plans.plan(seeds=2, episodes=1, unpaired=True, margin=0.001, open_ended=True),
 }
@@ -201,8 +199,7 @@ def test_a_stop_ends_after_the_barrier_in_progress_and_is_resumed_to_the_same_re
         reached = {name: max(run.recorded, run.released) for name, run in world.recorded.runs.items()}
         world.to_the_end()
         assert not isinstance(world.error, Interrupted) or world.error.in_order
-        if PLANS[name].experiment.placement != "alternate":
-            assert all(run.recorded <= reached.get(name, -1) + 1 for name, run in world.recorded.runs.items())
+        assert all(run.recorded <= reached.get(name, -1) + 1 for name, run in world.recorded.runs.items())
         again = world.resumed(len(world.journal)).to_the_end()
         found = check_end(again)
         if not any(run.lost for run in again.recorded.runs.values()):
@@ -286,7 +283,7 @@ def test_a_copy_of_a_users_code_that_fails_leaves_nothing_to_resume_and_is_told_
 
 def beside_a_complete_run():
     """A world whose run a/0 is complete, with its worker; that of b/0 dies and takes the replicate with it."""
-    world = World(PLANS["shared moments"], limits=limits_of(deaths=1))
+    world = World(fake_plans.plan(seeds=2), limits=limits_of(deaths=1))
     one, other = world.workers.values()
     while world.recorded.runs["a/0"].evaluation is None:
         for worker in (one, other) if world.recorded.runs["b/0"].recorded < 2 else (one,):
