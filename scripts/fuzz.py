@@ -22,8 +22,8 @@ from pathlib import Path
 from support import fake_plans, hostile
 
 from esper_ab.analysis.trained_by import result_hash
-from esper_ab.contracts.codec import Assembler, ProtocolError, decode_from_worker
-from esper_ab.contracts.messages import Chunk, WorkerOrder
+from esper_ab.contracts.codec import ProtocolError, decode_from_worker
+from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.control import experiment_run
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
@@ -47,12 +47,11 @@ def decode_many(rng: random.Random, count: int) -> None:
     """Decode `count` frames as the coordinator would; anything but a message or ProtocolError ends the script."""
     outcomes: Counter[str] = Counter()
     seconds, longest, done, before = 0.0, 0.0, 0, 0
-    assembler = Assembler()
     while done < count:
         frames = list(hostile.frames(rng, min(_BATCH, count - done)))
         for frame in frames:
             began = time.perf_counter()
-            outcomes[outcome(assembler, frame)] += 1
+            outcomes[outcome(frame)] += 1
             took = time.perf_counter() - began
             seconds, longest = seconds + took, max(longest, took)
         done += len(frames)
@@ -63,12 +62,10 @@ def decode_many(rng: random.Random, count: int) -> None:
     print(f"  refused {outcomes['refused']:,}, accepted {outcomes['accepted']:,}; peak memory grew by {grown:.1f} MB")
 
 
-def outcome(assembler: Assembler, frame: bytes) -> str:
+def outcome(frame: bytes) -> str:
     """What the hub does with a frame of an admitted worker."""
     try:
-        message = decode_from_worker(frame)
-        if isinstance(message, Chunk):
-            assembler.add(message)
+        decode_from_worker(frame)
     except ProtocolError:
         return "refused"
     return "accepted"
@@ -80,7 +77,7 @@ def peak_bytes() -> int:
 
 def attack_many(rng: random.Random, count: int) -> bool:
     """Attack experiments from a worker of theirs, over ipc and TCP, and from outside; whether all came out the same."""
-    frames = [frame for frame in hostile.frames(rng, count) if outcome(Assembler(), frame) == "refused"]
+    frames = [frame for frame in hostile.frames(rng, count) if outcome(frame) == "refused"]
     calm = carry_out(InlineLauncher("support.fake_worker:main_in_thread"))
     attacks = {
         "a worker over ipc": hostile.RubbishFirst(frames, "ipc"),

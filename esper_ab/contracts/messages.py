@@ -169,15 +169,6 @@ class Pong(Message, frozen=True, kw_only=True, tag="Pong"):
     """Answer to a Ping: the worker is there and at rest. Never journalled."""
 
 
-class Chunk(Message, frozen=True, kw_only=True, tag="Chunk"):
-    """A piece of a message above the frame limit."""
-
-    seq: int
-    index: int
-    count: int
-    data: bytes
-
-
 # --- coordinator -> worker ------------------------------------------------------------------------------------------
 
 
@@ -216,5 +207,5 @@ class Stop(Message, frozen=True, kw_only=True, tag="Stop"):
     reason: str
 
 
-WorkerMessage = Hello | Ready | Progress | EpisodeFinished | Evaluated | Failed | Pong | Chunk
+WorkerMessage = Hello | Ready | Progress | EpisodeFinished | Evaluated | Failed | Pong
 CoordinatorMessage = Assign | Release | Cancel | Ping | Stop

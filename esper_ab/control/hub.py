@@ -21,9 +21,9 @@ import msgspec
 import zmq
 from zmq.utils import z85
 
-from esper_ab.contracts.codec import FRAME_LIMIT_BYTES, Assembler, ProtocolError, decode_from_worker, encode
+from esper_ab.contracts.codec import LARGEST_BYTES, ProtocolError, decode_from_worker, encode
 from esper_ab.contracts.files import private_folder
-from esper_ab.contracts.messages import Chunk, CoordinatorMessage, WorkerMessage
+from esper_ab.contracts.messages import CoordinatorMessage, WorkerMessage
 from esper_ab.launchers import Transport
 
 # --- keys ------------------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class Hub:
         self._keys = self._guarded() if transport == "tcp" else None
         patience_ms = int(_BEATS_MISSED * self.beat_s * 1000)
         self._set({
-            zmq.ROUTER_MANDATORY: 1, zmq.MAXMSGSIZE: FRAME_LIMIT_BYTES, zmq.LINGER: 0, zmq.RCVHWM: 1000,
+            zmq.ROUTER_MANDATORY: 1, zmq.MAXMSGSIZE: LARGEST_BYTES, zmq.LINGER: 0, zmq.RCVHWM: 1000,
             zmq.SNDHWM: 1000, zmq.SNDTIMEO: 0,
             zmq.ZAP_DOMAIN: DOMAIN,  # refuses peers without a handshake, which ZMTP 1.0 allows
             zmq.HEARTBEAT_IVL: int(self.beat_s * 1000), zmq.HEARTBEAT_TIMEOUT: patience_ms,
@@ -166,7 +166,7 @@ class Hub:
         self._poller.register(self._socket, zmq.POLLIN)
         self._watched = select.epoll()  # one descriptor for all of them: zmq looks through its list at every poll
         self._poller.register(self._watched.fileno(), zmq.POLLIN)
-        self._admitted: dict[str, Assembler] = {}
+        self._admitted: set[str] = set()
         self._newest: dict[str, str] = {}  # by worker: the incarnation that was admitted last
         self._bound: dict[str, str] = {}  # worker -> endpoint of its own, over ipc
         self._bad: Counter[str] = Counter()
@@ -193,9 +193,8 @@ class Hub:
         Where it needs one, it gets in when its own is registered; keys of its predecessors open nothing any more.
         """
         worker = worker_of(identity)
-        if before := self._newest.get(worker):
-            self._admitted[before] = Assembler()  # what it had begun to send in pieces is given up
-        self._admitted[identity], self._newest[worker] = Assembler(), identity
+        self._admitted.add(identity)
+        self._newest[worker] = identity
         if self._keys is None:
             return ""
         self._keys.withdraw(identity)
@@ -283,7 +282,7 @@ class Hub:
         return frames
 
     def _understood(self, frames: list[zmq.Frame]) -> Received | BadMessage | None:
-        """None for what needs no attention: a piece of a message, a peer cut off, a stranger's repetitions."""
+        """None for what needs no attention: a peer cut off, a stranger's repetitions."""
         claimed = frames[0].bytes.decode(errors="backslashreplace")
         identity = str(frames[-1].get("User-Id")) if self._keys else claimed
         if identity not in self._admitted:
@@ -296,12 +295,10 @@ class Hub:
                 raise ProtocolError(f"calls itself {claimed[:100]!r}")
             if len(frames) != 2:
                 raise ProtocolError(f"{len(frames) - 1} parts instead of one")
-            message: WorkerMessage | Chunk | None = decode_from_worker(frames[1].bytes)
-            if isinstance(message, Chunk):
-                message = self._admitted[identity].add(message)
+            message = decode_from_worker(frames[1].bytes)
         except ProtocolError as error:
             return self._bad_message(identity, str(error), known=True)
-        return None if message is None else Received(identity, message)
+        return Received(identity, message)
 
     def _bad_message(self, identity: str, reason: str, *, known: bool) -> BadMessage | None:
         """What to tell of it: of an admitted peer everything, until it is cut off; of others what is new."""

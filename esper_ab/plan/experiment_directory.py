@@ -30,7 +30,7 @@ from esper_ab.settings.assignments import EXPERIMENT_FIELDS, GROUP_FIELDS, Field
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.request import settings_sha256
 
-_PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb", "gymnasium")
+_PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "duckdb", "gymnasium")
 PLAN_TEXT = "plan.txt"
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 

@@ -18,7 +18,7 @@ import msgspec
 import zmq
 
 from benchmarks import synthetic
-from esper_ab.contracts.codec import decode_from_coordinator, encode, split
+from esper_ab.contracts.codec import decode_from_coordinator, encode
 from esper_ab.contracts.messages import (
     PROTOCOL,
     Assign,
@@ -79,7 +79,7 @@ def await_all(file: Path, count: int) -> None:
 
 
 class Fake:
-    """One worker: a socket, its orders, the frames to send next."""
+    """One worker: a socket, its orders, what to send next."""
 
     def __init__(self, context: zmq.Context[Any], order: WorkerOrder, draw: random.Random) -> None:
         self.name = order.identity
@@ -97,7 +97,7 @@ class Fake:
             self.socket.setsockopt(zmq.CURVE_SECRETKEY, secret)
         self._order, self._draw = order, draw
         self.spec: RunSpec | None = None
-        self.frames: list[bytes] = []
+        self.data = b""
 
     def connect(self) -> None:
         """And say Hello, as soon as there is a connection."""
@@ -125,11 +125,10 @@ class Fake:
             report = EpisodeFinished(run=self.spec.ref, record=record)
         else:
             report = Evaluated(run=self.spec.ref, record=synthetic.evaluation(self.spec, self._draw))
-        self.frames = split(encode(report), milestone)
+        self.data = encode(report)
 
     def send(self) -> None:
-        for frame in self.frames:
-            self.socket.send(frame)
+        self.socket.send(self.data)
 
 
 class _Supervisor:

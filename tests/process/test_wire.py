@@ -15,7 +15,7 @@ from support import fake_plans
 from support.children import environment
 from support.fake_worker import report_of
 
-from esper_ab.contracts.codec import FRAME_LIMIT_BYTES, encode
+from esper_ab.contracts.codec import LARGEST_BYTES, encode
 from esper_ab.contracts.messages import Assign, Hello, Progress, Release, Stop
 from esper_ab.control.hub import BAD_MESSAGES_TOLERATED, BadMessage, Hub, Readable, Received
 from workers.process.link import Link
@@ -152,7 +152,7 @@ def test_a_message_in_parts_is_bad(hub, raw):
 
 
 def test_a_frame_above_the_limit_is_dropped_and_the_peer_served_again(hub, raw):
-    raw.send(b"x" * (FRAME_LIMIT_BYTES + 1))
+    raw.send(b"x" * (LARGEST_BYTES + 1))
     assert not list(hub.poll(0.2))
     raw.send(encode(HELLO))
     assert one(hub).message == HELLO

@@ -15,7 +15,7 @@ import zmq
 
 from esper_ab.contracts import link_keys
 from esper_ab.contracts.codec import encode
-from esper_ab.contracts.messages import PROTOCOL, Chunk, Failed, Hello, Progress
+from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Progress
 from esper_ab.launchers.inline import InlineLauncher
 from support import fake_plans, fake_worker
 from support.fake_worker import report_of
@@ -30,7 +30,6 @@ MESSAGES = tuple(encode(message) for message in (
     *(report_of(SPEC, milestone) for milestone in range(4)),
     Progress(run=SPEC.ref, milestone=1, step=7, phase="train"),
     Failed(summary="\x1b[2J<script>'; DROP TABLE runs", traceback="…"),
-    Chunk(seq=1, index=0, count=2, data=b"\x00\xff"),
 ))  # fmt: skip
 BOMBS = (
     b"\xdc\x00\x1f" + (b"\xdc\x7f\xff" + b"\x80" * 32767) * 31,  # a million empty maps in a megabyte
@@ -43,7 +42,6 @@ BOMBS = (
     b"\xc6\x7f\xff\xff\xff",
     b"\xdb\x00\x0f\x00\x00" + b"x" * 0xF0000,
     b"\xc9\x00\x00\x10\x00\x01" + b"x" * 4096,
-    b"\x83\xa4kind\xa5Chunk\xa3seq\xcf" + b"\xff" * 8,
 )
 _BOMB_EVERY = 5000
 

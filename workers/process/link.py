@@ -21,7 +21,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from esper_ab.contracts import messages
-from esper_ab.contracts.codec import decode_from_coordinator, encode, split
+from esper_ab.contracts.codec import decode_from_coordinator, encode
 from esper_ab.contracts.link_keys import LinkKeys
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.supervisor import ORPHANED
@@ -127,10 +127,9 @@ class Link:
         self._socket.connect(endpoint)
         self._resend_after_s = resend_after_s
         self.run: RunRef | None = None  # last assigned
-        self._sent = 0
         self._milestone = -1  # of the last report
-        self._kept: list[bytes] = []  # frames of a report until its release, of the Hello until there are orders
-        self._hello: list[bytes] = []
+        self._kept = b""  # a report until its release, the Hello until there are orders
+        self._hello = b""
         self._waiting: deque[messages.CoordinatorMessage] = deque()  # received by `cancelled`
 
     def send(self, message: messages.WorkerMessage) -> None:
@@ -143,14 +142,13 @@ class Link:
             with suppress(zmq.Again):
                 self._socket.send(encode(message), zmq.NOBLOCK)
             return
-        self._sent += 1
-        frames = split(encode(message), self._sent)
+        data = encode(message)
         if isinstance(message, messages.Ready | messages.EpisodeFinished | messages.Evaluated):
             self._milestone = self._milestone_of(message)
-            self._kept = frames
+            self._kept = data
         elif isinstance(message, messages.Hello):
-            self._hello = frames
-        self._send_frames(frames)
+            self._hello = data
+        self._send_all(data)
 
     def orders(self) -> messages.CoordinatorMessage | None:
         """Do as `receive` without a run: say Hello again every half minute, as orders are lost with a connection."""
@@ -168,7 +166,7 @@ class Link:
             now = time.monotonic()
             if now >= resend_at:
                 if self._kept:
-                    self._send_frames(self._kept)
+                    self._send_all(self._kept)
                 resend_at = now + self._resend_after_s
             wait_s = min(resend_at, deadline or math.inf) - now
             if self._waiting or self._socket.poll(max(0, int(wait_s * 1000) + 1)):
@@ -218,19 +216,18 @@ class Link:
         if isinstance(message, messages.Assign) and self._is_mine(message.spec.ref.name):
             return False
         if isinstance(message, messages.Assign):
-            self.run, self._kept, self._milestone = message.spec.ref, [], -1
+            self.run, self._kept, self._milestone = message.spec.ref, b"", -1
         if isinstance(message, messages.Cancel) and self._is_mine(message.run_name):
-            self._kept = []
+            self._kept = b""
         if not isinstance(message, messages.Release):
             return True
         if not self._kept or message.milestone != self._milestone:
             return False
-        self._kept = []
+        self._kept = b""
         return True
 
-    def _send_frames(self, frames: list[bytes]) -> None:
+    def _send_all(self, data: bytes) -> None:
         try:
-            for frame in frames:
-                self._socket.send(frame)
+            self._socket.send(data)
         except zmq.Again:
             raise LinkLost(f"the coordinator took nothing for {self._send_timeout_s:.0f} s") from None

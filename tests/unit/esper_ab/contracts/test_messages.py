@@ -15,19 +15,15 @@ from support import fake_plans
 from support.fake_worker import report_of
 
 from esper_ab.contracts.codec import (
-    CHUNK_BYTES,
-    Assembler,
     ProtocolError,
     decode_from_coordinator,
     decode_from_worker,
     encode,
-    split,
 )
 from esper_ab.contracts.messages import (
     PROTOCOL,
     Assign,
     Cancel,
-    Chunk,
     CoordinatorMessage,
     Failed,
     Hello,
@@ -68,7 +64,6 @@ EXAMPLES = (
     ),
     report_of(SPEC, 3),
     Failed(summary="ValueError: no", traceback="Traceback …"),
-    Chunk(seq=1, index=0, count=2, data=b"\x00\xff"),
     Assign(spec=SPEC, milestone=2, checkpoints=(CHECKPOINT,)),
     Release(run_name="a/0", milestone=1),
     Cancel(run_name="a/0", reason="its seed cannot be completed"),
@@ -128,25 +123,6 @@ def test_nobody_may_say_the_other_sides_words(message):
     wrong = decode_from_coordinator if isinstance(message, FROM_WORKER) else decode_from_worker
     with pytest.raises(ProtocolError):
         wrong(encode(message))
-
-
-def test_a_long_message_comes_back_from_its_chunks():
-    record = msgspec.structs.replace(EPISODE.record, seed_events=(SEED_EVENT,) * 20_000)
-    long = msgspec.structs.replace(EPISODE, record=record)
-    frames = split(encode(long), 5)
-    assert len(frames) > 2
-    assert max(len(frame) for frame in frames) < CHUNK_BYTES + 200
-    assembler = Assembler()
-    assert [assembler.add(decode_from_worker(frame)) for frame in frames] == [None] * (len(frames) - 1) + [long]
-
-
-def test_chunks_out_of_order_are_refused_and_a_fresh_start_is_taken():
-    whole = encode(EPISODE)
-    chunks = [Chunk(seq=1, index=i, count=2, data=piece) for i, piece in enumerate((whole[:100], whole[100:]))]
-    assembler = Assembler()
-    with pytest.raises(ProtocolError, match="out of order"):
-        assembler.add(chunks[1])
-    assert [assembler.add(chunk) for chunk in chunks] == [None, EPISODE]
 
 
 @pytest.mark.parametrize("hostile", [b"\x81" * 5000, b"\x91" * 40, b"\xdf\xff\xff\xff\xff", b"\xc7\x01\x05x"])
