@@ -14,7 +14,6 @@ from support.orders import order
 from esper_ab.contracts.experiment_files import file_of
 from esper_ab.contracts.messages import PROTOCOL, Hello
 from esper_ab.contracts.records import Checkpoint
-from esper_ab.control.rules.runs import turns
 from esper_ab.control.rules.validation import Rejected, all_finite, check_hello, milestone_of, not_finite
 from workers.growth.measures import MEASURES
 
@@ -115,23 +114,6 @@ def test_a_worker_that_is_not_the_one_ordered_is_rejected(change, why):
     check_hello(HELLO, ORDER)
     with pytest.raises(Rejected, match=why):
         check_hello(msgspec.structs.replace(HELLO, **change), ORDER)
-
-
-def test_turns_are_drawn_afresh_and_fairly():
-    runs = ("a/0", "b/0", "c/0")
-    drawn = turns(7, 0, runs, 6000)
-    assert all(sorted(turn) == sorted(runs) for turn in drawn)
-    first = [turn[0] for turn in drawn]
-    assert all(abs(first.count(run) - 2000) < 200 for run in runs)  # 5.5 standard deviations
-    assert turns(7, 0, runs, 5) == drawn[:5]
-    assert turns(7, 1, runs, 50) != drawn[:50]
-
-
-def test_turns_follow_positions_and_not_names():
-    names = {"a/0": "x/0", "b/0": "y/0"}
-    assert [tuple(names[run] for run in turn) for turn in turns(7, 0, ("a/0", "b/0"), 20)] == list(
-        turns(7, 0, ("x/0", "y/0"), 20)
-    )
 
 
 def spoilt(value, number):
