@@ -212,23 +212,13 @@ class Fleet:
             self._watch(handle.worker.keys.descriptor, handle, "key")
 
     def _started(self, handle: WorkerHandle, launcher: Launcher) -> Worker:
-        """Start a worker with the handle's order and have the hub listen to it; on OSError nothing of it is left."""
+        """Start a worker with the handle's order and have the hub listen to it; OSError when it cannot be started."""
         handle.oom = None if launcher.nodes else OomWatch()
-        who, own = handle.identity, launcher.child_processes
-        endpoint = self._hub.endpoint_of(who) if own else self._hub.endpoint
         handle.order = msgspec.structs.replace(
-            launcher.bound(handle.order), server_key=self._hub.admit(who), endpoint=endpoint,
+            launcher.bound(handle.order), server_key=self._hub.admit(handle.identity),
             lost_after_s=_LOST_AFTER_S if launcher.nodes else 0.0, beat_s=self._hub.beat_s,
         )
-        worker = launcher.start(handle.order)
-        try:
-            if own:
-                self._hub.accept_from(who, worker.pid)
-        except OSError:
-            worker.kill()
-            worker.join(_KILL_S)
-            raise
-        return worker
+        return launcher.start(handle.order)
 
     @property
     def on_each_machine(self) -> int:

@@ -2,15 +2,13 @@
 
 Knows bytes, identities and descriptors; not what a message means for a run. One thread owns it.
 
-Over ipc whoever can open a socket is this user, and each worker has one at which nobody but its process is accepted:
-libzmq would end this one at a connection for which no descriptor is free. Over TCP a peer has to have a worker's key
+Over ipc whoever can open the socket is this user. Over TCP a peer has to have a worker's key
 before anything of it is read; the worker made it, and says its public half when it starts. What an admitted peer sends
 is still only believed to be bytes.
 """
 
 from __future__ import annotations
 
-import os
 import select
 import shutil
 import threading
@@ -158,8 +156,6 @@ class Hub:
             zmq.HEARTBEAT_IVL: int(self.beat_s * 1000), zmq.HEARTBEAT_TIMEOUT: patience_ms,
             zmq.HEARTBEAT_TTL: patience_ms,
         })  # fmt: skip
-        if transport == "ipc":
-            self._socket.setsockopt(zmq.IPC_FILTER_PID, os.getpid())  # of threads
         self._socket.bind(f"ipc://{self._folder}/hub" if transport == "ipc" else f"tcp://{address}:*")
         self.endpoint = self._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
         self._poller = zmq.Poller()
@@ -168,7 +164,6 @@ class Hub:
         self._poller.register(self._watched.fileno(), zmq.POLLIN)
         self._admitted: set[str] = set()
         self._newest: dict[str, str] = {}  # by worker: the incarnation that was admitted last
-        self._bound: dict[str, str] = {}  # worker -> endpoint of its own, over ipc
         self._bad: Counter[str] = Counter()
         self._reported: set[tuple[str, str]] = set()
         self.unreported = 0  # bad messages that were only counted
@@ -204,27 +199,6 @@ class Hub:
         """Let in whoever has the secret of this key as `identity`, unless another incarnation has followed it."""
         if self._keys is not None and self._newest.get(worker_of(identity)) == identity:
             self._keys.register(identity, public)
-
-    def endpoint_of(self, identity: str) -> str:
-        """Where a worker in a process of its own connects; it is listened to there after `accept_from`."""
-        return self.endpoint if self._keys else f"ipc://{self._folder}/{identity.replace('/', '-')}"
-
-    def accept_from(self, identity: str, pid: int) -> None:
-        """Take connections to the endpoint of this worker from process `pid`, and none to those of its predecessors.
-
-        OSError when nothing is free for it.
-        """
-        if self._keys:
-            return
-        worker, endpoint = worker_of(identity), self.endpoint_of(identity)
-        if before := self._bound.pop(worker, ""):
-            self._socket.unbind(before)
-        self._socket.setsockopt(zmq.IPC_FILTER_PID, pid)
-        try:
-            self._socket.bind(endpoint)
-        except zmq.ZMQError as error:
-            raise OSError(error.errno, str(error)) from None
-        self._bound[worker] = endpoint
 
     def watch(self, descriptor: int, *, edge_triggered: bool = False) -> None:
         """Report `descriptor` as long as it is readable, or its other end is closed.

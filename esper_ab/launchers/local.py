@@ -75,7 +75,7 @@ class LocalLauncher(Launcher):
 
     name = "local"
     child_processes = True
-    descriptors = 5  # two pipes of multiprocessing, a pidfd, a connection and the socket that it is accepted at
+    descriptors = 4  # two pipes of multiprocessing, a pidfd, a connection
 
     def start(self, order: WorkerOrder) -> LocalWorker:
         ours, theirs = socket.socketpair() if order.server_key else (None, None)

@@ -296,21 +296,11 @@ def _large(link, report):
 
 
 _CROWD: list[socket.socket] = []  # stay open as long as the process
-_STRANGERS = 300  # more than the coordinator may have descriptors in tests
 
 
 def _crowd(link, report):
-    """Connections to the coordinator that never say anything, of a process of this user that is no worker, if it can.
-
-    Over tcp of this one, as many as it may have.
-    """
+    """Connections to the coordinator over tcp that never say anything, as many as this process may have."""
     endpoint = link._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
-    if endpoint.startswith("ipc://"):
-        stranger = os.fork()
-        if not stranger:
-            _crowd_in(Path(endpoint.removeprefix("ipc://")).parent)
-        os.waitpid(stranger, 0)
-        return report
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     with suppress(OSError):
         while True:
@@ -319,16 +309,6 @@ def _crowd(link, report):
             _CROWD[-1].connect_ex((host, int(port)))
     _CROWD.pop().close()  # the link needs one now and then
     return report
-
-
-def _crowd_in(folder: Path):
-    """To each socket in `folder` as many connections as the coordinator may have descriptors, and more."""
-    for path in folder.iterdir():
-        for _ in range(_STRANGERS if path.is_socket() else 0):
-            _CROWD.append(socket.socket(socket.AF_UNIX))
-            with suppress(OSError):
-                _CROWD[-1].connect(str(path))
-    os._exit(0)
 
 
 _FAULTS = {
