@@ -14,7 +14,6 @@ import io
 import json
 import os
 import re
-import resource
 import signal
 import sys
 import threading
@@ -38,40 +37,6 @@ from esper_ab.contracts.errors import (
     no_room,
 )
 from esper_ab.contracts.wording import visible
-
-# --- little memory ---------------------------------------------------------------------------------------------------
-# What a limit on a process's addresses (`ulimit -v`) does to a command, in one line and before libraries are loaded.
-#
-# Under such a limit some libraries end the process, and some wait for threads that could not be started. So commands
-# that load them are refused where they cannot be loaded.
-
-
-LEAST_BYTES = 3 << 29  # libraries were loaded, and networks trained, within 1.1 GB
-# Commands that load numpy, or start a child that loads torch.
-LOADING = frozenset((
-    "launch", "resume", "calibrate", "evaluate", "growth", "report", "query", "export",
-    "compare", "power",
-))  # fmt: skip
-
-
-def refuse_little_memory(name: str, args: Sequence[str]) -> None:
-    """UsageError when the command `name` loads what a limit on this process's addresses has no room for."""
-    if name in LOADING and not {"--help", "-h"} & {*args} and 0 <= _soft_limit() < LEAST_BYTES:
-        raise UsageError(
-            f"this process may have {_soft_limit() / 2**30:.2f} GiB of addresses (ulimit -v), and libraries alone need "
-            f"{LEAST_BYTES / 2**30:.2f}: `ulimit -v unlimited` first; a control group limits memory better"
-        )
-
-
-def limited() -> str:
-    """Return the limit on this process's addresses with its remedy; "" where there is none."""
-    soft = _soft_limit()
-    return f"this process has a limit on its memory (ulimit -v {soft >> 10}): give it more" if soft >= 0 else ""
-
-
-def _soft_limit() -> int:
-    return resource.getrlimit(resource.RLIMIT_AS)[0]
-
 
 # --- unknown option --------------------------------------------------------------------------------------------------
 # "Did you mean" for an unknown option, by its meaning or by its letters.
@@ -165,16 +130,13 @@ def _open_standard_streams() -> None:
 
 
 def _lacking(error: Exception) -> str:
-    """What Python or a library says where memory or a thread is lacking; any other is raised again, as a mistake."""
-    if isinstance(error, RuntimeError):
-        if str(error) != _NO_THREAD:
-            raise error
-        return _out_of_processes(error)
-    if not isinstance(error, MemoryError) and not limited():
+    """What Python says where memory or a thread is lacking; any other RuntimeError is raised again, as a mistake."""
+    if isinstance(error, MemoryError):
+        what = f" ({said})" if (said := " ".join(str(error).split())) else ""
+        return f"out of memory{what}; free some, or ask for less at once, as with --max-parallel; no journal is harmed"
+    if str(error) != _NO_THREAD:
         raise error
-    what = " ".join(str(error).split())
-    remedy = limited() or "free some, or ask for less at the same time, as with --max-parallel"
-    return f"out of memory{f' ({what})' if what else ''}; {remedy}; no journal is harmed"
+    return _out_of_processes(error)
 
 
 def _out_of_processes(error: BaseException) -> str:
@@ -218,9 +180,7 @@ def _terminated_as_interrupted() -> Iterator[None]:
 def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
     _open_standard_streams()
-    called = program.rpartition(".")[2] if "." in program else ""
     try:
-        refuse_little_memory(called or next((arg for arg in args if not arg.startswith("-")), ""), args)
         status = command.main(args=list(args), prog_name=program, standalone_mode=False)
     except ConditionNotMet as error:
         return _report(str(error), error.exit_code, ())  # stdout has the verdict already
@@ -239,6 +199,6 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
         return _report(" ".join(said.split()) + hint, UsageError.exit_code, args)
     except (KeyboardInterrupt, click.Abort):
         return _report("interrupted", Interrupted.exit_code, args)
-    except (MemoryError, ImportError, SystemError, RuntimeError) as error:
+    except (MemoryError, RuntimeError) as error:
         return _report(_lacking(error), UsageError.exit_code, args)
     return status if isinstance(status, int) else 0

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import msgspec
 
-from esper_ab.commands._exit_status import LEAST_BYTES, command_with
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
 from esper_ab.commands._parameters import PATH, Flags, switch, valued
 from esper_ab.contracts.children import Machine, Questions
@@ -60,7 +60,7 @@ def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
             yield problem("task", machine.task_problem, "reinstall the package: digits ships with it")
     yield from processor.processor_diagnoses()
     yield from examination.storage_diagnoses(out, expected_bytes(1))
-    yield from examination.system_diagnoses(LEAST_BYTES)
+    yield from examination.system_diagnoses()
 
 
 def _examine_nodes(out: Path, options: Flags) -> Iterator[Diagnosis]:

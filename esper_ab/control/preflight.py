@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.children import DOING, Device, Machine, Questions
-from esper_ab.contracts.errors import EsperError, Setting, UsageError, WorkerFailed, WorkerHung
+from esper_ab.contracts.errors import EsperError, Setting, UsageError, WorkerHung
 from esper_ab.contracts.files import UNREADABLE
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.own_packages import child_command
@@ -36,7 +36,6 @@ LIMIT_S = 120.0  # on a machine that is not crowded: importing torch from a cold
 _MODULE = "workers.commands.describe"
 _SAY_S = 20.0  # then it is said what is waited for
 _LOOK_S = 0.5
-_START_S, _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 0.25, 8.0  # of starting it, and between two tries
 _LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously
 _SPARE_BYTES = 64 << 20  # policies, report, and room for others
 _decode_machine = msgspec.json.Decoder(Machine).decode
@@ -55,7 +54,7 @@ def examine(
     asked = msgspec.json.encode(questions) + b"\n"
     what = f"the preflight on node {node} ({_MODULE})" if node else f"the preflight ({_MODULE})"
     began = time.monotonic()
-    with _started(partial(on, _MODULE, asked) if on else partial(begin_here, child_command(_MODULE), asked)) as child:
+    with on(_MODULE, asked) if on else begin_here(child_command(_MODULE), asked) as child:
         try:
             meanwhile()
             answer, complaint = _awaited(child, began, limit_s if questions.trainer is None else math.inf)
@@ -73,24 +72,6 @@ def examine(
     if any(reference in doing for reference in own if ":" in reference or questions.trainer):
         raise UsageError(f"your code ended its process: the preflight was {doing}, and {ended}")
     raise EsperError(f"{what} gave no answer ({why}): it {ended}")
-
-
-def _started(begin: Callable[[], Errand]) -> Errand:
-    """Start the preflight; what is lacking for a moment is waited for, and named. WorkerFailed after a minute."""
-    began, pause_s = time.monotonic(), _FIRST_PAUSE_S
-    while True:
-        try:
-            return begin()
-        except OSError as error:
-            if error.errno not in descriptors.PASSING:
-                raise
-            lack = descriptors.PASSING[error.errno]
-        if time.monotonic() - began > _START_S:
-            raise WorkerFailed(f"the preflight could not be started for {_START_S:.0f} s: {lack}")
-        if pause_s == _FIRST_PAUSE_S:
-            _warn(f"the preflight cannot be started: {lack}; trying again for {_START_S:.0f} s")
-        time.sleep(pause_s)
-        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
 def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]:

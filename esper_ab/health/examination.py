@@ -59,21 +59,22 @@ def problem(topic: str, what: str, remedy: str) -> Diagnosis:
 
 
 _FEW_FILES, _FEW_PROCESSES = 1024, 256
+_LEAST_BYTES = 3 << 29  # of addresses: libraries were loaded, and networks trained, within 1.1 GB
 
 
-def system_diagnoses(least_bytes: int) -> Iterator[Diagnosis]:
-    """Check the limits of this process, which its workers inherit; `least_bytes`: of addresses, for its libraries."""
+def system_diagnoses() -> Iterator[Diagnosis]:
+    """Check the limits of this process, which its workers inherit."""
     numbers = (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_AS)
-    yield from limits(least_bytes, *(resource.getrlimit(number)[0] for number in numbers))
+    yield from limits(*(resource.getrlimit(number)[0] for number in numbers))
 
 
-def limits(least_bytes: int, files: int, processes: int, addresses: int) -> Iterator[Diagnosis]:
+def limits(files: int, processes: int, addresses: int) -> Iterator[Diagnosis]:
     """Check soft limits of setrlimit(2); -1: no limit."""
     yield _limit("open files", files, _FEW_FILES, "ulimit -n 4096")
     yield _limit("processes", processes, _FEW_PROCESSES, "ulimit -u 4096")
-    if 0 <= addresses < least_bytes:
+    if 0 <= addresses < _LEAST_BYTES:
         yield problem(
-            "limit of addresses", f"{addresses / 2**30:.2f} GiB; libraries alone need {least_bytes / 2**30:.2f}",
+            "limit of addresses", f"{addresses / 2**30:.2f} GiB; libraries alone need {_LEAST_BYTES / 2**30:.2f}",
             "ulimit -v unlimited",
         )
 

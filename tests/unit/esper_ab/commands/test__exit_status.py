@@ -96,3 +96,14 @@ def test_options_that_the_command_has_not_are_never_proposed() -> None:
     with pytest.raises(click.NoSuchOption) as caught:
         small.make_context("small", ["--seeds", "3"])
     assert unknown_option(caught.value) == "no option --seeds"
+
+
+def test_a_lack_of_memory_is_a_line_with_what_would_help(capsys: pytest.CaptureFixture[str]) -> None:
+    @click.command()
+    def hungry() -> None:
+        raise MemoryError("array of 3 TiB")
+
+    assert invoke(hungry, [], "esper-ab") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: out of memory (array of 3 TiB); free some")
+    assert said.count("\n") == 1

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
-import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -88,36 +86,6 @@ def test_many_questions_can_be_asked(tmp_path):
     asked = tuple(ControllerQuestion(group=f"g{number}", settings=settings, blueprints=("norm",) * 8)
                   for number in range(3000))  # fmt: skip
     assert examine(Questions(task="synthetic", data_dir="", user_rewards=(), controllers=asked)).torch_version
-
-
-class Restoring:
-    """A stderr whose first line makes descriptors free again."""
-
-    def __init__(self, limits):
-        self.said = ""
-        self._limits = limits
-
-    def write(self, text):
-        self.said += text
-        resource.setrlimit(resource.RLIMIT_NOFILE, self._limits)
-        return len(text)
-
-    def flush(self): ...
-
-
-def test_a_lack_of_descriptors_that_passes_is_named_and_waited_for(monkeypatch):
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    restoring = Restoring(limits)
-    monkeypatch.setattr(sys, "stderr", restoring)
-    os.close(lowest_free := os.open(os.devnull, os.O_RDONLY))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, limits[1]))  # the limit is of numbers, not of a count
-    try:
-        found = examine(Questions(task="synthetic", data_dir="", user_rewards=()))
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    assert found.torch_version
-    lack = "no file descriptor was free (ulimit -n)"
-    assert restoring.said.startswith(f"warning: the preflight cannot be started: {lack}; trying again")
 
 
 # The devices of all nodes as one pool, and which nodes are no pool: each is named, with what is wrong.

@@ -19,7 +19,7 @@ LEAST_BYTES = 3 << 29
     ((-1, -1, LEAST_BYTES - 1), ["ok", "ok", "problem"]),
 ])  # fmt: skip
 def test_limits(soft: tuple[int, int, int], levels: list[str]) -> None:
-    assert [diagnosis.level for diagnosis in examination.limits(LEAST_BYTES, *soft)] == levels
+    assert [diagnosis.level for diagnosis in examination.limits(*soft)] == levels
 
 
 # Findings about GPUs, from what the drivers of machines that are not here have printed.
