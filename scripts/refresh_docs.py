@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE, SHAPING, SCREENING = (f"docs/examples/{name}" for name in ("demo", "shaping", "screening-digits"))
-OTHER_NUMBERS = "docs/examples/other-numbers.csv"  # outcomes of the screening, as a table of anybody's
+OTHER_NUMBERS = "docs/examples/other-numbers.csv"  # outcomes of screening-digits, as a table of anybody's
 _SHOWN = ("report.html", "summary.txt")
 _KEPT = (*_SHOWN, "verdict.json")
 _TRAINING = ("workers/growth", "workers/native", "workers/ppo", "workers/rewards", "workers/run")
@@ -158,7 +158,7 @@ def screening() -> None:
 
 
 def keep_screening(experiment_dir: Path) -> None:
-    """Keep the report of the screening, and its outcomes as numbers of somebody else's, with the picture of them."""
+    """Keep the report of screening-digits, and its outcomes as numbers of somebody else's, with the picture of them."""
     keep(experiment_dir, ROOT / SCREENING)
     shutil.copyfile(experiment_dir / "experiment.toml", ROOT / SCREENING / "experiment.toml")
     document = json.loads((ROOT / SCREENING / "verdict.json").read_bytes())

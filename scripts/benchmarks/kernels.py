@@ -47,6 +47,6 @@ def per_minibatch(case: Case) -> Counter[str]:
         world = build(replace(case, batches=batches), device="meta")
         kernels = Kernels()
         with kernels:
-            world.bank._train_rows(world.table, np.arange(case.n_envs), world.split, world.order, None)
+            world.bank._train_rows(world.table, np.arange(case.n_envs), world.split, world.order)
         found.append(kernels.seen)
     return found[1] - found[0]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 from esper_ab.readers.external_table import COLUMNS, read_csv
 
-PAGE = (Path(__file__).parents[2] / "docs" / "other-numbers.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "other-numbers.md").read_text()
 
 
 def _block(language: str) -> str:
@@ -23,13 +25,19 @@ def test_the_table_can_be_read(tmp_path: Path) -> None:
     assert all(f"`{column}`" in PAGE for column in COLUMNS)
 
 
-def test_the_pictures_numbers_are_those_of_the_screening() -> None:
-    examples = Path(__file__).parents[2] / "docs" / "examples"
+def test_the_pictures_numbers_are_those_of_the_example() -> None:
+    examples = DOCS / "examples"
     runs = json.loads((examples / "screening-digits" / "verdict.json").read_bytes())["runs"]
-    screening = {(one["run"]["group_id"], str(one["run"]["replicate"])): one["outcome"] for one in runs}
+    kept = {(one["run"]["group_id"], str(one["run"]["replicate"])): one["outcome"] for one in runs}
     shown = {(row.group, row.replicate): row.value for row in read_csv(examples / "other-numbers.csv").rows}
     groups = {group for group, _ in shown}
-    assert shown == {key: end for key, end in screening.items() if key[0] in groups and end is not None}
+    assert shown == {key: end for key, end in kept.items() if key[0] in groups and end is not None}
+
+
+def test_the_example_asks_for_what_is_kept_beside_it() -> None:
+    files = DOCS / "examples" / "screening.toml", DOCS / "examples" / "screening-digits" / "experiment.toml"
+    asked, kept = (tomllib.loads(file.read_text()) for file in files)
+    assert asked == {key: kept[key] for key in asked}
 
 
 def test_the_python_runs(tmp_path: Path, monkeypatch, capsys) -> None:

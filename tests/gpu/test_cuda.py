@@ -47,7 +47,7 @@ def devices_of_environments(history: History) -> dict[str, Counter[str]]:
 
 
 @pytest.mark.parametrize("task", ["synthetic", "digits"])
-@pytest.mark.parametrize("how", [(), ("--no-deterministic",), ("--amp", "fp16")], ids=["default", "free", "fp16"])
+@pytest.mark.parametrize("how", [(), ("--no-deterministic",), ("--amp", "bf16")], ids=["default", "free", "bf16"])
 def test_two_groups_share_one_gpu(tmp_path: Path, task: str, how: tuple[str, ...]) -> None:
     history = train(tmp_path, *SHARED, *how, task=task)
     assert {run.ref.device for run in history.runs.values()} == {"cuda:0/0", "cuda:0/1"}

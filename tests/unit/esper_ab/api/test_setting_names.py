@@ -79,6 +79,6 @@ def test_a_bad_name_is_that_of_the_argument(tmp_path):
     assert refusal(lambda: run_ab_test(START.build(), tmp_path, name=3)) == "name=3: expected str, got int"
 
 
-@pytest.mark.parametrize("base", [{"steps": 0}, {"nonsense": 1}])
+@pytest.mark.parametrize("base", [{"outcome": "shaped"}, {"nonsense": 1}])
 def test_a_builder_is_told_nothing_of_the_command_line(base):
     assert not re.search(r"--|launch", refusal(START.set_base_config(base).build))
