@@ -196,7 +196,7 @@ def read_plan(path: Path) -> AnalysisPlan:
     except UNREADABLE as error:
         if "'rank'" in str(error):
             raise UsageError(
-                f"{path} decides by ranks, which is no longer supported (ranks do not test a mean): write a new plan with "
+                f"{path} decides by ranks, which is not supported any more (they test no mean): write a new plan with "
                 "`esper-ab design`"
             ) from None
         raise UsageError(f"{path} is not a plan of `esper-ab design`: {error}") from None
@@ -220,7 +220,7 @@ def _check_names(what: str, names: Sequence[str], *, least: int) -> None:
         raise UsageError(f"{what}s: at least {least} needed")
     for place, name in enumerate(names):
         if len(name) > LONGEST_NAME:
-            raise UsageError(f"{what} {visible_line(name, LONGEST_NAME)!r}: a name has at most {LONGEST_NAME} characters")
+            raise UsageError(f"{what} {visible_line(name, LONGEST_NAME)!r}: a name has up to {LONGEST_NAME} characters")
         if what in ("task", "cell") and name == MEAN:
             raise UsageError(f"{what} {name!r}: this name is reserved for the mean over all tasks")
         if not name or not name.isprintable() or name != name.strip():

@@ -1,4 +1,4 @@
-"""Growth: baselines of what learns nothing, equal bare hosts, the worth of parameters, and the screening. Pure."""
+"""Growth: baselines that learn nothing, equal bare hosts, the worth of parameters, and the screening. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UNEVEN = 1.05  # of guessing one class only: the classes of a test split are no
 
 
 def _baselines(history: History, pairs: Pairs) -> Iterator[Finding]:
-    """One per comparison and baseline at most; from as many pairs on as an equivalence needs."""
+    """Yield at most one finding per comparison and baseline, once there are enough pairs for an equivalence."""
     chance = history.plan.chance
     waiting = [group.name for group in history.plan.experiment.groups if group.settings.controller.name == "wait"]
     for contrast in history.design.comparisons:
@@ -72,13 +72,13 @@ def _near(
         yield Finding(
             "baseline", "caps equivalence", contrast.groups,
             f"{' and '.join(near)} {'is' if len(near) == 1 else 'are'} not shown to be more than the margin of "
-            f"{margin:g} points {what} ({'; '.join(near.values())}): two groups {who} would be as close, so no "
-            "EQUIVALENT follows.",
+            f"{margin:g} points {what} ({'; '.join(near.values())}): two groups {who} would be as close, so "
+            "EQUIVALENT cannot be claimed.",
         )
 
 
 def _outcomes(history: History, group: str, replicates: Collection[int]) -> dict[int, float]:
-    """By replicate, percent; of those that have one."""
+    """Return the outcomes in percent, by replicate, for the replicates that have one."""
     ends = {
         run.ref.replicate: outcome_of(run, history.design.outcome_over)
         for run in history.of_group(group)
@@ -112,7 +112,7 @@ def _gain(one: RunOutcome, baseline: float | None) -> float | None:
 
 
 def kept_share(one: RunOutcome) -> float | None:
-    """Return the share of fossilised among fossilised and pruned seeds; None without any."""
+    """Return the share of fossilised seeds among fossilised and pruned ones; None without any."""
     kept, pruned = one.measures["fossilized"], one.measures["pruned"]
     if kept is None or pruned is None or kept + pruned == 0:
         return None
@@ -197,7 +197,7 @@ def _judge(
         ),
         _against(
             a, b, kept_share, "keeps what it grows",
-            f"a larger share of fossilised among fossilised and pruned seed modules than {control}?",
+            f"a larger share of fossilised seed modules, among fossilised and pruned ones, than {control}?",
         ),
         _decisive(a),
     )  # fmt: skip
@@ -205,7 +205,7 @@ def _judge(
     sampled, greedy = mean(run.evaluated for run in a.values()), mean(run.greedy for run in a.values())
     gap = greedy_gap(comparison.design, sampled, greedy)
     if gap and trained:
-        reason = f"{reason} Greedy and sampled differ: {gap}."
+        reason = f"{reason} Note: {gap}."
     return Judgement(group=group, criteria=criteria, decision=decision, reason=reason)
 
 
@@ -215,7 +215,7 @@ def _accuracy(comparison: Comparison) -> Criterion:
     margin = comparison.design.margin_words
     return Criterion(
         name="held-out accuracy",
-        question=f"better than {comparison.question.b}, by what may exceed the margin of {margin}?",
+        question=f"better than {comparison.question.b}, by an amount that may exceed the margin of {margin}?",
         passed=passed, mean=comparison.estimate, low=comparison.low, high=comparison.high, runs=comparison.used,
     )  # fmt: skip
 
@@ -227,12 +227,12 @@ def _against(
     name: str,
     question: str,
 ) -> Criterion:
-    """Judge a paired difference: passed when the interval of a - b is above 0, failed when it is below."""
+    """Judge a paired difference: passed if the interval of a - b is above 0, failed if it is below."""
     return _criterion(name, question, [(measure(a[r]), measure(b[r])) for r in sorted(a.keys() & b.keys())])
 
 
 def _decisive(a: Mapping[int, RunOutcome]) -> Criterion:
-    question = "does the entropy of its decisions fall in training (nats, last tenth minus first)?"
+    question = "does the entropy of its decisions fall during training (nats, last tenth minus first)?"
     evaluated = [a[r] for r in sorted(a) if a[r].evaluated is not None]  # excludes lost and unfinished runs
     return _criterion("decisiveness", question, [(run.entropy_change, 0.0) for run in evaluated], sign=-1.0)
 
@@ -240,7 +240,7 @@ def _decisive(a: Mapping[int, RunOutcome]) -> Criterion:
 def _criterion(
     name: str, question: str, both: Sequence[tuple[float | None, float | None]], *, sign: float = 1.0
 ) -> Criterion:
-    """Judge by the paired differences of what is known of `both`; `sign`: of those in favour."""
+    """Judge by the paired differences of the known values in `both`; `sign`: the sign of a favourable difference."""
     known = [(x, y) for x, y in both if x is not None and y is not None]
     difference = paired_difference([x for x, _ in known], [y for _, y in known]) if known else None
     low, high = (difference.low, difference.high) if difference else (None, None)
@@ -258,20 +258,20 @@ def _decide(comparison: Comparison, criteria: Sequence[Criterion]) -> tuple[Deci
     group, control, verdict = comparison.question.a, comparison.question.b, comparison.verdict
     failed = [criterion.name for criterion in criteria[1:] if criterion.passed is False]
     if verdict in (Verdict.BLOCKED, Verdict.NO_INFERENCE):
-        return "undecided", f"the comparison with {control} is {verdict}: nothing follows about {group}."
+        return "undecided", f"the comparison with {control} is {verdict}, so nothing follows about {group}."
     if verdict in _NOT_WORTH or verdict is Verdict.IDENTICAL:
-        return "stop", f"{group} is {verdict} with respect to {control}: training with it gains nothing worth having."
+        return "stop", f"{group} is {verdict} relative to {control}: training with it brings no useful gain."
     if verdict is Verdict.INCONCLUSIVE:
-        also = f"; besides, it fails in {' and '.join(failed)}" if failed else ""
+        also = f"; it also fails in {' and '.join(failed)}" if failed else ""
         shown = f"{group} is not shown to be better than {control} by its sampled actions"
         if comparison.inconclusive == "futile":
-            return "revise", f"{shown}, and a difference of the margin has become unlikely: another reward{also}."
-        return "revise", f"{shown}: more seeds, or another reward{also}."
+            return "revise", f"{shown}, and a difference of the margin has become unlikely: try another reward{also}."
+        return "revise", f"{shown}: run more seeds, or try another reward{also}."
     if failed:
         return "revise", f"{group} is better than {control}, but fails in {' and '.join(failed)}."
     unclear = [criterion.name for criterion in criteria[1:] if criterion.passed is None]
-    rest = f" (left open: {', '.join(unclear)})" if unclear else ""
-    return "continue", f"{group} is better than {control} and fails in nothing else{rest}."
+    rest = f" (open: {', '.join(unclear)})" if unclear else ""
+    return "continue", f"{group} is better than {control} and fails no other criterion{rest}."
 
 
 # --- kind ------------------------------------------------------------------------------------------------------------
@@ -288,12 +288,12 @@ def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
     if len(sizes) > 1:
         numbers = ", ".join(f"{size:g}" for size in sorted(size for size in sizes if size is not None))
         yield Finding(
-            "data", "blocks", (), f"The bare hosts had different numbers of parameters ({numbers}): not one task.",
+            "data", "blocks", (), f"The bare hosts had different numbers of parameters ({numbers}): this is not one task.",
         )
 
 
 def _scope(history: History) -> str:
-    """Say where the op head starts, to which an untrained policy leans."""
+    """Say where the op head starts, which decides what an untrained policy prefers."""
     groups = history.plan.experiment.groups
     if not any(group.settings.has_policy for group in groups):
         return ""
