@@ -127,7 +127,7 @@ def _check_rule(groups: Sequence[str], replicates: int, rule: Rule) -> None:
     if not rule.futility:
         return
     if not LEAST_KEPT <= rule.futility < 1.0:
-        raise UsageError(Setting("futility", rule.futility), f": expected {LEAST_KEPT} to below 1, or 0 for no such stop")
+        raise UsageError(Setting("futility", rule.futility), f": expected {LEAST_KEPT} to below 1; 0 turns it off")
     if not rule.early_stop or len(rule.looks or default_looks(replicates)) == 1:
         raise UsageError(
             Setting("futility", rule.futility), f" needs interim looks that may stop; these need "

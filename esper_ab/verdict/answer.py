@@ -113,7 +113,7 @@ def _gaps(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Itera
                 where = f" in {task}" if task else ""
                 yield (
                     f"Out of order: {group}{where} has no run of {observations.pair_column} {listed_short(missing)}, "
-                    f"but has later ones. Runs after a gap do not count; enter a failed run as a row with an empty outcome."
+                    f"but later ones. Runs after a gap do not count; enter a failed run as a row with an empty outcome."
                 )
 
 

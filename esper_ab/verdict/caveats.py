@@ -75,8 +75,8 @@ def _on_data(evidence: Evidence) -> Iterator[str]:
         few, many = sorted((len(evidence.samples.a), len(evidence.samples.b)))
         if 1 < few < _FEW and 2 * few < many:
             yield (
-                f"Unequal groups: the {few} runs of the smaller one limit precision, so more of the other hardly narrow the "
-                "interval; where outcomes are skewed, false claims may be twice as frequent."
+                f"Unequal groups: the {few} runs of the smaller one limit precision, so more of the other hardly help. "
+                "Where outcomes are skewed, false claims may be twice as frequent."
             )
 
 

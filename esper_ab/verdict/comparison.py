@@ -139,8 +139,7 @@ def _held(question: Question, course: Course) -> float:
 
 
 def _anytime_p(pairs: int, evidence: float) -> float:
-    """Return the p of the t at which the e-value of `pairs` pairs of a balanced plan equals `evidence`; 0.0 if none
-    does.
+    """Return the p of the t at which `pairs` pairs of a balanced plan reach the e-value `evidence`; 0.0 if none does.
     """
     found = anytime_interval(0.0, 1.0, pairs - 1, float(pairs), evidence)
     return 0.0 if found is None else 2.0 * float(t_sf(found[1], pairs - 1))

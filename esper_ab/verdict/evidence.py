@@ -112,9 +112,7 @@ class Numbers:
 
     @property
     def stuck(self) -> tuple[int, int, float] | None:
-        """(how many of the runs used share the commonest outcome, how many runs, that outcome); None unless most share
-        it.
-        """
+        """How many of the runs used share the commonest outcome, of how many, and that outcome; None unless most do."""
         runs = [value for side in outcomes(self.samples or self.pairs[: self.used]) for value in side]
         count, value = commonest(runs, resolution(runs)) if runs else (0, 0.0)
         return (count, len(runs), value) if 2 * count > len(runs) else None

@@ -85,7 +85,7 @@ def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) 
     if counts[-1 if unpaired else 0][1] > _MOST_TAKEN_FOR_RUNS and not observations.rows[0].run and rows != "runs":
         raise UsageError(
             f"{observations.source}: group {group} has {most} rows{f' in {task}' if task else ''}, but no column run "
-            "says which training run each is of: if each is one, say ", Setting("rows", "runs"), f"; {ITEMS}",
+            "says which training run each belongs to: if each is one, use ", Setting("rows", "runs"), f"; {ITEMS}",
         )  # fmt: skip
     return most
 

@@ -127,8 +127,7 @@ def recurs_in(a: str, b: str, lost: Lost) -> str | None:
 def completed(
     design: Design, data: Data, halves: Sequence[HalfPair], *, against_a: bool
 ) -> tuple[Data, float | None, float]:
-    """Return all runs with half pairs completed against one group, and the outcomes imputed to its and the other's
-    runs.
+    """Complete the half pairs against one group; return all runs, and what its failed runs and the other's got.
 
     That group's failed runs get the declared worst outcome, or a worse one that was seen (None: none is declared, and
     none of its runs failed); the other's get the best one seen. A cancelled run gets the mean of its group. A replicate
