@@ -122,7 +122,7 @@ def _check_rule(groups: Sequence[str], replicates: int, rule: Rule) -> None:
     if rule.control and rule.control not in groups:
         raise UsageError(Setting("control", rule.control), f": no such group; the groups are {', '.join(groups)}")
     if not 0.0 < rule.alpha < 0.5:
-        raise UsageError(Setting("alpha", rule.alpha), ": expected above 0 and below 0.5")
+        raise UsageError(Setting("alpha", rule.alpha), ": it must be above 0 and below 0.5")
     check_looks(rule.looks, replicates)
     if not rule.futility:
         return

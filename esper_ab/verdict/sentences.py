@@ -42,8 +42,8 @@ def rule_sentence(design: Design) -> str:
     if not design.boundaries and design.anytime_after is None:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} seeds."
     return (
-        f"{rule(design)}. BETTER or WORSE if that bound is reached. EQUIVALENT, or BELOW MARGIN beside BETTER or "
-        f"WORSE, if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise INCONCLUSIVE. "
+        f"{rule(design)}. BETTER or WORSE if that bound is reached. EQUIVALENT (BELOW MARGIN after BETTER or "
+        f"WORSE) if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise INCONCLUSIVE. "
         f"{_CAPPED[design.outcome_over == 'given']}"
     )
 

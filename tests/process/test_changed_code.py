@@ -78,13 +78,13 @@ def test_the_commit_to_go_back_to_is_named(stopped, edit, monkeypatch):
     with pytest.raises(UsageError) as caught:
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
     assert f"the code here is commit {'f' * 12} (sources {OTHER})" in str(caught.value)
-    back = f"`git checkout {started.code['commit']}`" if started.code.get("dirty") == "no" else "bring that code back"
+    back = f"`git checkout {started.code['commit']}`" if started.code.get("dirty") == "no" else "restore that code"
     assert back in str(caught.value)
     git["rev-parse"] = ""  # no checkout
     with pytest.raises(UsageError, match=f"the code here is sources {OTHER}: "):
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
     git["rev-parse"] = started.code.get("commit", "")
-    with pytest.raises(UsageError, match="bring that code back"):  # the commit is checked out already
+    with pytest.raises(UsageError, match="restore that code"):  # the commit is checked out already
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
 
 

@@ -113,7 +113,7 @@ def test_a_worker_that_no_restart_mends_ends_the_experiment_with_the_end_of_its_
     assert "worker w01/3 on cpu:1 reported an error: RuntimeError: the planted error" in first
     assert heading == f"the end of {tmp_path / 'logs' / 'w01.log'}:"
     assert log[-1] == "  RuntimeError: the planted error"
-    assert why == "every seed was given up: there is nothing to compare"
+    assert why == "every seed was given up, so there is nothing to compare"
     with pytest.raises(UsageError, match="every seed was given up"):
         resume(tmp_path, LAUNCHER, ())
 
@@ -197,5 +197,5 @@ def test_a_stop_that_takes_long_says_whom_it_waits_for_and_a_second_ctrl_c_ends_
         conduct(tmp_path, fake_plans.plan(), press_ctrl_c_at(1), Watcher(told), limits=Limits(say_s=0.0))
     assert ended(tmp_path) == "interrupted"
     waits = next(line for line in said if "a/0" in line)
-    assert waits.startswith("the stop waits for worker w00/1 on cpu:0, in ")
-    assert waits.endswith("Ctrl-C ends it at once")
+    assert waits.startswith("stopping; waiting for worker w00/1 on cpu:0, in ")
+    assert waits.endswith("Ctrl-C stops at once")

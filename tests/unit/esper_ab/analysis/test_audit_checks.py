@@ -129,13 +129,13 @@ def lost(run):
         (of_plan(unrepeatable(carries=True)), "environments", "notes", "The environments carry state"),
         (of_plan(ordered_otherwise), "orders", "blocks", "data_dir"),
         (of_plan(lambda plan: replace(plan, digest="1" * 64)), "orders", "blocks",
-         "12 runs were not ordered by this plan, shaped/0 first"),
+         "12 runs do not come from this plan, shaped/0 first"),
         (episodes(planted_effect(), of_larger_hosts), "data", "blocks", "99, 1200"),
         (of_plan(on_two_kinds), "hardware", "notes", "CPU core, NVIDIA H200"),
         (slower(planted_effect(), 2.0), "throughput", "notes",
          "shaped 66.7 (72 s), simplified 33.3 (144 s); fastest over slowest 2.00"),
         (with_entry("unequal_devices", detail="one is hot."), "hardware", "notes",
-         "Devices were not equal: one is hot."),
+         "Devices differed: one is hot."),
     ],
 )  # fmt: skip
 def test_a_condition_of_the_whole_experiment_is_found(events, kind, weight, words):
@@ -236,7 +236,7 @@ def test_faults_outside_of_any_run_and_signals_are_noted():
     deaths = [with_entry("worker_death", "")[-1]] * 2
     events = [*planted_effect(), *deaths, with_entry("interrupted", "")[-1]]
     assert found(events) == {
-        ("faults", "notes", ()): "Outside of any run: 2 worker deaths.",
+        ("faults", "notes", ()): "Outside any run: 2 worker deaths.",
         ("interrupted", "notes", ()): "The experiment was stopped by a signal once.",
     }
 

@@ -77,5 +77,5 @@ def test_a_run_that_is_evaluated_waits_no_more_for_room(sink, told):
     while not told.empty():
         notices += [seen] if isinstance(seen := told.get(), str) else []
     assert [text.partition(" on the disk")[0] for text in notices] == [
-        "no room", "there is room for checkpoints again: going on", "no room",
+        "no room", "the disk has space for checkpoints again: continuing", "no room",
     ]  # fmt: skip

@@ -40,7 +40,7 @@ def test_it_is_said_once_that_workers_wait_and_once_that_the_last_goes_on(room, 
     entries.append(room.note(progress("b/0", phase="train")))
     assert room.note(progress("b/0", phase="train")) is None
     assert [(entry.category, entry.run_name) for entry in entries] == [("disk_full", "a/0"), ("disk_full", "b/0")]
-    assert told[1:] == ["there is room for checkpoints again: going on"]
+    assert told[1:] == ["the disk has space for checkpoints again: continuing"]
 
 
 def test_a_worker_that_has_waited_for_too_long_ends_the_experiment(room, tmp_path):
@@ -68,7 +68,7 @@ def test_without_a_line_there_is_nothing_to_resume(tmp_path, told):
         raise DiskFull("no room")
 
     with_limit(room, 0.0)
-    with pytest.raises(DiskFull, match=r"make room, then give the command again$"):
+    with pytest.raises(DiskFull, match=r"make room, then run the command again$"):
         room.await_for(full)
 
 

@@ -210,7 +210,7 @@ def test_a_node_that_does_not_see_the_folder_is_named_with_it(tmp_path, made):
         folder.mkdir(parents=True)
     seen = folder if made else tmp_path
     questions = Questions(task="digits", data_dir="", user_rewards=("own.py:reward",))
-    line = f"node n2: it does not see {seen}: all nodes need it at the same path"
+    line = f"node n2: it does not see {seen}: all nodes must see this folder at the same path"
     with pytest.raises(UsageError, match=f"^{re.escape(line)}$"):
         examine_nodes(machine(), questions, OfNodes(blind="n2"), folder)
     all_see = OfNodes()

@@ -62,7 +62,7 @@ def test_what_the_driver_and_the_environment_say_of_gpus_is_told() -> None:
     (gpu, _) = examination.gpu_diagnoses(_CPU, examination.Driver(), "")
     assert "CUDA_VISIBLE_DEVICES is empty" in gpu.what
     (gpu, *_) = examination.gpu_diagnoses(msgspec.structs.replace(_CPU, **_CANNOT), driver, "MIG-a,MIG-b")
-    assert gpu.remedy == "name one instance, or say --devices cpu"
+    assert gpu.remedy == "name a single instance, or use --devices cpu"
 
 
 # Findings about file systems, from mounts of machines that are not here.

@@ -28,7 +28,7 @@ def test_what_is_written_is_read(tmp_path):
 def test_a_command_for_one_experiment_names_the_parts(tmp_path):
     refuse_joint(tmp_path, "export")  # nothing there: it is the command's to say so
     write_joint(tmp_path, JOINT, {})
-    with pytest.raises(UsageError, match=f"; export takes single ones: {tmp_path}/digits, {tmp_path}/mixture$"):
+    with pytest.raises(UsageError, match=f"; export one of them: {tmp_path}/digits, {tmp_path}/mixture$"):
         refuse_joint(tmp_path, "export")
     (tmp_path / "mixture").mkdir()
     with closing(Lock(tmp_path / "mixture")), pytest.raises(UsageError, match=r"digits, \S*mixture \(it runs now\)$"):

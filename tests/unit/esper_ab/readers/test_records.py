@@ -274,6 +274,6 @@ def test_a_folder_where_duckdb_would_keep_temporary_files_is_not_read(tmp_path, 
 
 def test_a_query_that_never_ends_is_given_up(experiment_dir):
     endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range % 7 = b.range % 5"
-    with pytest.raises(UsageError, match=r"^SQL: no answer within 0\.5 s; ask for less, or give it longer$"):
+    with pytest.raises(UsageError, match=r"^SQL: no answer within 0\.5 s; query less, or allow more time$"):
         query(experiment_dir, endless, limit_s=0.5)
     assert query(experiment_dir, "SELECT 1").rows == ((1,),)

@@ -256,7 +256,7 @@ def test_status_json_and_torn_tail(tmp_path):
         file.write(b'{"n":1')
     document = json.loads(status_json(experiment_dir))
     assert (document["state"], document["torn_bytes"], document["incidents"]) == ("failed", 6, 1)
-    assert "6 bytes of an unfinished last line do not count" in status_text(experiment_dir)
+    assert "6 bytes of an unfinished last line are ignored" in status_text(experiment_dir)
     assert document["runs"][6] == {
         "name": "simplified/3", "state": "stopped", "device": "cpu:0", "episodes": 1, "of_episodes": 8,
     }  # fmt: skip

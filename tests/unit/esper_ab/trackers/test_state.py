@@ -33,7 +33,7 @@ def test_every_tracker_has_a_line_and_what_is_missing_has_a_remedy(experiment_di
     os.close(lock)
     assert [one.state for one in tracking_now(experiment_dir)] == ["done", "gone"]
     wandb, tensorboard = tracking_text(experiment_dir, tracking_now(experiment_dir))
-    remedy = f"`esper-ab track '{experiment_dir}'` fills in what is missing"
+    remedy = f"`esper-ab track '{experiment_dir}'` adds what is missing"
     assert wandb == "  tracker wandb: done, 30 lines of the journal in here"
     assert tensorboard == f"  tracker tensorboard: gone, 12 lines of the journal; {remedy}"
     assert invoke(group, ["status", str(experiment_dir)], "esper-ab") == 0

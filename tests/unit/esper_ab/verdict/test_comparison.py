@@ -94,7 +94,7 @@ CASES = [
     case("no early stop, first look", design(10, early_stop=False), TEN[:6], "BETTER",
          ", decided after seed 6 (look 1 of 2)."),
     case("no early stop, last look", design(10, early_stop=False), TEN, "BETTER", "No early stop",
-         "; these numbers and their bound are those after seed 10 (look 2 of 2)."),
+         "; these numbers and their bound are from the look after seed 10 (look 2 of 2)."),
     case("after a look", design(10), above([4.9, -1.8, 3.8, -1.3, 4.3, 4.0, 98.0]), "INCONCLUSIVE",
          "At the last look, with 6 pairs: ", "after seed 10 (look 2 of 2)"),
     case("anytime", open_ended(), CLEAR, "BETTER", "(20 asked for), decided after seed 6", "anytime-valid interval",
@@ -106,7 +106,7 @@ CASES = [
     case("equivalence withdrawn", extended(design(16, early_stop=False), 16),
          above([*SMALL, 19.0, -18.0, 17.0, -19.0]), "INCONCLUSIVE",
          "Equivalence was shown after seed 16 (look 1 of 1), but the last look does not show",
-         "but what an earlier look decided the last one does not show."),
+         "but the last look does not confirm what an earlier one decided."),
     case("crossing withdrawn", two_looks(), above([8.0, 8.5, 7.5, 8.2, 7.8, 8.1, -24.0, -26.0, -25.0, -23.0]),
          "INCONCLUSIVE", "The boundary was crossed after seed 6 (look 1 of 2), but the last look"),
     case("no pair at a look", design(10), pairs_of(BETTER_A[:2], BETTER_B[:2], [6, 7]), "NO INFERENCE",
@@ -126,7 +126,7 @@ CASES = [
     case("blocked", design(6), CLEAR, "BLOCKED", "Device and group are aliased.", findings=(ALIASED,)),
     case("blocked without a pair", design(6), (), "BLOCKED", findings=(ALIASED,)),
     case("capped", design(6), CLEAR, "INCONCLUSIVE",
-         "The pairs alone would say BETTER, but: The policy's ratios exploded.", findings=(exploded(A),)),
+         "The pairs alone the verdict would be BETTER, but: The policy's ratios exploded.", findings=(exploded(A),)),
     case("finding on another group", design(6), CLEAR, "BETTER", findings=(exploded("other"),)),
     # Equal records, and equal outcomes of records that differ.
     case("same computation", design(6), above([0.0] * 6), "IDENTICAL", "the same computation", same_records=True,
@@ -245,10 +245,10 @@ def test_what_the_budget_cannot_resolve_is_said_from_the_spread_never_from_the_d
     assert low.pairs_needed == high.pairs_needed
     for result in (low, high):
         needed, anew = result.pairs_needed, result.pairs_anew
-        price = f"an extension asks for p <= {needed.alpha:.2g}), or about {anew.pairs} in a new plan (80 % range"
+        price = f"an extension requires p <= {needed.alpha:.2g}), or about {anew.pairs} in a new plan (80 % range"
         assert price in result.sentence
         assert f"about {needed.pairs - 6} more pairs" in result.sentence
-        least = f"the smallest difference this plan can resolve is {result.smallest_resolvable:.2f} points"
+        least = f"the smallest difference it can detect is {result.smallest_resolvable:.2f} points"
         assert least in result.sentence
     assert low.smallest_resolvable == pytest.approx(high.smallest_resolvable)
     assert (low.pairs_anew.alpha, low.most_pairs) == (0.05, 6)

@@ -61,7 +61,7 @@ LOSSES = [  # rule, pairs, lost, fields of the question, verdict, what stood in 
      ("2 runs of shaped and no run of simplified were lost.", "without a partner. Losses that recur",
       "leaves the decision standing")),
     (design(8, worst=10.0), PAIRS, ((6, None, 76.0), (7, None, 75.0)), {}, "INCONCLUSIVE", (10.0, None),
-     ("giving the lost runs of shaped 10.00 %, which speaks most against it, overturns",)),
+     ("giving lost runs the least favourable outcomes ( of shaped 10.00 %) overturns",)),
     # Without a declared worst outcome no group that lost a run is better.
     (design(8), PAIRS, ((6, None, 70.0),), {}, "INCONCLUSIVE", (None, None),
      ("no worst outcome is declared that could stand for them (--outcome-range).",)),
@@ -77,7 +77,7 @@ LOSSES = [  # rule, pairs, lost, fields of the question, verdict, what stood in 
     (design(20, worst=68.0), EQUAL, ((16, None, None),), {}, "EQUIVALENT", (68.0, 70.4), ()),
     (design(20, worst=20.0), EQUAL, ((16, None, None),), {}, "INCONCLUSIVE", (20.0, 70.4), ()),
     (design(20, worst=68.0), EQUAL, ((16, None, 70.0),), {}, "INCONCLUSIVE", (None, None),
-     ("a difference is called small only where both groups lost as many, and at most one each.",)),
+     ("a small difference is claimed only if both groups lost equally many runs, at most one each.",)),
     (open_ended(worst=70.0), PAIRS, ((6, None, 70.0),), {}, "BETTER", None, ()),
 ]  # fmt: skip
 

@@ -64,4 +64,4 @@ def test_no_judged_run_moves_the_choice_and_no_choosing_run_is_judged(values):
 def test_where_every_run_that_chooses_was_lost_nothing_more_is_asked_for():
     lost = [row | {"outcome": ""} for row in CHOOSE]
     result = judge(PLAN, outcomes(lost))
-    assert result.next_step == "Nothing can be judged: every run on the seeds that choose a cell was lost."
+    assert result.next_step == "Nothing can be judged: every run on the seeds for choosing a cell was lost."

@@ -76,16 +76,16 @@ def test_where_a_worker_was(greeted, has_run, stands, sign, where):
 @pytest.mark.parametrize(
     ("silence", "said"),
     [
-        (None, "waited at the barrier after episode 0: Ctrl-C ends it at once"),
+        (None, "waited at the barrier after episode 0: Ctrl-C stops at once"),
         (
             Laggard(worker="w00/1", last=TRAINS, silent_s=41.0, limit_s=60.0),
-            "(last sign: train, step 7): silent for 41 s, ended after 60 s; Ctrl-C ends it at once",
+            "(last sign: train, step 7): silent for 41 s, killed after 60 s; Ctrl-C stops at once",
         ),
     ],
 )
 def test_a_stop_names_the_worker_that_it_waits_for(silence, said):
     text = incidents.stop_waits(WorkerState(order=ORDER, greeted=True), run(), 1, silence)
-    assert text.startswith(f"the stop waits for worker {ORDER.identity} on cpu:0, ")
+    assert text.startswith(f"stopping; waiting for worker {ORDER.identity} on cpu:0, ")
     assert text.endswith(said)
 
 
@@ -103,9 +103,9 @@ def test_every_damaged_checkpoint_that_a_worker_passed_over_is_an_entry():
     [
         (None, ("n1", "GPU-1"), ""),
         (("n1", "GPU-1"), ("n1", "GPU-1"), ""),
-        (("n1", "GPU-1"), ("n2", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n2 GPU-2, of the same kind"),
-        (("n1", "GPU-1"), ("n1", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n1 GPU-2, of the same kind"),
-        (("n1", ""), ("n2", ""), "cpu:0 has moved from n1 to n2, of the same kind"),
+        (("n1", "GPU-1"), ("n2", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n2 GPU-2, a device of the same kind"),
+        (("n1", "GPU-1"), ("n1", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n1 GPU-2, a device of the same kind"),
+        (("n1", ""), ("n2", ""), "cpu:0 has moved from n1 to n2, a device of the same kind"),
         (("", "GPU-1"), ("n2", "GPU-2"), ""),  # recorded before hosts were
     ],
 )

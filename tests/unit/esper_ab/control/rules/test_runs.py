@@ -69,7 +69,7 @@ def test_nobody_reports_a_point_out_of_turn(recorded, stands, milestone, why):
 
 def test_nobody_is_ready_beyond_what_is_recorded_or_twice():
     ready = report_of(SPEC, 0)
-    with pytest.raises(Rejected, match="is ready after 2 episodes of a/0, but its records end after 1"):
+    with pytest.raises(Rejected, match="says it is ready after 2 episodes of a/0, but the records end after 1"):
         arrival(recorded_up_to(1), NOWHERE, 2, ready)
     with pytest.raises(Rejected, match="reports episode 1 of a/0, but episode 1 is next"):
         arrival(recorded_up_to(2), 1, 2, ready)
