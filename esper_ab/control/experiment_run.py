@@ -297,7 +297,7 @@ def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: Histor
     """Append the command that resumes to the error, unless nothing is left to do."""
     if isinstance(error, DiskFull) or not any(run.expected for run in history.runs.values()):
         return  # DiskFull has said so
-    line = f"to continue: {shell_command('resume', experiment_dir)}"
+    line = f"to go on: {shell_command('resume', experiment_dir)}"
     trainer = history.plan.experiment.trainer
     rewards = (code for block in history.blocks for spec in block.runs for code in spec.reward_code)
     copied = bool(trainer and not is_command(trainer)) or any(code.folder for code in rewards)

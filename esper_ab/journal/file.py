@@ -302,7 +302,7 @@ class Reading(Iterator[AnyEvent]):
 
     def _damage(self, what: str) -> JournalError:
         check = shell_command("tidy", self._path.parent, "--check")
-        remedy = f"the {self.lines} lines before it are intact; `{check}` shows what can be recovered"
+        remedy = f"the {self.lines} before it are intact; `{check}` shows what can be recovered"
         return JournalError(f"{self._path}, line {self.lines + 1}: {what}; {remedy}")
 
 

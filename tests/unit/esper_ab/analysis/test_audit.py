@@ -147,7 +147,7 @@ def free(plan):
 def test_where_positions_cannot_matter_an_aliased_one_confounds_nothing_and_that_is_said():
     (key, sentence) = only(planned(planted_effect(), lambda plan: as_fixed(free(plan))))
     assert key == ("aliased", "notes", ("shaped", "simplified"))
-    assert "as no record can depend on them, nothing is confounded" in sentence
+    assert "nothing is confounded, because no record can depend on them" in sentence
     lost = Incident(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
     assert not any(kind == "order" for kind, _, _ in found([*planned(planted_effect(), free), lost]))
 

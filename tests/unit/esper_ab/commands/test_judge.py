@@ -123,9 +123,9 @@ def test_of_a_joint_experiment_the_parts_are_named_as_they_can_be_judged(tmp_pat
     save_plan(plan, tmp_path / "both" / "plan.json")
     status, _, err = _run(capsys, "judge", "both/plan.json", "both")
     assert status == 2
-    named = shlex.split(err.rpartition("judge by name: ")[2])
+    named = shlex.split(err.rpartition("judge takes them by name: ")[2])
     status, out, err = _run(capsys, "judge", "both/plan.json", *named)
     assert status == 0, err
     assert "new is better than old" in out
-    with pytest.raises(UsageError, match="judge_outcomes by name"):
+    with pytest.raises(UsageError, match="judge_outcomes takes them by name"):
         judge_outcomes(plan, "both")

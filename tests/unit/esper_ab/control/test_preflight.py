@@ -71,8 +71,8 @@ def test_the_death_of_the_preflight_by_a_users_code_is_told_of_that_code(tmp_pat
     questions = rewarding(tmp_path, line)
     with pytest.raises(UsageError) as raised:
         examine(questions)
-    doing = f"the preflight was rehearsing {questions.user_rewards[0]}"
-    assert str(raised.value) == f"your code ended its process: {doing}, and {how}"
+    doing = f"it was rehearsing {questions.user_rewards[0]}"
+    assert str(raised.value) == f"your code ended the preflight: {doing}, and {how}"
 
 
 def test_a_reward_with_randomness_of_its_own_is_noticed(tmp_path):
@@ -117,7 +117,7 @@ def test_a_lack_of_descriptors_that_passes_is_named_and_waited_for(monkeypatch):
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert found.torch_version
     lack = "no file descriptor was free (ulimit -n)"
-    assert restoring.said.startswith(f"warning: the preflight cannot be started: {lack}; trying again")
+    assert restoring.said.startswith(f"warning: the preflight cannot be started: {lack}; retrying for up to")
 
 
 # The devices of all nodes as one pool, and which nodes are no pool: each is named, with what is wrong.
@@ -151,10 +151,10 @@ def test_every_device_that_is_offered_has_one_place_numbered_node_after_node(siz
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (machine(torch_version="2.7"), "torch is 2.7 on node n2, none on n1"),
-        (machine(sources="b"), "the state of esper_ab's code is b on node n2, none on n1"),
+        (machine(torch_version="2.7"), "torch is 2.7 on node n2 but none on n1"),
+        (machine(sources="b"), "the state of esper_ab's code is b on node n2 but none on n1"),
         (machine(kernels=(Kernel(name="native-avx2", build="g"),)), "the native kernel is native-avx2 g on node n2"),
-        (machine(gpus=1), r"node n2 has H200 \(9.0\), n1 has no GPU: an experiment is trained on one kind of GPU"),
+        (machine(gpus=1), r"node n2 has H200 \(9.0\), n1 has no GPU: an experiment trains on one kind of GPU"),
     ],
 )
 def test_a_node_that_would_compute_otherwise_is_named(other, said):

@@ -81,12 +81,12 @@ _MOUNTS = [
         ("/var/runs", "ext4", "ok", "local"),
         ("/homework", "ext4", "ok", "local"),
         ("/home/me/runs", "nfs4", "warning", "every fsync waits"),
-        ("/scratch/runs", "lustre", "warning", "over a network"),
+        ("/scratch/runs", "lustre", "warning", "on a network"),
         ("/scratch/old/runs", "lustre", "problem", "cannot be locked"),
-        ("/mnt/my share/runs", "cifs", "warning", "over a network"),
+        ("/mnt/my share/runs", "cifs", "warning", "on a network"),
         ("/mnt/far", "fuse.sshfs", "warning", "in user space"),
-        ("/dev/shm/x", "tmpfs", "warning", "gone after a restart"),
-        ("/n/runs", "nfs", "warning", "not seen on other machines"),
+        ("/dev/shm/x", "tmpfs", "warning", "a restart deletes it"),
+        ("/n/runs", "nfs", "warning", "other machines do not see"),
     ],
 )
 def test_file_systems(folder: str, kind: str, level: str, words: str) -> None:

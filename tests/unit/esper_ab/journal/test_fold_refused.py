@@ -54,16 +54,16 @@ WRONG_PLANS: dict[str, tuple[Callable[[Part], Part], str]] = {
     "no blocks": (lambda part: replace(part, blocks=()), "the plan trains no group"),
     "no runs": (lambda part: replace(part, blocks=(Block(replicate=1, runs=()),)), "the plan trains no group"),
     "compares a": (
-        lambda part: comparing(part, "sparse", "shaped"), "its plan compares 'sparse', which is not one of its groups",
+        lambda part: comparing(part, "sparse", "shaped"), "the plan compares 'sparse', which is not one of its groups",
     ),
     "compares b": (
-        lambda part: comparing(part, "shaped", "sparse"), "its plan compares 'sparse', which is not one of its groups",
+        lambda part: comparing(part, "shaped", "sparse"), "the plan compares 'sparse', which is not one of its groups",
     ),
     "trains": (
-        lambda part: with_ref(part, group_id="sparse"), "its plan trains 'sparse', which is not one of its groups",
+        lambda part: with_ref(part, group_id="sparse"), "the plan trains 'sparse', which is not one of its groups",
     ),
     "trains on": (
-        lambda part: with_ref(part, device="cpu:9"), "its plan trains on 'cpu:9', which is not one of its devices",
+        lambda part: with_ref(part, device="cpu:9"), "the plan trains on 'cpu:9', which is not one of its devices",
     ),
 }  # fmt: skip
 

@@ -62,7 +62,7 @@ def test_no_flipped_bit_of_a_held_lock_lets_anybody_in_or_names_another_process(
     journal.close()
 
 
-WITHOUT_NAME = r"is in use by another process, whose \.lock was removed; wait for it, end it or choose another name"
+WITHOUT_NAME = r"is in use by another process, whose \.lock was removed; wait for it, stop it or choose another name"
 
 
 def test_a_removed_lock_file_lets_nobody_in(tmp_path):

@@ -86,7 +86,7 @@ def test_nothing_is_written_behind_a_link(tmp_path, journal_bytes, name, remedy)
 
 def test_a_folder_in_the_place_of_the_journal_is_told(tmp_path):
     (tmp_path / JOURNAL_NAME).mkdir()
-    with pytest.raises(UsageError, match="put the journal itself in its place"):
+    with pytest.raises(UsageError, match="replace it with the journal itself"):
         Lock(tmp_path)
     assert holder(tmp_path) is None
 

@@ -152,7 +152,7 @@ def test_a_torn_tail_does_not_break_queries(tmp_path):
     ("sql", "words"),
     [
         ("SELEC 1", "syntax error"),
-        ("-- only a comment", "nothing asked"),
+        ("-- only a comment", "the query is empty"),
         ("SELECT * FROM nowhere", "Table with name nowhere does not exist"),
         ("SELECT * FROM '/etc/hosts'", "does not exist"),
         ("SELECT * FROM experiment_dir", "does not exist"),
@@ -226,7 +226,7 @@ def test_output_as_table_json_and_csv(failed_dir):
 def test_long_results_are_cut_for_the_terminal_only(experiment_dir):
     text = query_text(query(experiment_dir, "SELECT env FROM env_episodes"))
     assert len(text.splitlines()) == 203
-    assert "576 rows, the first 200 shown" in text
+    assert "576 rows; the first 200 are shown" in text
     assert len(json.loads(query_json(query(experiment_dir, "SELECT env FROM env_episodes")))) == 576
 
 

@@ -289,4 +289,4 @@ def test_a_report_of_fewer_replicates_than_the_journal_has_is_not_told(tmp_path)
     path.write_text(json.dumps(json.loads(path.read_text()) | {"replicates": 5}))
     found, problem = reported(experiment_dir, history)
     assert found == ()
-    assert "of another state" in problem
+    assert "out of date" in problem

@@ -40,25 +40,25 @@ SIX, SIXTEEN, EIGHT = design(6), design(16, margin=6.0), design(8)
         (SIX, HIGH[:1], LOW[:1], {}, "Nothing follows from one pair; in it, shaped is 4.9 points above simplified."),
         (SIX, (), (), {}, "Nothing can be said about shaped and simplified: no pair is complete."),
         (SIX, LOW, LOW, {"same_records": True, "same_settings": True}, "shaped and simplified are the same "
-                                                                       "computation: all records agree, nothing to "
+                                                                       "computation: all records agree, so there is nothing to "
                                                                        "compare."),
         (SIX, LOW, LOW, {"same_records": True}, "shaped and simplified did the same in all 6 pairs: all records agree, "
-                                                "and what differs in their settings had no effect."),
+                                                "so the differing settings had no effect."),
         (SIX, LOW[:1], LOW[:1], {"same_records": True}, "shaped and simplified did the same in the one pair: all "
-                                                        "records agree, and what differs in their settings had no "
+                                                        "records agree, so the differing settings had no "
                                                         "effect."),
         (SIX, LOW, LOW, {}, "Not decided: shaped and simplified look level, but too little varies between the pairs "
                             "for any test."),
         (SIX, (100.0,) * 6, (*(100.0,) * 5, 98.0), {}, "Not decided: shaped looks 0.33 points better than simplified, "
-                                                       "in 1 of 6 pairs (5 tied), but 11 of 12 runs came to 100.00 %, "
+                                                       "in 1 of 6 pairs (5 tied), but 11 of 12 runs have the outcome 100.00 %, "
                                                        "which leaves too little spread for any test."),
         (SIX, HIGH, LOW, {"findings": (exploded(),)}, "Not decided: shaped looks 4.5 points better than simplified, in "
                                                       "6 of 6 pairs, but the audit allows no verdict."),
-        (SIX, HIGH, LOW, {"findings": (ALIASED,)}, "No answer for shaped and simplified: the audit forbids a "
+        (SIX, HIGH, LOW, {"findings": (ALIASED,)}, "No answer for shaped and simplified: the audit blocks the "
                                                    "comparison."),
         (EIGHT, HIGH, LOW, {"lost": lost((6, None, 76.0), (7, None, 75.0)), "complete": 8},
-         "Not decided: shaped looks 4.5 points better than simplified, in 6 of 6 pairs, but the runs that were lost "
-         "could turn it."),
+         "Not decided: shaped looks 4.5 points better than simplified, in 6 of 6 pairs, but the lost runs "
+         "could change the answer."),
         (SIXTEEN, (HIGH * 3)[:16], (LOW * 3)[:16], {"complete": 16},
          "shaped is better than simplified, but by less than the margin of 6 points: by 4.5 points (95 % interval "
          "4.2 to 4.9), in 16 of 16 pairs."),

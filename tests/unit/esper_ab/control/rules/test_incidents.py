@@ -52,7 +52,7 @@ def test_a_worker_that_runs_other_code_than_its_coordinator_is_a_warning(began, 
     hello = Hello(worker="w00", incarnation=1, protocol=PROTOCOL, pid=1, uuids=("",), torch_version="", sources=worker)
     warning = incidents.other_code(hello, "cpu:0", history_of(began, *continued))
     assert bool(warning) == warns
-    assert not warns or f"(sources {worker}) than this began with ({continued[-1] if continued else began})" in warning
+    assert not warns or f"(sources {worker}) than the experiment began with ({continued[-1] if continued else began})" in warning
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_every_damaged_checkpoint_that_a_worker_passed_over_is_an_entry():
     [
         (None, ("n1", "GPU-1"), ""),
         (("n1", "GPU-1"), ("n1", "GPU-1"), ""),
-        (("n1", "GPU-1"), ("n2", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n2 GPU-2, a device of the same kind"),
-        (("n1", "GPU-1"), ("n1", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n1 GPU-2, a device of the same kind"),
-        (("n1", ""), ("n2", ""), "cpu:0 has moved from n1 to n2, a device of the same kind"),
+        (("n1", "GPU-1"), ("n2", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n2 GPU-2, of the same kind"),
+        (("n1", "GPU-1"), ("n1", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n1 GPU-2, of the same kind"),
+        (("n1", ""), ("n2", ""), "cpu:0 has moved from n1 to n2, of the same kind"),
         (("", "GPU-1"), ("n2", "GPU-2"), ""),  # recorded before hosts were
     ],
 )
@@ -153,7 +153,7 @@ def test_failed_environments_are_counted_and_named(records) -> None:
     ("change", "words"),
     [
         ({"ratio_max": 5.1}, "ratio up to 5.1"),
-        ({"first_ratio_error": 0.01}, "off 1 by 1.0e-02"),
+        ({"first_ratio_error": 0.01}, "differs from 1 by 1.0e-02"),
         ({"entropy": 1e-6}, "entropy collapsed"),
         ({"grad_norm": None}, "not finite"),
         ({"policy_loss": None}, "not finite"),
