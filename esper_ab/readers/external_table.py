@@ -181,7 +181,7 @@ def _check_once(source: str, rows: Sequence[Observation], names: Sequence[str], 
         if first != row.row:
             of_task = f" and task {row.task}" if row.task else ""
             raise UsageError(
-                f"{source}, row {row.row}, column {column}: group {row.group} has {column} {name}{of_task} also in row "
+                f"{source}, row {row.row}, column {column}: group {row.group} also has {column} {name}{of_task} in row "
                 f"{first}; {why}"
             )
 

@@ -99,7 +99,7 @@ def test_a_worker_of_other_code_is_told_at_once_and_its_runs_are_named(tmp_path,
     monkeypatch.setenv(FAULT_VARIABLE, "sources:w01:0")
     run(tmp_path / "run", fake_plans.plan(), Listener())
     (said,) = told
-    assert said.startswith("worker w01/1 on cpu:1 imported another state of the code (sources an edit)")
+    assert said.startswith("worker w01/1 on cpu:1 imported other code (sources an edit)")
     assert "; sources an edit in b/0." in findings(tmp_path / "run")["code"].sentence
 
 

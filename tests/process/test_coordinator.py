@@ -138,7 +138,7 @@ def test_ctrl_c_once_finishes_the_barrier_in_progress_and_says_how_to_go_on_in_t
     before = signal.getsignal(signal.SIGINT)
     launcher = InlineLauncher("support.fake_worker:main_in_thread")
     launcher.flags = ("--launcher", "inline")
-    with pytest.raises(Interrupted, match="after the barrier in progress") as caught:
+    with pytest.raises(Interrupted, match="after the current barrier") as caught:
         run(fake_plans.plan(episodes=400, seeds=2), tmp_path, launcher, (press_ctrl_c_at(1),))
     assert str(caught.value).splitlines()[-1] == f"to go on: esper-ab resume {tmp_path} --launcher inline"
     events = list(read(tmp_path / JOURNAL_NAME))
@@ -176,7 +176,7 @@ def test_a_second_ctrl_c_that_comes_after_the_barrier_ends_the_workers_and_is_to
     with pytest.raises(Interrupted) as caught:
         run(fake_plans.plan(episodes=400), tmp_path, launcher, (press_ctrl_c_at(1),))
     said, go_on = str(caught.value).splitlines()
-    assert said.startswith("stopped by Ctrl-C after the barrier in progress")
+    assert said.startswith("stopped by Ctrl-C after the current barrier")
     assert "a further Ctrl-C, after that barrier" in said
     assert go_on.startswith("to go on: ")
     *_, last = events = list(read(tmp_path / JOURNAL_NAME))

@@ -94,7 +94,7 @@ def test_out_of_memory_is_named_with_the_limit_of_the_group(tmp_path, monkeypatc
     watched = handle(-signal.SIGKILL)
     assert "has not reported it" in ending(watched)
     group(folder, {name: text.replace("oom_kill 3", "oom_kill 4") for name, text in files.items()})
-    assert ending(watched).startswith("was killed by SIGKILL: since it started, the kernel has killed a process for lack")
+    assert ending(watched).startswith("was killed by SIGKILL: since it started, the kernel has killed a process")
     assert f"of control group {folder}: 0.00 GiB)" in ending(watched)
 
 

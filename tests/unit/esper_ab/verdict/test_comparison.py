@@ -126,7 +126,7 @@ CASES = [
     case("blocked", design(6), CLEAR, "BLOCKED", "Device and group are aliased.", findings=(ALIASED,)),
     case("blocked without a pair", design(6), (), "BLOCKED", findings=(ALIASED,)),
     case("capped", design(6), CLEAR, "INCONCLUSIVE",
-         "From the pairs alone the verdict would be BETTER, but: The policy's ratios exploded.", findings=(exploded(A),)),
+         "From the pairs alone the verdict would be BETTER, but: The policy's ratios", findings=(exploded(A),)),
     case("finding on another group", design(6), CLEAR, "BETTER", findings=(exploded("other"),)),
     # Equal records, and equal outcomes of records that differ.
     case("same computation", design(6), above([0.0] * 6), "IDENTICAL", "the same computation", same_records=True,

@@ -40,8 +40,8 @@ SIX, SIXTEEN, EIGHT = design(6), design(16, margin=6.0), design(8)
         (SIX, HIGH[:1], LOW[:1], {}, "Nothing follows from one pair; in it, shaped is 4.9 points above simplified."),
         (SIX, (), (), {}, "Nothing can be said about shaped and simplified: no pair is complete."),
         (SIX, LOW, LOW, {"same_records": True, "same_settings": True}, "shaped and simplified are the same "
-                                                                       "computation: all records agree, so there is nothing to "
-                                                                       "compare."),
+                                                                       "computation: all records agree, so there is "
+                                                                       "nothing to compare."),
         (SIX, LOW, LOW, {"same_records": True}, "shaped and simplified did the same in all 6 pairs: all records agree, "
                                                 "so the differing settings had no effect."),
         (SIX, LOW[:1], LOW[:1], {"same_records": True}, "shaped and simplified did the same in the one pair: all "
@@ -50,8 +50,8 @@ SIX, SIXTEEN, EIGHT = design(6), design(16, margin=6.0), design(8)
         (SIX, LOW, LOW, {}, "Not decided: shaped and simplified look level, but too little varies between the pairs "
                             "for any test."),
         (SIX, (100.0,) * 6, (*(100.0,) * 5, 98.0), {}, "Not decided: shaped looks 0.33 points better than simplified, "
-                                                       "in 1 of 6 pairs (5 tied), but 11 of 12 runs have the outcome 100.00 %, "
-                                                       "which leaves too little spread for any test."),
+                                                       "in 1 of 6 pairs (5 tied), but 11 of 12 runs have the outcome "
+                                                       "100.00 %, which leaves too little spread for any test."),
         (SIX, HIGH, LOW, {"findings": (exploded(),)}, "Not decided: shaped looks 4.5 points better than simplified, in "
                                                       "6 of 6 pairs, but the audit allows no verdict."),
         (SIX, HIGH, LOW, {"findings": (ALIASED,)}, "No answer for shaped and simplified: the audit blocks the "
