@@ -1,4 +1,4 @@
-"""Journal history -> all conclusions from it. Pure; text, JSON and HTML are renderings of the result."""
+"""Draw all conclusions from a journal history. Pure; text, JSON and HTML are renderings of the result."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Analysis:
 
 
 def analyse(history: History, rng_seed: int | None = None) -> Analysis:
-    """Analyse a history; deterministic, bootstraps included.
+    """Analyse a history. Deterministic, including the bootstraps.
 
-    `rng_seed`: of the bootstraps; None: from the plan's digest.
+    `rng_seed`: seed of the bootstraps; None derives it from the plan's digest.
     """
     seed = int(history.plan.digest[: 2 * _DIGEST_BYTES], 16) if rng_seed is None else rng_seed
     facts = facts_of(history)
@@ -61,7 +61,7 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
 
 
 def conditions(history: History) -> str:
-    """Describe the conditions of every verdict: another horizon or learning rate may give another answer."""
+    """Describe the conditions of every verdict; another horizon or learning rate may give another answer."""
     experiment = history.plan.experiment
     ppo = {group.settings.ppo for group in experiment.groups if group.settings.has_policy}
     settings_said = ", ".join(
@@ -78,7 +78,7 @@ def conditions(history: History) -> str:
 
 
 def facts_of(history: History) -> Facts:
-    """Return what the records say beside the outcomes: what the audit found, and which groups are one computation."""
+    """Return what the records show besides outcomes: audit findings, and groups that are the same computation."""
     pairs, plan = pairs_in(followed(history)), history.plan
     return Facts(
         scope=conditions(history), findings=tuple(audit(history, pairs)), paired=not plan.experiment.unpaired,

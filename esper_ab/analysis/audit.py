@@ -1,7 +1,7 @@
-"""The audit: whatever could explain a difference between groups other than their settings. Pure.
+"""The audit: everything besides the groups' settings that could explain a difference between groups. Pure.
 
-Each finding is one sentence with its numbers and a weight: it blocks verdicts, caps them, or is noted with them. A
-finding about two groups covers the replicates that their comparison uses, and names both.
+Each finding is one sentence with its numbers and a weight: it blocks verdicts, caps them, or is only noted. A finding
+about two groups names both and covers the replicates that their comparison uses.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Place:
 
 
 def audit(history: History, pairs: Pairs) -> Iterator[Finding]:
-    """Audit everything recorded so far, where `pairs` are those of every comparison."""
+    """Audit everything recorded so far; `pairs`: the pairs of every comparison."""
     yield from _of_comparisons(history, pairs)
     yield from audit_checks.setup_findings(history)
     yield from audit_checks.conduct_findings(history)
@@ -49,7 +49,7 @@ def audit(history: History, pairs: Pairs) -> Iterator[Finding]:
 
 
 def told_apart(places: Sequence[Place]) -> bool:
-    """Return whether the difference of two groups can be told from effects of lanes and start orders."""
+    """True if the difference of two groups can be separated from the effects of lanes and start orders."""
     blocks: dict[int, dict[Hashable, tuple[str, int]]] = {}
     for place in places:
         blocks.setdefault(place.replicate, {})[place.sign] = (place.lane, place.order)
@@ -71,7 +71,7 @@ def _of_comparisons(history: History, pairs: Pairs) -> Iterator[Finding]:
     if len(kinds) > 1 and all_balanced:
         yield Finding(
             "hardware", "notes", (),
-            f"Lanes are of different hardware ({', '.join(kinds)}); compared groups were equally often on each.",
+            f"Lanes use different hardware ({', '.join(kinds)}); compared groups ran equally often on each.",
         )
 
 
@@ -84,7 +84,7 @@ def _no_number(history: History) -> Iterator[Finding]:
         if runs:
             yield Finding(
                 "outcome", "blocks", (group,),
-                f"The outcome of {', '.join(runs)} is no finite number: the record is damaged or foreign.",
+                f"The outcome of {', '.join(runs)} is not a finite number: the record is damaged or foreign.",
             )
 
 
@@ -101,24 +101,24 @@ def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int]) -
 
 
 def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pairs: int) -> Iterator[Finding]:
-    """Report an aliased design; not of pairs too few for any inference, which the verdict says by itself.
+    """Report an aliased design, unless there are too few pairs for any inference, which the verdict itself says.
 
-    Where positions were drawn by lot their effects are noise like any other. While replicates are to come that can tell
-    the groups from positions it blocks nothing: no look decides before.
+    If positions were drawn at random, their effects are noise like any other. While replicates to come can separate the
+    groups from positions, nothing is blocked, because no look decides before.
     """
     if pairs < LEAST_PAIRS or history.design.positions_drawn or told_apart(places):
         return
     a, b = contrast.a, contrast.b
     if not history.design.positions_matter:
         sentence = (
-            f"In the {pairs} analysed seeds the difference between {a} and {b} goes together with device and "
-            "start order; as no record can depend on them, nothing is confounded."
+            f"In the {pairs} analysed seeds the difference between {a} and {b} coincides with device and "
+            "start order; nothing is confounded, because no record can depend on them."
         )
         yield Finding("aliased", "notes", (a, b), sentence)
         return
     sentence = (
-        f"In the {pairs} analysed seeds the difference between {a} and {b} cannot be told from the effects of "
-        "device and start order: their design does not have full rank."
+        f"In the {pairs} analysed seeds the difference between {a} and {b} cannot be separated from the effects of "
+        "device and start order: the design does not have full rank."
     )
     used = {place.replicate for place in places}
     coming = {
@@ -129,7 +129,7 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
     if told_apart(_places(history.blocks, contrast, used | coming)):
         yield Finding(
             "aliased", "notes", (a, b),
-            f"{sentence[:-1]}. No look decides before further seeds have told them apart.",
+            f"{sentence[:-1]}. No look decides before further seeds separate them.",
         )
         return
     sentence = f"{sentence} {_remedy(history, contrast, places)}"
@@ -137,11 +137,11 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
 
 
 def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> str:
-    """Say what would tell an aliased comparison from its positions: more replicates, or another order."""
+    """Say what would separate an aliased comparison from its positions: more replicates, or another order."""
     experiment, n_sets = history.plan.experiment, len(history.plan.lanes) // len(history.plan.experiment.groups)
     names, more = [group.name for group in experiment.groups], list(places)
     if experiment.order == "fixed":
-        return "An experiment with `--order balanced` would tell them apart; more seeds would not."
+        return "An experiment with `--order balanced` would separate them; more seeds would not."
     for replicate in range(history.replicates, history.replicates + 2 * len(names) * n_sets):
         lanes = history.plan.lanes[replicate % n_sets * len(names) :]
         for place, group in enumerate(positions(experiment, replicate, n_sets)):
@@ -150,13 +150,13 @@ def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> st
                 more.append(Place(replicate=replicate, lane=lanes[place].name, order=place, sign=sign))
         if told_apart(more):
             return (
-                f"{replicate + 1} seeds would tell them apart: `esper-ab resume --seeds` adds those that are missing."
+                f"{replicate + 1} seeds would separate them: `esper-ab resume --seeds` adds the missing ones."
             )
-    return "Another experiment, in which fewer seeds are lost, would tell them apart."
+    return "Another experiment, with fewer lost seeds, would separate them."
 
 
 def _position_balance(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
-    """Report unequal start positions, only without adjustment: then their effects cancel by balance or not at all."""
+    """Report unequal start positions, only without adjustment, where nothing but balance cancels their effects."""
     unneeded = history.design.adjusted or history.design.positions_drawn or not history.design.positions_matter
     if unneeded or len(places) < 4:  # with one pair there is nothing to balance
         return
@@ -165,14 +165,14 @@ def _position_balance(history: History, contrast: Contrast, places: Sequence[Pla
         counts = ", ".join(f"{count:+d} at {order + 1}" for order, count in unbalanced)
         yield Finding(
             "order", "notes", contrast.groups,
-            f"{contrast.a} and {contrast.b} were not equally often at every place in the start order "
+            f"{contrast.a} and {contrast.b} did not hold every place in the start order equally often "
             f"(runs of {contrast.a} minus runs of {contrast.b}: {counts}), and the analysis does not adjust for device "
             "and order.",
         )
 
 
 def _excess(signed: Iterable[tuple[Key, int]]) -> list[tuple[Key, int]]:
-    """Return by key how many more runs the first group has there than the second, where they are not equally many."""
+    """Return by key how many more runs the first group has there than the second, where the numbers differ."""
     excess: Counter[Key] = Counter()
     for key, sign in signed:
         excess[key] += sign
@@ -198,19 +198,19 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
     )
     if list(unequal) == [what[1]] and ends_by_itself:
         sentence = (
-            f"{contrast.a} and {contrast.b} trained for as many episodes, which policies make longer or shorter: "
-            f"{unequal[what[1]]}. With gym.rollout=resets they would train for as many steps."
+            f"{contrast.a} and {contrast.b} trained for equally many episodes, but their lengths depend on the policy: "
+            f"{unequal[what[1]]}. With gym.rollout=resets they would train for equally many steps."
         )
         yield Finding("amounts", "notes", contrast.groups, sentence)
     elif unequal:
-        sentence = f"{contrast.a} and {contrast.b} did not get the same amount of work: {'; '.join(unequal.values())}."
+        sentence = f"{contrast.a} and {contrast.b} did not do the same amount of work: {'; '.join(unequal.values())}."
         yield Finding("amounts", "blocks", contrast.groups, sentence)
 
 
 def _amount(run: RunHistory) -> tuple[int, int, int]:
-    """Return training episodes, environment steps, evaluation episodes under sampled actions.
+    """Return training episodes, environment steps, and evaluation episodes with sampled actions.
 
-    An environment that failed counts with its planned steps: that its episode was shorter is an outcome.
+    A failed environment counts with its planned steps, because its shorter episode is an outcome.
     """
     columns = run.columns
     steps = int(sum(columns.of("steps")) - sum(columns.of("failed_steps")))
@@ -235,6 +235,6 @@ def _hardware(history: History, contrast: Contrast, places: Sequence[Place]) -> 
         counts = ", ".join(f"{count:+d} on {kind}" for kind, count in unbalanced)
         yield Finding(
             "hardware", "caps", contrast.groups,
-            f"{contrast.a} and {contrast.b} were not equally often on each kind of hardware (runs of {contrast.a} "
+            f"{contrast.a} and {contrast.b} did not run equally often on each kind of hardware (runs of {contrast.a} "
             f"minus runs of {contrast.b}: {counts}).",
         )

@@ -1,4 +1,4 @@
-"""What the audit checks of each group: setup, conduct of its runs, policy updates. Pure."""
+"""Checks of the audit on each group: setup, conduct of its runs, policy updates. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def setup_findings(history: History) -> Iterator[Finding]:
     sittings = sittings_at_work(history)
     yield from _code(code_states(history), [sitting.code for sitting in sittings])
     yield from _unlike(
-        "versions", "blocks", "The runs were done with different versions", [sitting.versions for sitting in sittings]
+        "versions", "blocks", "The runs used different versions", [sitting.versions for sitting in sittings]
     )
     yield from _torch(history)
     yield from _orders([run.spec for run in history.runs.values()], history.plan.digest)
@@ -40,20 +40,20 @@ def setup_findings(history: History) -> Iterator[Finding]:
     yield from _unlike("machine", "notes", continued, [sitting.machine for sitting in sittings])
     if history.plan.carries:
         sentence = (
-            "The environments carry state from one reset to the next: the same seed and actions gave something else "
-            "in the preflight after an episode than in new environments. An evaluation begins in new ones, without "
-            "that state, and so does a run that was taken up after a death, which is another than without it."
+            "The environments carry state from one reset to the next: in the preflight the same seed and actions gave "
+            "different results after an episode than in new environments. An evaluation starts in new environments, "
+            "without that state, and so does a run that is resumed after a death; its results then differ."
         )
         yield _whole("environments", "notes", sentence)
     elif any(not run.spec.repeats for run in history.runs.values()):
         sentence = (
-            "The environments do not repeat: the same seed and actions gave something else in the preflight. Pairing "
-            "then shares seeds and not what happens, equal settings do not give equal records, and a run that was "
-            "taken up after a death is another than without it."
+            "The environments are not repeatable: in the preflight the same seed and actions gave different results. "
+            "So pairs share seeds but not events, equal settings do not give equal records, and a run that is resumed "
+            "after a death gives other results than an undisturbed one."
         )
         yield _whole("environments", "notes", sentence)
     if history.plan.experiment.unpaired:
-        sentence = "The groups of a seed do not share randomness (unpaired): differences vary more than they need."
+        sentence = "The groups of a seed share no randomness (unpaired), so differences vary more than necessary."
         yield _whole("unpaired", "notes", sentence)
 
 
@@ -66,11 +66,11 @@ def _code(states: Sequence[CodeState], found: Sequence[Mapping[str, str]]) -> It
     if len(states) > 1:
         key = telling([state.code for state in states])
         each = [f"{key} {state.code.get(key, '')[:16] or 'unknown'} in {_counted(state.runs)}" for state in states]
-        yield _whole("code", "blocks", f"The runs were done by {len(states)} states of the code: {'; '.join(each)}.")
+        yield _whole("code", "blocks", f"The runs used {len(states)} states of the code: {'; '.join(each)}.")
     dirty = sum(code.get("dirty") == "yes" for code in found)
     if dirty:
         where = "" if len(found) == 1 else f" in {dirty} of {len(found)} sittings"
-        yield _whole("dirty checkout", "notes", f"The checkout had changes that no commit holds{where}.")
+        yield _whole("dirty checkout", "notes", f"The checkout had uncommitted changes{where}.")
 
 
 def _counted(runs: Sequence[str]) -> str:
@@ -93,16 +93,16 @@ def _torch(history: History) -> Iterator[Finding]:
             lanes[worker.torch_version].add(worker.device)
     if len(lanes) > 1:
         each = [f"{version or 'none'} on {', '.join(sorted(names))}" for version, names in sorted(lanes.items())]
-        yield _whole("torch", "blocks", f"Workers had different versions of torch: {'; '.join(each)}.")
+        yield _whole("torch", "blocks", f"Workers used different versions of torch: {'; '.join(each)}.")
 
 
 def _orders(specs: Sequence[RunSpec], digest: str) -> Iterator[Finding]:
     differing = [key for key in _COMMON if len({repr(getattr(spec, key)) for spec in specs}) > 1]
     foreign = [spec.ref.name for spec in specs if spec.experiment_digest != digest]
     if differing:
-        yield _whole("orders", "blocks", f"Runs had different orders in what must be common: {', '.join(differing)}.")
+        yield _whole("orders", "blocks", f"Runs had different values of common settings: {', '.join(differing)}.")
     elif foreign:
-        yield _whole("orders", "blocks", f"{len(foreign)} runs were not ordered by this plan, {foreign[0]} first.")
+        yield _whole("orders", "blocks", f"{len(foreign)} runs do not come from this plan, {foreign[0]} first.")
 
 
 # --- audit conduct ---------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def _inexact(history: History) -> Iterator[Finding]:
         runs = ", ".join(sorted(names - {""})) or "runs unknown"
         yield Finding(
             "inexact resume", "caps", (group,) if group else (),
-            f"Work that was done again did not give the same record as before: {runs}.",
+            f"Repeated work did not reproduce its earlier record: {runs}.",
         )
 
 
@@ -154,14 +154,14 @@ def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
             yield _note("faults", f"{group.group}: {', '.join(said)}.", group.group)
     outside = Counter[str](entry.category for entry in history.incidents if entry.run_name not in history.runs)
     if any(category in FAULTS for category in outside):
-        yield _note("faults", f"Outside of any run: {', '.join(_counted_faults(outside))}.")
+        yield _note("faults", f"Outside any run: {', '.join(_counted_faults(outside))}.")
     if outside["interrupted"]:
         yield _note("interrupted", f"The experiment was stopped by a signal {times(outside['interrupted'])}.")
     if pauses := history.pauses:
-        lack = f"There was no room on the disk {times(len(pauses))}"
+        lack = f"The disk was full {times(len(pauses))}"
         yield _note("disk", f"{lack}, and nothing was lost: {'; '.join(pauses)}.")
     unequal = (entry.detail.rstrip(".") for entry in history.incidents if entry.category == "unequal_devices")
-    yield from (_note("hardware", f"Devices were not equal: {detail}.") for detail in unequal)
+    yield from (_note("hardware", f"Devices differed: {detail}.") for detail in unequal)
 
 
 def _counted_faults(faults: Mapping[str, int]) -> list[str]:
@@ -179,7 +179,7 @@ def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
     )
     yield _note(
         "throughput",
-        f"Groups did not train equally fast, environment steps per second (wall time): {each}; fastest over slowest "
+        f"Groups trained at different speeds; environment steps per second (wall time): {each}; fastest over slowest "
         f"{ratio:.2f}.",
     )
 
@@ -210,7 +210,7 @@ def _note(kind: str, sentence: str, *groups: str) -> Finding:
 
 
 def update_findings(history: History) -> Iterator[Finding]:
-    """Yield findings per learning group; counts are over all recorded updates, also of unfinished runs."""
+    """Yield findings per learning group; counts are over all recorded updates, including those of unfinished runs."""
     for group in history.groups:
         runs = [run for run in history.of_group(group) if any(run.columns.of("learns"))]
         if runs:
@@ -242,7 +242,7 @@ def _pathologies(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
 
 
 def _dead_heads(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
-    """Report heads without a choice in every update of a whole run, although the settings leave them one."""
+    """Report heads that had no choice in any update of a whole run, although the settings allow one."""
     dead = Counter(head for run in runs for head in _dead(run))
     if not dead:
         return

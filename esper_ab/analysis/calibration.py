@@ -1,5 +1,4 @@
-"""Chance in a finished experiment, to plan the next one: spread of runs and pairs, evaluation noise, calibration.json.
-"""
+"""Measure chance in a finished experiment, to plan the next one: spread, evaluation noise, calibration.json."""
 
 from __future__ import annotations
 
@@ -40,9 +39,9 @@ from esper_ab.stats.variances import components
 
 
 def noise_of_pairs(history: History) -> EvaluationNoise | None:
-    """The noise in the differences of all compared pairs, whose runs are evaluated in the same episodes.
+    """Return the evaluation noise in the differences of all compared pairs, whose runs share evaluation episodes.
 
-    None where the outcome is not of the evaluation, and where there is too little to tell.
+    None if the outcome does not come from the evaluation, or if there are too few data.
     """
     ends = {
         group: {run.ref.replicate: _outcomes(run) for run in _evaluated(history, group)} for group in history.groups
@@ -55,19 +54,19 @@ def noise_of_pairs(history: History) -> EvaluationNoise | None:
 
 
 def noise_of_runs(history: History) -> EvaluationNoise | None:
-    """The noise in the outcomes of single runs, pooled over groups; None as above."""
+    """Return the evaluation noise in the outcomes of single runs, pooled over groups; None as in `noise_of_pairs`."""
     groups = [[_outcomes(run) for run in _evaluated(history, group)] for group in history.groups]
     return _with_costs(history, _estimate(groups, len(groups)))
 
 
 def _estimate(sets: Sequence[Sequence[Floats]], independent: int) -> Components | None:
-    """Estimate from outcomes [episodes] by set and run; sets of fewer than two runs say nothing."""
+    """Estimate from outcomes [episodes] by set and run; sets of fewer than two runs are skipped."""
     several = [np.stack(one) for one in sets if len(one) > 1]
     return components(several, min(independent, len(several)))
 
 
 def _evaluated(history: History, group: str) -> list[RunHistory]:
-    """Return the runs of a group whose outcome is that of a whole evaluation."""
+    """Return the runs of a group whose outcome is that of a complete evaluation."""
     declared = history.design.outcome_over
     if declared != "evaluation":
         return []
@@ -85,7 +84,7 @@ def _outcomes(run: RunHistory) -> Floats:
 
 
 def _with_costs(history: History, found: Components | None) -> EvaluationNoise | None:
-    """Add what one episode took, per training and per evaluation, over all runs that were evaluated."""
+    """Add the seconds per training episode and per evaluation episode, over all evaluated runs."""
     experiment = history.plan.experiment
     done = [(run, run.evaluation) for run in history.runs.values() if run.evaluation is not None]
     if found is None or not done:
@@ -106,12 +105,12 @@ def _with_costs(history: History, found: Components | None) -> EvaluationNoise |
 
 
 def known_from_pairs(history: History, name: str) -> Known:
-    """The spread within groups and of the pairs' differences in `history`, which messages call `name`.
+    """Return the spread within groups and of pair differences in `history`, which messages call `name`.
 
-    It comes from all compared pairs, never from the mean of their differences, and is pooled over groups and over
-    comparisons by degrees of freedom. Groups that share randomness vary together, and comparisons share runs, so that
-    fewer degrees of freedom are counted: as Satterthwaite (1946) does for a sum of squares that depend on one another.
-    UsageError with fewer than two pairs.
+    It is computed from all compared pairs, never from the mean of their differences, and pooled over groups and over
+    comparisons by degrees of freedom. Groups that share randomness vary together, and comparisons share runs, so fewer
+    degrees of freedom count, as in Satterthwaite (1946) for dependent sums of squares. Raises UsageError with fewer
+    than two pairs.
     """
     groups: dict[str, dict[int, float]] = {}
     residuals = []
@@ -123,7 +122,7 @@ def known_from_pairs(history: History, name: str) -> Known:
     samples = [np.array(list(values.values())) for values in groups.values() if len(values) > 1]
     df = sum(sample.size - 1 for sample in samples)
     if not df:
-        raise UsageError(f"--experiment {name}: a spread needs two finished seeds at least; give --sd-run")
+        raise UsageError(f"--experiment {name}: estimating a spread needs at least two finished seeds; give --sd-run")
     square = math.fsum(float(np.sum((sample - sample.mean()) ** 2)) for sample in samples)
     sd, noise = math.sqrt(square / df), noise_of_pairs(history)
     known = check_varied(Known(
@@ -141,21 +140,25 @@ def known_from_pairs(history: History, name: str) -> Known:
 
 
 def _shared_runs(contrasts: Sequence[Contrast]) -> Floats:
-    """Correlations of the differences of `contrasts`, [contrasts, contrasts]: half for each group that two share."""
+    """Return correlations of the differences of `contrasts`, [contrasts, contrasts]: half for each shared group."""
     names = sorted({name for one in contrasts for name in one.groups})
     signs = np.array([[float(name == one.a) - float(name == one.b) for name in names] for one in contrasts])
     return np.asarray(signs @ signs.T / 2.0)
 
 
 def _counted(df: int, correlations: Floats) -> int:
-    """Degrees of freedom of sums of squares that have `df` together; `correlations` of their values, [sums, sums]."""
+    """Return the effective degrees of freedom of sums of squares that have `df` together.
+
+    `correlations`: of their values, [sums, sums].
+    """
     count = len(correlations)
     off = float(np.sum(np.square(correlations))) - float(np.sum(np.square(np.diag(correlations))))
     return max(1, round(df * count / (count + off)))
 
 
 def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:
-    """SD of the pairs' differences as the design's test sees them, and its degrees of freedom; 0.0, 0: none."""
+    """Return the SD of pair differences as the design's test sees them, and its degrees of freedom; (0.0, 0) if none.
+    """
     positions = design.positions if design.adjusted else 1
     sides = [(pair.position_a, pair.position_b) for pair in pairs]
     found = adjusted_difference([pair.a for pair in pairs], [pair.b for pair in pairs], sides, positions)
@@ -167,15 +170,15 @@ def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:
 
 
 def calibration_of(history: History, replicates: int, *, deterministic: bool, named: bool) -> Calibration:
-    """The calibration that the finished runs of an A/A experiment give, for an experiment of `replicates`.
+    """Return the calibration that an A/A experiment's finished runs give, for an experiment of `replicates`.
 
-    The rules are tried on draws of a generator that the plan's digest seeds. UsageError for too few runs. Where nobody
-    has `named` a margin, it is what that many replicates can find.
+    The rules are tried on draws from a generator that the plan's digest seeds. Unless the user has `named` a margin, it
+    is the difference that this many replicates can find. Raises UsageError for too few runs.
     """
     plan, experiment = history.plan, history.plan.experiment
     runs = [run for run in history.runs.values() if outcome_of(run, experiment.outcome_over) is not None]
     if len(runs) < LEAST_RUNS:
-        raise UsageError(f"only {len(runs)} runs have an outcome; a calibration needs {LEAST_RUNS} at least")
+        raise UsageError(f"only {len(runs)} runs have an outcome; a calibration needs at least {LEAST_RUNS}")
     outcomes = np.array([outcome_of(run, experiment.outcome_over) for run in runs], dtype=np.float64)
     trained = np.array([run.columns.of("outcome") for run in runs], dtype=np.float64)
     curves = trained[:, np.isfinite(trained).all(axis=0)]  # a rollout in which no episode ended has no outcome
@@ -214,7 +217,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
 
 
 def _resolvable(known: Known, replicates: int, alpha: float) -> float:
-    """Return the difference that `replicates` uncorrelated pairs find with 80 % power; 1 where runs are all equal."""
+    """Return the difference that `replicates` uncorrelated pairs find with 80 % power; 1 if all runs are equal."""
     if known.sd == 0.0:
         return 1.0
     rows = (max(replicates, LEAST_PAIRS),)
@@ -223,7 +226,7 @@ def _resolvable(known: Known, replicates: int, alpha: float) -> float:
 
 
 def _factors(history: History, runs: list[RunHistory]) -> dict[str, list[str]]:
-    """The levels of both factors by run: its device, and its place in the start order."""
+    """Return the levels of both factors by run: its device, and its place in the start order."""
     devices = {lane.name: "+".join(lane.devices) for lane in history.plan.lanes}
     places = {
         spec.ref.name: str(place + 1) for block in history.blocks for place, spec in enumerate(block.runs)

@@ -1,4 +1,4 @@
-"""Execution of each group's runs: amounts, times, faults. Pure; descriptive, never a test."""
+"""Execution of each group's runs: amounts, times, faults. Pure; descriptive, without tests."""
 
 from __future__ import annotations
 

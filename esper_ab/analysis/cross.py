@@ -1,7 +1,7 @@
-"""Cross-evaluation: every group's policies scored by every reward mode, with the outcome. Pure.
+"""Cross-evaluation: score every group's policies by every reward mode and by the outcome. Pure.
 
-All modes are computed on every evaluation episode from the same facts. A mode's rewards may be compared between groups,
-never with another mode's: each has its own scale. Sampled actions only, as in the outcome.
+All modes are computed on every evaluation episode from the same facts. A mode's rewards may be compared between groups
+but never with another mode's, because each has its own scale. Only sampled actions count, as in the outcome.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from esper_ab.stats.correlation import Correlation, correlation
 
 
 class CrossRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Scores of one group's policies; means over runs of the run's mean."""
+    """Scores of one group's policies: means over runs of each run's mean."""
 
     group: str
     runs: int  # number evaluated
@@ -35,7 +35,7 @@ class RewardMeaning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CrossEvaluation(msgspec.Struct, frozen=True, kw_only=True):
-    """Matrix of groups, in the order of the experiment, by modes, sorted by name, and each mode's correlation."""
+    """Matrix of groups (in the order of the experiment) by modes (by name), and each mode's correlation."""
 
     modes: tuple[str, ...]
     rows: tuple[CrossRow, ...]

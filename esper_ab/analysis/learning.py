@@ -1,4 +1,4 @@
-"""How far the policies of each learning group have come, their own rewards, and a reader's questions. Pure."""
+"""How far each learning group's policies have come, their own rewards, and remarks on both. Pure."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def learning(history: History, outcomes: Mapping[str, RunOutcome]) -> tuple[Lear
 
 
 def unsettled(design: Design, learned: Iterable[Learning]) -> list[str]:
-    """Return the groups whose policies are close to uniform still, or prefer better actions than they often take."""
+    """Return the groups whose policies are still close to uniform, or act much better greedily than sampled."""
     return [
         one.group for one in learned
         if one.learns and ((one.head_entropy or 0.0) > _UNDECIDED or _gain(design, one.sampled, one.greedy) > 0.0)
@@ -64,18 +64,18 @@ def unsettled(design: Design, learned: Iterable[Learning]) -> list[str]:
 
 
 def greedy_gap(design: Design, sampled: float | None, greedy: float | None) -> str:
-    """Comment on a large difference of greedy and sampled outcome; "" for a small or unknown one."""
+    """Comment on a large difference between greedy and sampled outcome; "" if it is small or unknown."""
     gain = _gain(design, sampled, greedy)
     if sampled is None or greedy is None or gain == 0.0:
         return ""
-    reach = f"its greedy actions reach {design.value(greedy)} and its sampled ones {design.value(sampled)}"
+    reach = f"greedy actions score {design.value(greedy)} and sampled ones {design.value(sampled)}"
     if gain > 0.0:
-        return f"{reach}: it prefers better actions than it often takes, so more updates are likely to help"
-    return f"{reach}: its most probable action alone leads nowhere"
+        return f"{reach}: the policy has not converged, and more training would probably help"
+    return f"{reach}: the policy depends on its randomness"
 
 
 def _gain(design: Design, sampled: float | None, greedy: float | None) -> float:
-    """Return how much better the greedy outcome is; 0 for a small or unknown difference."""
+    """Return how much better the greedy outcome is; 0 if the difference is small or unknown."""
     if sampled is None or greedy is None or abs(greedy - sampled) < GAP_MARGINS * design.margin:
         return 0.0
     return (greedy - sampled) * design.outcome.sign
@@ -105,15 +105,15 @@ def _of_group(design: Design, group: str, runs: Sequence[RunHistory], outcomes: 
 
 
 def _limit(design: Design, found: Learning) -> str:
-    """Name the first that applies of what may keep the policies from being better."""
+    """Return the first applicable reason why the policies may not be better."""
     if not found.learns:
         return "the learning rate is 0, so the policy is the untrained one"
     gap = greedy_gap(design, found.sampled, found.greedy)
     if found.head_entropy is not None and found.head_entropy > _UNDECIDED:
         also = f"; {gap}" if gap else ""
         return (
-            f"the policy is still close to uniform ({100 * found.head_entropy:.0f} % of the entropy of a random choice "
-            f"of {found.head}): more updates before comparing rewards{also}"
+            f"the policy is still nearly uniform ({100 * found.head_entropy:.0f} % of the entropy of a uniform choice "
+            f"of {found.head}); train it longer before comparing rewards{also}"
         )
     if gap:
         return gap
@@ -127,7 +127,7 @@ def _limit(design: Design, found: Learning) -> str:
             f"an update uses {100 * found.trust_region:.0f} % of the trust region: larger steps (ppo.lr, "
             "ppo.minibatches) would learn faster"
         )
-    return f"none of the known limits; {found.updates:.0f} updates from {found.episodes:.0f} episodes per run"
+    return f"no known limit applies; {found.updates:.0f} updates from {found.episodes:.0f} episodes per run"
 
 
 def _over(runs: Sequence[RunHistory], name: str) -> float | None:
@@ -138,13 +138,13 @@ def _over(runs: Sequence[RunHistory], name: str) -> float | None:
 def _measured(
     runs: Sequence[RunHistory], part: Callable[[Sequence[float]], Iterable[float]]
 ) -> dict[str, float | None]:
-    """Return by declared measure the mean over runs of the mean of a part of its column."""
+    """Return, by declared measure, the mean over runs of the mean of a part of its column."""
     names = runs[0].columns.measures
     return {name: mean(mean_known(part(run.columns.measure(name))) for run in runs) for name in names}
 
 
 def _last(column: Sequence[float]) -> Sequence[float]:
-    """Return the last tenth, at least one."""
+    """Return the last tenth, at least one value."""
     return column[-math.ceil(len(column) / 10) :]
 
 
@@ -169,7 +169,7 @@ class OwnReward:
 
 
 def own_rewards(history: History) -> tuple[OwnReward, ...]:
-    """Return one per group that learns, in the order of the experiment."""
+    """Return one `OwnReward` per group that learns, in the order of the experiment."""
     found = (
         (group, [run for run in history.of_group(group) if len(run.columns) > 1 and any(run.columns.of("learns"))])
         for group in history.groups
@@ -178,7 +178,10 @@ def own_rewards(history: History) -> tuple[OwnReward, ...]:
 
 
 def misled(rewards: Sequence[OwnReward], comparisons: Sequence[Comparison]) -> tuple[tuple[OwnReward, str], ...]:
-    """Return who is worse than whom by the outcome although its own reward rose in most of its runs."""
+    """Return each group that has a worse outcome than another although its own reward rose in most of its runs.
+
+    Each entry is that group's `OwnReward` and the name of the better group.
+    """
     rose = {one.group: one for one in rewards if 2 * one.rose > one.runs}
     losses = [(item.question.a, item.question.b) for item in comparisons if item.verdict in _WORSE]
     losses += [(item.question.b, item.question.a) for item in comparisons if item.verdict in _BETTER]
@@ -203,9 +206,9 @@ _LEAST_RUNS = 3  # to speak of a fall
 
 
 def remarks(history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning]) -> tuple[str, ...]:
-    """Return a sentence for each of: curves that fall, greedy far from sampled, a fixed group far above learners.
+    """Return a sentence for each curve that falls, large greedy gap, and fixed group far above the learners.
 
-    A policy whose learning rate is 0 is as fixed as a controller.
+    A policy with a learning rate of 0 counts as fixed, as a controller does.
     """
     learning = [one for one in learning if one.learns]
     return (*_falling(history, learning), *_greedy(history, learning), *_fixed_above(history, outcomes, learning))
@@ -221,13 +224,13 @@ def _falling(history: History, learning: Sequence[Learning]) -> Iterator[str]:
         first, last = (mean(values) for values in zip(*ends, strict=True))
         yield (
             f"Training did not improve the {design.outcome.label} of {one.group}: from {design.value(first or 0.0)} in "
-            f"the first tenth of the episodes to {design.value(last or 0.0)} in the last. A comparison at this budget "
-            "says little about what the groups would learn in a longer one."
+            f"the first tenth of the episodes to {design.value(last or 0.0)} in the last. At this budget a comparison "
+            "says little about longer training."
         )
 
 
 def _ends(run: RunHistory) -> tuple[float, float] | None:
-    """Return the mean outcome of the first and of the last tenth of a run's episodes; None below two episodes."""
+    """Return the mean outcome of the first and the last tenth of a run's episodes; None below two episodes."""
     curve = run.columns.of("outcome")
     first, last = ends_of(curve)
     return None if len(curve) < 2 or first is None or last is None else (first, last)
@@ -236,7 +239,7 @@ def _ends(run: RunHistory) -> tuple[float, float] | None:
 def _greedy(history: History, learning: Sequence[Learning]) -> Iterator[str]:
     for one in learning:
         if gap := greedy_gap(history.design, one.sampled, one.greedy):
-            yield f"Of {one.group}: {gap}."
+            yield f"{one.group}: {gap}."
 
 
 def _fixed_above(
@@ -254,6 +257,6 @@ def _fixed_above(
     for group, value in means.items():
         if group not in learners and design.outcome.sign * (value - trained[best]) >= design.margin:
             yield (
-                f"{group}, which does not learn, comes to {design.value(value)}, the best group that learns, {best}, "
-                f"to {design.value(trained[best])}: the margin or more apart."
+                f"{group}, which does not learn, scores {design.value(value)}; {best}, the best that learns, scores "
+                f"{design.value(trained[best])}. The difference is at least the margin."
             )

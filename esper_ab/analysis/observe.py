@@ -1,4 +1,4 @@
-"""Journal history -> the plan and the observations that `judge` takes. Pure."""
+"""Derive from a journal history the plan and the observations that `judge` takes. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Pairs = Mapping[Contrast, tuple[Pair, ...]]
 
 
 def plan_of(history: History) -> AnalysisPlan:
-    """Return what an experiment promised: its replicates so far, called by their numbers, and its design."""
+    """Return the analysis plan of an experiment: its replicates so far, named by number, and its design."""
     design = history.design
     replicates = tuple(str(block.replicate) for block in history.blocks)
     return AnalysisPlan(groups=history.groups, replicates=replicates, scales=(scale_of(design),), design=design)
@@ -31,7 +31,7 @@ def scale_of(design: Design) -> Scale:
 
 
 def observe(history: History, facts: Facts | None = None) -> Observations:
-    """Return what was seen of an experiment, to be judged by its own plan."""
+    """Return the observations of an experiment, to be judged by its own plan."""
     found = None if facts is None else {"": facts}
     return Observations(
         source="", pair_column="replicate", rows=tuple(rows_of(history)), facts=found, repeatable=True
@@ -39,7 +39,7 @@ def observe(history: History, facts: Facts | None = None) -> Observations:
 
 
 def rows_of(history: History, task: str = "") -> Iterator[Observation]:
-    """Yield the runs that have an outcome or were lost, whose place is their start order and lane in the block."""
+    """Yield the runs that have an outcome or were lost; `place` is their start order and lane in the block."""
     for block in history.blocks:
         for place, spec in enumerate(block.runs):
             run = history.runs[spec.ref.name]
@@ -52,7 +52,7 @@ def rows_of(history: History, task: str = "") -> Iterator[Observation]:
 
 
 def followed(history: History) -> Courses:
-    """Return how the comparisons stand, from the records alone, so that coordinator and report agree."""
+    """Return the course of each comparison, from the records alone, so that coordinator and report agree."""
     return follow(plan_of(history), observe(history))
 
 
@@ -64,14 +64,14 @@ def pairs_in(courses: Courses) -> Pairs:
 
 
 def pairs_of(history: History, contrast: Contrast) -> tuple[Pair, ...]:
-    """Return the pairs of any two groups, compared or not."""
+    """Return the pairs of any two groups, whether the plan compares them or not."""
     plan = plan_of(history)
     found = pair_up(cells_of(observe(history)), contrast, plan.scales, plan.replicates).pairs
     return () if isinstance(found, Samples) else found
 
 
 def same_records(history: History, contrast: Contrast, pairs: Sequence[Pair]) -> bool:
-    """Return whether pairs exist and both runs of each have equal digests throughout."""
+    """True if there are pairs and both runs of each pair have equal digests throughout."""
     runs = {group: {run.ref.replicate: run for run in history.of_group(group)} for group in contrast.groups}
     return bool(pairs) and all(
         digests_of(runs[contrast.a][pair.replicate]) == digests_of(runs[contrast.b][pair.replicate]) for pair in pairs
@@ -79,7 +79,7 @@ def same_records(history: History, contrast: Contrast, pairs: Sequence[Pair]) ->
 
 
 def same_settings(history: History, contrast: Contrast) -> bool:
-    """Return whether no setting differs that one of the two groups reads."""
+    """True if the groups differ in no setting that either of them reads."""
     groups = {group.name: group for group in history.plan.experiment.groups}
     return not axes(groups[contrast.a], groups[contrast.b])
 

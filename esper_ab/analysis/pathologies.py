@@ -1,6 +1,6 @@
-"""Pathologies of one PPO update, with a description of each. Pure; the record itself keeps every number.
+"""Detect and describe pathologies of one PPO update. Pure; the record itself keeps every number.
 
-Each episode is judged alone. What only a whole run shows (a head that never had a choice) is left to the audit.
+Each episode is judged alone. The audit finds what only a whole run shows, such as a head that never had a choice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RATIO_COLLAPSE, ENTROPY_COLLAPSE, VALUE_COLLAPSE = "ratio collapse", "entropy co
 
 
 def pathologies(record: EpisodeRecord) -> dict[str, str]:
-    """Return kind -> one line with its number; empty for a sound update and for a controller that does not learn."""
+    """Return kind -> one line with its number; {} for a sound update and for a controller that does not learn."""
     ppo = record.ppo
     if ppo is None:
         return {}
@@ -43,13 +43,13 @@ def pathologies(record: EpisodeRecord) -> dict[str, str]:
     chose = any(use.learnable > 0.0 for use in ppo.heads.values())
     values = f"explained variance {of('explained_variance'):.2f}, value loss {of('value_loss'):.2f}"
     said = {
-        NO_STEP: "the update stopped before its first complete step: a loss or a gradient was not finite, or no step "
+        NO_STEP: "the update stopped before its first complete step: a loss or gradient was not finite, or no step was "
         "valid",
         RATIO_EXPLOSION: f"probability ratio up to {of('ratio_max'):.1f}",
-        RATIO_MISMATCH: f"the ratio before the first step is off 1 by {of('first_ratio_error'):.1e}",
+        RATIO_MISMATCH: f"the ratio before the first step differs from 1 by {of('first_ratio_error'):.1e}",
         RATIO_COLLAPSE: f"{100 * of('clip_fraction'):.0f} % of the probability ratios were clipped",
         ENTROPY_COLLAPSE: f"entropy collapsed to {of('entropy'):.1e} nats per decision",
-        VALUE_COLLAPSE: f"the critic knows less than a constant: {values} of normalised returns",
+        VALUE_COLLAPSE: f"the critic predicts worse than a constant: {values} of normalised returns",
     }
     found = _found(of, learns=True, chose=chose, episodes=record.episode)  # one update per episode
     return {kind: said[kind] for kind, there in found.items() if there}
@@ -70,9 +70,9 @@ def count_pathologies(columns: Columns) -> dict[str, int]:
 
 
 def _found(of: Callable[[str], Any], *, learns: Any, chose: Any, episodes: Any) -> dict[str, Any]:
-    """Return by kind whether an update has the pathology; all arguments are those of one update, or arrays of many.
+    """Return by kind whether an update has the pathology. Arguments are numbers of one update, or arrays for many.
 
-    `of`: a number of the update, NaN where it is absent, which every comparison but != finds false.
+    `of`: returns a number of the update by name; NaN where it is absent, which compares false except with !=.
     """
     loss, norm, entropy = of("policy_loss"), of("grad_norm"), of("entropy")
     return {

@@ -1,7 +1,7 @@
-"""A reward audit in, what may be said of each reward out: what it costs to choose by it, and what it gets wrong.
+"""Conclusions from a reward audit: for each reward, what it costs to choose by it, and which pairs it misranks.
 
-Two sets of behaviours, never mixed up: the random schedules are a sample of what might be tried, and best of n is of
-them alone; the pairs in the wrong order, regret and distance are of all behaviours.
+There are two sets of behaviours. The random schedules are a sample of possible behaviours, and best of n uses only
+them. Misranked pairs, regret and distance use all behaviours.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LARGEST_N = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Sensitivity:
-    """What one altered constant does: to the order of all behaviours, and to the favourite among random schedules."""
+    """Effect of one altered constant on the order of all behaviours, and on the favourite among random schedules."""
 
     varied: Varied
     order: float | None  # rank correlation of the returns with those before; None: refused, or all returns are equal
@@ -30,7 +30,7 @@ class Sensitivity:
 
 @dataclass(frozen=True, kw_only=True)
 class RewardFindings:
-    """One reward. Outcomes are held-out accuracy, percent; losses and distances are points."""
+    """Findings on one reward. Outcomes are held-out accuracy, percent; losses and distances are points."""
 
     name: str
     returns: Floats  # by behaviour, mean over hosts
@@ -51,7 +51,7 @@ class RewardFindings:
 
 @dataclass(frozen=True, kw_only=True)
 class RewardAuditFindings:
-    """All rewards of a reward audit."""
+    """Findings on all rewards of a reward audit."""
 
     reward_audit: RewardAudit
     outcomes: Floats  # by behaviour, mean over hosts
@@ -64,13 +64,13 @@ class RewardAuditFindings:
 
     @property
     def shown_n(self) -> tuple[int, ...]:
-        """Sizes of n for a table."""
+        """The values of n that a table shows."""
         there = len(self.own_curve)
         return (*(n for n in (1, 4, 16, LARGEST_N) if n < there), there)
 
 
 def findings_of(reward_audit: RewardAudit) -> RewardAuditFindings:
-    """Draw the conclusions of a reward audit; a function of it alone."""
+    """Derive the findings from a reward audit alone."""
     played = reward_audit.answer.behaviours
     outcomes = np.array([np.mean(one.held_out_accuracy) for one in played])
     random = np.array([one.kind == "random" for one in played])

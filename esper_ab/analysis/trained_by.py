@@ -1,4 +1,4 @@
-"""Provenance of an experiment's records by sitting, worker and code, and one hash of its results. Pure."""
+"""Provenance of an experiment's records (sitting, worker, code), and one hash of its results. Pure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class CodeState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recorded_by(run: RunHistory) -> tuple[Taken, ...]:
-    """Return the entries of `run.taken` whose worker advanced the run by at least one record.
+    """Return the entries of `run.taken` whose worker added at least one record to the run.
 
-    Work repeated after a damaged checkpoint counts for the last worker to do it, since it had to give the same digests.
+    Work repeated after a damaged checkpoint counts for the last worker to do it, because it had to reproduce the
+    digests.
     """
     found = [taken for taken, following in pairwise(run.taken) if following.milestone > taken.milestone]
     if run.taken and (run.evaluation is not None or len(run.columns) > run.taken[-1].milestone):
@@ -43,7 +44,7 @@ def sittings_at_work(history: History) -> tuple[Sitting, ...]:
 
 
 def code_states(history: History) -> tuple[CodeState, ...]:
-    """Return the states of the code in the plan order of their runs; one, unless the code changed meanwhile."""
+    """Return the states of the code in the plan order of their runs; just one, unless the code changed meanwhile."""
     sittings = _sittings(history)
     made = [
         (_code(sittings[taken.sitting].code, taken), name)
@@ -60,12 +61,13 @@ def code_states(history: History) -> tuple[CodeState, ...]:
 
 
 def telling(codes: Sequence[Mapping[str, str]]) -> str:
-    """Return the key that distinguishes these states: "sources" if all have it (commits may share it), or "commit"."""
+    """Return the key that distinguishes these states: "sources" if all have it (commits may share it), else "commit".
+    """
     return "sources" if all("sources" in code for code in codes) else "commit"
 
 
 def named(code: Mapping[str, str]) -> str:
-    """Describe a state: "commit 0123456789ab with changes (sources 5a5a)"; outside of a checkout without commit."""
+    """Describe a state: "commit 0123456789ab with changes (sources 5a5a)"; outside a checkout without the commit."""
     sources, commit = f"sources {code.get('sources', 'unknown')}", code.get("commit", "")
     if not commit:
         return sources
@@ -77,7 +79,7 @@ def _sittings(history: History) -> tuple[Sitting, ...]:
 
 
 def _code(sitting: Mapping[str, str], taken: Taken) -> dict[str, str]:
-    """Return the code state of a worker; its sitting's when the worker reported none or the same."""
+    """Return the code state of a worker; its sitting's if the worker reported none or the same."""
     sources = taken.worker.sources if taken.worker is not None else ""
     if not sources or sources == sitting.get("sources"):
         return dict(sitting)
@@ -91,8 +93,8 @@ def _code(sitting: Mapping[str, str], taken: Taken) -> dict[str, str]:
 def result_hash(history: History) -> str:
     """Return the sha256, in hex, over the runs in plan order: name, digests of episodes, evaluation and policy.
 
-    Times, devices, process ids, deaths and restarts are not part of it, so a run that was killed and resumed has the
-    hash of an undisturbed one. A lost run, or one left out after a decision, counts by name and state alone, because no
+    Times, devices, process ids, deaths and restarts are excluded, so a run that was killed and resumed has the hash of
+    an undisturbed one. A run that was lost, or left out after a decision, counts by name and state alone, because no
     comparison uses its records. A run in progress counts with its records so far.
     """
     digest = hashlib.sha256()

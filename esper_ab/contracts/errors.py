@@ -131,7 +131,7 @@ def naming(command: str, *, instead_of: str) -> Iterator[None]:
 def no_room(error: OSError) -> DiskFull:
     """Return what to raise where a file outside of any journal finds no room."""
     where = f" for {error.filename}" if error.filename else ""
-    return DiskFull(f"no room on the disk{where}; no journal is harmed: make room and give the command again")
+    return DiskFull(f"no space on the disk{where}; no journal is harmed: free some space and run the command again")
 
 
 def refused(error: OSError, *parts: str | Setting) -> EsperError:

@@ -1,4 +1,4 @@
-"""What this process may have: file descriptors, and its share of a crowded machine."""
+"""Limits on this process: its file descriptors, and how crowded its machine is."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ _OWN = 64  # of a coordinator beside its workers: it has about 20, and observers
 
 # Of an OSError when a process or thread is started: what was lacking, which may be there a little later.
 PASSING = {
-    errno.EMFILE: "no file descriptor was free (ulimit -n)", errno.ENFILE: "the system had no file descriptor free",
-    errno.EAGAIN: "no process could be added (ulimit -u, pids.max)", errno.ENOMEM: "there was no memory",
+    errno.EMFILE: "no file descriptor was free (ulimit -n)", errno.ENFILE: "the system had no free file descriptor",
+    errno.EAGAIN: "the limit on processes is reached (ulimit -u, pids.max)", errno.ENOMEM: "no memory was free",
     errno.EHOSTUNREACH: "no node had room for its worker",
 }
 
 
 def needed(workers: int, each: int, beside: int) -> int:
-    """Descriptors that this process will have at most, with those it has already.
+    """Return the largest number of descriptors that this process will have open, including those open now.
 
-    `each`: of one worker; `beside`: of the launcher, beside its workers.
+    `each`: descriptors per worker; `beside`: descriptors that the launcher needs besides.
     """
     return _in_use() + _OWN + beside + workers * each
 
 
 def check(workers: int, each: int, beside: int) -> None:
-    """UsageError unless this process may have as many descriptors as so many workers take."""
+    """Raise UsageError if this process may not open as many descriptors as `workers` workers need."""
     wanted, hard = needed(workers, each, beside), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if wanted > hard:
         raise UsageError(
-            f"{workers} workers need {wanted} file descriptors, and this process may have {hard}: raise the hard limit "
-            f"(ulimit -Hn {wanted}; of a service LimitNOFILE={wanted}), or name fewer devices"
+            f"{workers} workers need {wanted} file descriptors, but this process may open {hard}: raise the hard limit "
+            f"(ulimit -Hn {wanted}; for a service LimitNOFILE={wanted}), or use fewer devices"
         )
 
 
 def room_for(workers: int, each: int, beside: int) -> AbstractContextManager[None]:
-    """While entered, the soft limit lets so many workers be started, and leaves the RESERVE of the hard one.
+    """Raise the soft limit, while entered, so that this many workers can be started; keep RESERVE below the hard limit.
 
-    It becomes no higher than is needed: what nobody needs, strangers' connections would take.
+    The limit is raised no further than needed, because connections of strangers would use the rest.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _soft_limit(min(hard - RESERVE, max(soft, needed(workers, each, beside))))
 
 
 def reserve() -> AbstractContextManager[None]:
-    """While entered, the RESERVE may be used, too. For an instant: whoever connects meanwhile may take of it."""
+    """Let this process use the RESERVE while entered. Keep it short: new connections can use the reserve, too."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _soft_limit(min(hard, soft + RESERVE))
 
 
 def require(free: int) -> None:
-    """OSError (EMFILE) unless so many descriptors are free."""
+    """Raise OSError (EMFILE) unless `free` descriptors are free."""
     if resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _in_use() < free:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
@@ -88,8 +88,8 @@ def _soft_limit(limit: int) -> Iterator[None]:
 
 
 def crowding(processes: int = 1) -> float:
-    """How many times slower than alone a process may be now: those that want to run, per core; 1 at least.
+    """Return how many times slower than alone a process may run now: processes that want to run, per core; at least 1.
 
-    `processes`: about to be started, which the load average of the last minute does not know of yet.
+    `processes`: processes about to be started, which the load average of the last minute does not yet include.
     """
     return max(1.0, max(os.getloadavg()[0], processes) / usable_cores())

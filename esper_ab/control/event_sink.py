@@ -1,4 +1,4 @@
-"""Where every event of an experiment goes, once and in order: the journal, the history, the observers."""
+"""Pass every event of an experiment, once and in order, to the journal, the history and the observers."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ Observed = AnyEvent | Progress | str  # a text: what the user should see at once
 
 
 class Observer(Protocol):
-    """Is told, on a thread of its own, every journalled event and sign of life, in order, and warnings.
+    """Receives every journalled event and sign of life in order, and warnings, on a thread of its own.
 
-    An event comes once it is in the journal, a warning at once: before the events of its round.
+    An event arrives after it was journalled. A warning arrives at once, before the events of its round.
     """
 
     def observe(self, event: Observed) -> None: ...
 
 
 class ObserverThread:
-    """Tells observers from a thread with a queue. One that raises is named once in the log and told no more."""
+    """Notifies observers from a thread with a queue. An observer that raises is logged once and dropped."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = list(observers)
@@ -61,16 +61,17 @@ class ObserverThread:
         self._thread.start()
 
     def note(self, event: AnyEvent | Progress) -> None:
-        """Keep for the next `tell`, as long as there is anybody to tell."""
+        """Keep an event for the next `tell`; do nothing without observers."""
         if self._observers:
             self._untold.append(event)
 
     def keep(self, kind: type[AnyEvent]) -> None:
-        """Forget what was noted and is not of this kind."""
+        """Drop the noted events that are not of this kind."""
         self._untold = [event for event in self._untold if isinstance(event, kind)]
 
     def tell(self) -> None:
-        """Tell what was noted, and return at once. One by one it would hold up every write."""
+        """Queue the noted events as one batch and return at once. Queueing them one by one would slow down every write.
+        """
         events, self._untold = self._untold, []
         if not events:
             return
@@ -79,7 +80,7 @@ class ObserverThread:
         self._put(events)
 
     def tell_at_once(self, text: str) -> None:
-        """Tell this, and not yet what was noted."""
+        """Queue this text ahead of the events noted so far."""
         self._put([text])
 
     def _put(self, events: Sequence[Observed]) -> None:
@@ -87,7 +88,7 @@ class ObserverThread:
         self._queue.put(events)
 
     def close(self) -> None:
-        """Let the observers catch up for a few seconds; one that is stuck is left behind."""
+        """Wait a few seconds for the observers to catch up, then abandon any that is stuck."""
         self._queue.put(None)
         self._thread.join(_CLOSE_S)
 
@@ -115,12 +116,12 @@ _TRY_S = 1.0
 
 
 class DiskSpaceWait:
-    """Waits for room on an experiment's disk, and says so once when it begins and once when it goes on."""
+    """Waits while the experiment's disk is full, and tells the user when the wait begins and when it ends."""
 
     def __init__(self, experiment_dir: Path, tell: Callable[[str], None]) -> None:
         self._experiment_dir, self._tell = experiment_dir, tell
-        self._lack = f"no room on the disk of {experiment_dir}"
-        self._go_on = "give the command again"  # as long as this process has recorded nothing
+        self._lack = f"no space on the disk of {experiment_dir}"
+        self._go_on = "run the command again"  # as long as this process has recorded nothing
         self._limit_s = Limits().disk_full_s
         self._signals: CaughtSignals | None = None
         self._without: dict[str, float] = {}  # runs whose workers have no room, since when (monotonic, s)
@@ -128,7 +129,7 @@ class DiskSpaceWait:
 
     @contextmanager
     def heeding(self, signals: CaughtSignals, limit_s: float) -> Iterator[None]:
-        """While entered, look for signals while waiting; from now on wait for `limit_s` at most."""
+        """Poll signals during a wait while entered; from now on wait at most `limit_s`."""
         self._signals, self._limit_s = signals, limit_s
         try:
             yield
@@ -136,9 +137,10 @@ class DiskSpaceWait:
             self._signals = None
 
     def await_for(self, write: Callable[[], None]) -> Incident | None:
-        """Call `write` until it finds room; an entry about the wait, if there was one.
+        """Retry `write` until the disk has room; return an incident about the wait, if there was one.
 
-        DiskFull after the limit, Interrupted on Ctrl-C or SIGTERM; JournalError, which no waiting mends, at once.
+        Raises DiskFull after the limit, Interrupted on Ctrl-C or SIGTERM, and at once a JournalError, which waiting
+        cannot fix.
         """
         began, waiting = time.monotonic(), False
         while True:
@@ -160,13 +162,13 @@ class DiskSpaceWait:
         if not waiting:
             return None
         paused_s = time.monotonic() - began
-        self._tell(f"there is room again after {paused_s:.0f} s: going on")
+        self._tell(f"the disk has space again after {paused_s:.0f} s: continuing")
         return _entry("", paused_s, "the journal")
 
     def note(self, progress: Progress) -> Incident | None:
-        """Follow a worker's wait for room for a checkpoint; return an entry about the wait when the worker goes on.
+        """Track a worker that waits for room for a checkpoint; return an incident when the worker continues.
 
-        DiskFull when the wait lasts longer than the limit: the worker itself tries as long as nobody ends it.
+        Raises DiskFull when the wait exceeds the limit. The worker itself would retry until it is killed.
         """
         run = progress.run.name
         if progress.phase != PHASE:
@@ -179,16 +181,16 @@ class DiskSpaceWait:
         return None
 
     def went_on(self, run: str) -> Incident | None:
-        """Wait no more for what a worker says of this run, for it has; return an entry if it did wait."""
+        """Stop tracking a run whose worker has continued; return an incident if the worker had waited."""
         began = self._without.pop(run, None)
         if began is None:
             return None
         if not self._without:
-            self._tell("there is room for checkpoints again: going on")
+            self._tell("the disk has space for checkpoints again: continuing")
         return _entry(run, time.monotonic() - began, "a checkpoint")
 
     def _pause(self, began: float) -> None:
-        """A second, or less when there is a signal or the limit is near."""
+        """Sleep for one second, or less if a signal arrives or the limit is near."""
         left = began + self._limit_s - time.monotonic()
         if left <= 0:
             self._give_up()
@@ -199,40 +201,40 @@ class DiskSpaceWait:
         caught = self._signals.read() if self._signals else ()
         if caught:
             self.given_up = True
-            raise Interrupted(f"stopped by {caught[0].name} while there was {self._lack}; what was recorded is kept")
+            raise Interrupted(f"stopped by {caught[0].name} while there was {self._lack}; all records so far are kept")
 
     def _give_up(self) -> None:
         self.given_up = True
-        kept = f"{self._lack} for {self._limit_s:.0f} s; what was recorded is kept"
-        raise DiskFull(f"{kept}: make room, then {self._go_on}")
+        kept = f"{self._lack} for {self._limit_s:.0f} s; all records so far are kept"
+        raise DiskFull(f"{kept}: free some space, then {self._go_on}")
 
     def _say_that_it_waits(self, what: str) -> None:
-        self._tell(f"{self._lack} for {what}: waiting up to {self._limit_s:.0f} s for some")
+        self._tell(f"{self._lack} for {what}: waiting up to {self._limit_s:.0f} s")
 
 
 def _entry(run: str, paused_s: float, what: str) -> Incident:
-    """For the list of incidents: nothing was lost, and times of this stretch are longer."""
+    """Return an incident for a pause: nothing was lost, but durations measured during the pause are longer."""
     return Incident(
-        category="disk_full", run_name=run, detail=f"paused for {paused_s:.1f} s: no room on the disk for {what}",
+        category="disk_full", run_name=run, detail=f"paused for {paused_s:.1f} s: no space on the disk for {what}",
     )
 
 
 class EventSink:
-    """Appends events to the journal, folds them and tells the observers of them.
+    """Appends events to the journal, folds them into the history and passes them to the observers.
 
-    Without room on the disk `flush` and `commit` wait and return later, or raise DiskFull or Interrupted; `show` raises
-    DiskFull when a worker has waited for room too long.
+    When the disk is full, `flush` and `commit` wait for room, or raise DiskFull or Interrupted. `show` raises DiskFull
+    when a worker has waited too long for room.
     """
 
     def __init__(self, journal: Journal, history: History, observers: Sequence[Observer]) -> None:
-        """`history`: the fold of what the journal holds already, or of the first line that is yet to be recorded."""
+        """`history`: the fold of what the journal already holds, or of the first line, which is not yet recorded."""
         self._journal = journal
         self.history = history
         self._observers = ObserverThread(observers)
         self._disk = DiskSpaceWait(journal.experiment_dir, self.warn)
 
     def heeding(self, signals: CaughtSignals, disk_full_s: float) -> AbstractContextManager[None]:
-        """While entered, a wait for room ends at a signal; from now on it ends after `disk_full_s` seconds."""
+        """Let a signal end a wait for disk space while entered; from now on wait at most `disk_full_s` seconds."""
         return self._disk.heeding(signals, disk_full_s)
 
     def record(self, event: AnyEvent) -> None:
@@ -242,38 +244,39 @@ class EventSink:
         self.append(event)
 
     def append(self, event: AnyEvent) -> None:
-        """Journal an event that the history has: in the file after the next `flush`, on disk after a `commit`."""
+        """Journal an event that the history already has. `flush` puts it into the file, `commit` onto the disk."""
         self._journal.append(event)
         self._observers.note(event)
         if run := _run_that_goes_on(event):
             self._note(self._disk.went_on(run))
 
     def flush(self) -> None:
-        """Let readers of the journal and the observers know what has happened since the last time."""
+        """Make all events so far visible to readers of the journal and to the observers."""
         self._note(self._disk.await_for(self._journal.write))
         self._observers.tell()
 
     def commit(self) -> None:
-        """The same, and return when it is on the disk."""
+        """Flush, and return once all events are durable on the disk."""
         self._note(self._disk.await_for(self._journal.commit))
         self._observers.tell()
 
     def _note(self, paused: Incident | None) -> None:
-        """What is said of a wait for room, once there is some."""
+        """Record a disk-full pause after it has ended."""
         if paused is not None:
             self.record(paused)
 
     def show(self, progress: Progress) -> None:
-        """Tell the observers only: signs of life are never journalled."""
+        """Pass a sign of life to the observers only; signs of life are never journalled."""
         self._observers.note(progress)
         self._note(self._disk.note(progress))
 
     def warn(self, text: str) -> None:
-        """Show the observers a warning at once, before the events noted so far; it is not journalled."""
+        """Show the observers a warning at once, before the events noted so far. Warnings are not journalled."""
         self._observers.tell_at_once(text)
 
     def close(self) -> None:
-        """Commit and let go of the experiment; what did not find room before is not waited for again."""
+        """Commit, then close the journal and the observers. Do not wait again for disk space after a wait was given up.
+        """
         try:
             if not self._disk.given_up:
                 self.commit()
@@ -287,7 +290,8 @@ class EventSink:
 
 
 def _run_that_goes_on(event: AnyEvent) -> str:
-    """The run whose worker waits for room no more: it has its checkpoint or policy, or is gone; "" for none."""
+    """Return the run whose worker no longer waits for disk space, as it has written its file or has died; "" if none.
+    """
     match event:
         case EpisodeRecorded(record=record) | RunEvaluated(record=record):
             return record.run.name

@@ -1,4 +1,4 @@
-"""From a plan to a finished journal: the coordinator's loop, and everything it needs around it."""
+"""Run an experiment from its plan to a finished journal: the coordinator's loop and everything around it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _STACKS_S = 1.0  # for a hung worker to write its stacks
 
 
 class Coordinator:
-    """Performs one experiment. Whether its history begins here or another coordinator made it does not matter."""
+    """Performs one experiment, whether it is new or continues the history of an earlier coordinator."""
 
     def __init__(self, sink: EventSink, hub: Hub, fleet: Fleet, limits: Limits) -> None:
         self._sink, self._hub, self._fleet = sink, hub, fleet
@@ -58,9 +58,10 @@ class Coordinator:
         self._machine = ExperimentMachine(sink.history, limits, time.monotonic())
 
     def work(self, signals: CaughtSignals) -> None:
-        """Return when every run is done or given up.
+        """Run the loop until every run is done or given up.
 
-        Interrupted after Ctrl-C; WorkerFailed and WorkerHung when workers die in a way that no new start mends.
+        Raises Interrupted after Ctrl-C, and WorkerFailed or WorkerHung when workers keep dying in a way that no restart
+        fixes.
         """
         machine = self._machine
         self._hub.watch(signals.descriptor)
@@ -101,7 +102,7 @@ class Coordinator:
                     machine.exited(lane, now)
 
     def _perform(self, due: Iterable[commands.Command]) -> None:
-        """Perform the commands in order; what ends and starts workers has a result, and that has commands, too."""
+        """Perform the commands in order, and also the commands that follow from starting or ending a worker."""
         for command in due:
             match command:
                 case commands.Append(event):
@@ -134,7 +135,7 @@ class Coordinator:
                 self._report_start(handle)
 
     def _report_end(self, handle: WorkerHandle) -> None:
-        """Tell the machine how a worker has ended, with the end of its log, which is complete now."""
+        """Tell the machine how a worker ended, and pass on the end of its log, which is now complete."""
         asked, how = self._endings.pop(handle.order.lane.name)
         log = self._fleet.log_end(handle, LAST_WORDS_LINES if asked.hung else LOG_LINES, asked.run_log)
         no_room = any(os.strerror(number) in log for number in NO_ROOM)
@@ -156,17 +157,16 @@ class Coordinator:
 
 _LEAVE_S = 10.0
 _LEAVE_NOW_S = 1.0
-_FURTHER = "a further Ctrl-C, after that barrier, ended at once the workers that were still leaving"
+_FURTHER = "another Ctrl-C, after that barrier, killed the workers that were still shutting down"
 
 
 def run(
     plan: Plan, where: Path | Journal, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None
 ) -> None:
-    """Carry out `plan` and journal it in an experiment directory that has no journal yet, or an empty one, which is
-    given.
+    """Carry out `plan` and journal it in a directory without a journal, or in an empty journal that the caller passes.
 
-    Returns when every run is done. Raises UsageError when the directory is taken, WorkerFailed, WorkerHung,
-    JournalError, DiskFull, Interrupted; by then no worker is left, and the journal says how it ended.
+    Returns when every run is done. Raises UsageError when the directory is taken, else WorkerFailed, WorkerHung,
+    JournalError, DiskFull or Interrupted. Either way no worker is left, and the journal says how the experiment ended.
     """
     started = events.ExperimentStarted(schema=events.SCHEMA, plan=plan, **_here())
     journal = where if isinstance(where, Journal) else Journal(where)
@@ -178,9 +178,9 @@ def extend(
     experiment_dir: Path, added: Callable[[History], Extension], launcher: Launcher, observers: Sequence[Observer],
     limits: Limits | None = None, *, allow_changed_code: bool = False,
 ) -> None:  # fmt: skip
-    """Carry out what `added` makes of the finished experiment in `experiment_dir`; raises as `run` does.
+    """Carry out the extension that `added` makes of the finished experiment in `experiment_dir`; raises as `run` does.
 
-    `added` is asked while nobody else can write to the journal, and may raise UsageError; so may `check_code`.
+    `added` is called while the journal is locked. It may raise UsageError, and so may `check_code`.
     """
 
     def extended(history: History) -> list[events.AnyEvent]:
@@ -195,9 +195,9 @@ def resume(
     experiment_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None, *,
     allow_changed_code: bool = False,
 ) -> None:  # fmt: skip
-    """Carry on with the experiment in `experiment_dir` from its journal, however it was left; raises as `run` does.
+    """Continue the experiment in `experiment_dir` from its journal, however it was interrupted; raises as `run` does.
 
-    UsageError when it is finished, when nothing of it was recorded, and as `check_code` says.
+    Raises UsageError when the experiment is finished, when nothing was recorded, and as `check_code` does.
     """
 
     def resumed(history: History) -> list[events.AnyEvent]:
@@ -211,9 +211,9 @@ def _go_on(
     experiment_dir: Path, checked: Callable[[History], list[events.AnyEvent]], launcher: Launcher,
     observers: Sequence[Observer], limits: Limits | None,
 ) -> None:  # fmt: skip
-    """Carry on from a journal. `checked` is asked while nobody else can write to it; it returns what is recorded next.
+    """Continue from a journal. `checked` is called while the journal is locked and returns the next events to record.
 
-    What it raises leaves the journal as it was.
+    If `checked` raises, the journal stays as it was.
     """
     journal, history = Journal.take_up(experiment_dir, partial(_past, experiment_dir))
     try:
@@ -226,22 +226,22 @@ def _go_on(
 
 
 def _here() -> dict[str, dict[str, str]]:
-    """What the journal says of this process: installed versions, machine and code."""
+    """Return what the journal records about this process: installed versions, machine and code."""
     return {"versions": versions(), "machine": provenance.machine(), "code": provenance.code()}
 
 
 def _past(experiment_dir: Path, recorded: Iterator[events.AnyEvent]) -> History:
-    """Fold the events `recorded` so far, without their records; UsageError when there are none."""
+    """Fold the events `recorded` so far, without their records; raise UsageError if there are none."""
     first = next(recorded, None)
     if first is None:
-        raise UsageError(f"{experiment_dir}: the journal holds no event, so there is nothing to resume; launch it anew")
+        raise UsageError(f"{experiment_dir}: the journal is empty, so there is nothing to resume; launch it again")
     return fold(chain([first], recorded), keeps_records=False)
 
 
 def check_code(experiment_dir: Path, history: History, *, allowed: bool) -> None:
-    """UsageError when the code here is not that of the records which are there, unless it is `allowed`.
+    """Raise UsageError unless this code equals the code that made the existing records, or a change is `allowed`.
 
-    Runs of two states of the code are no paired comparison: the audit blocks the verdict.
+    Runs made by two states of the code cannot be compared in pairs, so the audit would block the verdict.
     """
     here = provenance.code()
     for state in code_states(history):
@@ -250,22 +250,20 @@ def check_code(experiment_dir: Path, history: History, *, allowed: bool) -> None
             continue
         commit = state.code.get("commit", "")
         elsewhere = commit not in ("", here.get("commit")) and state.code.get("dirty") != "yes"
-        back = f"`git checkout {commit}`" if elsewhere else "bring that code back"
+        back = f"`git checkout {commit}`" if elsewhere else "restore that code"
         raise UsageError(
-            f"{experiment_dir}: its records are of {named(state.code)}, the code here is {named(here)}: {back}, or go "
-            "on with --allow-changed-code, which blocks the verdict"
+            f"{experiment_dir}: {named(state.code)} made its records, but the code here is {named(here)}: {back}, "
+            "or continue with --allow-changed-code, which blocks the verdict"
         )
 
 
 def check_resumable(experiment_dir: Path, history: History, *, allow_changed_code: bool = False) -> None:
-    """UsageError when the experiment of `experiment_dir` has ended, when none of its replicates is left, and, if more
-    will be trained, as `check_code` says.
-    """
+    """Raise UsageError if the experiment is finished or no seed is left, and as `check_code` does if runs remain."""
     if history.finished:
-        remedy = f"`{shell_command('report', experiment_dir)}` shows it, and what to do next"
+        remedy = f"`{shell_command('report', experiment_dir)}` shows the result and what to do next"
         raise UsageError(f"{experiment_dir}: the experiment is finished; {remedy}")
     if nothing_left(history):
-        raise UsageError(f"{experiment_dir}: every seed was given up, none is left to resume; launch it anew")
+        raise UsageError(f"{experiment_dir}: every seed was given up, so there is nothing to resume; launch it again")
     if any(run.expected for run in history.runs.values()):
         check_code(experiment_dir, history, allowed=allow_changed_code)
 
@@ -273,7 +271,7 @@ def check_resumable(experiment_dir: Path, history: History, *, allow_changed_cod
 def _perform(
     sink: EventSink, first: Sequence[events.AnyEvent], experiment_dir: Path, launcher: Launcher, limits: Limits | None
 ) -> None:
-    """Carry out what is left of an experiment, whose `first` events are yet to be recorded."""
+    """Carry out the rest of an experiment whose `first` events are not yet recorded."""
     limits = limits or Limits()
     plain, whole = (shell_command("resume", experiment_dir, *flags) for flags in ((), launcher.flags))
     with naming(whole, instead_of=plain), closing(sink):  # without the launcher's flags workers start elsewhere
@@ -296,7 +294,7 @@ def _perform(
 
 
 def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: History) -> None:
-    """The last line of the error is the command that resumes, unless nothing is left to do."""
+    """Append the command that resumes to the error, unless nothing is left to do."""
     if isinstance(error, DiskFull) or not any(run.expected for run in history.runs.values()):
         return  # DiskFull has said so
     line = f"to go on: {shell_command('resume', experiment_dir)}"
@@ -304,7 +302,7 @@ def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: Histor
     rewards = (code for block in history.blocks for spec in block.runs for code in spec.reward_code)
     copied = bool(trainer and not is_command(trainer)) or any(code.folder for code in rewards)
     if isinstance(error, WorkerFailed) and copied:
-        line = f"runs use copies of your code that were made at the start: after a change of it, launch anew\n{line}"
+        line = f"runs use a copy of your code made at the start: if you change your code, launch again\n{line}"
     if isinstance(error, EsperError):
         error.args = (f"{error}\n{line}",)
     else:
@@ -313,7 +311,7 @@ def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: Histor
 
 @contextmanager
 def reserved(launcher: Launcher, lanes: Sequence[Lane]) -> Iterator[None]:
-    """While entered, the launcher has what the lanes take; it may have it already, and has nothing afterwards."""
+    """Reserve what the lanes need while entered, if that has not been done yet, and release it afterwards."""
     try:
         launcher.reserve(lanes)
         yield
@@ -348,6 +346,6 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
             if hub.unreported:
                 sink.record(events.Incident(
                     category="bad_message",
-                    detail=f"{hub.unreported} more messages were refused; only the first of a kind are listed",
+                    detail=f"{hub.unreported} more messages were refused; only the first of each kind are listed",
                 ))  # fmt: skip
         fleet.stop("the experiment is finished", _LEAVE_S, signals.ctrl_c)

@@ -1,4 +1,4 @@
-"""The workers as processes or threads: how they are started and ended, one per lane, and what their logs say."""
+"""The worker processes or threads, one per lane: start them, end them and read their logs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KILL_S = 2.0  # for the kernel to end a killed process; a thread is abandoned
 
 
 class _Nobody:
-    """In the place of a worker that could not be started."""
+    """Stands in for a worker that could not be started."""
 
     name, pid, sentinel = "", 0, -1
     exitcode: int | None = None
@@ -50,7 +50,7 @@ class _Nobody:
 
 @dataclass(kw_only=True)
 class Delay:
-    """A start that has to be tried again, because something was lacking that may be there later."""
+    """A failed start that will be retried, because what was lacking may become available."""
 
     lack: str
     since: float  # monotonic, s
@@ -60,7 +60,7 @@ class Delay:
 
 @dataclass(kw_only=True, eq=False)
 class WorkerHandle:
-    """The present worker of one lane."""
+    """The current worker of one lane."""
 
     order: WorkerOrder
     worker: Worker = field(default_factory=_Nobody)
@@ -99,9 +99,9 @@ class Fleet:
         self._stuck: list[Worker] = []  # killed and not gone yet
 
     def start(self, plan: Plan, launcher: Launcher, incarnations: Mapping[str, int]) -> None:
-        """Start the first workers of one per lane, without waiting for any; the others `start_due` starts.
+        """Start the first workers, one per lane, without waiting for them; `start_due` starts the rest.
 
-        `incarnations`: how often each was started before.
+        `incarnations`: how often each worker was started before.
         """
         self._launcher = launcher
         for index, lane in enumerate(plan.lanes):
@@ -118,25 +118,26 @@ class Fleet:
             self._start(self._handles[name], time.monotonic())
 
     def greeted(self, identity: str) -> None:
-        """This worker has said Hello: one less is starting."""
+        """Note that this worker has said Hello, so that another one may start."""
         handle = self._by_worker.get(worker_of(identity))
         if handle is not None and handle.identity == identity:
             self._waves.over(handle.order.lane.name)
 
     def end(self, handle: WorkerHandle, grace_s: float) -> None:
-        """Have the worker ended: by itself within `grace_s`, or killed. `ended` tells when it is; nobody waits here."""
-        self._hub.send(handle.identity, Stop(reason="another worker takes the place of this one"))
+        """Ask the worker to end, and kill it after `grace_s`. Returns at once; `ended` reports when the worker is gone.
+        """
+        self._hub.send(handle.identity, Stop(reason="another worker replaces this one"))
         self._unwatch(handle)
         self._waves.over(handle.order.lane.name)
         self._endings.append(_Ending(handle=handle, deadline=time.monotonic() + grace_s))
 
     @property
     def any_ending(self) -> bool:
-        """Whether `ended` has to be asked again soon."""
+        """True while `ended` has to be polled often."""
         return bool(self._endings)
 
     def ended(self, now: float) -> list[WorkerHandle]:
-        """The workers that are gone since the last time; one that cannot be killed counts as gone, too."""
+        """Return the workers that have ended since the last call, including those that could not be killed."""
         gone = [ending for ending in self._endings if self._is_over(ending, now)]
         self._endings = [ending for ending in self._endings if ending not in gone]
         return [ending.handle for ending in gone]
@@ -155,7 +156,7 @@ class Fleet:
         return False
 
     def restart(self, handle: WorkerHandle) -> None:
-        """Have the next incarnation of a worker that was ended started by `start_due`, when it is its turn."""
+        """Queue the next incarnation of a worker that has ended; `start_due` starts it."""
         handle.order = msgspec.structs.replace(handle.order, incarnation=handle.order.incarnation + 1)
         self._ask_for_turn(handle)
 
@@ -165,10 +166,10 @@ class Fleet:
         self._waves.ask(handle.order.lane.name)
 
     def start_due(self, now: float, limit_s: float) -> list[WorkerHandle]:
-        """Start the workers whose turn it is, and again those whose delay is over, when it is their turn.
+        """Start queued workers whose turn it is, and retry delayed starts that are due.
 
-        Returned are the handles of those that were started, or are delayed from now on. WorkerFailed when a start has
-        been delayed for longer than `limit_s`.
+        Returns the handles of workers that were started or newly delayed. Raises WorkerFailed when a start has been
+        delayed for longer than `limit_s`.
         """
         for handle in tuple(self._delayed.values()):
             if handle.delay is not None and now >= handle.delay.due:
@@ -182,11 +183,11 @@ class Fleet:
                 news.append(handle)
             elif now - handle.delay.since >= limit_s:
                 who = f"worker {handle.identity} on {lane}"
-                raise WorkerFailed(f"{who} could not be started for {limit_s:.0f} s: {handle.delay.lack}")
+                raise WorkerFailed(f"{who} could not be started within {limit_s:.0f} s: {handle.delay.lack}")
         return news
 
     def _start(self, handle: WorkerHandle, now: float) -> None:
-        """Start the worker of the handle's order, or have its start delayed for twice as long as the last time."""
+        """Start the handle's worker; if a resource is lacking, back off for twice as long as the last time."""
         assert self._launcher is not None, "the fleet has been started"
         handle.waits = False
         try:
@@ -212,7 +213,7 @@ class Fleet:
             self._watch(handle.worker.keys.descriptor, handle, "key")
 
     def _started(self, handle: WorkerHandle, launcher: Launcher) -> Worker:
-        """Start a worker with the handle's order and have the hub listen to it; OSError when it cannot be started."""
+        """Start a worker with the handle's order and have the hub listen to it. OSError when it cannot be started."""
         handle.oom = None if launcher.nodes else OomWatch()
         handle.order = msgspec.structs.replace(
             launcher.bound(handle.order), server_key=self._hub.admit(handle.identity),
@@ -222,7 +223,7 @@ class Fleet:
 
     @property
     def on_each_machine(self) -> int:
-        """Workers of one machine, if all machines have as many."""
+        """Number of workers per machine, if they are spread evenly."""
         nodes = len(self._launcher.nodes) if self._launcher is not None else 0
         return math.ceil(len(self._handles) / max(1, nodes))
 
@@ -233,9 +234,9 @@ class Fleet:
         return self._handles[lane]
 
     def heard_of(self, descriptor: int) -> list[str]:
-        """Take what shows at `descriptor`, and return the lanes whose workers have ended by themselves.
+        """Handle an event on `descriptor`, and return the lanes whose workers have ended by themselves.
 
-        A worker that says its public key there may connect. Of earlier incarnations nothing is taken.
+        A worker that sends its public key there is admitted. Events of earlier incarnations are ignored.
         """
         ended = []
         for (lane, what), handle in tuple(self._watching.get(descriptor, {}).items()):
@@ -269,7 +270,7 @@ class Fleet:
             handle.watched = False
 
     def _watch(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
-        """Have the hub report what shows there; several workers may have one descriptor."""
+        """Have the hub report events on a descriptor; several workers may share one."""
         if descriptor not in self._watching:
             self._hub.watch(descriptor, edge_triggered=True)
         self._watching.setdefault(descriptor, {})[handle.order.lane.name, what] = handle
@@ -282,9 +283,9 @@ class Fleet:
             self._hub.unwatch(descriptor)
 
     def log_end(self, handle: WorkerHandle, n_lines: int, run_log: str) -> str:
-        """The last `n_lines` of what the worker wrote, headed by the file's name; "" when it wrote nothing.
+        """Return the last `n_lines` of the worker's log below the file's name; "" when it wrote nothing.
 
-        `run_log`, "" for none: a worker may give each of its runs a log of its own. What was written last counts.
+        `run_log`: the log of the current run, "" if there is none; the file written last is used.
         """
         paths = [self._experiment_dir / name for name in (handle.order.log_file, run_log) if name]
         written = [path for path in paths if path.is_file() and path.stat().st_size]
@@ -296,13 +297,13 @@ class Fleet:
                 log.seek(max(0, path.stat().st_size - _LOG_END_BYTES))
                 lines = deque(log.read().decode(errors="replace").splitlines(), maxlen=n_lines)
         except OSError as error:
-            return f"{path} cannot be read: {error.strerror}"
+            return f"cannot read {path}: {error.strerror}"
         return "\n".join([f"the end of {path}:", *(f"  {line}" for line in lines)])
 
     def stop(self, reason: str, grace_s: float, at_once: Callable[[], bool]) -> bool:
-        """End all workers: those that can be told get `grace_s` to leave by themselves, the others are killed.
+        """Stop all workers: those that can be reached get `grace_s` to exit; the others are killed.
 
-        `at_once`: asked meanwhile whether somebody does not want to wait; returned is whether somebody did not.
+        `at_once()` is polled meanwhile; returns True if it cut the grace period short.
         """
         told = [handle for handle in self if self._hub.send(handle.identity, Stop(reason=reason))]
         deadline = time.monotonic() + grace_s
@@ -323,7 +324,7 @@ class Fleet:
 
 
 def ending(handle: WorkerHandle) -> str:
-    """How a worker ended, in words; a lack of memory is named where the kernel has counted it."""
+    """Describe how a worker ended; report lack of memory if the kernel counted an OOM kill."""
     exitcode = handle.worker.exitcode
     if handle.worker.ended_how:
         return handle.worker.ended_how

@@ -1,10 +1,10 @@
-"""The coordinator's end of the wire: a ROUTER socket and one poller for messages, ends of workers and signals.
+"""The coordinator's end of the wire: a ROUTER socket and one poller for messages, exits of workers and signals.
 
-Knows bytes, identities and descriptors; not what a message means for a run. One thread owns it.
+The hub handles bytes, identities and descriptors; it does not know what a message means for a run. One thread owns it.
 
-Over ipc whoever can open the socket is this user. Over TCP a peer has to have a worker's key
-before anything of it is read; the worker made it, and says its public half when it starts. What an admitted peer sends
-is still only believed to be bytes.
+Over ipc only this user can open the socket. Over TCP a peer must hold a worker's key before anything it sends is read;
+the worker makes the key pair and reports its public half at start-up. Even then, whatever a peer sends is treated as
+untrusted bytes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _VERSION = b"1.0"
 
 
 class Keys:
-    """The pair of one hub, and the public keys of its workers."""
+    """The key pair of one hub, and the public keys of its workers."""
 
     def __init__(self) -> None:
         self._owners: dict[bytes, str] = {}  # public key, 32 bytes -> identity
@@ -45,29 +45,29 @@ class Keys:
         self.public, self.secret = zmq.curve_keypair()
 
     def register(self, identity: str, public: str) -> None:
-        """The key of a worker; those of earlier incarnations open nothing from now on."""
+        """Admit a worker by its public key (Z85 text); keys of its earlier incarnations are revoked."""
         self.withdraw(identity)
         key = self._of_worker[worker_of(identity)] = z85.decode(public)
         self._owners[key] = identity
 
     def withdraw(self, identity: str) -> None:
-        """No key of this worker opens anything, whichever incarnation it is of."""
+        """Revoke the key of this worker, whichever incarnation it belongs to."""
         self._owners.pop(self._of_worker.pop(worker_of(identity), b""), None)
 
     def owner(self, public: bytes) -> str | None:
-        """Whose key this is (32 bytes); None for anybody else's."""
+        """Return the identity that owns a public key (32 bytes); None if nobody does."""
         return self._owners.get(public)
 
 
 def worker_of(identity: str) -> str:
-    """Return the worker of which `identity` is an incarnation."""
+    """Return the worker that `identity` is an incarnation of."""
     return identity.partition("/")[0]
 
 
 class Guard:
-    """Answers libzmq when somebody shakes hands: admits the owners of `keys` under their names, nobody else.
+    """Answers libzmq's handshake requests: admits the owners of `keys` under their identities and nobody else.
 
-    A thread of its own, so that a handshake does not wait for the coordinator. It ends with the context.
+    It runs on its own thread, so that a handshake need not wait for the coordinator, and ends with the context.
     """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: Keys) -> None:
@@ -88,7 +88,7 @@ class Guard:
             self._socket.close(0)
 
     def _answer(self, request: list[bytes]) -> list[bytes]:
-        """Version, number of the request, status, text, name of the peer, nothing more."""
+        """Return the ZAP reply: version, request number, status, text, the peer's identity, and no metadata."""
         _, number, domain, _, _, mechanism, *credentials = request
         ours = (domain, mechanism, len(credentials)) == (DOMAIN, b"CURVE", 1)
         owner = self._keys.owner(credentials[0]) if ours else None
@@ -107,16 +107,16 @@ _AT_ONCE = int(zmq.NOBLOCK)
 
 
 class Received(msgspec.Struct, frozen=True):
-    """A message of an admitted worker."""
+    """A message from an admitted worker."""
 
     identity: str
     message: WorkerMessage
 
 
 class BadMessage(msgspec.Struct, frozen=True):
-    """Bytes that are no message, or come from nobody we know. `cut_off`: this peer is not listened to any more.
+    """Bytes that are not a valid message, or that come from a stranger. `cut_off`: the peer is ignored from now on.
 
-    `new`: one of the first distinct ones, worth to be noted; the others are only counted.
+    `new`: among the first distinct ones, which are reported; later ones are only counted.
     """
 
     identity: str
@@ -127,7 +127,7 @@ class BadMessage(msgspec.Struct, frozen=True):
 
 
 class Readable(msgspec.Struct, frozen=True):
-    """A watched descriptor has something to say."""
+    """A watched descriptor has become readable."""
 
     descriptor: int
 
@@ -136,12 +136,13 @@ Incoming = Received | BadMessage | Readable
 
 
 class Hub:
-    """Binds on construction; what belongs to it lies in a directory that only its owner may enter."""
+    """The coordinator's socket. It binds on construction; its files lie in a directory that only its owner may enter.
+    """
 
     def __init__(self, transport: Transport = "ipc", address: str = "127.0.0.1", peers: int = 1) -> None:
-        """`address`: with tcp, of the interface to listen at; the port is whichever is free. `peers`: to be expected.
+        """`address`: for tcp, the interface's address to listen on; the port is any free one. `peers`: expected number.
 
-        Connections of many peers have heartbeats less often, at either end: `beat_s`.
+        With many peers each connection sends heartbeats less often, at both ends: `beat_s`.
         """
         self.beat_s = min(_LONGEST_BEAT_S, max(_BEAT_S, peers / _BEATS_PER_S))
         self._folder = private_folder()
@@ -169,7 +170,7 @@ class Hub:
         self.unreported = 0  # bad messages that were only counted
 
     def _guarded(self) -> Keys:
-        """Before the socket binds: nobody without one of these keys gets as far as a message."""
+        """Require CURVE keys before the socket binds, so that no peer without one can send a message."""
         keys = Keys()
         Guard(self._context, keys)
         self._set({
@@ -183,9 +184,9 @@ class Hub:
             self._socket.setsockopt(option, value)
 
     def admit(self, identity: str) -> str:
-        """Listen to this worker from now on. Returns the hub's public key, "" when it needs none.
+        """Accept messages from this worker from now on. Returns the hub's public key; "" when none is needed.
 
-        Where it needs one, it gets in when its own is registered; keys of its predecessors open nothing any more.
+        When keys are needed, the worker can connect once its key is registered; keys of its predecessors are revoked.
         """
         worker = worker_of(identity)
         self._admitted.add(identity)
@@ -196,14 +197,14 @@ class Hub:
         return self._keys.public.decode()
 
     def register(self, identity: str, public: str) -> None:
-        """Let in whoever has the secret of this key as `identity`, unless another incarnation has followed it."""
+        """Admit the holder of this key as `identity`, unless a later incarnation has replaced it."""
         if self._keys is not None and self._newest.get(worker_of(identity)) == identity:
             self._keys.register(identity, public)
 
     def watch(self, descriptor: int, *, edge_triggered: bool = False) -> None:
-        """Report `descriptor` as long as it is readable, or its other end is closed.
+        """Report `descriptor` as long as it is readable or its other end is closed.
 
-        `edge_triggered`: once for everything that is written there, which need not be read.
+        `edge_triggered`: report each write once; the data need not be read.
         """
         self._watched.register(descriptor, select.EPOLLIN | (select.EPOLLET if edge_triggered else 0))
 
@@ -211,9 +212,9 @@ class Hub:
         self._watched.unregister(descriptor)
 
     def poll(self, timeout_s: float) -> Iterator[Incoming]:
-        """What has come in, waiting up to `timeout_s` for the first: messages before the descriptors.
+        """Yield what has arrived, waiting up to `timeout_s` for the first: messages, then descriptors.
 
-        One by one: a message is decoded when its turn comes, and a round of a thousand takes the memory of one.
+        Messages are decoded one at a time, so a round of a thousand needs the memory of one.
         """
         ready = dict(self._poller.poll(int(timeout_s * 1000)))
         if self._socket in ready:
@@ -222,7 +223,8 @@ class Hub:
             yield from [Readable(descriptor) for descriptor, _ in self._watched.poll(0)]
 
     def send(self, identity: str, message: CoordinatorMessage) -> bool:
-        """False when the worker is not connected: it is gone or going, which its sentinel will tell."""
+        """Send a message. Returns False when the worker is not connected; its sentinel will report that it has ended.
+        """
         try:
             self._socket.send(identity.encode(), zmq.SNDMORE)  # the frame that fails, if one does
             self._socket.send(encode(message))
@@ -239,7 +241,7 @@ class Hub:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _messages(self) -> Iterator[Received | BadMessage]:
-        """Bounded, so that a flood of messages cannot keep signals and deaths from being seen."""
+        """Yield messages, up to a limit, so that a flood cannot hide signals and exits."""
         for _ in range(_MESSAGES_PER_POLL):
             try:
                 frames = self._frames()
@@ -249,14 +251,15 @@ class Hub:
                 yield one
 
     def _frames(self) -> list[zmq.Frame]:
-        """Return the frames of one message; zmq.Again without any. recv_multipart would ask the socket for the rest."""
+        """Return the frames of one message; raise zmq.Again without one. recv_multipart makes an extra call per frame.
+        """
         frames = [self._socket.recv(_AT_ONCE, copy=False)]
         while frames[-1].more:
             frames.append(self._socket.recv(_AT_ONCE, copy=False))
         return frames
 
     def _understood(self, frames: list[zmq.Frame]) -> Received | BadMessage | None:
-        """None for what needs no attention: a peer cut off, a stranger's repetitions."""
+        """Return None if there is nothing to handle: a peer cut off, a stranger's repetition."""
         claimed = frames[0].bytes.decode(errors="backslashreplace")
         identity = str(frames[-1].get("User-Id")) if self._keys else claimed
         if identity not in self._admitted:
@@ -275,7 +278,7 @@ class Hub:
         return Received(identity, message)
 
     def _bad_message(self, identity: str, reason: str, *, known: bool) -> BadMessage | None:
-        """What to tell of it: of an admitted peer everything, until it is cut off; of others what is new."""
+        """Report every bad message of an admitted peer until it is cut off, and only new ones of strangers."""
         self._bad.update([identity] if known else [])
         new = (identity, reason) not in self._reported and len(self._reported) < BAD_MESSAGES_REPORTED
         if new:

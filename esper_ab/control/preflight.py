@@ -1,4 +1,4 @@
-"""Checks before anything starts: of each machine, by a child process that imports torch, and of the directory."""
+"""Checks before an experiment starts: every machine, in a child process that imports torch, and the directory."""
 
 from __future__ import annotations
 
@@ -45,11 +45,13 @@ def examine(
     questions: Questions, meanwhile: Callable[[], None] = lambda: None, limit_s: float = LIMIT_S, *,
     on: Callable[[str, bytes], Errand] | None = None, node: str = "",
 ) -> Machine:  # fmt: skip
-    """Answers of the preflight; UsageError where users' code ended it, EsperError where anything else did.
+    """Run the preflight and return its answers.
 
-    `meanwhile` is called while the child imports torch, which takes a second or more. `limit_s`: how long it may take
-    where every process has a core, and as many times longer as the machine is crowded; then WorkerHung. A trainer of
-    the user's own takes as long as it takes to be rehearsed. `on`: begins it on `node` in the place of this machine.
+    Raises UsageError when users' code ended the preflight, EsperError when anything else did.
+
+    `meanwhile` is called while the child imports torch, which takes a second or more. `limit_s`: time limit on an idle
+    machine; it grows in proportion to crowding, and WorkerHung is raised when it expires. The rehearsal of a user's own
+    trainer has no limit. `on` starts the preflight on `node` instead of this machine.
     """
     asked = msgspec.json.encode(questions) + b"\n"
     what = f"the preflight on node {node} ({_MODULE})" if node else f"the preflight ({_MODULE})"
@@ -70,12 +72,12 @@ def examine(
     ended, doing = visible_line(end_told(child.returncode or 0, said)), _last_doing(told)
     own = [*questions.user_rewards, questions.trainer.reference if questions.trainer else questions.task]
     if any(reference in doing for reference in own if ":" in reference or questions.trainer):
-        raise UsageError(f"your code ended its process: the preflight was {doing}, and {ended}")
+        raise UsageError(f"your code ended the preflight: it was {doing}, and {ended}")
     raise EsperError(f"{what} gave no answer ({why}): it {ended}")
 
 
 def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]:
-    """Output and errors of the preflight; WorkerHung, which names what it was doing, after the limit."""
+    """Return the preflight's stdout and stderr; after the limit raise WorkerHung, which names the last step."""
     said, longest_s = False, limit_s
     while True:
         try:
@@ -92,7 +94,7 @@ def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]
 
 
 def _last_doing(told: Sequence[str]) -> str:
-    """Return what it did last, by the lines of its standard error."""
+    """Return the last step that the preflight announced on its standard error."""
     last = next((line for line in reversed(told) if line.startswith(DOING)), f"{DOING}importing torch")
     return visible_line(last.removeprefix(DOING))
 
@@ -103,14 +105,15 @@ def _warn(text: str) -> None:
 
 
 def expected_bytes(env_episodes: int) -> int:
-    """Room an experiment directory may need, bytes."""
+    """Return the space that an experiment directory may need, bytes."""
     return _SPARE_BYTES + env_episodes * _LOG_BYTES_PER_ENV_EPISODE
 
 
 def check_experiment_dir(experiment_dir: Path, needed_bytes: int, *, taken_over: bool = False) -> None:
-    """UsageError unless `experiment_dir` is new, or `taken_over`, can be made and has room; nothing is made."""
+    """Raise UsageError unless `experiment_dir` is new (or `taken_over`), can be created and has room. Creates nothing.
+    """
     if expected := expected_instead(str(experiment_dir)):
-        what = f"{str(experiment_dir)!r} cannot be made"
+        what = f"cannot create {str(experiment_dir)!r}"
         raise UsageError(f"{what}: expected {expected}; choose another with ", Setting("output_dir"))
     if experiment_dir.exists() and not taken_over:
         raise UsageError(
@@ -118,21 +121,21 @@ def check_experiment_dir(experiment_dir: Path, needed_bytes: int, *, taken_over:
         )
     parent = next(folder for folder in experiment_dir.absolute().parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise UsageError(f"{experiment_dir} cannot be made: {parent} is no folder that can be written; choose another")
+        raise UsageError(f"cannot create {experiment_dir}: {parent} is not a writable folder; choose another")
     free_bytes = shutil.disk_usage(parent).free
     if free_bytes < needed_bytes:
         room = f"{free_bytes >> 20} MiB free, but the run may need {needed_bytes >> 20} MiB"
-        raise UsageError(f"{parent} has {room}; make room, or choose another folder")
+        raise UsageError(f"{parent} has {room}; free some space or choose another folder")
 
 
 def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[Device] = ()) -> None:
-    """UsageError unless `launcher` can serve the lanes and this process may have the descriptors of their workers.
+    """Raise UsageError unless `launcher` can serve the lanes and this process may open enough descriptors.
 
-    `devices`: what lanes stand for from now on; without any, what the plan was made on.
+    `devices`: the devices that the lanes now refer to; by default those the plan was made with.
     """
     if not hasattr(os, "pidfd_open"):
         raise UsageError(
-            f"training needs Linux (epoll, eventfd and pidfd_open), and this is {sys.platform}; comparing, judging, "
+            f"training needs Linux (epoll, eventfd and pidfd_open), but this is {sys.platform}; comparing, judging, "
             "planning and reporting work here"
         )
     launcher.use(devices)
@@ -141,7 +144,7 @@ def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[
 
 
 def reserve_lanes(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[Device] = ()) -> None:
-    """Check as `check_launcher` does, then reserve what the lanes take; UsageError when they cannot all have it."""
+    """Run `check_launcher`, then reserve what the lanes need; raise UsageError when not all of it is available."""
     check_launcher(launcher, lanes, devices)
     launcher.reserve(lanes)
 
@@ -162,9 +165,9 @@ _COMMON = {
 
 
 def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, shared: Path) -> Machine:
-    """Return `machine` with the devices of all nodes of `launcher`; the same without any.
+    """Return `machine` with the devices of all nodes of `launcher`; unchanged if it has no nodes.
 
-    UsageError names the node that differs, that cannot do what is asked, or that does not see the folder `shared`.
+    Raises UsageError naming the first node that differs, cannot do what is asked or does not see the folder `shared`.
     """
     if not launcher.nodes:
         return machine
@@ -183,7 +186,7 @@ def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, sh
 
 
 def ask_nodes(questions: Questions, launcher: Launcher, shared: Path) -> dict[str, Machine | EsperError]:
-    """What every node of `launcher` answers, or why it gave no answer, by its name."""
+    """Ask all nodes of `launcher`; return each node's answer or its error, by name."""
     of_node = msgspec.structs.replace(
         questions, trainer=None, trainer_outcome=None,
         gpus=("cuda",) * any(name.startswith("cuda") for name in questions.gpus),  # a name is a place in the whole pool
@@ -205,54 +208,54 @@ def _examine_on(questions: Questions, launcher: Launcher, node: Node) -> Machine
 
 
 def unfit(machine: Machine, shared: Path) -> str:
-    """Why no worker can run on a node that is as `machine`; "" when one can."""
+    """Return why a node described by `machine` can run no worker; "" if it can."""
     if not machine.sees_shared_file:
-        return f"it does not see {_existing(shared)}: all nodes need it at the same path"
+        return f"it does not see {_existing(shared)}: all nodes must see this folder at the same path"
     return machine.task_problem or machine.gpu_problem
 
 
 def _existing(folder: Path) -> Path:
-    """`folder`, or the nearest one above it that is there."""
+    """Return `folder`, or its nearest parent that exists."""
     return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.is_dir())
 
 
 def check_alike(found: Mapping[str, Machine]) -> None:
-    """UsageError unless all nodes compute alike; names the first one that does not, and in what."""
+    """Raise UsageError unless all nodes compute alike; it names the first difference."""
     for difference in differences(found):
         raise UsageError(difference)
 
 
 def differences(found: Mapping[str, Machine]) -> Iterator[str]:
-    """In what nodes differ from the first one, a sentence each."""
+    """Yield one sentence per way in which a node differs from the first one."""
     names = list(found)
     for name in names[1:]:
         for key, words in _COMMON.items():
             first, there = (_shown(getattr(found[node], key)) for node in (names[0], name))
             if first != there:
-                yield f"{words} is {there} on node {name}, {first} on {names[0]}: all nodes need the same"
+                yield f"{words} is {there} on node {name} but {first} on {names[0]}: it must be the same on all nodes"
         first, there = (kinds(found[node].devices) for node in (names[0], name))
         if there != first:
             yield (
-                f"node {name} has {there}, {names[0]} has {first}: an experiment is trained on one kind of GPU; ask "
-                "for nodes of one kind (sbatch --constraint, --ray-label)"
+                f"node {name} has {there}, {names[0]} has {first}: an experiment trains on one kind of GPU; request "
+                "nodes of one kind (sbatch --constraint, --ray-label)"
             )
 
 
 def _shown(value: object) -> str:
-    """Write a fact about a node as text, in which nodes are compared and differences are told."""
+    """Format a fact about a node as text, for comparison and for messages."""
     if isinstance(value, tuple):
         return ", ".join(f"{kernel.name} {kernel.build or 'unusable'}" for kernel in value) or "missing"
     return str(value) or "none"
 
 
 def kinds(devices: Iterable[Device]) -> str:
-    """The kinds of GPU among devices, in words."""
+    """Return the kinds of GPU among `devices` as text."""
     found = sorted({f"{device.title} ({device.capability})" for device in devices if device.name.startswith("cuda:")})
     return ", ".join(found) or "no GPU"
 
 
 def pool(nodes: Sequence[Node], found: Sequence[Machine]) -> tuple[Device, ...]:
-    """GPUs of all nodes, then their cores, each numbered through, node after node."""
+    """Return the GPUs of all nodes, then their cores, numbered consecutively node by node."""
     there = [(node, device) for node, machine in zip(nodes, found, strict=True) for device in machine.devices]
     return tuple(
         msgspec.structs.replace(device, name=f"{kind}:{place}", node=node.name)
@@ -262,7 +265,7 @@ def pool(nodes: Sequence[Node], found: Sequence[Machine]) -> tuple[Device, ...]:
 
 
 def offered(node: Node, machine: Machine) -> Machine:
-    """`machine` with the GPUs and cores that may be used on `node`: its first ones."""
+    """Return `machine` with only the GPUs and cores that may be used on `node`: the first ones."""
     gpus = [device for device in machine.devices if _is("cuda", device)]
     cores = [device for device in machine.devices if _is("cpu", device)]
     return msgspec.structs.replace(machine, devices=(*gpus[: node.gpus], *cores[: node.cores]))

@@ -1,4 +1,4 @@
-"""What is kept of an experiment's circumstances: machine and code in the journal's first line, a folder per run."""
+"""Record where an experiment ran: machine and code in the journal's first line, and a folder with settings per run."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def machine() -> dict[str, str]:
 
 
 def code() -> dict[str, str]:
-    """Hash of the installed sources; in a checkout also its commit and whether it was altered.
+    """Return a hash of the installed sources and, in a git checkout, the commit and whether files were changed.
 
-    A user's repository that this package is merely installed in, as below project/.venv, is no checkout of it.
+    If this package is merely installed inside a user's repository (project/.venv), that repository is not its checkout.
     """
     found = {"sources": sources()}
     commit = _git("ls-files", Path(__file__).name) and _git("rev-parse", "HEAD")
@@ -46,7 +46,7 @@ def code() -> dict[str, str]:
 
 
 def _git(*arguments: str) -> str:
-    """Output of git in this package's folder; "" when there is no git or no checkout."""
+    """Return git's output in this package's folder; "" without git or outside a checkout."""
     command = ["git", "-C", str(Path(__file__).parent), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=False)
@@ -60,10 +60,10 @@ def _git(*arguments: str) -> str:
 
 
 class RunFolders:
-    """An observer. It may fail, for want of room, say: nothing depends on what it writes."""
+    """Observer that makes a folder per run with its resolved settings. It may fail: nothing depends on these files."""
 
     def __init__(self, experiment_dir: Path, plan: Plan, blocks: Sequence[Block]) -> None:
-        """`blocks`: all that are planned so far."""
+        """`blocks`: all blocks planned so far."""
         self._experiment_dir, self._plan = experiment_dir, plan
         self._specs = {spec.ref.name: spec for block in blocks for spec in block.runs}
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as something to poll: a byte on a file descriptor instead of an exception anywhere."""
+"""Ctrl-C and SIGTERM as bytes on a file descriptor that can be polled, instead of exceptions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CAUGHT = (signal.SIGINT, signal.SIGTERM)
 
 
 class CaughtSignals:
-    """While entered, caught signals make `descriptor` readable. Outside the main thread nothing is caught."""
+    """Makes `descriptor` readable on a signal, while entered. Outside the main thread it catches nothing."""
 
     def __init__(self) -> None:
         self.descriptor, self._write_end = os.pipe()
@@ -36,7 +36,7 @@ class CaughtSignals:
         os.close(self._write_end)
 
     def read(self) -> tuple[signal.Signals, ...]:
-        """Caught signals that have arrived since the last call."""
+        """Return the signals caught since the last call."""
         try:
             numbers = os.read(self.descriptor, 64)
         except BlockingIOError:
@@ -44,9 +44,9 @@ class CaughtSignals:
         return tuple(signal.Signals(number) for number in numbers if number in _CAUGHT)
 
     def ctrl_c(self) -> bool:
-        """Whether one of them was Ctrl-C."""
+        """Read the caught signals; True if one was Ctrl-C."""
         return signal.SIGINT in self.read()
 
 
 def _noted_by_the_wakeup_descriptor(number: int, frame: FrameType | None) -> None:
-    """A handler must exist for the wake-up descriptor to be told."""
+    """Do nothing: the wake-up descriptor is written only if a handler exists."""

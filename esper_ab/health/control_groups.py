@@ -1,7 +1,7 @@
-"""What a control group (a container, a batch job) limits, and its count of processes killed for lack of memory.
+"""Limits of control groups (containers, batch jobs), and how many processes were killed for lack of memory.
 
-psutil reads neither. A limit of any group above the process's own holds for it, too. A container may see its own group
-as the root, so the folders that exist count.
+psutil reads neither. The limit of any parent group applies to this process, too. A container may see its own group as
+the root, so only folders that exist count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from esper_ab.contracts.wording import name_of_signal
 
 
 def text_of(path: Path) -> str:
-    """Return the contents of a file of the system; "" where there is none."""
+    """Return the contents of a system file; "" if it does not exist."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -47,26 +47,26 @@ class MemoryLimit(NamedTuple):
 
 
 class OomWatch:
-    """Tells whether the kernel has killed a process for lack of memory since this object was made."""
+    """Detects whether the kernel has killed a process for lack of memory since this object was made."""
 
     def __init__(self) -> None:
         self._groups = folders()
         self._before = kills(self._groups)
 
     def ending(self, number: int) -> str:
-        """How a worker ended that signal `number` has killed, in words; with the limit if memory ran out."""
+        """Describe how a worker ended that signal `number` killed; with the limit if memory ran out."""
         said = f"was killed by {name_of_signal(number)}"
         if number != signal.SIGKILL:
             return said
         if kills(self._groups) <= self._before:
-            return f"{said} (the kernel does that when memory runs out, and has not said so)"
+            return f"{said} (often a sign that memory ran out, but the kernel has not reported it)"
         limit = memory(self._groups)
         by = f" ({limit.by}: {limit.limit / 2**30:.2f} GiB)" if limit is not None else ""
-        return f"{said}: since it started the kernel has ended a process for want of memory{by}"
+        return f"{said}: since it started, the kernel has killed a process for lack of memory{by}"
 
 
 def folders() -> list[Path]:
-    """Return the folders of this process's control groups, in which its children begin; the innermost first."""
+    """Return the folders of this process's control groups, innermost first; its children start in the same groups."""
     found: list[Path] = []
     for line in text_of(Path("/proc/self/cgroup")).splitlines():
         _, controllers, path = line.split(":", 2)
@@ -77,12 +77,15 @@ def folders() -> list[Path]:
 
 
 def memory(groups: Sequence[Path]) -> MemoryLimit | None:
-    """Return the limit on memory that leaves the fewest bytes; None without one. File caches are not in use."""
+    """Return the memory limit that leaves the fewest bytes; None without one. File caches do not count as used."""
     return min((limit for group in groups for limit in _memory_limits(group)), key=lambda one: one.left, default=None)
 
 
 def kills(groups: Sequence[Path]) -> int:
-    """Processes killed for lack of memory in the innermost group that counts them; of the machine if none does."""
+    """Return how many processes were killed for lack of memory in the innermost group that counts them.
+
+    Without such a group, count those of the machine.
+    """
     files = [group / name for group in groups for name in ("memory.events", "memory.oom_control")]
     counts = (_numbers(file).get("oom_kill") for file in (*files, Path("/proc/vmstat")))
     return next((count for count in counts if count is not None), 0)
@@ -97,6 +100,6 @@ def _memory_limits(group: Path) -> Iterator[MemoryLimit]:
 
 
 def _numbers(file: Path) -> dict[str, int]:
-    """The numbers of a file with lines of names and numbers."""
+    """Parse a file whose lines are a name and a number."""
     lines = [line.split() for line in text_of(file).splitlines()]
     return {words[0]: int(words[1]) for words in lines if len(words) == 2 and words[1].isdigit()}

@@ -1,4 +1,4 @@
-"""What `doctor` examines: limits of this process, packages, GPUs, the folder of experiment directories."""
+"""Checks of `doctor`: limits of this process, packages, GPUs, and the folder for experiment directories."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ def limits(files: int, processes: int, addresses: int) -> Iterator[Diagnosis]:
 
 
 def _limit(topic: str, value: int, few: int, remedy: str) -> Diagnosis:
-    what = "no limit" if value < 0 else f"{value} at most"
+    what = "no limit" if value < 0 else f"at most {value}"
     return warning(topic, what, remedy) if 0 <= value < few else ok(topic, what)
 
 
 def package_diagnoses(packages: Sequence[str]) -> Iterator[Diagnosis]:
-    """Tell the version of Python and of the installed ones among `packages`."""
+    """Report the versions of Python and of those `packages` that are installed."""
     yield ok("python", f"{sys.version.split()[0]} at {sys.executable}")
     installed = [name for name in packages if [*distributions(name=name)]]
     yield ok("packages", ", ".join(f"{name} {version(name)}" for name in installed))
@@ -111,7 +111,7 @@ def device_diagnoses(machine: Machine) -> Iterator[Diagnosis]:
 
 
 def ask_driver() -> Driver:
-    """Query the driver; empty where none answers."""
+    """Query the driver; empty if none answers."""
     try:
         done = subprocess.run(["nvidia-smi"], capture_output=True, timeout=_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -131,29 +131,29 @@ def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterato
     build = f"torch {machine.torch_version}, {f'CUDA {machine.cuda_build}' if machine.cuda_build else 'for the CPU'}"
     if machine.gpu_problem:
         mend = "install a torch build for this driver's CUDA"
-        mend = "name one instance" if is_beyond_one_instance(pool) else mend
-        yield problem("gpu", machine.gpu_problem, f"{mend}, or say --devices cpu")
+        mend = "name a single instance" if is_beyond_one_instance(pool) else mend
+        yield problem("gpu", machine.gpu_problem, f"{mend}, or use --devices cpu")
     elif gpus:
         yield ok("gpu", ", ".join(f"{gpu.name} {gpu.title} {gpu.memory_bytes / 2**30:.0f} GiB" for gpu in gpus))
     else:
         emptied = " (CUDA_VISIBLE_DEVICES is empty)" if pool in ("", "-1") else ""
         yield ok("gpu", f"none{emptied}: experiments run on CPU cores")
     if gpus and machine.unusable_gpus:
-        yield warning("gpu", machine.unusable_gpus, "the others are used; --devices names those that are to be")
+        yield warning("gpu", machine.unusable_gpus, "the others are used; choose GPUs with --devices")
     yield _against(build, machine.cuda_build, driver)
     if len({gpu.title for gpu in gpus}) > 1:
-        yield warning("gpu", "unlike GPUs in one pool", "name alike ones with --devices; devices are counterbalanced")
+        yield warning("gpu", "different kinds of GPU", "choose one kind with --devices; devices are counterbalanced")
     if pool:
         yield ok("gpu pool", f"CUDA_VISIBLE_DEVICES={pool}")
     if any("MIG" in gpu.title for gpu in gpus):
         yield warning(
-            "mig", "MIG is on: a process sees one instance, and torch counts it as one GPU",
-            "one instance per experiment: CUDA_VISIBLE_DEVICES=MIG-… with --placement share; or switch MIG off",
+            "mig", "MIG is on: a process sees one instance, which torch counts as one GPU",
+            "use one instance per experiment (CUDA_VISIBLE_DEVICES=MIG-… --placement share), or switch MIG off",
         )  # fmt: skip
 
 
 def _against(build: str, cuda_build: str, driver: Driver) -> Diagnosis:
-    """Check that CUDA's major version of the build is not newer than the driver's; a newer minor one is compatible."""
+    """Check that the build's CUDA major version is not newer than the driver's; a newer minor version is compatible."""
     if not driver.version:
         return ok("torch", f"{build}; no NVIDIA driver")
     what = f"{build}; driver {driver.version}, {f'CUDA {driver.cuda} at most' if driver.cuda else 'CUDA unknown'}"
@@ -176,7 +176,7 @@ _LITTLE_BYTES = 1 << 30
 
 
 class Mount(NamedTuple):
-    """Where a file system is mounted, as psutil tells it."""
+    """A mounted file system, as psutil reports it."""
 
     mountpoint: str
     fstype: str
@@ -184,10 +184,10 @@ class Mount(NamedTuple):
 
 
 def storage_diagnoses(out: Path, needed_bytes: int) -> Iterator[Diagnosis]:
-    """Check the folder of `out`, existing or to be created; `needed_bytes`: those of the smallest experiment."""
+    """Check the folder `out`, which may not exist yet; `needed_bytes`: space for the smallest experiment."""
     folder = next(one for one in (out.absolute(), *out.absolute().parents) if one.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        yield problem("run folder", f"{folder} is not a folder that can be written", "choose another with --output-dir")
+        yield problem("run folder", f"{folder} is not a writable folder", "choose another with --output-dir")
         return
     mounts = [Mount(one.mountpoint, one.fstype, one.opts) for one in psutil.disk_partitions(all=True)]
     yield file_system(folder, mount_of(folder.resolve(), mounts))
@@ -196,54 +196,54 @@ def storage_diagnoses(out: Path, needed_bytes: int) -> Iterator[Diagnosis]:
 
 
 def mount_of(folder: Path, mounts: Sequence[Mount]) -> Mount:
-    """Return the mount that `folder` is on: the deepest one above it, and of these the last."""
+    """Return the mount that `folder` is on: the deepest one above it, the last if several."""
     above = [mount for mount in mounts if folder.is_relative_to(mount.mountpoint)][::-1]
     return max(above, key=lambda mount: len(mount.mountpoint), default=Mount("/", "unknown", ""))
 
 
 def file_system(folder: Path, mount: Mount) -> Diagnosis:
-    """Report what the file system means for the journal's lock (flock) and for its fdatasync after every record."""
+    """Report what the file system means for the journal's lock (flock) and its fdatasync after every record."""
     what, options = f"{folder} is on {mount.fstype} ({mount.mountpoint})", set(mount.opts.split(","))
     if mount.fstype == "lustre" and not {"flock", "localflock"} & options:
         return problem(
-            "file system", f"{what}, mounted without flock: the journal cannot be locked",
-            "have it mounted with -o flock, or keep runs elsewhere with --output-dir",
+            "file system", f"{what}, mounted without flock, so the journal cannot be locked",
+            "mount it with -o flock, or keep runs elsewhere with --output-dir",
         )  # fmt: skip
     local_lock = {"nolock", "local_lock=all", "local_lock=flock", "localflock"} & options
     if local_lock:
         return warning(
-            "file system", f"{what} with {sorted(local_lock)[0]}: the journal's lock is not seen on other machines",
+            "file system", f"{what} with {sorted(local_lock)[0]}: other machines do not see the journal's lock",
             "start, resume and stop a run on one machine only",
         )  # fmt: skip
     if _NETWORK.fullmatch(mount.fstype):
         return warning(
-            "file system", f"{what}, over a network or in user space: a lock may outlive a machine that died, and "
+            "file system", f"{what}, on a network or in user space: a lock may outlive a machine that dies, and "
             "every fsync waits for the server",
             "prefer a local disk with --output-dir, and copy the finished experiment directory",
         )  # fmt: skip
     if mount.fstype in _VOLATILE:
-        return warning("file system", f"{what}, in memory: it is gone after a restart", "use --output-dir")
+        return warning("file system", f"{what}, in memory: a restart deletes it", "use --output-dir")
     return ok("file system", f"{what}, local")
 
 
 def room(folder: Path, needed_bytes: int) -> Diagnosis:
-    """Report free bytes."""
+    """Report the free space on the disk."""
     free_bytes = shutil.disk_usage(folder).free
     what = f"{free_bytes / 2**30:.1f} GiB free in {folder}"
-    remedy = "make room, `esper-ab tidy` finished runs, or choose another place with --output-dir"
+    remedy = "free some space, `esper-ab tidy` finished runs, or choose another folder with --output-dir"
     if free_bytes < needed_bytes:
         return problem("disk", what, remedy)
     return ok("disk", what) if free_bytes >= _LITTLE_BYTES else warning("disk", what, remedy)
 
 
 def _tried(folder: Path) -> Iterator[Diagnosis]:
-    """Lock, write and sync a temporary file as a journal does; it is removed afterwards."""
+    """Lock, write and sync a temporary file as a journal does, then remove it."""
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".esper-doctor-") as file:
             yield _lock(file.fileno())
             yield sync_time(_sync_s(file.fileno()))
     except OSError as error:
-        yield problem("run folder", f"a file in {folder} cannot be written: {error.strerror}", "see --output-dir")
+        yield problem("run folder", f"cannot write a file in {folder}: {error.strerror}", "see --output-dir")
 
 
 def _lock(descriptor: int) -> Diagnosis:
@@ -251,11 +251,11 @@ def _lock(descriptor: int) -> Diagnosis:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         return problem("lock", f"flock fails: {error.strerror}", "keep runs on another file system with --output-dir")
-    return ok("lock", "a file can be locked")
+    return ok("lock", "files can be locked")
 
 
 def _sync_s(descriptor: int) -> list[float]:
-    """Return the seconds of single fdatasyncs after a record's worth of bytes."""
+    """Return the seconds that each of several fdatasyncs took after writing about one record."""
     taken = []
     for _ in range(_SYNCS):
         os.write(descriptor, b"x" * 4096)
@@ -266,7 +266,7 @@ def _sync_s(descriptor: int) -> list[float]:
 
 
 def sync_time(taken_s: list[float]) -> Diagnosis:
-    """Report median and worst time of an fdatasync."""
+    """Report the median and the longest time of an fdatasync."""
     median_s, worst_s = statistics.median(taken_s), max(taken_s)
     what = f"median {significant(1e3 * median_s)} ms, worst {significant(1e3 * worst_s)} ms of {len(taken_s)}"
     if median_s > _SLOW_S:

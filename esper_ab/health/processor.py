@@ -1,4 +1,4 @@
-"""CPU cores, their quota and kernel, and the memory that is left."""
+"""Checks of CPU cores, CPU quota, kernel and free memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def processor_diagnoses() -> Iterator[Diagnosis]:
 
 
 def first_core(cpuinfo: str) -> dict[str, str]:
-    """Return what the text of /proc/cpuinfo says of the first core, by key; {} for an empty one."""
+    """Return the entry of the first core in the text of /proc/cpuinfo, by key; {} if it is empty."""
     lines = cpuinfo.partition("\n\n")[0].splitlines()
     return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
@@ -36,8 +36,8 @@ def first_core(cpuinfo: str) -> dict[str, str]:
 def name_of_processor(cpuinfo: str | None = None) -> str:
     """Return the processor's name with family and model, which decide how it rounds; elsewhere its architecture.
 
-    `cpuinfo` is the text of /proc/cpuinfo; None reads it. The libraries of two processors of one architecture may
-    compute other last digits, so the architecture alone does not tell machines apart.
+    `cpuinfo`: the text of /proc/cpuinfo; None reads it. Two processors of one architecture may compute different last
+    digits in a library, so the architecture alone does not tell machines apart.
     """
     told = first_core(text_of(Path("/proc/cpuinfo")) if cpuinfo is None else cpuinfo)
     if "model name" not in told:
@@ -50,45 +50,45 @@ def cores(usable: int, there: int) -> Diagnosis:
     """Report whether CPU affinity excludes cores of the machine."""
     if usable < there:
         return warning(
-            "cores", f"{usable} of {there} cores may be used (CPU affinity)",
-            "start with a wider `taskset`, or ask the batch system for more cores; workers are counted by usable cores",
+            "cores", f"only {usable} of {there} cores are available (CPU affinity)",
+            "widen `taskset`, or request more cores from the batch system; the number of workers follows from this",
         )  # fmt: skip
-    return ok("cores", f"{usable}, all of this machine may be used")
+    return ok("cores", f"{usable}, all of this machine's")
 
 
 def cpu_quota(folders: Sequence[Path]) -> float | None:
-    """Return the least CPU quota among control groups (version 2), in cores; None without a limit."""
+    """Return the smallest CPU quota among control groups (version 2), in cores; None without a limit."""
     quotas = [text_of(folder / "cpu.max").split() for folder in folders]  # "150000 100000" or "max 100000"
     return min((int(words[0]) / int(words[1]) for words in quotas if words and words[0] != "max"), default=None)
 
 
 def quota(cores_worth: float | None, usable: int) -> Diagnosis:
-    """Warn of a quota below the number of cores, which stops every worker for part of each period."""
+    """Warn of a quota below the number of cores, which pauses every worker for part of each period."""
     if cores_worth is None or cores_worth >= usable:
         return ok("cpu quota", "none below the number of cores")
     return warning(
         "cpu quota", f"the control group allows the time of {cores_worth:g} of {usable} cores: workers are throttled",
-        "raise the container's CPU limit; results do not depend on it, times do",
+        "raise the container's CPU limit; it affects times, not results",
     )  # fmt: skip
 
 
 def kernel(kernels: Sequence[Kernel], lacking: str, remedy: str) -> Diagnosis:
-    """Report what trains hosts on the CPU; `lacking`: why it is torch, "" where there is a kernel."""
+    """Report what trains hosts on the CPU; `lacking`: why it is torch, "" if there is a kernel."""
     if lacking:
-        return warning("kernel", f"torch trains hosts on the CPU, several times slower: {lacking}", remedy)
+        return warning("kernel", f"torch trains hosts on the CPU, which is several times slower: {lacking}", remedy)
     best = next(one for one in kernels if not one.problem)
     return ok("kernel", f"{best.name}, built by {best.build}")
 
 
 class Room(NamedTuple):
-    """Memory that new processes may take."""
+    """Memory available to new processes."""
 
     bytes: int
     by: str  # the limit that leaves no more; "" where the machine has no more
 
 
 def room() -> Room:
-    """Return what the machine has left, or what the limit of a control group leaves if that is less."""
+    """Return the machine's available memory, or what a control group's limit leaves if that is less."""
     return smaller_room(psutil.virtual_memory().available, control_groups.memory(control_groups.folders()))
 
 
@@ -100,8 +100,8 @@ def smaller_room(available: int, limit: MemoryLimit | None) -> Room:
 
 
 def memory(there: Room) -> Diagnosis:
-    """Warn where there is less memory than two workers and a report need."""
-    what = f"{there.bytes / 2**30:.1f} GiB available" + (f" by {there.by}" if there.by else "")
+    """Warn if there is less memory than two workers and a report need."""
+    what = f"{there.bytes / 2**30:.1f} GiB available" + (f" under {there.by}" if there.by else "")
     if there.bytes < _LITTLE_BYTES:
-        return warning("memory", what, "fewer runs at once: --devices cpu:0 --placement sequence")
+        return warning("memory", what, "run fewer at once: --devices cpu:0 --placement sequence")
     return ok("memory", what)

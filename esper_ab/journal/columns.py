@@ -1,7 +1,7 @@
-"""The training episodes of one run: as columns of numbers, 8 bytes each, for reports, views and the audit; as records.
+"""The training episodes of one run, as columns of numbers (8 bytes each) for reports and views, and as records.
 
-A record as Python objects takes ten times that, so it stays in the journal. No numpy here, because the live view and
-`status` read these, too.
+A record as Python objects needs ten times the memory, so it stays in the journal. This module loads no numpy, because
+the live view and `status` use it, too.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _Key = str | tuple[str, str]  # a name in NAMES; "measure", "entropy" or "learna
 class Columns:
     """Numbers by name and episode, episodes ascending.
 
-    `measures`: names that the plan declares; each is a column of means over the environments where it is known.
+    `measures`: names that the plan declares. Each is a column of means over the environments that have a value.
     """
 
     def __init__(self, measures: tuple[str, ...] = ()) -> None:
@@ -67,11 +67,11 @@ class Columns:
         return self.episodes[-1] if self.episodes else -1
 
     def of(self, name: str) -> array[float]:
-        """Return one number of every episode, by its name in NAMES; NaN where it is absent."""
+        """Return column `name` of NAMES, one number per episode; NaN where it is absent."""
         return self._column(name)
 
     def measure(self, name: str) -> array[float]:
-        """Return the mean of a declared measure of every episode; NaN where it is absent."""
+        """Return the means of a declared measure, one per episode; NaN where it is absent."""
         return self._column(("measure", name))
 
     def known(self, name: str) -> list[float]:
@@ -79,18 +79,18 @@ class Columns:
         return [value for value in self.of(name) if value == value]  # false for NaN
 
     def head(self, name: str) -> tuple[array[float], array[float]]:
-        """Return entropy and learnable share of a head for every episode; NaN where the record has none."""
+        """Return the entropy and the learnable share of a head, one number per episode; NaN where they are absent."""
         return self._column(("entropy", name)), self._column(("learnable", name))
 
     def _column(self, key: _Key) -> array[float]:
         return self._rows[self._keys.index(key) :: len(self._keys)]
 
     def fits(self, record: EpisodeRecord) -> bool:
-        """Whether every environment of `record` has the declared measures, in their order."""
+        """True if every environment of `record` has the declared measures, in their order."""
         return all(tuple(env.measures) == self.measures for env in record.envs)
 
     def add(self, record: EpisodeRecord) -> None:
-        """Add one episode that `fits`; it replaces an earlier record of the same episode."""
+        """Add an episode that `fits`; it replaces an earlier record of the same episode."""
         if record.ppo is not None and not set(record.ppo.heads) <= set(self.heads):
             self._name(record.ppo.heads)
         place = len(self) if record.episode > self.newest else bisect_left(self.episodes, record.episode)
@@ -128,7 +128,7 @@ class Columns:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of the values that are not None; None without any."""
+    """Return the mean of the values that are not None; None if there are none."""
     try:
         return math.fsum(values) / len(values)  # type: ignore[arg-type]
     except (TypeError, ZeroDivisionError):  # None is rare
@@ -140,9 +140,9 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 class Episodes(Mapping[int, EpisodeRecord]):
-    """Mapping from episode to complete record. Records on disk are read anew on each access and not kept in memory.
+    """Mapping from episode to its complete record. Records are read from disk on each access and not kept in memory.
 
-    JournalError for a line that was damaged meanwhile.
+    Raises JournalError for a line that was damaged meanwhile.
     """
 
     def __init__(self) -> None:
@@ -161,7 +161,7 @@ class Episodes(Mapping[int, EpisodeRecord]):
             event = event_of(file.readline())
         if not isinstance(event, EpisodeRecorded):
             deque(read(self._path), maxlen=0)  # raises with the line and the reason
-            raise JournalError(f"{self._path} was changed while it was read: no episode where there was one")
+            raise JournalError(f"{self._path} was changed while it was read: an episode is no longer where it was")
         return event.record
 
     def __iter__(self) -> Iterator[int]:

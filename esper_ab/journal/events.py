@@ -1,4 +1,7 @@
-"""The kinds of journal line. The journal is the only source of truth: every report is a fold of these events."""
+"""The kinds of journal events and the format of a line. The journal is the only source of truth.
+
+Every report is a fold of these events.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ class ExperimentStarted(Event, frozen=True, kw_only=True, tag="experiment_starte
 
 
 class ExperimentContinued(Event, frozen=True, kw_only=True, tag="experiment_continued"):
-    """A new coordinator continues the experiment; versions, machine and code may differ from those of the first."""
+    """A new coordinator continues the experiment; its versions, machine and code may differ from the first ones."""
 
     versions: dict[str, str]
     machine: dict[str, str]
@@ -74,7 +77,7 @@ class RunEvaluated(Event, frozen=True, kw_only=True, tag="evaluation"):
 
 
 class MilestoneReleased(Event, frozen=True, kw_only=True, tag="released"):
-    """All records of `milestone` are on disk and its runs may go on; `runs` are those released."""
+    """All records of `milestone` are on disk, and the runs in `runs` may go on."""
 
     replicate: int  # names the block
     milestone: int
@@ -82,7 +85,7 @@ class MilestoneReleased(Event, frozen=True, kw_only=True, tag="released"):
 
 
 class LookTaken(Event, frozen=True, kw_only=True, tag="look"):
-    """An interim look by the plan's rule; its numbers are a function of the records before it."""
+    """An interim look by the plan's rule; its numbers follow from the records before it."""
 
     replicates: int  # complete replicates, which identify the look
     decided: tuple[Contrast, ...]  # at this look
@@ -91,19 +94,19 @@ class LookTaken(Event, frozen=True, kw_only=True, tag="look"):
 
     @property
     def outcome(self) -> str:
-        """What came of it in words: "decided a - b; stopped for futility: a - c"."""
+        """The result in words: "decided a - b; stopped for futility: a - c"."""
         decided, futile = (", ".join(f"{one.a} - {one.b}" for one in these) for these in (self.decided, self.futile))
         return f"decided {decided or 'nothing'}{f'; stopped for futility: {futile}' if futile else ''}"
 
 
 class PlanExtended(Event, frozen=True, kw_only=True, tag="plan_extended"):
-    """Blocks added to the plan; from here on the rule of `extension.design` applies."""
+    """Adds blocks to the plan; from here on the rule of `extension.design` applies."""
 
     extension: Extension
 
 
 class Incident(Event, frozen=True, kw_only=True, tag="incident"):
-    """A possible confounder of the comparison; printed beside every number."""
+    """A possible confounder of the comparison, shown beside the results."""
 
     category: Literal[
         "restart", "non_finite", "dropped_pair", "cancelled", "unequal_devices", "cold_start", "inexact_resume",
@@ -159,7 +162,7 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 class _Origin(msgspec.Struct, frozen=True):
-    """What the first line of a journal says of its writer, in every version of esper_ab."""
+    """The facts about its writer that the first line of a journal states in every version of esper_ab."""
 
     schema: int
     versions: dict[str, str]
@@ -173,12 +176,12 @@ _decode_first = msgspec.json.Decoder(_FirstLine).decode
 
 
 def stamp_text(stamp: datetime) -> str:
-    """Write a stamp as lines have it: ISO 8601, with milliseconds."""
+    """Format a time stamp as in journal lines: ISO 8601 with milliseconds."""
     return stamp.isoformat(timespec="milliseconds")
 
 
 def written(n: int, prev: str, stamp: datetime, event: AnyEvent) -> tuple[bytes, str]:
-    """Encode one line; return it and its CRC, the `prev` of the next one."""
+    """Encode one line; return it and its CRC, which is the `prev` of the next line."""
     when, what = stamp_text(stamp).encode(), msgspec.json.encode(event)
     body = b'{"n":%d,"prev":"%s","t":"%s","event":%s' % (n, prev.encode(), when, what)
     tail = _TAIL % zlib.crc32(body)
@@ -186,21 +189,21 @@ def written(n: int, prev: str, stamp: datetime, event: AnyEvent) -> tuple[bytes,
 
 
 def wrong_tail(data: bytes) -> str:
-    """Check that a line ends in the CRC of its contents; return "" or what is wrong."""
+    """Check that a line ends in the CRC of its contents; return what is wrong, "" if nothing is."""
     if data.endswith(_TAIL % zlib.crc32(memoryview(data)[:-_TAIL_BYTES])):
         return ""
     digits = data[_CRC_IN_TAIL].decode(errors="replace")
     is_tail = data[-_TAIL_BYTES:] == b',"crc":"%s"}\n' % digits.encode()
-    return "its CRC does not match its contents" if is_tail else "it does not end in its CRC"
+    return "its CRC does not match its contents" if is_tail else "it does not end with a CRC"
 
 
 def lost_newline(data: bytes) -> bool:
-    """Whether all of a line is there and intact, with another byte in place of its newline: no writer leaves that."""
+    """True if a line is intact except that another byte stands in place of its newline. No writer leaves that."""
     return not data.endswith(b"\n") and wrong_tail(data[:-1] + b"\n") == ""
 
 
 def decode(data: bytes) -> Line:
-    """Decode a line without checking its CRC; MsgspecError when it is not a line of this version of esper_ab."""
+    """Decode a line without checking its CRC; MsgspecError if it is not a line of this version of esper_ab."""
     line = _decoder.decode(data)
     if isinstance(line.event, ExperimentStarted) and line.event.schema != SCHEMA:
         raise msgspec.ValidationError(f"its schema is {line.event.schema}, not {SCHEMA}")
@@ -208,7 +211,7 @@ def decode(data: bytes) -> Line:
 
 
 def other_writer(data: bytes) -> str:
-    """Name the version of esper_ab that wrote a first line of another schema; "" for any other line."""
+    """Return the version of esper_ab that wrote a first line with another schema; "" for any other line."""
     try:
         origin = _decode_first(data).event
     except UNREADABLE:
@@ -217,7 +220,7 @@ def other_writer(data: bytes) -> str:
 
 
 def event_of(data: bytes) -> AnyEvent | None:
-    """Return the event of a line of this version that is intact by itself, regardless of chaining; else None."""
+    """Return the event of an intact line of this version, without checking the chain; None for any other line."""
     try:
         return None if wrong_tail(data) else decode(data).event
     except UNREADABLE:
@@ -225,7 +228,7 @@ def event_of(data: bytes) -> AnyEvent | None:
 
 
 def is_episode(data: bytes) -> bool:
-    """Return whether a line holds a training episode, without decoding it."""
+    """True if a line holds a training episode; does not decode it."""
     return data.find(_EPISODE, 0, _KIND_WITHIN) >= 0
 
 
@@ -234,7 +237,7 @@ def is_episode(data: bytes) -> bool:
 
 
 def begun(experiment_dir: Path) -> bool:
-    """Whether its journal has an event; without, there may be a folder: somebody was ended just before."""
+    """True if the experiment's journal has an event. A folder without one is left when a launch is killed early."""
     try:
         with open_to_read(experiment_dir / JOURNAL_NAME) as journal:
             return journal.readline().endswith(b"\n")

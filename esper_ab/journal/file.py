@@ -1,11 +1,12 @@
-"""`events.jsonl`: the journal on disk. One writer, any number of readers; handles bytes and lines, not their meaning.
+"""`events.jsonl`: the journal on disk, with one writer and any number of readers. Handles bytes and lines.
 
 One event per line, each line a JSON object, so jq and DuckDB read the file as it is:
 
     {"n":7,"prev":"1c291ca3","t":"2026-01-31T10:15:00.123+00:00","event":{"kind":…},"crc":"8f3a0c55"}
 
 `crc` is the CRC-32 of the line's bytes before `,"crc"`; `prev` is the `crc` of the line before ("00000000" at first);
-`n` counts lines from 0. A line is written once its newline is, so a file cut anywhere is a journal with a torn tail.
+`n` counts lines from 0. A line counts once its newline is written, so a file cut anywhere is a journal with a torn
+tail.
 """
 
 from __future__ import annotations
@@ -46,17 +47,17 @@ def _now() -> datetime:
 
 
 class OtherVersion(JournalError):
-    """An intact line holds something that this version of esper_ab does not know."""
+    """An intact line contains something that this version of esper_ab does not know."""
 
 
 class Journal:
     """The only writer of an experiment directory's journal. Events are on disk once `commit` has returned.
 
-    Without room on the disk `write` and `commit` raise DiskFull, leave whole lines, and can be called again.
+    On a full disk `write` and `commit` raise DiskFull, leave only whole lines, and can be called again.
     """
 
     def __init__(self, experiment_dir: Path, wall_clock: Callable[[], datetime] = _now) -> None:
-        """Lock `experiment_dir` and create its journal; UsageError when another process holds it or one exists."""
+        """Lock `experiment_dir` and create its journal; UsageError if another process holds it or a journal exists."""
         self._begin(experiment_dir, wall_clock)
         try:
             self._file = open_regular(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
@@ -75,8 +76,8 @@ class Journal:
     ) -> tuple[Journal, Past]:
         """Reopen the journal of an earlier process to continue it; return it and the result of `fold` on its events.
 
-        An unfinished last line is cut off and kept in a file of its own. UsageError when another process holds the
-        journal, JournalError when a line before the last is damaged; errors of `fold` are passed on.
+        An unfinished last line is cut off and kept in a file of its own. Raises UsageError if another process holds the
+        journal, JournalError if a line before the last is damaged, and whatever `fold` raises.
         """
         reading = read(experiment_dir / JOURNAL_NAME)
         journal = cls.__new__(cls)
@@ -114,21 +115,21 @@ class Journal:
         except OSError as error:
             if error.errno in NO_ROOM:
                 raise DiskFull(
-                    f"no room on the disk for {error.filename}; its journal is intact: give the command again"
+                    f"no space on the disk for {error.filename}; the journal is intact: run the command again"
                 ) from error
-            raise UsageError(f"{error.filename} cannot be written: {error.strerror}; its journal is intact") from error
+            raise UsageError(f"cannot write {error.filename}: {error.strerror}; the journal is intact") from error
 
     def append(self, event: AnyEvent) -> None:
-        """Append one line, which is in the file after the next `write` or `commit`."""
+        """Queue one line; the next `write` or `commit` puts it into the file."""
         data, crc = written(self._n, self._prev, self._wall_clock(), event)
         self._since.append(data)
         self._n += 1
         self._prev = crc
 
     def write(self) -> None:
-        """Write every appended line to the file, for readers to see. DiskFull or JournalError on failure.
+        """Write all queued lines to the file, where readers can see them. DiskFull or JournalError on failure.
 
-        JournalError also when somebody else has changed the file: lines behind that would be of no journal.
+        Raises JournalError, too, if another process has changed the file, because new lines would not fit.
         """
         try:
             self._begin_anew()
@@ -144,7 +145,7 @@ class Journal:
             raise self._cannot_write(error) from error
 
     def commit(self) -> None:
-        """Write every appended line and force it to disk with one fdatasync. DiskFull or JournalError on failure."""
+        """Write all queued lines and force them to disk with one fdatasync. DiskFull or JournalError on failure."""
         self.write()
         try:
             getattr(os, "fdatasync", os.fsync)(self._file)  # not every system has the quicker one
@@ -156,7 +157,7 @@ class Journal:
         self._written = 0
 
     def close(self) -> None:
-        """Commit, then close the file and release the lock even if that fails."""
+        """Commit, then close the file and release the lock, even if the commit fails."""
         try:
             self.commit()
         finally:
@@ -180,7 +181,7 @@ class Journal:
             self._doubtful = True
 
     def _begin_anew(self) -> None:
-        """Truncate to the last commit and have all later lines written again, if their state is in doubt.
+        """Truncate to the last commit and queue all later lines again, if the file's state is in doubt.
 
         A failing sync reports its error only once: the next one succeeds although the lines never reached the disk.
         """
@@ -193,26 +194,26 @@ class Journal:
         found = os.fstat(self._file)
         if found.st_size == self._size and found.st_nlink:
             return
-        is_now = f"has {found.st_size} bytes where {self._size} were written" if found.st_nlink else "was removed"
+        is_now = f"has {found.st_size} bytes instead of {self._size}" if found.st_nlink else "was removed"
         check = shell_command("tidy", self.experiment_dir, "--check")
         raise JournalError(
-            f"somebody else, a reward function perhaps, has changed {self._path}: it {is_now}; `{check}` shows what "
-            "can be kept"
+            f"something else, perhaps a reward function, has changed {self._path}: it {is_now}; `{check}` shows what "
+            "can be recovered"
         )
 
     def _cannot_write(self, error: OSError) -> DiskFull | JournalError:
         lines = self._n - len(self._since) + self._written
         intact = f"its {counted(lines, 'line')} {'is' if lines == 1 else 'are'} intact"
         if error.errno in NO_ROOM:
-            go_on = f"`{shell_command('resume', self.experiment_dir)}`" if lines else "give the command again"
-            return DiskFull(f"no room on the disk for {self._path}; {intact}: make room, then {go_on}")
+            go_on = f"`{shell_command('resume', self.experiment_dir)}`" if lines else "run the command again"
+            return DiskFull(f"no space on the disk for {self._path}; {intact}: free some space, then {go_on}")
         return JournalError(f"cannot write {self._path}: {error.strerror}; {intact}")
 
 
 def cut_off(experiment_dir: Path, at: int, lines: int) -> Path:
-    """Shorten the journal to its first `at` bytes, which are `lines` lines; return the file that keeps the rest.
+    """Truncate the journal to its first `at` bytes, which hold `lines` lines; return the file that keeps the rest.
 
-    The rest is on disk before the journal is shortened, so it is never lost. OSError leaves the journal unchanged.
+    The rest is on disk before the journal is truncated, so it is never lost. OSError leaves the journal unchanged.
     """
     kept, descriptor = _new_file(experiment_dir, f"{JOURNAL_NAME}.torn-{lines}")
     with os.fdopen(open_regular(experiment_dir / JOURNAL_NAME, os.O_RDWR), "r+b") as journal:
@@ -242,14 +243,14 @@ def _new_file(folder: Path, name: str) -> tuple[Path, int]:
 
 
 class Reading(Iterator[AnyEvent]):
-    """Iterator over a journal's verified events, lazy and in order; raises JournalError at the first damaged line.
+    """Lazy iterator over a journal's verified events, in order; raises JournalError at the first damaged line.
 
-    The attributes describe the part read so far: `lines` intact ones, `last_crc`, `intact_bytes`, `torn_bytes` of an
-    unfinished last line (0 until the end is reached).
+    The attributes describe the part read so far: number of intact `lines`, `last_crc`, `intact_bytes`, and `torn_bytes`
+    of an unfinished last line (0 until the end is reached).
     """
 
     def __init__(self, path: Path, source: Iterator[bytes] | None = None) -> None:
-        """Read the lines of `path`, or those from `source` (journal/tail)."""
+        """Read the lines of `path`, or those from `source` if given."""
         self._path = path
         self._source = _lines(path) if source is None else source
         self.last_crc = FIRST_PREV
@@ -262,9 +263,9 @@ class Reading(Iterator[AnyEvent]):
         data = next(self._source)
         if not data.endswith(b"\n"):
             if lost_newline(data):
-                raise self._damage("its last byte is not the newline that was written")
+                raise self._damage("its last byte is not a newline")
             if not self.lines and b"\0" in data:
-                raise self._damage("it has zero bytes, as after a power cut")
+                raise self._damage("it contains zero bytes, as after a power cut")
             self.torn_bytes = len(data)
             raise StopIteration
         line = self._verified(data)
@@ -276,12 +277,12 @@ class Reading(Iterator[AnyEvent]):
 
     @property
     def wall_time(self) -> str:
-        """The wall time of the last event, ISO 8601; "" before the first."""
+        """Wall time of the last event, ISO 8601; "" before the first."""
         return "" if self._stamp is None else stamp_text(self._stamp)
 
     def misfit(self, why: str) -> JournalError:
-        """Return the error for the last line, when it is intact and `why` no version of esper_ab writes it."""
-        return JournalError(f"{self._path}, line {self.lines}: intact, but {why}: no journal of this tool")
+        """Return the error for the last line if it is intact but cannot come from esper_ab, for the reason `why`."""
+        return JournalError(f"{self._path}, line {self.lines}: intact, but {why}: not a journal of esper_ab")
 
     def _verified(self, data: bytes) -> Line:
         wrong = wrong_tail(data)
@@ -292,7 +293,7 @@ class Reading(Iterator[AnyEvent]):
         except UNREADABLE as error:
             if writer := other_writer(data):
                 raise OtherVersion(f"{self._path} was written by {writer}: read it with that version") from None
-            what = f"intact, but no event of this version of esper_ab ({error}): read it with the one that wrote it"
+            what = f"intact, but unknown to this version of esper_ab ({error}): read it with the version that wrote it"
             raise OtherVersion(f"{self._path}, line {self.lines + 1}: {what}") from None
         if (line.n, line.prev) != (self.lines, self.last_crc):
             expected = f"expected n={self.lines} after {self.last_crc}"
@@ -301,18 +302,18 @@ class Reading(Iterator[AnyEvent]):
 
     def _damage(self, what: str) -> JournalError:
         check = shell_command("tidy", self._path.parent, "--check")
-        remedy = f"the {self.lines} before it are intact; `{check}` shows what can be kept"
+        remedy = f"the {self.lines} before it are intact; `{check}` shows what can be recovered"
         return JournalError(f"{self._path}, line {self.lines + 1}: {what}; {remedy}")
 
 
 def read(path: Path) -> Reading:
-    """Return a journal's events, read lazily; UsageError without a file, JournalError, while reading, on damage."""
+    """Return a lazy reader of a journal's events; UsageError without a file, JournalError on damage while reading."""
     check_there(path)
     return Reading(path)
 
 
 def check_there(path: Path) -> None:
-    """UsageError without a journal at `path`; it names the experiment beside it whose name is closest."""
+    """Raise UsageError if there is no journal at `path`; it suggests the experiment with the closest name."""
     if not path.is_file():
         beside = [one.parent.name for one in path.parent.parent.glob(f"*/{path.name}")]
         close = [str(path.parent.with_name(name)) for name in get_close_matches(path.parent.name, beside, n=1)]

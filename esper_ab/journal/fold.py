@@ -1,4 +1,4 @@
-"""The history of an experiment as a fold of its journal's events. Pure: no file, no clock, no numpy.
+"""The history of an experiment, as a fold of its journal's events. Pure: no file, no clock, no numpy.
 
 `History.add` takes one event at a time, so the live view and the report agree at every milestone.
 """
@@ -22,7 +22,7 @@ from esper_ab.plan.plan import Block, Plan
 
 
 class Inconsistent(JournalError):
-    """An event is intact and does not fit those before it: no version of esper_ab writes such a journal."""
+    """An intact event does not fit those before it; no version of esper_ab writes such a journal."""
 
 
 _OF_RUNS = ("ppo_pathology", "dropped_pair", "cancelled")  # entries that are about a run, and are read so
@@ -31,7 +31,7 @@ RunState = Literal["planned", "warming up", "training", "evaluating", "finished"
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """A worker started or resumed a run."""
+    """Records that a worker started or resumed a run."""
 
     milestone: int  # of the run at that time
     sitting: int  # 0: when the experiment started; n: when it was continued for the n-th time
@@ -58,12 +58,12 @@ class RunHistory:
 
     @property
     def expected(self) -> bool:
-        """Whether the run's outcome is still to come."""
+        """True if the run's outcome is still to come."""
         return not (self.left_out or self.lost or self.evaluation is not None)
 
     @property
     def recorded(self) -> int:
-        """The last milestone that is recorded; -1 before the first."""
+        """The last recorded milestone; -1 before the first."""
         if self.evaluation is not None:
             return self.spec.episodes + 1
         return -1 if self.warm_up_s is None else len(self.columns)
@@ -85,7 +85,7 @@ class RunHistory:
         return "warming up" if self.started else "planned"
 
     def add(self, record: EpisodeRecord, *, keep: bool) -> None:
-        """Add a training episode, with its record if `keep`, else only its columns."""
+        """Add the numbers of a training episode, and its record if `keep`."""
         if not self.columns.fits(record):
             raise Inconsistent(f"episode {record.episode} of {self.ref.name} has other measures than its plan")
         if keep:
@@ -115,12 +115,12 @@ class History:
 
     @property
     def outcome(self) -> Measure:
-        """What groups are compared by."""
+        """The measure by which groups are compared."""
         return self.design.measures.outcome
 
     @property
     def finished(self) -> bool:
-        """Whether the experiment has come to its end, so that nothing is left to resume."""
+        """True if the experiment has finished, so that nothing is left to resume."""
         return self.ended is not None and self.ended.status == "finished"
 
     @property
@@ -130,7 +130,7 @@ class History:
 
     @property
     def pauses(self) -> tuple[str, ...]:
-        """Waits for room on the disk, one sentence each; they lost nothing."""
+        """Waits for disk space, one sentence each; nothing was lost in them."""
         waits = [entry for entry in self.incidents if entry.category == "disk_full"]
         return tuple(f"{entry.run_name}: {entry.detail}" if entry.run_name else entry.detail for entry in waits)
 
@@ -150,9 +150,9 @@ class History:
         return tuple(sorted(runs, key=lambda run: run.ref.replicate))
 
     def add(self, event: events.AnyEvent) -> None:
-        """Add one event; Inconsistent when it fits no experiment. Any event after the end reopens the experiment."""
+        """Add one event; Inconsistent if it does not fit. Any event after the end reopens the experiment."""
         if isinstance(event, events.ExperimentStarted):
-            raise Inconsistent("an experiment starts once")
+            raise Inconsistent("the experiment starts a second time")
         self.ended = event if isinstance(event, events.ExperimentEnded) else None
         match event:
             case events.WorkerStarted():
@@ -170,7 +170,7 @@ class History:
                 self._add_to_run(event)
 
     def run(self, name: str) -> RunHistory:
-        """Return a run; Inconsistent for one that is not planned."""
+        """Return a run; Inconsistent if it is not planned."""
         if name not in self.runs:
             raise Inconsistent(f"run {name!r} is not in the plan")
         return self.runs[name]
@@ -218,7 +218,7 @@ class History:
                 run.left_out = True
 
     def _extend(self, event: events.PlanExtended) -> None:
-        """Add the blocks of an extension; groups that left before stay out of them."""
+        """Add the blocks of an extension; groups that left stay out of them."""
         _check(self.plan, event.extension.design, event.extension.blocks)
         gone = {group for look in self.looks for group in look.leaving}
         self.design = event.extension.design
@@ -230,23 +230,23 @@ class History:
 
 
 def _check(plan: Plan, design: Design, blocks: Sequence[Block]) -> None:
-    """Inconsistent when there is nothing to train, or the blocks name a group or device that the plan has not."""
+    """Raise Inconsistent if there is nothing to train, or blocks name a group or device that the plan lacks."""
     groups = {group.name for group in plan.experiment.groups}
     compared = {name for contrast in design.comparisons for name in (contrast.a, contrast.b)}
     runs = [spec.ref for block in blocks for spec in block.runs]
     if not runs:
-        raise Inconsistent("its plan trains no group")
+        raise Inconsistent("the plan trains no group")
     for what, named, known, kind in (
         ("compares", compared, groups, "groups"),
         ("trains", {run.group_id for run in runs}, groups, "groups"),
         ("trains on", {run.device for run in runs}, {lane.name for lane in plan.lanes}, "devices"),
     ):
         if named - known:
-            raise Inconsistent(f"its plan {what} {min(named - known)!r}, which is none of its {kind}")
+            raise Inconsistent(f"the plan {what} {min(named - known)!r}, which is not one of its {kind}")
 
 
 def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> History:
-    """Return the history after the first line: every planned run, none started. Inconsistent when it fits no plan.
+    """Return the history after the first line: every planned run, none started. Inconsistent if the plan is invalid.
 
     `keeps_records`: False in processes that live as long as the experiment, to bound their memory.
     """
@@ -267,7 +267,7 @@ def _check_evaluation(record: EvaluationRecord, columns: Columns) -> None:
 
 
 def fold(recorded: Iterable[events.AnyEvent], *, keeps_records: bool = True) -> History:
-    """Return the history of a whole journal; Inconsistent when it is none, from its first line on.
+    """Return the history of a whole journal; Inconsistent if an event does not fit, the first line included.
 
     `keeps_records`: False to keep only the columns of training episodes.
     """

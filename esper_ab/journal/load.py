@@ -1,4 +1,4 @@
-"""Experiment directory -> verified history, and the events that are appended later."""
+"""Load an experiment directory's verified history, and follow the events that are appended later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from esper_ab.journal.fold import History, Inconsistent, begin
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """A history and the end of the journal that it was read from."""
+    """A history and the state of the journal at its end."""
 
     history: History
     lines: int  # intact
@@ -36,9 +36,9 @@ def load(experiment_dir: Path) -> Loaded:
     reading = read(path)
     first = next(reading, None)
     if first is None:
-        raise UsageError(f"{path} holds no event yet; try again when the experiment has started")
+        raise UsageError(f"{path} is still empty; try again when the experiment has started")
     if not isinstance(first, ExperimentStarted):
-        raise UsageError(f"{path} does not begin with experiment_started: no journal of this tool")
+        raise UsageError(f"{path} does not begin with experiment_started: not a journal of esper_ab")
     with located(reading):
         history = begin(first, keeps_records=False)
         at = reading.intact_bytes
@@ -52,7 +52,7 @@ def load(experiment_dir: Path) -> Loaded:
 
 @contextmanager
 def located(reading: Reading) -> Iterator[None]:
-    """Tell of an event that does not fit where it stands: in which file and line."""
+    """Add file and line to the error for an event that does not fit."""
     try:
         yield
     except Inconsistent as error:
@@ -67,7 +67,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 class _Tail(Iterator[bytes]):
-    """Iterator over whole lines. An unfinished last line is read anew each time, because its writer may replace it."""
+    """Iterator over whole lines. It rereads an unfinished last line each time, because its writer may replace it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -93,6 +93,8 @@ class _Tail(Iterator[bytes]):
 
 
 def follow(path: Path) -> Reading:
-    """Read a growing journal; iterating again after the end yields appended events. UsageError without a file."""
+    """Return a reader of a growing journal: after the end, iterating again yields new events. UsageError without a
+    file.
+    """
     check_there(path)
     return Reading(path, _Tail(path))

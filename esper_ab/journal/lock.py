@@ -1,14 +1,14 @@
-"""Locks of an experiment directory, which the kernel releases however their holder ends; a line names the holder.
+"""Locks of an experiment directory. The kernel releases them however their holder ends; a line names the holder.
 
 The line is one JSON object in `.lock`:
 
     {"pid":4711,"host":"node3","started":1234.56,"since":"2026-01-31T10:15:00+00:00"}
 
-It remains after the holder has ended, so it is valid only while the lock is held. The journal is locked as well: the
-name `.lock` can be removed during a run, and the next process would lock another file of that name. The journal's is a
-write lock (F_OFD_SETLK), because whoever may read the journal can put a read lock on it. For that reason nobody else
-may read `.lock`. One that others could read, in a copied directory, may be locked by them: if the process that it
-names is gone and nobody writes to the journal, that lock counts for nothing, and the file is replaced.
+The line remains after the holder has ended, so it is valid only while the lock is held. The journal is locked as well,
+because `.lock` can be removed during a run, and the next process would then lock a new file of that name. The journal's
+lock is a write lock (F_OFD_SETLK), because anyone who may read the journal can put a read lock on it. For the same
+reason only the owner may read `.lock`. In a copied directory others may be able to read `.lock` and so to lock it: if
+the process that it names is gone and nobody writes to the journal, such a lock is ignored and the file is replaced.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ray_job(told: str) -> str:
-    """The number of the job in what Ray tells a job's command in its environment; "" where it has told nothing."""
+    """Return the job id from the environment variable that Ray sets for a job's command; "" if it sets none."""
     try:
         return _decode_job(os.fsencode(told)).metadata.get("job_submission_id", "") if told else ""
     except UNREADABLE:
@@ -69,16 +69,18 @@ _UNKNOWN = Holder(pid=0, host="", started=0, since="")
 
 
 def _is_alive(named: Holder) -> bool:
-    """Whether the holder runs, as far as can be seen from here: a process of another host is believed to."""
+    """True if the holder runs; a process on another host is assumed to."""
     return named.pid > 0 and (named.host != socket.gethostname() or process_started(named.pid) == named.started)
 
 
 class Lock:
-    """An experiment directory that nobody else writes to, until `close`."""
+    """Exclusive write access to an experiment directory, until `close`."""
 
     def __init__(self, experiment_dir: Path) -> None:
-        """UsageError, which names the holder, when somebody has it, when `.lock` or the journal is no file, and on a
-        file system that has no locks.
+        """Lock the directory.
+
+        Raises UsageError if another process holds it (the error names the holder), if `.lock` or the journal is not a
+        regular file, and if the file system has no locks.
         """
         self._experiment_dir = experiment_dir
         self._held: list[int] = []
@@ -89,16 +91,16 @@ class Lock:
             self._sign()
         except NotRegular as error:
             self.close()
-            remedy = "remove it; a lock is a file of its own"
+            remedy = "remove it; the lock must be a regular file"
             if error.filename == str(experiment_dir / JOURNAL_NAME):
-                remedy = "put the journal itself in its place; nothing is written behind a link"
+                remedy = "replace it with the journal itself; esper-ab does not write through links"
             raise UsageError(f"{error.filename} {error.strerror}: {remedy}") from None
         except BaseException:
             self.close()
             raise
 
     def hold_journal(self) -> None:
-        """Lock the journal, too, now that there is one; UsageError when somebody writes to it."""
+        """Lock the journal, too, once it exists; UsageError if another process writes to it."""
         if not hasattr(fcntl, "F_OFD_SETLK"):
             return  # of this system's locks one ends with any descriptor of the file: `.lock` is what holds there
         journal = open_regular(self._experiment_dir / JOURNAL_NAME, os.O_RDWR)
@@ -107,13 +109,13 @@ class Lock:
             fcntl.fcntl(journal, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_WRLCK))
         except (BlockingIOError, PermissionError):
             if _is_written_to(journal):
-                by = "another process, whose .lock was removed; wait for it, end it or choose another name"
+                by = "another process, whose .lock was removed; wait for it, stop it or choose another name"
                 raise UsageError(f"{self._experiment_dir} is in use by {by}") from None
         except OSError as error:
             raise _unlocked(self._experiment_dir / JOURNAL_NAME, error) from None
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the lock."""
         while self._held:
             with suppress(OSError):  # the descriptor is gone even so, and the lock with it
                 os.close(self._held.pop())
@@ -134,7 +136,7 @@ class Lock:
 
 
 def holder(experiment_dir: Path) -> Holder | None:
-    """Return the present holder of `experiment_dir`, or None. Takes a shared lock for an instant."""
+    """Return the current holder of `experiment_dir`, or None. Takes a shared lock for an instant."""
     try:
         descriptor = open_regular(experiment_dir / LOCK_NAME, os.O_RDONLY)
     except OSError:
@@ -152,7 +154,7 @@ def holder(experiment_dir: Path) -> Holder | None:
 
 
 def _locked(experiment_dir: Path) -> int:
-    """A descriptor that holds the lock on the file that is called `.lock` now."""
+    """Return a descriptor that holds the lock on the file currently named `.lock`."""
     for left in reversed(range(_TRIES)):
         descriptor = open_regular(experiment_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT, _MODE)
         try:
@@ -177,8 +179,8 @@ def _locked(experiment_dir: Path) -> int:
 
 
 def _unlocked(path: Path, error: OSError) -> UsageError:
-    remedy = "an experiment directory has to be on a file system that locks files"
-    return UsageError(f"{path} cannot be locked: {error.strerror}; {remedy}")
+    remedy = "an experiment directory must be on a file system that supports file locks"
+    return UsageError(f"cannot lock {path}: {error.strerror}; {remedy}")
 
 
 def _others_may_read(descriptor: int) -> bool:
@@ -186,7 +188,7 @@ def _others_may_read(descriptor: int) -> bool:
 
 
 def _is_still(path: Path, descriptor: int) -> bool:
-    """Whether the file of that name is still the one that was opened."""
+    """True if `path` still names the file that was opened."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
@@ -194,7 +196,7 @@ def _is_still(path: Path, descriptor: int) -> bool:
 
 
 def _unnamed_holder(experiment_dir: Path) -> Holder | None:
-    """The process that writes to the journal although `.lock`, as far as it can be read, names none."""
+    """Return a holder if some process writes to the journal although `.lock` names none."""
     try:
         journal = os.open(experiment_dir / JOURNAL_NAME, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -208,7 +210,7 @@ def _unnamed_holder(experiment_dir: Path) -> Holder | None:
 
 
 def _is_written_to(journal: int) -> bool:
-    """Whether another open of the journal has a lock on it that only those can have who may write."""
+    """True if another process holds a write lock on the journal."""
     found = fcntl.fcntl(journal, fcntl.F_OFD_GETLK, _whole_file(fcntl.F_RDLCK))
     return bool(struct.unpack(_FLOCK, found)[0] != fcntl.F_UNLCK)
 

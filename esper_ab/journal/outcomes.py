@@ -1,7 +1,7 @@
 """Numbers of each run that may be compared between groups. Pure; no numpy, so the live view may use it.
 
 The outcome is one number per run: by default the mean outcome over all environments and sampled episodes of the
-evaluation. Rewards are listed, too, but each mode has its own scale: they are compared within a mode only.
+evaluation. Rewards are listed, too, but each mode has its own scale, so they are compared within a mode only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Ends = tuple[float | None, float | None]  # mean of the first tenth of a run's e
 
 
 class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """One run in numbers; None where it has not got that far or the number does not exist."""
+    """Numbers of one run; None for a number that does not exist, or not yet."""
 
     run: RunRef
     outcome: float | None  # declared by the plan; the number that is compared
@@ -39,12 +39,12 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Return the exactly rounded mean of the values that are not None; None without any, or where one is not finite."""
+    """Return the exactly rounded mean of the values that are not None; None if there are none or one is not finite."""
     return _finite_mean([value for value in values if value is not None])
 
 
 def mean_known(values: Iterable[float]) -> float | None:
-    """Return the exactly rounded mean of the values that are not NaN (absent in `Columns`); None without any."""
+    """Return the exactly rounded mean of the values that are not NaN (absent in `Columns`); None if there are none."""
     return _finite_mean([value for value in values if value == value])
 
 
@@ -53,7 +53,7 @@ def _finite_mean(values: list[float]) -> float | None:
 
 
 def ends_of(column: Sequence[float]) -> Ends:
-    """Return the mean of the first tenth of a column, and of the last."""
+    """Return the means of the first and the last tenth of a column."""
     part = math.ceil(len(column) / 10)
     return mean_known(column[:part]), mean_known(column[-part:])
 
@@ -64,16 +64,16 @@ def episode_mean(record: EpisodeRecord, value: Callable[[EnvEpisode], float | No
 
 
 def mean_outcome(record: EpisodeRecord | EvaluationRecord | None) -> float | None:
-    """Return the mean outcome of a record's environments; of an evaluation, where actions were sampled."""
+    """Return the mean outcome over a record's environments; for an evaluation, over sampled actions only."""
     if isinstance(record, EpisodeRecord):
         return episode_mean(record, lambda env: env.outcome)
     return _evaluated(record, "sampled", lambda env: env.outcome)
 
 
 def outcome_of(run: RunHistory, declared: str) -> float | None:
-    """Return the outcome of one run, by which it is compared; `declared` as in the design.
+    """Return the outcome by which a run is compared; `declared` as in the design.
 
-    None until it is evaluated and all its records exist, of one that was given up, or where it is no finite number.
+    None until the run is evaluated and all its records exist, if it was given up, and if the number is not finite.
     """
     if run.evaluation is None or run.lost:
         return None
@@ -86,7 +86,7 @@ def outcome_of(run: RunHistory, declared: str) -> float | None:
 
 
 def entropy_change(run: RunHistory) -> float | None:
-    """Return mean policy entropy of the last tenth of the episodes minus the first, nats; None below two episodes."""
+    """Return the policy entropy of the last tenth of the episodes minus the first, nats; None below two episodes."""
     columns = run.columns
     entropies = [value for value, learns in zip(columns.of("entropy"), columns.of("learns"), strict=True) if learns]
     if len(entropies) < 2:
@@ -121,7 +121,7 @@ def _outcome(run: RunHistory, declared: str) -> RunOutcome:
 
 
 def measured(name: str, env: EnvEpisode) -> float | None:
-    """Return one declared measure of an environment's episode."""
+    """Return a declared measure of an environment's episode."""
     return env.measures[name]
 
 
@@ -143,7 +143,7 @@ DIFFERENCE_LABEL = "outcome so far; only a look decides"
 
 
 class GroupNow(msgspec.Struct, frozen=True, kw_only=True):
-    """One group: means over the RECENT last episodes of its newest run that has any; None before the first."""
+    """Current numbers of one group: means over the last RECENT episodes of its newest run; None before the first."""
 
     group: str
     episodes: int  # recorded, over all runs
@@ -155,7 +155,7 @@ class GroupNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DifferenceNow(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean of a - b in the outcome over the complete pairs, unadjusted. No inference."""
+    """Mean of a - b in the outcome over the complete pairs, unadjusted and without inference."""
 
     a: str
     b: str
@@ -164,7 +164,7 @@ class DifferenceNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def group_now(history: History, group: str) -> GroupNow:
-    """Return the present numbers of `group`."""
+    """Return the current numbers of `group`."""
     runs = history.of_group(group)
     latest = [run.columns for run in runs if len(run.columns)][-1:]  # the latest replicate that has any
 
@@ -179,7 +179,7 @@ def group_now(history: History, group: str) -> GroupNow:
 
 
 def differences_now(history: History) -> tuple[DifferenceNow, ...]:
-    """Return the planned comparisons so far; none before the first look, unless every seed may decide."""
+    """Return the planned comparisons so far; () before the first look, unless every seed may decide."""
     if not history.looks and history.design.anytime_after is None:
         return ()
     declared, outcomes = history.design.outcome_over, dict[tuple[str, int], float]()
@@ -195,12 +195,12 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
 
 
 def evaluation_work(spec: RunSpec) -> float:
-    """Return the evaluation's work in episodes; a learner plays the first one with greedy actions, too."""
+    """Return the work of the evaluation in episodes; a learner plays the first one with greedy actions, too."""
     return float(len(episode_sizes(spec.eval_episodes, spec.n_envs)) + (spec.ref.controller == "ppo"))
 
 
 def worked_s(history: History) -> float:
-    """Return how long the lane that has worked most was at work, in seconds: what went before this view."""
+    """Return the working time of the busiest lane, seconds: the time spent before this view opened."""
     lanes: defaultdict[str, float] = defaultdict(float)
     for run in history.runs.values():
         evaluated = run.evaluation.timing.total_s if run.evaluation else 0.0
@@ -225,7 +225,7 @@ class Alarms:
                     self._runs.setdefault(_key(entry, before), {}).setdefault(entry.run_name)
 
     def line(self, entry: Incident, history: History) -> str:
-        """Return the line to show; "" for a pathology that an earlier run of the group also had."""
+        """Return the line to show; "" for a pathology that an earlier run of the group had, too."""
         if entry.category == "ppo_pathology":
             befell = self._runs.setdefault(_key(entry, history), {})
             befell.setdefault(entry.run_name)

@@ -1,7 +1,7 @@
-"""A catalogue of launchers, one file each: they start workers, place them and report their end.
+"""A catalogue of launchers, one file each: they start workers, place them on devices and report their end.
 
-A file NAME.py provides `LAUNCHER`, a `LauncherFactory`; `--launcher NAME` finds it by its name and imports no other.
-A launcher knows nothing of the protocol, and the control plane never imports a worker: entry points are names.
+A file NAME.py provides `LAUNCHER`, a `LauncherFactory`; `--launcher NAME` imports that file only. A launcher knows
+nothing of the protocol, and the control plane never imports a worker: entry points are passed by name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LINE_BYTES = 256  # more than a public key has; what is written at once to a so
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """A machine that a launcher may start workers on, beside or in the place of this one."""
+    """A machine on which a launcher may start workers."""
 
     name: str  # as the launcher calls it
     cores: int  # that may be used there
@@ -38,30 +38,32 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyExchange:
-    """How a worker's public key gets here before the worker connects: a line each way, over its launcher.
+    """Passes a worker's public key to the coordinator before the worker connects: one line each way, via the launcher.
 
         worker → PUBLIC KEY, newline          coordinator → newline: the key is known, connect
 
-    libzmq gives a connection up that is refused once, so a worker waits until its key is known.
+    libzmq gives up a connection that was refused once, so a worker waits until its key is known.
     """
 
     def __init__(self, ours: socket.socket) -> None:
-        """`ours`: the other end of the one that the worker has."""
+        """`ours`: the coordinator's end of the socket pair."""
         self._ours = ours
 
     @property
     def descriptor(self) -> int:
-        """Becomes readable when the worker has said its key, or has ended; several workers may have one. -1: closed."""
+        """Becomes readable once the worker has sent its key or ended; several workers may share it. -1: closed."""
         return self._ours.fileno()
 
     def public(self) -> str | None:
-        """The key; None while nothing was said, "" when something else was, or nothing will be. To be asked when
-        `descriptor` is readable."""
+        """Return the key; None if nothing has arrived yet, "" if something else arrived or the worker ended.
+
+        Call it when `descriptor` is readable.
+        """
         line = self._ours.recv(_LINE_BYTES).decode(errors="replace").rstrip("\n")
         return line if link_keys.is_public_key(line) else ""
 
     def admit(self) -> None:
-        """Let the worker connect. One that is gone meanwhile shows by its end."""
+        """Tell the worker to connect. If it has ended meanwhile, its sentinel shows that."""
         with suppress(OSError):
             self._ours.send(b"\n")
 
@@ -74,69 +76,70 @@ class Worker(Protocol):
 
     @property
     def name(self) -> str:
-        """Identity of the worker: "w00/1"."""
+        """The worker's identity, as in "w00/1"."""
 
     @property
     def pid(self) -> int:
-        """Process that is the worker or, of another machine, stands for it here; this one's for a thread.
+        """Pid of the local process that is the worker or represents a remote one; for a thread, this process's pid.
 
-        Where nothing here stands for it, the number of its supervisor there.
+        If no local process represents it, the pid of its supervisor on the other machine.
         """
 
     @property
     def keys(self) -> KeyExchange | None:
-        """How its public key is heard; None over ipc, which needs none."""
+        """The exchange of its public key; None over ipc, which needs no key."""
 
     @property
     def sentinel(self) -> int:
         """File descriptor that becomes readable, and stays so, once the worker has ended.
 
-        Several workers may have one: it is written to, and never read, whenever one of them has ended or said its key.
+        Several workers may share one, which is written whenever one of them ends or sends its key, and never read.
         """
 
     @property
     def exitcode(self) -> int | None:
-        """Exit code: None while running, 0 after success, minus a signal's number when a signal ended it.
+        """Exit code: None while running, 0 after success, minus the signal number if a signal killed it.
 
-        No evidence of what a worker did: one whose node is lost counts as ended by SIGKILL.
+        It does not prove what the worker did: a worker whose node is lost counts as killed by SIGKILL.
         """
 
     @property
     def ended_how(self) -> str:
-        """How it ended, in words that follow its name, where its launcher knows more than the exit code; else ""."""
+        """How the worker ended, in words that follow its name, if the launcher knows more than the exit code; else "".
+        """
 
     def dump_stacks(self) -> None:
-        """Write the stacks of all its threads to its log; returns at once, the log follows shortly."""
+        """Have the worker write the stacks of all its threads to its log. Returns at once; the log follows shortly."""
 
     def kill(self) -> None:
-        """End the worker now, whatever it is doing; a thread cannot be ended and is abandoned."""
+        """Kill the worker. A thread cannot be killed and is abandoned."""
 
     def join(self, timeout_s: float) -> bool:
-        """Wait for its end and free its resources; False when it has not ended in time."""
+        """Wait for the worker to end and free its resources; False if it has not ended in time."""
 
 
 class Errand(AbstractContextManager["Errand"], Protocol):
-    """A command that was begun, as `subprocess.Popen` has it; what it takes is given back when it is left."""
+    """A running command, with the interface of `subprocess.Popen`; leaving the context frees its resources."""
 
     @property
     def returncode(self) -> int | None:
-        """Its exit status once `communicate` has returned."""
+        """Exit status, once `communicate` has returned."""
 
     def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
-        """All that it wrote to standard output and standard error, when it has ended.
+        """Wait for the end; return all of standard output and standard error.
 
-        subprocess.TimeoutExpired, with its standard error so far, when it has not in time; it may be asked again.
+        Raises subprocess.TimeoutExpired, with the standard error so far, on timeout; it may be called again.
         """
 
     def kill(self) -> None:
-        """End it now."""
+        """Kill the command."""
 
 
 class Launcher:
-    """Starts workers, each of which calls the entry point with its order and sees the experiment directory.
+    """Starts workers; each calls the entry point with its order and sees the experiment directory.
 
-    Lanes are positions: which devices they are, and on which node, is settled when a worker starts. What is here is
-    right for a launcher on this machine.
+    Lanes are positions: which devices they use, and on which node, is decided when a worker starts. The methods here
+    suit a launcher on this machine.
     """
 
     name = ""
@@ -152,22 +155,22 @@ class Launcher:
     own_descriptors = 0  # that it takes itself, however many workers it has
 
     def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
-        """UsageError when it cannot start workers here."""
+        """Raises UsageError if the launcher cannot start workers here."""
         self.entry, self.transport = entry or self.entry, transport or self.transport
         if self.needs_tcp and self.transport != "tcp":
             raise UsageError(f"launcher {self.name}: {_NEEDS_TCP}")
         self._devices: dict[str, Device] = {}
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
-        """Run a module of ours as a program on a node of `nodes`, as `begin_here` does on this machine."""
+        """Run one of our modules as a program on a node, as `begin_here` does on this machine."""
         return begin_here(child_command(module), line)
 
     def use(self, devices: Iterable[Device]) -> None:
-        """From now on lanes stand for these devices, by their names, as the preflight has found them."""
+        """Map lanes to these devices, by name, as the preflight found them."""
         self._devices = {device.name: device for device in devices}
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
-        """UsageError unless each lane's devices are there, of the kind that was planned, and on one node."""
+        """Raise UsageError unless each lane's devices exist, are of the planned kind and are on one node."""
         if not self._devices:
             return
         for lane in lanes:
@@ -177,31 +180,31 @@ class Launcher:
             lacking = [device for device in bound if device not in self._devices]
             if lacking:
                 there = [name for name in self._devices if name.partition(":")[0] == lacking[0].partition(":")[0]]
-                span = f"only {there[0]} to {there[-1]}" if there else "and no other of its kind"
-                raise UsageError(f"{where}: there is no {lacking[0]} now, {span}; go on with as many as planned")
+                span = f"only {there[0]} to {there[-1]}" if there else "nor any other of its kind"
+                raise UsageError(f"{where}: there is no {lacking[0]} now, {span}; use as many devices as planned")
             found = [self._devices[device] for device in lane.devices if device in self._devices]
             for planned, device in zip(lane.titles, found, strict=False):
                 if planned != device.title:
                     raise UsageError(
-                        f"{where}: {device.name} is {device.title or 'a core'}{_on(device.node)}, and the plan was "
-                        f"made for {planned or 'a core'}: a run never changes the kind of its devices; go on where "
-                        "there are such"
+                        f"{where}: {device.name} is {device.title or 'a core'}{_on(device.node)}, but the plan was "
+                        f"made for {planned or 'a core'}: a run never changes the kind of its devices; continue "
+                        "on a machine that has them"
                     )
             if len({device.node for device in found}) > 1:
                 across = " and ".join(f"{device.name}{_on(device.node)}" for device in found)
-                raise UsageError(f"{where}: one run would be on two nodes ({across}); choose the devices by --devices")
+                raise UsageError(f"{where}: one run would be on two nodes ({across}); choose devices with --devices")
 
     def reserve(self, lanes: Sequence[Lane]) -> None:
-        """Have all that the workers of these lanes take, at once or not at all, in the place of what it had before.
+        """Reserve everything that the workers of these lanes need, or nothing, replacing an earlier reservation.
 
-        Waits for it, for a limited time; UsageError, which names what is lacking, after that. Before the first start.
+        Waits for a limited time, then raises UsageError naming what is lacking. Called before the first start.
         """
 
     def release(self) -> None:
-        """Give back what was reserved, when no worker is left that anybody needs."""
+        """Release the reservation, once no worker is needed any more."""
 
     def bound(self, order: WorkerOrder) -> WorkerOrder:
-        """Return the order with the devices and node that its lane stands for now; OSError while they are not known."""
+        """Return the order with the devices and node that its lane has now; OSError while they are unknown."""
         devices = [self._devices[name] for name in order.lane.devices if name in self._devices]
         if not devices:
             return order
@@ -209,7 +212,7 @@ class Launcher:
         return msgspec.structs.replace(order, lane=lane, node=devices[0].node)
 
     def start(self, order: WorkerOrder) -> Worker:
-        """Return at once; OSError when it cannot be started now. What becomes of it shows in its Hello or its end."""
+        """Start a worker and return at once; OSError if it cannot be started now. Its Hello or its end comes later."""
         raise NotImplementedError
 
 
@@ -218,9 +221,9 @@ def _on(node: str) -> str:
 
 
 def begin_here(command: Sequence[str], line: bytes) -> subprocess.Popen[bytes]:
-    """Run `command` with `line` as its input, in the environment that `child_environment` makes of this one.
+    """Run `command` with `line` as its input, in the environment that `child_environment` derives from this one.
 
-    Its output is read. The line comes from a file: a pipe would block until the command reads it.
+    The caller reads its output. The input comes from a file, because a pipe would block until the command reads it.
     """
     environment = child_environment(os.environ)
     with tempfile.TemporaryFile() as file:
@@ -233,4 +236,4 @@ class LauncherFactory(Protocol):
     """Type of `LAUNCHER`."""
 
     def __call__(self, entry: str = ..., transport: Transport = ...) -> Launcher:
-        """Make a launcher; it may have further arguments, by the names of the flags that are its alone."""
+        """Make a launcher; further arguments are named as the flags that only this launcher has."""

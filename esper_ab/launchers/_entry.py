@@ -1,4 +1,4 @@
-"""What the process of a worker does before its entry point: it says its key, and finds the users' modules.
+"""What a worker process does before its entry point: exchange keys, and make the user's modules importable.
 
 `… _entry ENTRY` is a worker that a supervisor has started: its order is the first line of standard input.
 """
@@ -23,9 +23,9 @@ _decode = msgspec.json.Decoder(WorkerOrder).decode
 
 
 def introduce(order: WorkerOrder, question: int, answer: int) -> bool:
-    """Make the worker's keys, say the public one at `question` and wait for the `answer`.
+    """Make the worker's keys, write the public one to `question` and wait for the `answer`.
 
-    False when the coordinator has gone away meanwhile.
+    False if the coordinator has gone away meanwhile.
     """
     keys = link_keys.make(order.identity, order.server_key)
     os.write(question, f"{keys.public}\n".encode())
@@ -35,7 +35,7 @@ def introduce(order: WorkerOrder, question: int, answer: int) -> bool:
 def call(entry: str, order: WorkerOrder, coordinator: socket.socket | None = None) -> None:
     """Import and call "module:function" with `order`, in the worker's own process or thread.
 
-    `coordinator`: where to say the public key first, and to wait until it is known; closed afterwards.
+    `coordinator`: the socket for the key exchange that comes first; closed afterwards.
     """
     if coordinator is not None:
         with coordinator:
@@ -47,9 +47,9 @@ def call(entry: str, order: WorkerOrder, coordinator: socket.socket | None = Non
 
 
 def call_in_process(entry: str, order: WorkerOrder, coordinator: socket.socket | None = None) -> None:
-    """Do as `call`, in a process of its own, which finds users' modules where the preflight found them.
+    """Do as `call` in a worker's own process, which finds the user's modules where the preflight found them.
 
-    It ends with its parent from here on, before anything is imported that takes time.
+    From here on the process ends with its parent; this comes before any slow import.
     """
     parent = parent_process()
     if parent is not None and parent.pid is not None:
@@ -59,7 +59,7 @@ def call_in_process(entry: str, order: WorkerOrder, coordinator: socket.socket |
 
 
 def main(entry: str) -> None:
-    """Be the worker."""
+    """Run the worker."""
     line = sys.stdin.buffer.readline()  # nothing follows before the key was said
     if not line.endswith(b"\n"):
         os._exit(ORPHANED)

@@ -1,7 +1,6 @@
-"""An actor of Ray on a node: what runs in it, and what a coordinator does with it.
+"""A Ray actor on a node: the code that runs in it, and the coordinator's side.
 
-Ray answers a call with what the actor returned, or that this cannot be known now. So whatever is called can be called
-again.
+Ray answers a call with the actor's result, or says that the result cannot be known now. So every call can be repeated.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ _TALK_S = 10.0
 
 
 class Actor:
-    """A supervisor of workers, or one command, in the coordinator's folder; they end with this process.
+    """Runs a supervisor of workers, or one command, in the coordinator's folder; both end with this process.
 
-    An actor gets this class by value and needs nothing of this package, and no torch. Its methods run side by side.
+    Ray sends this class by value, so it needs nothing else of this package, and no torch. Methods run concurrently.
     """
 
     def __init__(self, folder: str) -> None:
@@ -47,11 +46,12 @@ class Actor:
         return context.get_node_id(), os.getpid(), list(context.get_accelerator_ids().get("GPU", []))
 
     def visible(self) -> str | None:
-        """Which GPUs this process sees; None: all. Of an actor without GPUs those that its node offers."""
+        """Return the GPUs that this process sees, None for all. An actor without GPUs sees those that its node offers.
+        """
         return os.environ.get(_GPUS)
 
     def write(self, place: int, line: bytes) -> None:
-        """Have the supervisor do what a line says, the `place`th one, once."""
+        """Have the supervisor carry out line number `place`, exactly once."""
         self._supervising.submit(self._do, place, line).result()
 
     def _do(self, place: int, line: bytes) -> None:
@@ -60,7 +60,7 @@ class Actor:
             self._supervisor.do(json.loads(line))
 
     def read(self, place: int) -> bytes:
-        """What the supervisor has said from byte `place` on; nothing after a while."""
+        """Return the supervisor's output from byte `place` on; b"" after a while without output."""
         with self._changed:
             self._changed.wait_for(lambda: len(self._said) > place, _QUIET_S)
             return self._said[place:]
@@ -71,9 +71,9 @@ class Actor:
             self._changed.notify_all()
 
     def run(self, command: Sequence[str], line: bytes, defaults: dict[str, str]) -> tuple[int, bytes, bytes]:
-        """Run a command with this input: its status, what it wrote, and the end of its standard error.
+        """Run a command with this input; return its status, its output and the end of its standard error.
 
-        `defaults` stand in its environment unless this node has others.
+        `defaults`: environment variables that apply unless this node sets them.
         """
         environment = defaults | {key: value for key, value in os.environ.items() if key != _THREADS}
         child = subprocess.Popen(
@@ -84,20 +84,20 @@ class Actor:
         return child.returncode, output, self.complaint()
 
     def complaint(self) -> bytes:
-        """What the command has written to standard error so far."""
+        """Return what the command has written to standard error so far."""
         return end_of(self._complaint)
 
 
 class ActorEnded(ConnectionError):
-    """The actor is gone, alone or with its node; says how."""
+    """The actor is gone, alone or with its node; the text says how."""
 
 
 class NotYet(Exception):
-    """It cannot be said now whether the actor is there."""
+    """Ray cannot say now whether the actor exists."""
 
 
 def answer(ray: Any, call: Any, timeout_s: float | None = None) -> Any:
-    """What a call returned; TimeoutError, ActorEnded, NotYet, or an OSError that it raised."""
+    """Return the result of a call; raises TimeoutError, ActorEnded, NotYet, or the OSError that the call raised."""
     try:
         return ray.get(call, timeout=timeout_s)
     except ray.exceptions.GetTimeoutError:
@@ -112,13 +112,13 @@ def answer(ray: Any, call: Any, timeout_s: float | None = None) -> Any:
 
 
 def in_one_line(error: BaseException) -> str:
-    """The message of an error of Ray's."""
+    """Return the message of a Ray error in one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return "; ".join(lines[:3]) or type(error).__name__
 
 
 class RaySupervisor:
-    """The supervisor in an actor, which has said its place."""
+    """A supervisor in an actor that has reported where it runs."""
 
     def __init__(self, ray: Any, actor: Any, pid: int) -> None:
         self._ray, self._actor, self.pid = ray, actor, pid
@@ -143,7 +143,7 @@ class RaySupervisor:
                 time.sleep(_AGAIN_S)
 
     def kill(self) -> None:
-        """Nothing where its node cannot be reached; its workers' own watch ends them then."""
+        """Kill the actor; without effect if its node cannot be reached. Its workers then end by their own watchdog."""
         self._ray.kill(self._actor)
 
     def dismiss(self) -> None:
@@ -161,17 +161,18 @@ class RayErrand:
         self._end = actor.run.remote(list(command), line, child_environment({}))
 
     def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
-        """WorkerFailed, too, when the node is lost; UsageError when it lacks this folder, or Python."""
+        """Do as `Errand.communicate`; WorkerFailed if the node is lost, UsageError if it lacks this folder or Python.
+        """
         try:
             self.returncode, output, complaint = answer(self._ray, self._end, timeout)
         except TimeoutError:
             raise subprocess.TimeoutExpired("errand", timeout, stderr=self._so_far()) from None
         except (ActorEnded, NotYet) as error:
-            raise WorkerFailed(f"node {self._node} gives no answer: {error}") from None
+            raise WorkerFailed(f"node {self._node} does not answer: {error}") from None
         except OSError as error:
             raise UsageError(
-                f"node {self._node} cannot start the preflight ({error}): all nodes need this folder and Python at the "
-                "same path"
+                f"node {self._node} cannot start the preflight ({error}): this folder and Python must be at the "
+                "same path on all nodes"
             ) from None
         return output, complaint
 

@@ -1,8 +1,7 @@
-"""The coordinator's side of a supervisor on another node (`contracts/supervisor`): what carries lines to it and back,
-and the workers that it has started.
+"""The coordinator's side of a supervisor on another node (`contracts/supervisor`) and of the workers it starts.
 
-A supervisor takes four descriptors, however many workers it has: they share one that becomes readable when one of them
-has said its key or ended. Two threads per supervisor read and write, so that nobody waits for a node that stands still.
+A supervisor needs four descriptors, however many workers it has: they share one that becomes readable when any of them
+has sent its key or ended. Two threads per supervisor read and write, so a hanging node delays nothing else.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ _LEAVE_S = 5.0  # for a supervisor whose input has ended
 
 
 class WorkerSaid(msgspec.Struct, frozen=True, tag="said", array_like=True):
-    """The first line of the worker's output: its public key, or "" when it has ended without one."""
+    """The first line of the worker's output: its public key, or "" if it ended without one."""
 
     name: str
     line: str
 
 
 class WorkerEnded(msgspec.Struct, frozen=True, tag="ended", array_like=True):
-    """The worker has ended, with a status as `subprocess` has it; what it wrote to standard error last."""
+    """The worker has ended, with a status as in `subprocess` and the end of its standard error."""
 
     name: str
     status: int
@@ -49,33 +48,34 @@ _decode = msgspec.json.Decoder(WorkerSaid | WorkerEnded).decode
 
 
 class Carrier(Protocol):
-    """A supervisor that was started on a node: carries lines there and back."""
+    """Connection to a supervisor on a node; carries lines both ways."""
 
     @property
     def pid(self) -> int:
-        """Process that stands for the supervisor here; where there is none, the supervisor's there."""
+        """Pid of the local process that represents the supervisor; if there is none, the supervisor's own pid."""
 
     def lines(self) -> Iterator[bytes]:
-        """What it says. ConnectionError, with the reason in words or "", when it has ended."""
+        """Yield the supervisor's lines; raise ConnectionError, with the reason or "", once it has ended."""
 
     def write(self, line: bytes) -> None:
-        """Return when it has got the line; OSError when it has ended."""
+        """Send a line; return once it is delivered. OSError if the supervisor has ended."""
 
     def kill(self) -> None:
-        """End it, and its workers with it, now."""
+        """Kill the supervisor and so its workers."""
 
     def dismiss(self) -> None:
-        """Have it end, on the thread that writes to it."""
+        """Ask the supervisor to end; called on the thread that writes to it."""
 
     def wait(self) -> None:
-        """Return when it has ended after `dismiss`, after a limited time at the latest."""
+        """Wait, for a limited time, until the supervisor has ended after `dismiss`."""
 
 
 class PipedSupervisor:
-    """A supervisor by its standard streams; `command` starts it, or something that stands for it here, as srun does."""
+    """A supervisor reached by standard streams; `command` starts it or, like srun, a local process that represents it.
+    """
 
     def __init__(self, command: Sequence[str]) -> None:
-        """OSError when it cannot be started."""
+        """Raises OSError if it cannot be started."""
         self._complaint = os.memfd_create("complaint")
         try:
             self._process = subprocess.Popen(
@@ -117,10 +117,10 @@ class PipedSupervisor:
 
 
 class NodeSupervisor:
-    """The supervisor of workers on a node, which `begin` has started."""
+    """The supervisor of the workers on one node; `begin` starts it."""
 
     def __init__(self, node: str, begin: Callable[[], Carrier]) -> None:
-        """OSError when it cannot be started."""
+        """Raises OSError if it cannot be started."""
         self.node = node
         self.sentinel = os.eventfd(0, os.EFD_CLOEXEC)
         try:
@@ -146,7 +146,7 @@ class NodeSupervisor:
             return not self._lost and not any(worker.suspect for worker in self._workers.values())
 
     def start(self, order: WorkerOrder, entry: str) -> NodeWorker:
-        """A worker with this order; what becomes of it shows."""
+        """Return a worker with this order; its handle shows whether it started."""
         worker = NodeWorker(self, order)
         with self.changed:
             self._workers[worker.name] = worker
@@ -160,15 +160,15 @@ class NodeSupervisor:
         self._to_say.put(msgspec.json.encode(message) + b"\n")
 
     def give_up(self) -> None:
-        """Kill what stands for it here; all of its workers count as ended at once."""
+        """Kill the local process that represents the supervisor; all of its workers then count as ended."""
         self._carrier.kill()
 
     def dismiss(self) -> None:
-        """Have it end, when none of its workers is left that anybody needs."""
+        """Ask the supervisor to end, once none of its workers is needed."""
         self._to_say.put(b"")
 
     def leave(self) -> None:
-        """Wait for its end after `dismiss`, for a limited time, and free what it takes here."""
+        """Wait for its end after `dismiss`, for a limited time, and free its resources here."""
         self._carrier.wait()
         with self.changed:
             os.close(self.sentinel)
@@ -191,7 +191,7 @@ class NodeSupervisor:
         except ConnectionError as error:
             why = str(error)
         with self.changed:
-            self._lost = f"was lost with the process beside it on {self.node}" + (f": {why}" if why else "")
+            self._lost = f"was lost with its supervisor on {self.node}" + (f": {why}" if why else "")
             self._lose()
 
     def _lose(self) -> None:
@@ -225,7 +225,7 @@ class NodeSupervisor:
 
 
 def _note(order: WorkerOrder, complaint: str) -> None:
-    """Append what a worker has written to standard error to its log here, if that can be written."""
+    """Append a worker's standard error to its log here, if the log can be written."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     if complaint:
         with suppress(OSError), os.fdopen(open_below(Path(order.experiment_dir), order.log_file, flags), "ab") as log:
@@ -233,7 +233,7 @@ def _note(order: WorkerOrder, complaint: str) -> None:
 
 
 class _NodeKeys(KeyExchange):
-    """Of a worker whose key comes by its supervisor, to whom the answer is told."""
+    """Key exchange of a remote worker, whose lines its supervisor passes on."""
 
     descriptor = -1
 
@@ -264,7 +264,7 @@ class NodeWorker:
         self.keys: KeyExchange | None = _NodeKeys(self, supervisor) if order.server_key else None
 
     def end(self, exitcode: int, how: str) -> None:
-        """It has ended; to be called while nobody else looks."""
+        """Record that the worker has ended; call it with the supervisor's lock held."""
         self.ended_how, self.exitcode = how, exitcode
         if self.said is None:
             self.said = ""
@@ -275,7 +275,7 @@ class NodeWorker:
             self._supervisor.tell("signal", self.name, signal.SIGUSR1)
 
     def kill(self) -> None:
-        """Have its supervisor end it; a supervisor that has not by the next start on its node is given up."""
+        """Have its supervisor kill it. If it still runs at the next start on that node, the supervisor is replaced."""
         if self.exitcode is None:
             self.suspect = True
             self._supervisor.tell("signal", self.name, signal.SIGKILL)

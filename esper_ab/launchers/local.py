@@ -1,7 +1,7 @@
-"""Launcher of workers as local processes: multiprocessing's spawn context, one Process each.
+"""Launcher of workers as local processes: one Process each, of multiprocessing's spawn context.
 
-Not `torch.multiprocessing.spawn`: on the first failure that ends the siblings, while here the barrier decides what a
-death means. The child sets its own environment before it imports torch; nothing is inherited by fork.
+Not `torch.multiprocessing.spawn`, which ends all processes on the first failure; here the barrier decides what a death
+means. The child sets its own environment before it imports torch; nothing is inherited by fork.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from esper_ab.launchers._entry import call_in_process
 
 
 class LocalWorker:
-    """A started process, not a daemon (it may have children of its own), reaped by `join`.
+    """A started process, not a daemon (it may have children of its own); `join` reaps it.
 
     Its sentinel is a pidfd: multiprocessing's is a pipe, which a forked child of the worker keeps open after its death.
     """
@@ -29,7 +29,7 @@ class LocalWorker:
     ended_how = ""
 
     def __init__(self, name: str, process: BaseProcess, keys: KeyExchange | None = None) -> None:
-        """OSError, with the process ended, when there is no descriptor to watch it by."""
+        """Raises OSError, with the process ended, if no descriptor is free to watch it."""
         assert process.pid is not None, "the process has been started"
         self._process = process
         self._exitcode: int | None = None

@@ -1,11 +1,10 @@
-"""Launcher of workers on a cluster of Ray: a supervisor per lane, in an actor, whose child process is the worker.
+"""Launcher of workers on a Ray cluster: one supervisor per lane, in an actor; its child process is the worker.
 
-One placement group holds what all lanes take: Ray gives all of it or nothing, and keeps it for this experiment. A
-worker's order comes by its supervisor, and its public key goes back by it. A supervisor that is lost, with its node or
-alone, is followed by another one wherever Ray moves its part of the group; until then a start of its lane's worker is
-delayed.
+One placement group holds the resources of all lanes: Ray grants all of them or none, and keeps them for this
+experiment. A supervisor passes on its worker's order and public key. If it is lost, with its node or alone, another one
+starts wherever Ray moves its part of the group; until then the start of its lane's worker is delayed.
 
-GPUs are dealt out by Ray, and bound by their UUIDs as the preflight of their node has them.
+Ray assigns the GPUs; they are selected by the UUIDs that the preflight of their node found.
 """
 
 from __future__ import annotations
@@ -64,10 +63,10 @@ class RayLauncher(Launcher):
         self, entry: str = "", transport: Transport | None = None, *, ray_address: str = "",
         ray_label: Mapping[str, str] | None = None, ray_wait: float = WAIT_S,
     ) -> None:  # fmt: skip
-        """Connect to the cluster at `ray_address`, or that of RAY_ADDRESS, or start one on this machine.
+        """Connect to the cluster at `ray_address` or RAY_ADDRESS, or start one on this machine.
 
-        The arguments are named as their flags: labels of the nodes that count, and how long to wait for room, seconds.
-        UsageError when Ray is not installed, or there is no such cluster.
+        Arguments are named as their flags: `ray_label`, labels that a node must have; `ray_wait`, how long to wait for
+        free resources, seconds. Raises UsageError if Ray is not installed or there is no such cluster.
         """
         super().__init__(entry, transport)
         self._wait_s, self._labels = ray_wait, dict(ray_label or {})
@@ -80,9 +79,9 @@ class RayLauncher(Launcher):
         self._visible: dict[str, Any] = {}  # node -> which GPUs its preflight sees, as Ray calls them
 
     def _find_nodes(self) -> dict[str, Node]:
-        """The nodes that have cores for us, by Ray's number, in the order of their names; UsageError without any.
+        """Return the usable nodes by Ray's node id, sorted by name; UsageError if there are none.
 
-        A node is called as its host is, with the beginning of Ray's number where several are called alike.
+        A node is named after its host, with the start of Ray's id if several nodes have the same host.
         """
         alive = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
         there = [node for node in alive if self._labels.items() <= node.get("Labels", {}).items()]
@@ -90,7 +89,7 @@ class RayLauncher(Launcher):
             shown = ", ".join(f"{key}={value}" for key, value in self._labels.items())
             with_labels = f" with {shown}" if shown else ""
             raise UsageError(
-                f"launcher ray: no node{with_labels} has a CPU for us; the cluster has {len(alive)} others"
+                f"launcher ray: no node{with_labels} has a CPU; the cluster has {len(alive)} other nodes with CPUs"
             )
         hosts = [node["NodeManagerHostname"] for node in there]
         named = {
@@ -104,7 +103,7 @@ class RayLauncher(Launcher):
         return dict(sorted(named.items(), key=lambda item: item[1].name))
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
-        """On an actor that takes nothing of the node."""
+        """Run it on an actor that reserves nothing of the node."""
         (number,) = (number for number, one in self._names.items() if one.name == node)
         where = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(number, soft=False)
         actor = self._actor(where, {})
@@ -112,7 +111,7 @@ class RayLauncher(Launcher):
         return RayErrand(self._ray, actor, node, child_command(module, elsewhere=True), line)
 
     def _actor(self, where: Any, part: Mapping[str, float]) -> Any:
-        """An actor that takes `part` of what there is."""
+        """Make an actor that reserves `part` of the resources."""
         made = self._ray.remote(Actor).options(
             scheduling_strategy=where, max_restarts=0, max_task_retries=0, max_concurrency=_AT_ONCE,
             num_cpus=part.get("CPU", 0), num_gpus=part.get("GPU", 0),
@@ -142,38 +141,38 @@ class RayLauncher(Launcher):
             raise
 
     def _await_group(self, lanes: Sequence[Lane]) -> None:
-        """Return when Ray has given the group; UsageError, which says what it has, after the limit."""
+        """Wait until Ray has granted the group; UsageError after the limit, saying what is free."""
         began, said = time.monotonic(), False
         who = f"{counted(len(lanes), 'lane')}, {lanes[0].name} to {lanes[-1].name},"
         while not self._group.wait(_LOOK_S):
             waited_s = time.monotonic() - began
             if waited_s > self._wait_s:
                 raise UsageError(
-                    f"launcher ray: {who} found no room within {self._wait_s:.0f} s, and Ray gives them all or none: "
-                    f"{self._room()}. Wait until others have ended (`ray status`), choose fewer by --devices, "
-                    "or wait longer by --ray-wait"
+                    f"launcher ray: {who} got no resources within {self._wait_s:.0f} s; Ray grants all or none: "
+                    f"{self._room()}. Wait for other jobs to end (`ray status`), use fewer --devices, "
+                    "or wait longer with --ray-wait"
                 )
             if waited_s > _SAY_S and not said:
                 said = True
                 sys.stderr.write(
-                    f"warning: {who} wait for room in Ray's cluster, for up to {self._wait_s:.0f} s: {self._room()}\n"
+                    f"warning: {who} wait for resources in Ray's cluster, up to {self._wait_s:.0f} s: {self._room()}\n"
                 )
 
     def _room(self) -> str:
-        """What there is and what of it is free, in words."""
+        """Say how much of the cluster is free."""
         free, all_ = self._ray.available_resources(), self._ray.cluster_resources()
         kinds = [kind for kind in ("CPU", "GPU") if all_.get(kind)]
         return ", ".join(f"{free.get(kind, 0):.0f} of {all_[kind]:.0f} {kind}s are free" for kind in kinds)
 
     def _await_supervisors(self) -> None:
-        """Return when every lane has its supervisor; UsageError when one cannot begin."""
+        """Wait until every lane has its supervisor; UsageError if one cannot start."""
         deadline = time.monotonic() + _BEGIN_S
         for name, lane in self._lanes.items():
             try:
                 lane.await_place(deadline - time.monotonic())
             except (ActorEnded, NotYet, TimeoutError) as error:
                 raise UsageError(
-                    f"launcher ray on {name}: the process beside the worker did not begin: {error}"
+                    f"launcher ray on {name}: the worker's supervisor did not start: {error}"
                 ) from None
 
     def release(self) -> None:
@@ -185,27 +184,28 @@ class RayLauncher(Launcher):
             self._group = None
 
     def bound(self, order: WorkerOrder) -> WorkerOrder:
-        """OSError (EHOSTUNREACH) while Ray has no node for the lane; UsageError for one that nobody has examined."""
+        """Do as `Launcher.bound`; OSError (EHOSTUNREACH) while Ray has no node for the lane, UsageError for a new node.
+        """
         number, _, dealt = self._lanes[order.lane.name].place()
         if number not in self._names:
             raise UsageError(
-                f"launcher ray on {order.lane.name}: Ray has moved it to node {number[:_ID_CHARACTERS]}, which is new "
-                "since the preflight: go on by resume, which examines it"
+                f"launcher ray on {order.lane.name}: Ray has moved it to node {number[:_ID_CHARACTERS]}, which no "
+                "preflight has checked: resume the experiment, which checks it"
             )
         node = self._names[number].name
         lane = msgspec.structs.replace(order.lane, uuids=self._uuids(order.lane, node, dealt))
         return msgspec.structs.replace(order, lane=lane, node=node)
 
     def _uuids(self, lane: Lane, node: str, dealt: Sequence[str]) -> tuple[str, ...]:
-        """Of the GPUs that Ray has dealt out there; "" for each core."""
+        """Return the UUIDs of the GPUs that Ray has assigned there; "" for each core."""
         if lane.devices[0].startswith("cpu:"):
             return ("",) * len(lane.devices)
         there = [device.uuid for device in self._devices.values() if device.node == node and device.uuid]
         found = uuids_of(dealt, answer(self._ray, self._visible[node], _BEGIN_S), there)
         if len(found) != len(lane.devices):
             raise UsageError(
-                f"launcher ray on {lane.name}: Ray has dealt out GPU {', '.join(dealt) or 'none'} on {node}, where the "
-                f"preflight has found {', '.join(there) or 'none'}"
+                f"launcher ray on {lane.name}: Ray has assigned GPU {', '.join(dealt) or 'none'} on {node}, but the "
+                f"preflight found {', '.join(there) or 'none'} there"
             )
         return tuple(found)
 
@@ -214,7 +214,7 @@ class RayLauncher(Launcher):
 
 
 class _LaneSupervisor:
-    """The present supervisor of a lane. Another one takes its place when it is gone, or does not end what it should."""
+    """The current supervisor of a lane; replaced when it is gone or fails to end a worker."""
 
     def __init__(self, ray: Any, begin: Callable[[], Any]) -> None:
         """`begin` makes an actor."""
@@ -227,12 +227,12 @@ class _LaneSupervisor:
         self._supervisor: NodeSupervisor | None = None
 
     def await_place(self, timeout_s: float) -> tuple[str, int, list[str]]:
-        """What its actor says of its place; TimeoutError, ActorEnded, NotYet."""
+        """Return the actor's node, pid and GPUs; raises TimeoutError, ActorEnded, NotYet."""
         place: tuple[str, int, list[str]] = answer(self._ray, self._asked, timeout_s)
         return place
 
     def place(self) -> tuple[str, int, list[str]]:
-        """As `await_place`, at once; OSError (EHOSTUNREACH) while there is none."""
+        """Do as `await_place` without waiting; OSError (EHOSTUNREACH) while there is no actor."""
         if self._supervisor is not None and not self._supervisor.is_reliable:
             self.end()
             self._renew()
@@ -247,7 +247,7 @@ class _LaneSupervisor:
         raise OSError(errno.EHOSTUNREACH, os.strerror(errno.EHOSTUNREACH))
 
     def start(self, order: WorkerOrder, entry: str) -> NodeWorker:
-        """OSError when there is no descriptor to watch it by."""
+        """Start the worker; OSError if no descriptor is free to watch it."""
         if self._supervisor is None:
             _, pid, _ = self.await_place(0.0)
             self._supervisor = NodeSupervisor(order.node, partial(RaySupervisor, self._ray, self._actor, pid))
@@ -261,14 +261,14 @@ class _LaneSupervisor:
 
 
 def _connected(address: str) -> Any:
-    """Ray, with the process's one connection to a cluster, which another launcher may have made before."""
+    """Return Ray, with this process's one connection to a cluster, which another launcher may have made."""
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     try:
         # Here, because no other launcher needs it, and it has read its settings when it is there.
         import ray
     except ImportError as error:
-        raise UsageError(f"launcher ray needs Ray ({error}): {_INSTALL}, on every node alike") from None
+        raise UsageError(f"launcher ray needs Ray ({error}): {_INSTALL} on every node") from None
     if not ray.is_initialized():
         _connect(ray, address)
     for module in (_ray_actor, supervisor):
@@ -279,8 +279,8 @@ def _connected(address: str) -> Any:
 def _connect(ray: Any, address: str) -> None:
     if address.startswith("ray://"):
         raise UsageError(
-            f"--ray-address {address}: workers cannot reach the coordinator through Ray's client; begin on a node of "
-            "the cluster, as `ray job submit` does, with the address `auto`"
+            f"--ray-address {address}: workers cannot reach the coordinator through Ray's client; launch on a node of "
+            "the cluster (`ray job submit` does), with the address `auto`"
         )
     # Ray prints what it finds wrong with its nodes to standard output, pages of it, which is the command's own, and has
     # no setting for that. What concerns an experiment shows in its own words, and the rest is in Ray's logs.
@@ -294,21 +294,21 @@ def _connect(ray: Any, address: str) -> None:
     try:
         ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **own)
     except Exception as error:  # noqa: BLE001  Ray raises all kinds, the base class among them
-        where = f"at {address}" if address else "could be started on this machine"
+        where = f"found at {address}" if address else "could be started on this machine"
         raise UsageError(
-            f"launcher ray: no cluster of Ray {where} ({in_one_line(error)}); `ray start` begins one, --ray-address "
-            "names it"
+            f"launcher ray: no Ray cluster {where} ({in_one_line(error)}); start one with `ray start` and pass its "
+            "address with --ray-address"
         ) from None
 
 
 def _end(ray: Any, folder: Path) -> None:
-    """Leave neither a process nor a file of a cluster that this process has started."""
+    """Shut down a cluster that this process started, and remove its files."""
     ray.shutdown()
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def bundles(lanes: Sequence[Lane]) -> list[dict[str, float]]:
-    """What is taken of a node, for each set of devices: its GPUs, and a core per lane; or its cores."""
+    """Return the resources for each set of devices: its GPUs and one core per lane, or its cores."""
     return [
         {"GPU": gpus, "CPU": count} if (gpus := _gpus(devices)) else {"CPU": len(devices)}
         for devices, count in _sharing(lanes).items()
@@ -316,7 +316,7 @@ def bundles(lanes: Sequence[Lane]) -> list[dict[str, float]]:
 
 
 def parts(lanes: Sequence[Lane]) -> dict[str, tuple[int, dict[str, float]]]:
-    """The place of each lane's bundle, and what it takes of that, by the lane's name."""
+    """Return, by lane name, the index of its bundle and the part of that bundle that it takes."""
     sharing = _sharing(lanes)
     whole = dict(zip(sharing, enumerate(bundles(lanes)), strict=True))
     found = {}
@@ -327,21 +327,21 @@ def parts(lanes: Sequence[Lane]) -> dict[str, tuple[int, dict[str, float]]]:
 
 
 def check_shares(lanes: Sequence[Lane]) -> None:
-    """UsageError for lanes that share several GPUs, of which Ray would deal out one to each."""
+    """Raise UsageError for lanes that share several GPUs, because Ray would give each lane only one."""
     sharing = _sharing(lanes)
     for lane in lanes:
         if _gpus(lane.devices) > 1 and sharing[lane.devices] > 1:
             raise UsageError(
-                f"launcher ray on {lane.name}: Ray has a part of one GPU, not of several, for a worker; take "
+                f"launcher ray on {lane.name}: Ray can share one GPU among workers, but not several; use "
                 "--devices-per-run 1 or --placement spread"
             )
 
 
 def uuids_of(dealt: Sequence[str], visible: str | None, there: Sequence[str]) -> list[str]:
-    """UUIDs of the GPUs that Ray has dealt out, of which those that the preflight has not found are left out.
+    """Return the UUIDs of the GPUs that Ray assigned; GPUs that the preflight did not find are left out.
 
-    Ray calls a GPU as the CUDA_VISIBLE_DEVICES of its node does (`visible`), or by its number where there is none.
-    `there`: the UUIDs that the preflight, which sees the same, has found on the node, in order.
+    Ray names a GPU as CUDA_VISIBLE_DEVICES of its node does (`visible`), or by number if that is not set. `there`: the
+    UUIDs that the preflight found on the node, in order.
     """
     listed = [str(number) for number in range(len(there))] if visible is None else visible.replace(" ", "").split(",")
     by_call = dict(zip(listed, there, strict=False))  # a node may offer fewer than it sees
@@ -358,7 +358,7 @@ def _gpus(devices: Sequence[str]) -> int:
 
 
 def _part(whole: float, count: int) -> float:
-    """One of `count` parts that are together no more than `whole`; a whole number where it is 1 or more."""
+    """Return one of `count` equal parts that together do not exceed `whole`; an integer if it is 1 or more."""
     return whole // count if whole >= count else whole * _PARTS // count / _PARTS
 
 

@@ -1,11 +1,11 @@
-"""Launcher of workers in steps of a Slurm job, one per node: inside the allocation that this process runs in.
+"""Launcher of workers in steps of a Slurm job, one step per node, inside the allocation of this process.
 
-A step is a supervisor (`contracts/supervisor`), which starts all workers of its node. Its srun is a process of this
-machine that stands for it: it carries standard input there and standard output back, and ends with it. Orders go by
-standard input, whose end is the end of the coordinator; keys and ends of workers come back by standard output. What a
-worker that cannot begin has to say is in its log.
+A step is a supervisor (`contracts/supervisor`), which starts all workers of its node. Its srun is a local process that
+represents it: srun carries standard input there and standard output back, and ends with it. Orders go by standard
+input, which closes when the coordinator ends; keys and ends of workers come back by standard output. A worker that
+cannot start says why in its log.
 
-GPUs are dealt out by the preflight's UUIDs: steps that share an allocation all see those of their node.
+GPUs are selected by the UUIDs of the preflight, because steps that share an allocation see all GPUs of their node.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ class SlurmLauncher(Launcher):
     needs_tcp = True
 
     def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
-        """UsageError outside of an allocation, and over ipc."""
+        """Raises UsageError outside an allocation, and with ipc."""
         super().__init__(entry, transport)
         if missing := next((variable for variable in (_JOB, _NODELIST) if variable not in os.environ), ""):
             raise UsageError(
-                f"launcher slurm starts workers in the allocation that it runs in, and {missing} is not set: "
-                "`esper-ab slurm-script` prints a script for sbatch; or begin within salloc"
+                f"launcher slurm must run inside a Slurm allocation, but {missing} is not set: "
+                "`esper-ab slurm-script` prints a script for sbatch; or launch inside salloc"
             )
         if shutil.which("srun") is None:
-            raise UsageError("launcher slurm: there is no srun on this machine")
+            raise UsageError("launcher slurm: srun is not installed on this machine")
         self.nodes = _nodes(os.environ)
         self.address = _own_address([node.name for node in self.nodes])
         self.own_descriptors = DESCRIPTORS * len(self.nodes)
@@ -67,7 +67,7 @@ class SlurmLauncher(Launcher):
         return self._supervisor(order.node or self.nodes[0].name).start(order, self.entry)
 
     def _supervisor(self, node: str) -> NodeSupervisor:
-        """That of the node: another one where it is gone, or has not ended whom it was told to end."""
+        """Return the node's supervisor; a new one if the last is gone or failed to end a worker."""
         known = self._supervisors[node]
         if not known or not known[-1].is_reliable:
             step = [*_SRUN, f"--nodelist={node}", "--job-name=workers", *alone_command(supervisor.__file__)]
@@ -86,16 +86,16 @@ class SlurmLauncher(Launcher):
 
 
 def _nodes(environment: os._Environ[str]) -> tuple[Node, ...]:
-    """The nodes of the allocation, the batch script's first, as Slurm lists them."""
+    """Return the nodes of the allocation in Slurm's order, the batch script's node first."""
     names = _ask("show", "hostnames", environment[_NODELIST]).split()
     cores = expand_cores(environment.get("SLURM_JOB_CPUS_PER_NODE", ""))
     if len(cores) != len(names):
-        raise UsageError(f"launcher slurm: SLURM_JOB_CPUS_PER_NODE is for {len(cores)} nodes, not for {len(names)}")
+        raise UsageError(f"launcher slurm: SLURM_JOB_CPUS_PER_NODE lists {len(cores)} nodes, not {len(names)}")
     return tuple(Node(name=name, cores=count) for name, count in zip(names, cores, strict=True))
 
 
 def expand_cores(text: str) -> list[int]:
-    """Cores per node from Slurm's notation: "4(x2),8" is 4, 4, 8; an empty list for anything else."""
+    """Return the cores per node from Slurm's notation: "4(x2),8" gives 4, 4, 8; [] for anything else."""
     found: list[int] = []
     for part in text.split(","):
         matched = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part)
@@ -106,7 +106,7 @@ def expand_cores(text: str) -> list[int]:
 
 
 def _own_address(nodes: Sequence[str]) -> str:
-    """This machine's IPv4 address on the way to the other nodes, which is where they can reach it."""
+    """Return this machine's IPv4 address on the route to the other nodes, where they can reach it."""
     here = os.environ.get("SLURMD_NODENAME", nodes[0])
     other = next((node for node in nodes if node != here), "")
     if not other:
@@ -117,7 +117,7 @@ def _own_address(nodes: Sequence[str]) -> str:
             way.connect((at[1] if at else other, _ANY_PORT))
             return str(way.getsockname()[0])
     except OSError as error:
-        raise UsageError(f"launcher slurm: node {other} cannot be reached by IPv4: {error}") from None
+        raise UsageError(f"launcher slurm: cannot reach node {other} by IPv4: {error}") from None
 
 
 def _ask(*arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""A plan for runs that are made elsewhere: what is compared, over which replicates, in which units, at which looks."""
+"""A plan for runs made elsewhere: which groups and replicates are compared, in which units, at which looks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def scales_of(
     tasks: Sequence[str], margin: Told, *, better: Told = "higher", unit: Told = "", label: str = "outcome",
     worst: Told = "",
 ) -> tuple[Scale, ...]:  # fmt: skip
-    """One per task. UsageError where a task is left out, unknown, or has a value that means nothing."""
+    """Return one scale per task; UsageError if a task is missing, unknown or has an invalid value."""
     margins = _by_task("margin", tasks, margin, _size)
     directions = _by_task("better", tasks, better, _direction, otherwise="higher")
     units = _by_task("unit", tasks, unit, _unit, otherwise="")
@@ -51,27 +51,27 @@ def scales_of(
 
 
 def told_by_task(text: str) -> Told:
-    """ "2" for all tasks, or "digits=2,CartPole-v1=25"."""
+    """Parse "2", a value for all tasks, or "digits=2,CartPole-v1=25", one value per task."""
     if "=" not in text:
         return text
     found: dict[str, str] = {}
     for part in text.split(","):
         name, _, value = (piece.strip() for piece in part.rpartition("="))
         if not (name and value):
-            raise UsageError(f"{text!r}: one value for all tasks, or TASK=VALUE,TASK=VALUE")
+            raise UsageError(f"{text!r}: expected one value for all tasks, or TASK=VALUE,TASK=VALUE")
         if name in found:
-            raise UsageError(f"{text!r}: {name} is named twice")
+            raise UsageError(f"{text!r}: {name} occurs twice")
         found[name] = value
     return found
 
 
 def ranges_of(tasks: Sequence[str], told: Told) -> dict[str, tuple[float, float]]:
-    """Worst and target outcome of every task, from "0..100"; {} for ""."""
+    """Return the worst and the target outcome of every task, from text like "0..100"; {} for ""."""
     return _by_task("scores", tasks, told, _range) if told else {}
 
 
 def _number(value: str | float) -> float:
-    """Return NaN for what is no number."""
+    """Return the number; NaN if it is not one."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -82,7 +82,7 @@ def _range(value: str | float) -> tuple[float, float]:
     worst, dots, target = str(value).partition("..")
     found = _number(worst), _number(target)
     if not dots or not all(map(countable, found)) or abs(found[1] - found[0]) < SMALLEST_MARGIN:
-        raise UsageError(f"scores {value!r}: WORST..TARGET, two different finite numbers, as in 0..100")
+        raise UsageError(f"scores {value!r}: expected WORST..TARGET, two different finite numbers, as in 0..100")
     return found
 
 
@@ -98,33 +98,33 @@ def _by_task(
     found = {task: parse(told[task]) if task in told else otherwise for task in tasks}
     lacking = [task for task, value in found.items() if value is None]
     if lacking:
-        raise UsageError(f"{key}: nothing is said of the task {lacking[0]!r}")
+        raise UsageError(f"{key}: no value for task {lacking[0]!r}")
     return {task: value for task, value in found.items() if value is not None}
 
 
 def _size(value: str | float) -> float:
     found = _number(value)
     if not SMALLEST_MARGIN <= found <= LARGEST_OUTCOME:
-        raise UsageError(f"margin {value}: a positive number, the smallest difference worth acting on")
+        raise UsageError(f"margin {value}: expected a positive number, the smallest difference worth acting on")
     return found
 
 
 def _worst(value: str | float) -> float:
     found = _number(value)
     if not countable(found):
-        raise UsageError(f"worst {value}: a number, the outcome that stands for a lost run")
+        raise UsageError(f"worst {value}: expected a number, the outcome that stands for a lost run")
     return found
 
 
 def _unit(value: str | float) -> str:
     if not isinstance(value, str):
-        raise UsageError(f"unit {value!r}: a text, as in %")
+        raise UsageError(f"unit {value!r}: expected a text, as in %")
     return value
 
 
 def _direction(value: str | float) -> str:
     if value not in ("higher", "lower"):
-        raise UsageError(f"better {value!r}: which outcomes are better, higher or lower")
+        raise UsageError(f"better {value!r}: expected higher or lower, whichever outcomes are better")
     return str(value)
 
 
@@ -152,9 +152,9 @@ def make_external_plan(
     groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *, cells: Sequence[str] = (),
     choosing: int = 0,
 ) -> AnalysisPlan:  # fmt: skip
-    """Make a plan; UsageError for what cannot be planned, and for names that no table of outcomes can have.
+    """Make a plan; UsageError if it is impossible, or if a table of outcomes could not contain its names.
 
-    `choosing`: of `replicates`, the first ones choose cells.
+    `choosing`: how many of the first `replicates` serve to choose cells.
     """
     _check_names("group", groups, least=2)
     _check_names("seed", replicates, least=1)
@@ -162,13 +162,13 @@ def make_external_plan(
     if tasks != [""]:
         _check_names("task", tasks, least=1)
     if bool(cells) != bool(choosing):
-        raise UsageError("cells are chosen on seeds of their own: --cells and --choose go together")
+        raise UsageError("cells are chosen on separate seeds: use --cells and --choose together")
     if cells:
         _check_names("cell", cells, least=2)
         if len(scales) > 1:
-            raise UsageError("cells are of one task: --cells and --tasks exclude each other")
+            raise UsageError("cells belong to a single task: use either --cells or --tasks")
         if not 1 <= choosing < len(replicates):
-            raise UsageError(f"--choose {choosing}: from 1 to {len(replicates) - 1} of the {len(replicates)} seeds")
+            raise UsageError(f"--choose {choosing}: expected 1 to {len(replicates) - 1} of the {len(replicates)} seeds")
     return make_plan(groups, replicates[choosing:], scales, rule, cells=cells, choosing=replicates[:choosing])
 
 
@@ -179,15 +179,15 @@ def write_plan(plan: AnalysisPlan) -> bytes:
 
 
 def save_plan(plan: AnalysisPlan, path: Path) -> None:
-    """Write a plan; UsageError where a file is there, for a plan is never replaced."""
+    """Write a plan; UsageError if the file exists, because a plan is never replaced."""
     try:
         create_below(path.parent, path.name, write_plan(plan))
     except FileExistsError:
-        raise UsageError(f"{path} exists already, and a plan is never replaced; name another file") from None
+        raise UsageError(f"{path} exists already, and a plan is never replaced; choose another file") from None
 
 
 def read_plan(path: Path) -> AnalysisPlan:
-    """Read a plan's file; UsageError for one that is damaged or was changed."""
+    """Read a plan's file; UsageError if it is damaged or was changed."""
     content = read_regular(path, _LARGEST_BYTES).removeprefix(codecs.BOM_UTF8)
     try:
         file = _decode_file(content)
@@ -196,34 +196,34 @@ def read_plan(path: Path) -> AnalysisPlan:
     except UNREADABLE as error:
         if "'rank'" in str(error):
             raise UsageError(
-                f"{path} decides by ranks, which do not test a mean and decide nothing any more: write a new plan with "
+                f"{path} decides by ranks, which is not supported any more (they test no mean): write a new plan with "
                 "`esper-ab design`"
             ) from None
-        raise UsageError(f"{path} is no plan of `esper-ab design`: {error}") from None
+        raise UsageError(f"{path} is not a plan of `esper-ab design`: {error}") from None
     if file.sha256 != sha256_of(written):
-        raise UsageError(f"{path} was changed after it was written: its sha256 is not that of its content")
+        raise UsageError(f"{path} was changed after it was written: its sha256 does not match its content")
     plan.__dict__["digest"] = file.sha256  # what the cached property would compute, of what the file says
     return plan
 
 
 def _in_words_of_today(written: bytes) -> bytes:
-    """Rename the one field of a plan of format 1 that has another name since; its sha256 is that of the old text.
+    """Rename the one field of a format 1 plan that has a new name; its sha256 remains that of the old text.
 
-    No group or task can look like it: in their names the quotation marks are escaped.
+    No group or task can be mistaken for it, because quotation marks in their names are escaped.
     """
     return written.replace(b'"design":{"endpoint":', b'"design":{"outcome_over":', 1)
 
 
 def _check_names(what: str, names: Sequence[str], *, least: int) -> None:
-    """UsageError for names that no table of outcomes can have, and for one that is there twice."""
+    """Raise UsageError for duplicate names, and for names that a table of outcomes cannot contain."""
     if len(names) < least:
-        raise UsageError(f"{what}s: at least {least} are needed")
+        raise UsageError(f"{what}s: at least {least} needed")
     for place, name in enumerate(names):
         if len(name) > LONGEST_NAME:
             raise UsageError(f"{what} {visible_line(name, LONGEST_NAME)!r}: a name has up to {LONGEST_NAME} characters")
         if what in ("task", "cell") and name == MEAN:
-            raise UsageError(f"{what} {name!r}: that is what the mean over all tasks is called")
+            raise UsageError(f"{what} {name!r}: this name is reserved for the mean over all tasks")
         if not name or not name.isprintable() or name != name.strip():
-            raise UsageError(f"{what} {name!r}: it needs a name that can be printed")
+            raise UsageError(f"{what} {name!r}: the name must be printable, without spaces around it")
         if name in names[:place]:
-            raise UsageError(f"{what} {name!r} is named twice")
+            raise UsageError(f"{what} {name!r} occurs twice")

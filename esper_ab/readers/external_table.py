@@ -1,8 +1,7 @@
-"""Outcomes of runs that were made elsewhere: one row per run, from a CSV file, a data frame or arrays. Pure.
+"""Read outcomes of runs made elsewhere: one row per run, from a CSV file, a data frame or arrays. Pure.
 
-A row names its group, the pair that it belongs to (a random seed, say) or only its run, its outcome, and where there
-are several the task and the cluster. A run without an outcome is lost: it was planned and failed. Every refusal names
-row and column.
+A row has its group, its pair (a random seed, for example) or just its run, its outcome and, if there are several, its
+task and cluster. A run without an outcome is lost: it was planned and failed. Every error names row and column.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ def observations_of(
     source: str, columns: Mapping[str, Sequence[object]], row_numbers: Sequence[int],
     names: Mapping[str, str] | None = None,
 ) -> Observations:  # fmt: skip
-    """Check the cells of `columns`, by name, and make outcomes of them.
+    """Check the cells of `columns` (values by column name) and make observations of them.
 
-    `row_numbers`: what a message calls each row. `names`: ours -> the source's, where a column has another name.
+    `row_numbers`: number of each row, for messages. `names`: our column name -> the source's, where they differ.
     """
     used = _columns(source, columns, names or {})
     pair_column = next((column for column in PAIR_COLUMNS if column in used), "")
@@ -47,13 +46,13 @@ def observations_of(
         rows.append(_observation(source, used, cells, pair_column or "run", number))
     if not rows:
         raise UsageError(
-            f"{source} has no rows: it needs one per run, with the columns group, seed (or pair, or run) and outcome, "
-            "and where there are several task and cluster"
+            f"{source} has no rows: it needs one per run, with columns group, seed (or pair or run) and outcome, "
+            "and task and cluster if there are several"
         )
     if "run" in used:
         _check_once(
             source, rows, [row.run for row in rows], used["run"],
-            f"{ITEMS}; give each run one row, as the mean of its items",
+            f"{ITEMS}; give each run one row, with the mean over its items",
         )
     if pair_column:
         _check_once(source, rows, [row.replicate for row in rows], used[pair_column], "one row per run")
@@ -61,28 +60,28 @@ def observations_of(
 
 
 def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:
-    """Our name -> the source's, of the columns that are used."""
+    """Return our name -> the source's name, for the columns that are used."""
     named = _named(names)
     others = [theirs for theirs in columns if meaning(theirs) not in named and theirs not in named.values()]
     used = _ours(source, others) | named
     has = f"its columns are {visible_line(', '.join(columns), 200)}"
     for ours, theirs in used.items():
         if theirs not in columns:
-            raise UsageError(f"{source} has no column {theirs!r}, which --columns {ours}={theirs} names; {has}")
+            raise UsageError(f"{source} has no column {theirs!r}, as --columns {ours}={theirs} says; {has}")
     for needed in ("group", "outcome"):
         if needed not in used:
-            raise UsageError(f"{source} has no column {needed!r}; {has}; --columns {needed}=NAME says which it is")
+            raise UsageError(f"{source} has no column {needed!r}; {has}; name it with --columns {needed}=NAME")
     pairs = [column for column in PAIR_COLUMNS if column in used]
     if not pairs and "run" not in used:
         raise UsageError(
-            f"{source} has no column that says which runs belong together (seed, pair or replicate) and no column run, "
-            f"which names runs that do not; {has}; --columns seed=NAME says which it is"
+            f"{source} has no column seed, pair or replicate, which pairs runs, nor run, which names unpaired "
+            f"runs; {has}; name it with --columns seed=NAME"
         )
     if len(pairs) > 1:
         chosen = [column for column in pairs if column in named]
         if len(chosen) != 1:
             both = " and ".join(pairs)
-            raise UsageError(f"{source} has the columns {both}: --columns pair=NAME says which one pairs runs")
+            raise UsageError(f"{source} has the columns {both}: say which one pairs runs with --columns pair=NAME")
         used = {ours: theirs for ours, theirs in used.items() if ours not in pairs or ours in chosen}
     return used
 
@@ -94,14 +93,14 @@ def meaning(name: str) -> str:
 
 
 def _ours(source: str, columns: Sequence[str]) -> dict[str, str]:
-    """Return our name -> the source's, of those columns that are ours; UsageError for two of one meaning."""
+    """Return our name -> the source's name, for the columns we know; UsageError if two have one meaning."""
     found: dict[str, str] = {}
     for theirs in columns:
         ours = meaning(theirs)
         if ours in found:
             raise UsageError(
-                f"{source} has the columns {found[ours]} and {theirs}, which mean the same: --columns {ours}=NAME says "
-                "which is meant"
+                f"{source} has the columns {found[ours]} and {theirs}, which mean the same: choose one with --columns "
+                f"{ours}=NAME"
             )
         if ours in COLUMNS:
             found[ours] = theirs
@@ -109,14 +108,14 @@ def _ours(source: str, columns: Sequence[str]) -> dict[str, str]:
 
 
 def _named(names: Mapping[str, str]) -> dict[str, str]:
-    """Return `names` with one spelling of ours for each column."""
+    """Return `names` with one spelling of our name for each column."""
     found: dict[str, str] = {}
     for ours, theirs in names.items():
         column = _ALSO.get(ours, ours)
         if column not in COLUMNS:
-            raise UsageError(f"--columns {ours}=…: the columns are {', '.join((*COLUMNS, *_ALSO))}")
+            raise UsageError(f"--columns {ours}=…: no such column; there are {', '.join((*COLUMNS, *_ALSO))}")
         if column in found:
-            raise UsageError(f"--columns {ours}={theirs}: {column} is {found[column]} already")
+            raise UsageError(f"--columns {ours}={theirs}: {column} is already {found[column]}")
         found[column] = theirs
     return found
 
@@ -128,18 +127,18 @@ def _observation(
         text = cell_text(cells.get(column, ""))
         where = f"{source}, row {row}, column {used.get(column, column)}"
         if not text and column in used and column not in ("cluster", "order"):
-            raise UsageError(f"{where}: it is empty; every run needs one")
+            raise UsageError(f"{where}: empty, but every run needs a value here")
         if len(text) > LONGEST_NAME or not text.isprintable():
             shown = visible_line(text, LONGEST_NAME)
-            raise UsageError(f"{where}: {shown!r} is no name of up to {LONGEST_NAME} characters")
+            raise UsageError(f"{where}: {shown!r} is not a printable name of at most {LONGEST_NAME} characters")
         return text
 
     task = name("task")
     if task == MEAN:
-        raise UsageError(f"{source}, row {row}, column {used['task']}: no task can be called {MEAN!r}")
+        raise UsageError(f"{source}, row {row}, column {used['task']}: the name {MEAN!r} is reserved")
     cluster, order = ("" if text.lower() in _NOTHING else text for text in (name("cluster"), name("order")))
     if order and not is_integer(order):
-        raise UsageError(f"{source}, row {row}, column {used['order']}: {order!r} is no whole number")
+        raise UsageError(f"{source}, row {row}, column {used['order']}: {order!r} is not a whole number")
     where = f"{source}, row {row}, column {used['outcome']}"
     return Observation(
         group=name("group"), replicate=name(pair_column), task=task,
@@ -149,7 +148,7 @@ def _observation(
 
 
 def _number(cell: object, where: str) -> float | None:
-    """A number; None for a cell that has none, as a run that failed leaves it."""
+    """Return the outcome in a cell; None for an empty cell, which marks a failed run."""
     text = cell_text(cell)
     if text.lower() in _NOTHING:
         return None
@@ -157,15 +156,15 @@ def _number(cell: object, where: str) -> float | None:
         value = float(text)
     except ValueError:
         shown = f"{where}: {visible_line(text, 40)!r}"
-        raise UsageError(f"{shown} is no number, as in 71.25; leave it empty for a run that failed") from None
+        raise UsageError(f"{shown} is not a number, as in 71.25; leave it empty for a failed run") from None
     if not countable(value):
         why = f"beyond {LARGEST_OUTCOME:g}" if math.isfinite(value) else "not finite"
-        raise UsageError(f"{where}: {text} is {why}; leave it empty for a run that failed")
+        raise UsageError(f"{where}: {text} is {why}; leave it empty for a failed run")
     return value
 
 
 def cell_text(cell: object) -> str:
-    """A cell as it would be typed; a seed that a data frame made a float, 3.0, is "3"."""
+    """Return a cell as it would be typed; a seed that a data frame stores as the float 3.0 gives "3"."""
     if cell is None or (not isinstance(cell, str) and str(cell) in _MISSING):
         return ""
     if isinstance(cell, Real) and not isinstance(cell, Integral):
@@ -175,15 +174,15 @@ def cell_text(cell: object) -> str:
 
 
 def _check_once(source: str, rows: Sequence[Observation], names: Sequence[str], column: str, why: str) -> None:
-    """UsageError for two rows of one group and task that have one of `names` in the column."""
+    """Raise UsageError if two rows of one group and task share a value of `names`."""
     seen: dict[tuple[str, str, str], int] = {}
     for row, name in zip(rows, names, strict=True):
         first = seen.setdefault((row.group, name, row.task), row.row)
         if first != row.row:
             of_task = f" and task {row.task}" if row.task else ""
             raise UsageError(
-                f"{source}, row {row.row}, column {column}: group {row.group} has {column} {name}{of_task} in row "
-                f"{first} already; {why}"
+                f"{source}, row {row.row}, column {column}: group {row.group} also has {column} {name}{of_task} in row "
+                f"{first}; {why}"
             )
 
 
@@ -197,13 +196,13 @@ _STARTS = {";": "semicolons", "\t": "tabs"}
 
 
 def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Observations:
-    """Read `file`; UsageError, in one line that names row and column, for what is no table of outcomes.
+    """Read `file`; UsageError naming row and column if it is not a valid table of outcomes.
 
-    Rows are counted as an editor does: the header is row 1. `names`: ours -> the file's, of columns called otherwise.
+    Rows are counted as in an editor: the header is row 1. `names`: our column name -> the file's, where they differ.
     """
     text = _text(file)
     if text.lstrip()[:1] in ("{", "["):
-        raise UsageError(f"{file} is JSON; a CSV file is meant, with a header line as in group,seed,outcome")
+        raise UsageError(f"{file} is JSON; expected a CSV file with a header line such as group,seed,outcome")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     numbers, rows = [], []
     try:
@@ -220,32 +219,32 @@ def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Observations
             numbers.append(reader.line_num)
             rows.append(cells)
     except csv.Error as error:
-        raise UsageError(f"{file}, row {reader.line_num}: no CSV: {error}") from None
+        raise UsageError(f"{file}, row {reader.line_num}: invalid CSV: {error}") from None
     columns = {name: [row[place] for row in rows] for place, name in enumerate(header)}
     return observations_of(str(file), columns, numbers, names)
 
 
 def _text(file: Path) -> str:
-    """The whole file; a byte-order mark is dropped."""
+    """Return the text of the file without its byte-order mark."""
     content = read_regular(file, _LARGEST_BYTES)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         row = content[: error.start].count(b"\n") + 1
-        raise UsageError(f"{file}, row {row}: byte {error.start} is no UTF-8 text") from None
+        raise UsageError(f"{file}, row {row}: byte {error.start} is not valid UTF-8") from None
 
 
 def _check_header(file: Path, header: list[str]) -> None:
     if not any(header):
-        raise UsageError(f"{file} is empty: it needs a header line, as in group,seed,outcome")
+        raise UsageError(f"{file} is empty: it needs a header line such as group,seed,outcome")
     for separator, words in _STARTS.items():
         if len(header) == 1 and separator in header[0]:
-            raise UsageError(f"{file}, row 1: its columns are separated by {words}; commas are needed")
+            raise UsageError(f"{file}, row 1: columns are separated by {words}; use commas")
     if len(header) > _MOST_COLUMNS:
-        raise UsageError(f"{file}, row 1: {len(header)} columns, where a row per run has at most {_MOST_COLUMNS}")
+        raise UsageError(f"{file}, row 1: {len(header)} columns; at most {_MOST_COLUMNS} are allowed")
     for place, name in enumerate(header):
         if name in header[:place]:
-            raise UsageError(f"{file}, row 1, column {place + 1}: a second column is called {name!r}")
+            raise UsageError(f"{file}, row 1, column {place + 1}: the column name {name!r} occurs twice")
 
 
 # --- frames ----------------------------------------------------------------------------------------------------------
@@ -256,11 +255,11 @@ _SOURCE = "the data"
 
 
 def read_data(data: Any, names: Mapping[str, str] | None = None) -> Observations:
-    """Take `data` for outcomes; UsageError for what is none. Rows are counted from 0.
+    """Read outcomes from `data`; UsageError if they are invalid. Rows are counted from 0.
 
-    A data frame (pandas, polars, pyarrow), or a mapping of columns, has group, seed or pair or run, outcome[, task][,
-    cluster]. A mapping of groups to arrays [pairs] has outcomes alone: those at one place form a pair, NaN is a lost
-    run.
+    A data frame (pandas, polars, pyarrow) or a mapping of columns has the columns group, seed (or pair or run),
+    outcome[, task][, cluster]. A mapping of groups to arrays [pairs] has outcomes alone: values at the same index form
+    a pair, and NaN is a lost run.
     """
     if isinstance(data, Observations):
         return data
@@ -269,31 +268,31 @@ def read_data(data: Any, names: Mapping[str, str] | None = None) -> Observations
         columns = _long(columns)
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise UsageError(f"{_SOURCE}: the columns are of different lengths: {lengths}")
+        raise UsageError(f"{_SOURCE}: the columns have different lengths: {lengths}")
     return observations_of(_SOURCE, columns, range(next(iter(lengths.values()), 0)), names)
 
 
 def _columns_of_frame(data: Any) -> dict[str, list[Any]]:
-    """Name -> values. Every library of data frames iterates a column the same way."""
+    """Return values by column name. All libraries of data frames iterate over a column in the same way."""
     named = getattr(data, "column_names", None) or getattr(data, "columns", None)
     names = list(data) if isinstance(data, Mapping) else named
     if names is None or not all(isinstance(name, str) for name in names):
         kind = type(data).__name__
-        raise UsageError(f"{_SOURCE}: a data frame, or a mapping of names to arrays, is meant, not {kind}")
+        raise UsageError(f"{_SOURCE}: expected a data frame or a mapping of names to arrays, not {kind}")
     return {name: _values(name, data[name]) for name in names}
 
 
 def _values(name: str, column: Any) -> list[Any]:
     if getattr(column, "ndim", 1) != 1:
-        raise UsageError(f"{_SOURCE}, column {name}: an array of one dimension is meant, not of {column.ndim}")
+        raise UsageError(f"{_SOURCE}, column {name}: expected an array of one dimension, not of {column.ndim}")
     if isinstance(column, str) or not isinstance(column, Iterable):
-        raise UsageError(f"{_SOURCE}, column {name}: an array is meant, not {column!r}")
+        raise UsageError(f"{_SOURCE}, column {name}: expected an array, not {column!r}")
     plain = getattr(column, "to_pylist", None) or getattr(column, "tolist", None) or getattr(column, "to_list", None)
     return list(plain() if plain else column)
 
 
 def _long(by_group: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """One row per outcome, from arrays by group; those at one place form a pair."""
+    """Return one row per outcome from arrays by group; values at the same index form a pair."""
     rows = [(group, place, value) for group, values in by_group.items() for place, value in enumerate(values)]
     group, pair, outcome = zip(*rows, strict=True) if rows else ((), (), ())
     return {"group": list(group), "pair": list(pair), "outcome": list(outcome)}

@@ -1,4 +1,4 @@
-"""Several experiment directories: judged by one plan, with what the audits of the parts found, or only compared."""
+"""Several experiment directories: judge them by one plan, including their audits, or only compare them."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from esper_ab.verdict.vocabulary import Finding, Scale
 
 
 def observe_parts(source: str, histories: Mapping[str, tuple[Path, History]], scales: Sequence[Scale]) -> Observations:
-    """Return what was seen in `histories`, by task, with what their audits found; a replicate is called by its number.
+    """Return the runs in `histories` (by task) with what their audits found; replicates are named by number.
 
-    UsageError where an experiment measures in the other direction than the plan.
+    Raises UsageError if an experiment's outcome and the plan disagree on which direction is better.
     """
     for scale in scales:
         folder, history = histories.get(scale.task, (Path(), None))
         if history is not None and scale.outcome.sign != history.outcome.sign:
             raise UsageError(
-                f"{folder}: of {history.outcome.label} {history.outcome.better} is better, and in the plan "
+                f"{folder}: {history.outcome.better} {history.outcome.label} is better here, but the plan says "
                 f"{scale.outcome.better}"
             )
     return Observations(
@@ -51,20 +51,20 @@ def observe_parts(source: str, histories: Mapping[str, tuple[Path, History]], sc
 
 
 def read_experiments(named: Sequence[tuple[str, Path]], scales: Sequence[Scale]) -> Observations:
-    """Read (task, experiment directory) each. UsageError where a task of the plan has no directory or two."""
+    """Read each (task, experiment directory); UsageError unless every task of the plan has exactly one."""
     tasks = [task for task, _ in named]
     for scale in scales:
         if tasks.count(scale.task) != 1:
             what = f"task {scale.task} as TASK=EXPERIMENT, once" if scale.task else "one experiment directory"
             there = ", ".join(f"{task}={folder}" if task else str(folder) for task, folder in named)
-            raise UsageError(f"the plan needs {what}, or all runs in one CSV file; there is {there}")
+            raise UsageError(f"the plan needs {what}, or all runs in one CSV file; given: {there}")
     source = ", ".join(str(folder) for _, folder in named)
     return observe_parts(source, {task: (folder, load(folder).history) for task, folder in named}, scales)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartNow:
-    """How far one part is."""
+    """Progress of one part."""
 
     part: JointPart
     state: str  # as `esper-ab status` says it; "planned" before its first run
@@ -74,7 +74,7 @@ class PartNow:
 
 @dataclass(frozen=True, kw_only=True)
 class JointResult:
-    """Everything that is concluded over all parts."""
+    """The answer over all parts of a joint experiment."""
 
     name: str
     parts: tuple[PartNow, ...]
@@ -83,14 +83,14 @@ class JointResult:
 
     @property
     def complete(self) -> bool:
-        """Whether every part has ended with all its runs."""
+        """True if every part has ended with all its runs."""
         return all(now.state == "finished" and now.runs == now.of_runs for now in self.parts)
 
 
 def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed: int | None = None) -> JointResult:
     """Judge what the parts below `directory` have recorded; a part without a journal has no runs yet.
 
-    `rng_seed`: of the bootstraps; None: from the plan's digest.
+    `rng_seed`: seed of the bootstraps; None derives it from the plan's digest.
     """
     histories, states = dict[str, tuple[Path, History]](), list[PartNow]()
     planned = len(plan.groups) * len(plan.replicates)
@@ -132,7 +132,7 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class _Condition:
-    """Groups with equal settings."""
+    """Groups with equal settings, over all directories."""
 
     name: str
     settings: GroupSettings
@@ -140,14 +140,15 @@ class _Condition:
 
 
 def compare_directories(folders: Sequence[Path], rule: Rule) -> Answer:
-    """Compare the groups of all directories; exploratory. UsageError, with a line per reason, where that cannot be."""
+    """Compare the groups of all directories; exploratory. UsageError, with one line per reason, if they do not match.
+    """
     if len(folders) < 2:
         one = shell_command("report", folders[0])
-        raise UsageError(f"compare needs two experiment directories at least; `{one}` tells of one")
+        raise UsageError(f"compare needs at least two experiment directories; `{one}` reports on one")
     seen: dict[Path, Path] = {}
     for folder in folders:
         if (first := seen.setdefault(folder.resolve(), folder)) is not folder:
-            raise UsageError(f"{first} and {folder} are one experiment directory")
+            raise UsageError(f"{first} and {folder} are the same experiment directory")
     sources = tuple(Source(name=str(folder), history=load(folder).history) for folder in folders)
     observations, scale = observe_together(sources)
     answer = explore(observations, (scale,), rule, rows="runs")
@@ -155,9 +156,9 @@ def compare_directories(folders: Sequence[Path], rule: Rule) -> Answer:
 
 
 def observe_together(sources: Sequence[Source]) -> tuple[Observations, Scale]:
-    """Return the runs of all directories, paired by replicate, and how their outcome is measured.
+    """Return the runs of all directories, paired by replicate, and the scale of their outcome.
 
-    UsageError, with a line per reason, where they cannot be compared.
+    Raises UsageError, with one line per reason, if they cannot be compared.
     """
     conditions = _conditions(sources)
     reasons = [*incomparable(sources), *(line for one in conditions for line in _unequal(one))]
@@ -177,15 +178,15 @@ def observe_together(sources: Sequence[Source]) -> tuple[Observations, Scale]:
 
 
 def _declared(sources: Sequence[Source]) -> Iterator[str]:
-    """Name the comparisons that a directory declared before its runs: their verdicts are in its own report."""
+    """Name the comparisons that each directory planned; their verdicts are in its own report."""
     for source in sources:
         names = ", ".join(f"{one.a} and {one.b}" for one in source.history.design.comparisons)
         report = shell_command("report", source.name)
-        yield f"{source.name} compared {names} by a plan of its own; `{report}` has its verdict."
+        yield f"{source.name} compared {names} by its own plan; `{report}` shows that verdict."
 
 
 def _conditions(sources: Sequence[Source]) -> list[_Condition]:
-    """Name each condition after its first group, with the directory where two have one name."""
+    """Name each condition after its first group; add the directory if that name is taken."""
     found: list[_Condition] = []
     for source in sources:
         for group in source.history.plan.experiment.groups:
@@ -200,7 +201,7 @@ def _conditions(sources: Sequence[Source]) -> list[_Condition]:
 
 
 def _unequal(condition: _Condition) -> Iterator[str]:
-    """Yield a line where a later group has other records than the first, though settings and randomness are equal."""
+    """Yield a line for each group whose records differ although its settings and randomness are equal."""
     first, called = condition.members[0]
     runs = {run.ref.replicate: digests_of(run) for run in first.history.of_group(called)}
     for source, name in condition.members[1:]:
@@ -209,17 +210,17 @@ def _unequal(condition: _Condition) -> Iterator[str]:
             where = next((place for place in here if place in there and here[place] != there[place]), None)
             if where is not None:
                 yield (
-                    f"{called} in {first.name} and {name} in {source.name} have equal settings and equal randomness, "
-                    f"and other records, first in seed {run.ref.replicate}, {where}: other devices or other "
-                    "processors can do that"
+                    f"{called} in {first.name} and {name} in {source.name} have equal settings and randomness, but "
+                    f"different records, first in seed {run.ref.replicate}, {where}: another device or processor "
+                    "can cause this"
                 )
                 break
 
 
 def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:
-    """Return one line per setting or fact that must agree and does not, and per experiment unfit for comparison.
+    """Return one line per setting or fact that should agree but differs, and per experiment unfit for comparison.
 
-    Settings of groups may differ: they are what is compared.
+    Settings of groups may differ, because they are what is compared.
     """
     return (*_differing(sources), *(line for source in sources for line in _unfit(source)))
 
@@ -242,7 +243,7 @@ def _line(key: str, values: Mapping[str, str]) -> Iterator[str]:
 
 
 def _facts(source: Source) -> dict[str, str]:
-    """Return, as text by key, what must agree for a replicate to mean the same in all directories."""
+    """Return, as text by key, the facts that must agree for a replicate to mean the same in all directories."""
     experiment, started = source.history.plan.experiment, source.history.started
     outcome = source.history.outcome
     found = {
@@ -262,7 +263,7 @@ def _facts(source: Source) -> dict[str, str]:
 
 
 def _rewards(source: Source) -> dict[str, str]:
-    """Return the hashes of the user's reward functions, since a path does not identify their code."""
+    """Return the hashes of the user's reward functions, because a path does not identify their code."""
     specs = (spec for block in source.history.plan.blocks for spec in block.runs)
     return {f"source of {code.reference}": code.sha256 or "unknown" for spec in specs for code in spec.reward_code}
 
@@ -270,7 +271,7 @@ def _rewards(source: Source) -> dict[str, str]:
 def _unfit(source: Source) -> Iterator[str]:
     experiment = source.history.plan.experiment
     if experiment.unpaired:
-        yield f"unpaired: the groups of {source.name} share no randomness with each other or with any other run"
+        yield f"unpaired: the groups of {source.name} share no randomness with each other or with other runs"
     yield from (
         f"audit of {source.name}: {finding.sentence}"
         for finding in facts_of(source.history).findings

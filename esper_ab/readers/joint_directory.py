@@ -5,7 +5,7 @@
     PART.toml           settings of a part, from which it is launched
     PART/               its experiment directory
     tracking/           trackers of all parts, if there are any
-    .lock               who carries the parts out now
+    .lock               the process that runs the parts now
     summary.txt, report.html, verdict.json     the answer
 """
 
@@ -35,7 +35,7 @@ class JointPart(Settings, frozen=True, kw_only=True):
 
 
 class Joint(Settings, frozen=True, kw_only=True):
-    """What a joint experiment consists of."""
+    """The parts of a joint experiment."""
 
     esper_ab_joint: Literal[1] = 1
     parts: tuple[JointPart, ...]
@@ -46,26 +46,26 @@ _decode = msgspec.json.Decoder(Joint).decode
 
 
 def is_joint(directory: Path) -> bool:
-    """Whether `directory` is that of a joint experiment."""
+    """True if `directory` belongs to a joint experiment."""
     return (directory / JOINT_NAME).is_file()
 
 
 def write_joint(directory: Path, joint: Joint, settings: dict[str, str]) -> None:
-    """Write the parts, after their plan; `settings`: experiment.toml by folder of a part. UsageError."""
+    """Write the parts, after their plan; `settings`: text of experiment.toml by folder of a part. Raises UsageError."""
     for folder, text in settings.items():
         write_below(directory, f"{folder}.toml", text.encode())
     write_below(directory, JOINT_NAME, msgspec.json.format(msgspec.json.encode(joint), indent=1) + b"\n")
 
 
 def read_joint(directory: Path) -> Joint:
-    """Read the parts; UsageError where `directory` is none of a joint experiment, JournalError for damage."""
+    """Read the parts; UsageError if `directory` is not a joint experiment, JournalError if the file is damaged."""
     if not is_joint(directory):
-        raise UsageError(f"{directory} is no joint experiment: it has no {JOINT_NAME}")
+        raise UsageError(f"{directory} is not a joint experiment: it has no {JOINT_NAME}")
     try:
         return _decode(read_regular(directory / JOINT_NAME))
     except UNREADABLE as error:
         raise JournalError(
-            f"{directory / JOINT_NAME} is damaged: {error}; put a copy of it back, or report on each part by itself"
+            f"{directory / JOINT_NAME} is damaged: {error}; restore it from a copy, or report on each part by itself"
         ) from None
 
 
@@ -75,9 +75,9 @@ def folders_of(directory: Path) -> list[Path]:
 
 
 def refuse_joint(directory: Path, command: str, *, by_task: bool = False) -> None:
-    """UsageError, naming the parts, where `directory` is a joint experiment's, which `command` does not take.
+    """Raise UsageError, naming the parts, if `directory` is a joint experiment, which `command` does not support.
 
-    `by_task`: it takes all parts, each as TASK=EXPERIMENT.
+    `by_task`: the command accepts all parts, each as TASK=EXPERIMENT.
     """
     if not is_joint(directory):
         return
@@ -88,5 +88,5 @@ def refuse_joint(directory: Path, command: str, *, by_task: bool = False) -> Non
         named = shlex.join(f"{part.name}={folder}" for part, folder in zip(joint.parts, folders, strict=True))
         raise UsageError(f"{whole}; {command} takes them by name: {named}")
     running = {folder for folder in folders if folder.is_dir() and holder(folder) is not None}
-    shown = ", ".join(f"{folder} (it runs now)" if folder in running else str(folder) for folder in folders)
-    raise UsageError(f"{whole}; {command} takes single ones: {shown}")
+    shown = ", ".join(f"{folder} (running)" if folder in running else str(folder) for folder in folders)
+    raise UsageError(f"{whole}; {command} takes one at a time: {shown}")

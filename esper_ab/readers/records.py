@@ -73,16 +73,17 @@ WHERE n < {lines} AND event.kind = 'episode'
 
 
 class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns, of distinct names, and rows of one query, as Python values."""
+    """Columns, with distinct names, and rows of one query, as Python values."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
 
 def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResult:
-    """Run `sql` and return its rows. UsageError in one line if DuckDB refuses; JournalError for a damaged journal.
+    """Run `sql` and return its rows.
 
-    A query that takes longer than `limit_s` is interrupted: UsageError.
+    Raises UsageError, in one line, if DuckDB refuses the query or it takes longer than `limit_s`; JournalError for a
+    damaged journal.
     """
     import duckdb
 
@@ -95,16 +96,16 @@ def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResu
             for statement in statements:
                 kind = statement.type.name
                 if kind not in _HARMLESS:
-                    raise UsageError(f"SQL: {kind} is disabled by configuration: a query reads; {_VIEWS_WORDS}")
+                    raise UsageError(f"SQL: {kind} is disabled by configuration: queries can only read; {_VIEWS_WORDS}")
             if sum(statement.type.name == "SELECT" for statement in statements) > 1:
-                raise UsageError(f"SQL: one SELECT at a time, not {len(statements)} statements; {_VIEWS_WORDS}")
+                raise UsageError(f"SQL: send one SELECT at a time, not {len(statements)} statements; {_VIEWS_WORDS}")
             result = connection.execute(sql)
             if result is None:  # only white space or comments
-                raise UsageError(f'SQL: nothing asked; try "SELECT * FROM runs"; {_VIEWS_WORDS}')
+                raise UsageError(f'SQL: the query is empty; try "SELECT * FROM runs"; {_VIEWS_WORDS}')
             columns = distinct([column[0] for column in result.description or ()])
             rows = tuple(result.fetchall()) if columns else ()
         except duckdb.InterruptException:
-            raise UsageError(f"SQL: no answer within {limit_s:g} s; ask for less, or give it longer") from None
+            raise UsageError(f"SQL: no answer within {limit_s:g} s; query less, or allow more time") from None
         except duckdb.Error as error:
             raise UsageError(f"SQL: {one_line(error)}; {_VIEWS_WORDS}") from None
     return QueryResult(columns=columns, rows=rows)
@@ -112,7 +113,7 @@ def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResu
 
 @contextmanager
 def _interrupted(connection: DuckDBPyConnection, limit_s: float) -> Iterator[None]:
-    """While entered, what the connection is doing after `limit_s` is interrupted."""
+    """Interrupt the connection's query after `limit_s`, while entered."""
     timer = threading.Timer(limit_s, connection.interrupt)
     timer.daemon = True
     timer.start()
@@ -123,9 +124,9 @@ def _interrupted(connection: DuckDBPyConnection, limit_s: float) -> Iterator[Non
 
 
 def viewed(experiment_dir: Path, lines: int, measures: tuple[str, ...]) -> DuckDBPyConnection:
-    """Open a database with the views over the journal's first `lines` verified lines, whose plan declares `measures`.
+    """Open a database with the views over the journal's first `lines` verified lines.
 
-    It reads the journal for as long as it is queried.
+    `measures`: those that the plan declares. The database reads the journal whenever it is queried.
     """
     import duckdb
 
@@ -160,7 +161,7 @@ def _views(measures: tuple[str, ...]) -> str:
 
 
 def _file_name(journal: Path) -> str:
-    """Return a path without DuckDB's pattern characters: if need be that of a descriptor, which stays open."""
+    """Return a path without DuckDB's pattern characters; if necessary, that of a descriptor, which stays open."""
     path = str(journal.absolute())
     if not set(_GLOB) & set(path):
         return path
@@ -168,7 +169,7 @@ def _file_name(journal: Path) -> str:
 
 
 def _copy_others(journal: Path, lines: int, others: IO[bytes]) -> int:
-    """Copy the lines that are no episodes to `others`; return the bytes of the longest line of all."""
+    """Copy all lines except episodes to `others`; return the length of the longest line in bytes."""
     longest = 0
     with open_to_read(journal, 1 << 20) as source:
         for line in islice(source, lines):
@@ -192,7 +193,7 @@ def query_json(answer: QueryResult) -> str:
 def query_csv(answer: QueryResult) -> str:
     """Return the rows of a query as comma-separated values with a header line; NULL is empty.
 
-    Lists, structs and maps are JSON, as in the files of `export`.
+    Lists, structs and maps are written as JSON, as in the files of `export`.
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -202,7 +203,7 @@ def query_csv(answer: QueryResult) -> str:
 
 
 def query_text(answer: QueryResult) -> str:
-    """Return a plain table for the terminal; numbers to the right, floats in six digits, long results cut."""
+    """Return a plain table for the terminal: numbers right-aligned, floats with six digits, long results truncated."""
     shown = answer.rows[:_ROWS_SHOWN]
     lines = [tuple(map(visible_line, answer.columns)), *(tuple(_cell(value) for value in row) for row in shown)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(answer.columns))]
@@ -215,14 +216,14 @@ def query_text(answer: QueryResult) -> str:
         for line in lines
     ]
     text.insert(1, "  ".join("-" * width for width in widths))
-    cut = f", the first {_ROWS_SHOWN} shown (--json and --csv give all)" if len(answer.rows) > _ROWS_SHOWN else ""
+    cut = f"; the first {_ROWS_SHOWN} are shown (all: --json or --csv)" if len(answer.rows) > _ROWS_SHOWN else ""
     return "\n".join([*text, f"({counted(len(answer.rows), 'row')}{cut})"])
 
 
 def distinct(columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns' names, those that are there before with a number: run, run_1, as in DuckDB's frames.
+    """Return distinct column names: a repeated name gets a number (run, run_1), as in DuckDB's frames.
 
-    Capitals make no other name, as in SQL.
+    Names that differ only in case count as equal, as in SQL.
     """
     found: list[str] = []
     taken: set[str] = set()
@@ -238,7 +239,7 @@ def _json(value: Any, indent: int | None = None) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Replace infinity and NaN, which JSON lacks, by None, and SQL's decimal numbers by numbers."""
+    """Replace infinity and NaN, which JSON lacks, by None, and SQL's decimals by floats."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, float):
@@ -249,7 +250,7 @@ def _plain(value: Any) -> Any:
 
 
 def _written(value: Any) -> str:
-    """Return a value as SQL and JSON write it: no Python in a table or a file."""
+    """Return a value as SQL and JSON write it, without Python syntax."""
     if isinstance(value, dict | list | tuple | bool):
         return _json(value)
     return value.decode("ascii", "backslashreplace") if isinstance(value, bytes) else str(value)
@@ -260,7 +261,7 @@ def _cell(value: Any) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """Return DuckDB's message in one line, without the excerpt of the statement and without traceback."""
+    """Return DuckDB's message in one line, without the excerpt of the statement and without a traceback."""
     return " ".join(re.split(r"\s+LINE \d+:|\s+Traceback", str(error))[0].split())
 
 
@@ -324,16 +325,16 @@ def table_sql(name: str) -> str:
 
 
 def relation(connection: DuckDBPyConnection, sql: str) -> DuckDBPyRelation:
-    """Return the lazy result of one SELECT, its columns of distinct names.
+    """Return the lazy result of one SELECT, with distinct column names.
 
-    UsageError for anything else, so that the tables stay unchanged.
+    Raises UsageError for anything else, so that the tables stay unchanged.
     """
     import duckdb
 
     try:
         statements = connection.extract_statements(sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-            raise UsageError(f"SQL: one SELECT is expected, not {sql!r}; tables: {', '.join(TABLES)}")
+            raise UsageError(f"SQL: expected one SELECT, not {sql!r}; tables: {', '.join(TABLES)}")
         found = connection.sql(sql)
         names = distinct(found.columns)
         if list(names) == found.columns:
@@ -348,20 +349,20 @@ def _quoted(name: str) -> str:
 
 
 def kind_of(asked: str | None) -> str:
-    """Return the frame type: `asked`, or the first of KINDS that is installed. UsageError when it is unavailable."""
+    """Return the frame type: `asked`, or the first of KINDS that is installed. UsageError if it is unavailable."""
     if asked is None:
         return next(kind for kind in KINDS if find_spec(kind) is not None)
     if asked not in KINDS:
-        raise UsageError(f"as_={asked!r}: no such frame; there is {', '.join(KINDS)}")
+        raise UsageError(f"as_={asked!r}: no such frame type; there are {', '.join(KINDS)}")
     if find_spec(asked) is None:
-        raise UsageError(f"as_={asked!r}: {asked} is not installed; there is {', '.join(filter(find_spec, KINDS))}")
+        raise UsageError(f"as_={asked!r}: {asked} is not installed; installed: {', '.join(filter(find_spec, KINDS))}")
     return asked
 
 
 def frame(found: DuckDBPyRelation, asked: str | None) -> Any:
     """Convert to a pandas or polars DataFrame or a pyarrow Table, or return the relation; imports only that library.
 
-    UsageError for a query that fails while it is computed; a relation is computed when it is read.
+    Raises UsageError if the query fails while it is computed. A relation is computed when it is read.
     """
     import duckdb
 

@@ -1,4 +1,4 @@
-"""Status of experiment directories, and what their reports say. Loads neither numpy nor torch."""
+"""Status of experiment directories, and the answers in their reports. Loads neither numpy nor torch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from esper_ab.verdict.vocabulary import Verdict
 
 
 class Reported(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to one comparison, as verdict.json has it."""
+    """The answer to one comparison, as in verdict.json."""
 
     a: str
     b: str
@@ -53,16 +53,16 @@ _decode = msgspec.json.Decoder(_Document).decode
 
 
 def no_report(experiment_dir: Path) -> str:
-    """Return what there is to say of a finished experiment whose report was not built; "" where it was."""
+    """Return a line for a finished experiment whose report was not built; "" if it was."""
     if (experiment_dir / PAGE).is_file():
         return ""
-    return f"No report is there yet: `{shell_command('report', experiment_dir)}` makes it."
+    return f"There is no report yet: `{shell_command('report', experiment_dir)}` writes it."
 
 
 def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ...], str]:
-    """Return the answers of a finished experiment, none when its report has not been built.
+    """Return the answers of a finished experiment (none without a report) and a problem.
 
-    Second: why they cannot be told, where the file is damaged or of another state; else "".
+    The problem says why the answers are unknown if the file is damaged or outdated; else it is "".
     """
     path = experiment_dir / VERDICT
     try:
@@ -77,7 +77,7 @@ def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ..
     if [(one.a, one.b) for one in found] == planned and of_this_state:
         return found, ""
     remedy = shell_command("report", experiment_dir)
-    return (), f"{path.name} is damaged or of another state of the experiment: `{remedy}` makes it again"
+    return (), f"{path.name} is damaged or out of date: `{remedy}` writes it again"
 
 
 # --- status ----------------------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class LookNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """Present status of an experiment directory."""
+    """Current status of an experiment directory."""
 
     experiment: str
     state: ExperimentState  # stale: the lock is free and the journal has no end
@@ -129,7 +129,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def status(experiment_dir: Path) -> Status:
-    """Return the status of `experiment_dir`; UsageError without a journal, JournalError when it is damaged."""
+    """Return the status of `experiment_dir`; UsageError without a journal, JournalError if it is damaged."""
     held = holder(experiment_dir) is not None  # before reading, so that an end in between is seen as finished
     return status_of(experiment_dir, load(experiment_dir), held=held)
 
@@ -181,8 +181,8 @@ def _lines(experiment_dir: Path, found: Status) -> Iterator[str]:
         yield from (f"  {item.verdict}: {visible_line(item.headline)}" for item in found.verdicts)
         yield no_report(experiment_dir) or f"  report: {experiment_dir / PAGE}"
     if found.state == "stale":
-        yield "Nobody works on it and it has no end: its coordinator is gone."
-        yield f"It goes on from there with `{shell_command('resume', experiment_dir)}`; `{remedy}` still works."
+        yield "No process is running it, and it has not ended: its coordinator is gone."
+        yield f"Continue it with `{shell_command('resume', experiment_dir)}`; `{remedy}` still works."
     counts = Counter(run.state for run in found.runs)
     yield f"  {counted(len(found.runs), 'run')}: {', '.join(f'{count} {state}' for state, count in counts.items())}"
     going_on = [run for run in found.runs if run.state not in ("finished", "planned", "left out")]
@@ -194,11 +194,11 @@ def _lines(experiment_dir: Path, found: Status) -> Iterator[str]:
     for look in found.looks:
         yield f"  look at {counted(look.replicates, 'seed')}: {look.outcome}"
     if found.torn_bytes:
-        yield f"  {found.torn_bytes} bytes of an unfinished last line do not count"
+        yield f"  {found.torn_bytes} bytes of an unfinished last line are ignored"
     yield from (f"  note: {note}" for note in found.notes)
     if found.incidents:
         entries = "1 entry" if found.incidents == 1 else f"{found.incidents} entries"
-        yield f"  {entries} in the list of incidents: see `{remedy}`"
+        yield f"  {entries} in the incident list: see `{remedy}`"
 
 
 def _so_far(found: Status) -> Iterator[str]:
@@ -240,7 +240,7 @@ class Listed:
 
 
 def list_runs(folder: Path) -> list[Listed]:
-    """Every experiment directory below `folder`; one that cannot be read is listed with its problem."""
+    """Return every experiment directory below `folder`; one that cannot be read is listed with its problem."""
     found = map(_look, _experiment_directories(folder))
     return sorted(found, key=lambda one: (one.last_event, one.experiment_dir), reverse=True)
 

@@ -1,4 +1,4 @@
-"""Mean difference of pairs with the effects of positions removed, by least squares.
+"""Mean difference of pairs, adjusted for the effects of positions by least squares.
 
 d_r = tau + (effect of a's position - effect of b's). A position is the place of a run in its block: lane and start
 order. With two groups this is d_r = tau + gamma s_r, where s_r = +1 or -1 is the side of a; with one position it is the
@@ -21,7 +21,7 @@ from esper_ab.stats.pair import degenerate, resolution
 
 
 class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """Gain of a run at `position` instead of position 0; 95 % interval, t based."""
+    """Gain of a run at `position` over one at position 0, with its 95 % t interval."""
 
     position: int
     mean: float
@@ -45,11 +45,11 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def degenerate(self) -> bool:
-        """Several pairs whose differences are no sample for a t, see `pair.degenerate`, or runs, see `welch`."""
+        """True if several pairs (or runs) allow no t-test; see `pair.degenerate` (or `welch`)."""
         return (self.sd is not None or self.name != "") and self.t is None
 
     def interval(self, p: float) -> tuple[float, float] | None:
-        """The values of tau that the t-test does not reject at two-sided `p`; None without a t."""
+        """Return the interval of tau that the t-test does not reject at two-sided `p`; None without a t."""
         if self.se is None:
             return None
         half = float(t_isf(p / 2.0, self.df)) * self.se
@@ -60,13 +60,13 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.t is None else log_evidence(self.t, self.df, self.information)
 
     def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
-        """Return the differences against which that e-value stays below `evidence`; None where it is unbounded."""
+        """Return the differences whose e-value stays below `evidence`; None where the interval is unbounded."""
         se = self.se
         return None if se is None else anytime_interval(self.mean, se, self.df, self.information, evidence)
 
 
 def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> Floats:
-    """Return [pairs, positions]: ones for tau, then per position but the first +1 where a is, -1 where b is."""
+    """Return [pairs, positions]: ones for tau, then for each position but the first +1 where a is, -1 where b is."""
     matrix = np.zeros((len(sides), positions))
     matrix[:, 0] = 1.0
     for row, (a, b) in enumerate(sides):
@@ -78,7 +78,7 @@ def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> Floats:
 
 
 def estimable(matrix: Floats) -> bool:
-    """Return whether tau is identifiable: its column, the first of [pairs, q], must not depend on the others."""
+    """True if tau is identifiable: its column, the first of [pairs, q], does not depend on the others."""
     if matrix.shape[0] == 0:
         return False
     others = int(np.linalg.matrix_rank(matrix[:, 1:])) if matrix.shape[1] > 1 else 0
@@ -88,10 +88,10 @@ def estimable(matrix: Floats) -> bool:
 def adjusted_difference(
     a: ArrayLike, b: ArrayLike, sides: Sequence[tuple[int, int]], positions: int
 ) -> AdjustedDifference | None:
-    """Estimate tau from a, b [pairs]; `positions` 1: unadjusted. None when aliased or without pairs."""
+    """Estimate tau from a, b [pairs]; `positions` 1: unadjusted. None if aliased or without pairs."""
     x, y = two(a, b)
     if len(sides) != x.size:
-        raise ValueError(f"sides must be as many as pairs, not {len(sides)} and {x.size}")
+        raise ValueError(f"there must be one side per pair, not {len(sides)} sides and {x.size} pairs")
     d, matrix = x - y, design_matrix(sides, positions)
     if not estimable(matrix):
         return None
@@ -122,7 +122,7 @@ def adjusted_difference(
 def _position_effects(
     matrix: Floats, inverse: Floats, solution: Floats, sd: float, df: int
 ) -> tuple[PositionEffect, ...]:
-    """Return the position effects, with intervals, of those columns that are estimable on their own."""
+    """Return the position effects, with intervals, of the columns that are estimable on their own."""
     found = []
     bound = float(t_isf(0.025, df))
     for column in range(1, matrix.shape[1]):

@@ -1,8 +1,9 @@
-"""Anytime-valid t-test: interim looks after every pair, without a declared maximum.
+"""Anytime-valid t-test: an interim look after every pair, without a declared maximum.
 
-Bayes factor of the t statistic, N(0, 1/g) prior on the standardised difference, right-Haar prior on scale and position
-effects: under no difference it is a nonnegative martingale, so P(it ever reaches 1/alpha) <= alpha (Ville). Rouder et
-al. (2009); Grunwald, de Heide & Koolen (2024). With `df` = n - 1 and `information` = n it is the plain one-sample t.
+Bayes factor of the t statistic, with an N(0, 1/g) prior on the standardised difference and a right-Haar prior on scale
+and position effects. Without a difference it is a nonnegative martingale, so P(it ever reaches 1/alpha) <= alpha
+(Ville). Rouder et al. (2009); Grunwald, de Heide & Koolen (2024). With `df` = n - 1 and `information` = n it is the
+plain one-sample t.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ def log_evidence(t: float, df: float, information: float, g: float = 1.0) -> flo
 def anytime_interval(
     mean: float, se: float, df: float, information: float, evidence: float, *, g: float = 1.0
 ) -> tuple[float, float] | None:
-    """Return the differences against which the e-value stays below `evidence` > 1. `se`: of the mean.
+    """Return the differences whose e-value stays below `evidence` > 1. `se`: of the mean.
 
-    None when the interval is unbounded: with so few pairs no difference can be ruled out.
+    None if the interval is unbounded: so few pairs rule out no difference.
     """
     r = g / (g + information)
     ratio = math.exp((math.log(evidence) - 0.5 * math.log(r)) * 2.0 / (df + 1))  # (1 + x) / (1 + r x), x = t^2 / df

@@ -1,8 +1,8 @@
-"""Student's t, central and not, normal, chi-squared and F: distribution functions, upper tails, and their inverses.
+"""Student's t (central and noncentral), normal, chi-squared and F: distribution functions, upper tails, inverses.
 
-The numbers are those of scipy.stats, to the bit (noncentral: to 1e-12), from scipy.special alone: scipy.stats takes a
-second to import, which every launch would wait for. scipy.special is imported by the first call, or beforehand by
-`load`.
+The numbers equal those of scipy.stats to the bit (noncentral t: to 1e-12) but come from scipy.special alone, because
+scipy.stats takes a second to import, which would delay every launch. The first call imports scipy.special, or `load`
+does so beforehand.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from numpy.typing import ArrayLike
 
 
 def load() -> None:
-    """Import what the functions need, for whoever must not do so later: code could be replaced meanwhile."""
+    """Import scipy.special now, for callers that must not import later, when the installed code may have changed."""
     _special()
 
 
 def t_cdf(x: ArrayLike, df: ArrayLike) -> Any:
-    """P(T <= x); T has Student's distribution with `df` degrees of freedom."""
+    """Return P(T <= x); T has Student's distribution with `df` degrees of freedom."""
     return _special().stdtr(df, x)
 
 
 def t_sf(x: ArrayLike, df: ArrayLike) -> Any:
-    """P(T > x)."""
+    """Return P(T > x); T has Student's distribution with `df` degrees of freedom."""
     return _special().stdtr(df, -_array(x))
 
 
 def t_isf(p: ArrayLike, df: ArrayLike) -> Any:
-    """The x with P(T > x) = p."""
+    """Return the x with P(T > x) = p."""
     import numpy as np
 
     q = _array(p)  # at 0 and 1 the ends of the line: scipy.special's inverse says +inf at 0, too
@@ -37,7 +37,7 @@ def t_isf(p: ArrayLike, df: ArrayLike) -> Any:
 
 
 def nct_sf(x: ArrayLike, df: ArrayLike, shift: ArrayLike) -> Any:
-    """P(T > x); T has the noncentral t distribution with noncentrality `shift`."""
+    """Return P(T > x); T has the noncentral t distribution with noncentrality `shift`."""
     import numpy as np
 
     below = _special().nctdtr(df, shift, x)  # nan where it is too small for a float
@@ -45,32 +45,32 @@ def nct_sf(x: ArrayLike, df: ArrayLike, shift: ArrayLike) -> Any:
 
 
 def norm_sf(x: ArrayLike) -> Any:
-    """P(Z > x); Z is standard normal."""
+    """Return P(Z > x); Z is standard normal."""
     return _special().ndtr(-_array(x))
 
 
 def norm_isf(p: ArrayLike) -> Any:
-    """The x with P(Z > x) = p."""
+    """Return the x with P(Z > x) = p."""
     return -_special().ndtri(p)
 
 
 def chi2_ppf(p: ArrayLike, df: float) -> Any:
-    """The x with P(X <= x) = p; X is chi-squared with `df` degrees of freedom."""
+    """Return the x with P(X <= x) = p; X is chi-squared with `df` degrees of freedom."""
     return 2.0 * _special().gammaincinv(df / 2.0, p)
 
 
 def chi2_isf(p: ArrayLike, df: float) -> Any:
-    """The x with P(X > x) = p; X is chi-squared with `df` degrees of freedom."""
+    """Return the x with P(X > x) = p; X is chi-squared with `df` degrees of freedom."""
     return _special().chdtri(df, p)
 
 
 def f_ppf(p: ArrayLike, df_above: float, df_below: float) -> Any:
-    """The x with P(F <= x) = p; F is the ratio of two mean squares with these degrees of freedom."""
+    """Return the x with P(F <= x) = p; F is the ratio of two mean squares with these degrees of freedom."""
     return _special().fdtri(df_above, df_below, p)
 
 
 def f_isf(p: ArrayLike, df_above: float, df_below: float) -> Any:
-    """The x with P(F > x) = p."""
+    """Return the x with P(F > x) = p."""
     return _special().fdtri(df_above, df_below, 1.0 - _array(p))
 
 

@@ -1,4 +1,4 @@
-"""Arrays of 64-bit floats, which all statistics compute with, and their ranks."""
+"""Arrays of 64-bit floats, which all statistics use, and their ranks."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Bools = NDArray[np.bool_]
 
 
 def floats(values: ArrayLike) -> Floats:
-    """Return `values` as an array of 64-bit floats; one that is such an array already is not copied."""
+    """Return `values` as an array of 64-bit floats, without a copy if it is one already."""
     return np.asarray(values, dtype=np.float64)
 
 
 def two(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
-    """Return both as arrays; ValueError unless they are one-dimensional, of one length, and finite."""
+    """Return both as arrays; ValueError unless they are one-dimensional, finite and of equal length."""
     x, y = floats(a), floats(b)
     if x.ndim != 1 or x.shape != y.shape:
-        raise ValueError(f"values must be two lists of one length, not {x.shape} and {y.shape}")
+        raise ValueError(f"values must be two lists of equal length, not {x.shape} and {y.shape}")
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError("values must be finite")
     return x, y
@@ -33,6 +33,6 @@ def two(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def mid_ranks(values: ArrayLike) -> Floats:
-    """Rank `values` [n] from 1 to n; ranks are whole or halves, so no rounding can break a tie."""
+    """Rank `values` [n] from 1 to n; ties share their mean rank, a whole or half number, so rounding breaks no tie."""
     _, which, counts = np.unique(floats(values), return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2.0)[which])

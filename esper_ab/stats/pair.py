@@ -1,4 +1,4 @@
-"""One pair of runs, the outcomes of two groups in one replicate: the unit of every test but those of unpaired runs."""
+"""A pair of runs, the outcomes of two groups in one replicate: the unit of every test except for unpaired runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Samples(msgspec.Struct, frozen=True, kw_only=True):
-    """Outcomes of two groups whose runs form no pairs; as long as the smaller group."""
+    """Outcomes of two groups of unpaired runs; its length is that of the smaller group."""
 
     a: tuple[float, ...]
     b: tuple[float, ...]
@@ -39,7 +39,7 @@ Data = Sequence[Pair] | Samples  # of one comparison; `verdict.look.effect_of` a
 
 
 def before(data: Data, replicates: int) -> tuple[Pair, ...] | Samples:
-    """Return the pairs of the first `replicates`, in order; of runs that form no pairs, all."""
+    """Return the pairs of the first `replicates`, in order; all runs if they are unpaired."""
     return data if isinstance(data, Samples) else tuple(
         sorted((pair for pair in data if pair.replicate < replicates), key=lambda pair: pair.replicate)
     )  # fmt: skip
@@ -53,17 +53,17 @@ def outcomes(data: Data) -> tuple[list[float], list[float]]:
 
 
 def resolution(*outcomes: ArrayLike) -> float:
-    """Return how close two of these numbers, or two differences of them, must be to count as one, in their unit."""
+    """Return how close two of these numbers, or two of their differences, must be to count as equal, in their unit."""
     return _SAME * max(float(np.max(np.abs(values), initial=0.0)) for values in outcomes)
 
 
 def alike(a: ArrayLike, b: ArrayLike) -> int:
-    """How many of the differences of a, b [pairs] agree with one another: the size of the largest set of equal ones."""
+    """Return the size of the largest set of equal differences of a, b [pairs]."""
     return commonest(np.subtract(a, b), resolution(a, b))[0] if np.size(a) else 0
 
 
 def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
-    """Size of the largest set of values [n > 0] that lie `within` of its least, and that least value."""
+    """Return the size of the largest set of values [n > 0] that lie `within` of its least value, and that value."""
     ordered = np.sort(floats(values))
     sizes = np.searchsorted(ordered, ordered + within, side="right") - np.arange(ordered.size)
     at = int(np.argmax(sizes))
@@ -71,10 +71,10 @@ def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
 
 
 def degenerate(a: ArrayLike, b: ArrayLike) -> bool:
-    """Whether the differences of a, b [pairs] are no sample that a test may be applied to, whatever they show.
+    """True if the differences of a, b [pairs] allow no test, whatever they show.
 
-    More than half are one and the same number, and fewer than LEAST_PAIRS are another: all claims would rest on those
-    few, or, where there are none, on a deviation of zero. Rounding of a constant difference is no spread, either.
+    More than half of them are the same number, and fewer than LEAST_PAIRS differ from it: all claims would rest on
+    those few, or on a deviation of zero. Rounding errors of a constant difference are no spread, either.
     """
     count, most = np.size(a), alike(a, b)
     return count > 1 and 2 * most > count and count - most < LEAST_PAIRS

@@ -1,9 +1,9 @@
-"""Runs whose outcome is 0 or 1: exact tests of the difference of two proportions, and Newcombe's intervals of it.
+"""Runs whose outcome is 0 or 1: exact tests and Newcombe's intervals for the difference of two proportions.
 
-Pairs: McNemar's exact test, the binomial of the pairs that disagree, and method 10 of Newcombe (1998b), with phi
-corrected for continuity. Runs that form no pairs: Fisher's exact test, and method 10 of Newcombe (1998a), which is the
-same with phi = 0. Both intervals join Wilson's (1927) of the two proportions by squares. Looks after every pair: the
-e-value of the pairs that disagree, against 1/2, a Beta(1/2, 1/2) mixture: a martingale where the groups do not differ.
+Pairs: McNemar's exact test (binomial, over the discordant pairs), and method 10 of Newcombe (1998b), with phi corrected
+for continuity. Unpaired runs: Fisher's exact test, and method 10 of Newcombe (1998a), which is the same with phi = 0.
+Both intervals combine Wilson's (1927) intervals of the two proportions by squares. Looks after every pair: the e-value
+of the discordant pairs against 1/2 with a Beta(1/2, 1/2) mixture, a martingale if the groups do not differ.
 
 Newcombe (1998a), Statistics in Medicine 17, 873-890; (1998b), 17, 2635-2650.
 """
@@ -20,7 +20,7 @@ from esper_ab.stats.distributions import norm_isf
 
 
 class Proportions(msgspec.Struct, frozen=True, kw_only=True):
-    """Difference of the shares of runs that came to `one`, in the unit of the outcome, with its exact test."""
+    """Difference of the shares of runs with outcome `one`, in the outcome's unit, with its exact test."""
 
     degenerate = False  # an exact test asks for no spread
     name: str  # of the test
@@ -53,15 +53,15 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         return (min(above, 0.0) or max(above - n / 2.0, 0.0)) / scale if scale else 0.0
 
     def log_evidence(self) -> float:
-        """Return the natural log of the e-value of the pairs that disagree."""
+        """Return the natural log of the e-value of the discordant pairs."""
         x, y = self.ones_a - (self.ones_both or 0), self.ones_b - (self.ones_both or 0)
         mixed = math.lgamma(x + 0.5) + math.lgamma(y + 0.5) - math.lgamma(x + y + 1) - math.log(math.pi)
         return mixed + (x + y) * math.log(2.0)
 
     def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
-        """Return the hull of the anytime-valid t's interval and Newcombe's, which has a width where no pair disagrees.
+        """Return the hull of the anytime-valid t interval and Newcombe's, which is never of width 0.
 
-        None where the first is unbounded, as of one pair.
+        None where the first is unbounded, as for one pair.
         """
         n, apart = self.runs_a, self.ones_a + self.ones_b - 2 * (self.ones_both or 0)
         variance = max(self.one**2 * apart - n * self.mean**2, 0.0) / max(n - 1, 1)
@@ -71,7 +71,7 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def proportions(a: Sequence[float], b: Sequence[float], one: float, *, paired: bool) -> Proportions:
-    """Compare a [n], b [m], all of them 0 or `one`; n, m > 0, and equal where `paired`."""
+    """Compare a [n] and b [m], all 0 or `one`; n, m > 0, and equal if `paired`."""
     x, y, n, m = a.count(one), b.count(one), len(a), len(b)
     both = sum(one_a == one_b == one for one_a, one_b in zip(a, b, strict=True)) if paired else None
     return Proportions(
@@ -82,21 +82,21 @@ def proportions(a: Sequence[float], b: Sequence[float], one: float, *, paired: b
 
 
 def _mcnemar(x: int, y: int) -> float:
-    """Return the two-sided exact p of x pairs that speak for a and y that speak for b."""
+    """Return the two-sided exact p of x discordant pairs in favour of a and y in favour of b."""
     return min(1.0, float(2 * sum(math.comb(x + y, k) for k in range(min(x, y) + 1)) / 2 ** (x + y)))
 
 
 def _fisher(x: int, n: int, y: int, m: int) -> float:
-    """Return the two-sided exact p of x of n against y of m: of all tables, those that are no likelier than this one.
+    """Return the two-sided exact p of x of n against y of m, over all tables no likelier than this one.
 
-    Whole numbers are compared, so that no rounding decides which tables are.
+    It compares integers, so rounding does not decide which tables count.
     """
     ways = {k: math.comb(n, k) * math.comb(m, x + y - k) for k in range(max(0, x + y - m), min(n, x + y) + 1)}
     return float(sum(count for count in ways.values() if count <= ways[x]) / sum(ways.values()))
 
 
 def wilson(share: float, n: int, z: float) -> tuple[float, float]:
-    """Return Wilson's limits of a proportion that was `share` in n runs; the share itself is never outside."""
+    """Return Wilson's limits for a proportion of `share` in n runs; they always include the share itself."""
     scale, half = 1.0 + z * z / n, z * math.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2)
     centre = share + z * z / (2.0 * n)
     return min(share, (centre - half) / scale), max(share, (centre + half) / scale)

@@ -1,6 +1,7 @@
-"""What choosing by a score costs in outcome: best of n, regret, pairs in the wrong order, distance to a straight line.
+"""What choosing by a score costs in outcome: best of n, regret, misranked pairs, distance from a straight line.
 
-Descriptive: of the candidates that there are, with no claim about others. All exact; no numbers are drawn.
+Descriptive: all numbers are about the given candidates and claim nothing about others. All are exact; nothing is
+sampled.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from esper_ab.stats.floats import Floats, two
 
 @dataclass(frozen=True)
 class Misranked:
-    """A pair of candidates in the wrong order: the score prefers one, and the other has the better outcome."""
+    """A misranked pair of candidates: the score prefers one, but the other has the better outcome."""
 
     preferred: int
     better: int
@@ -23,11 +24,11 @@ class Misranked:
 
 
 def best_of_n(scores: ArrayLike, outcomes: ArrayLike) -> Floats:
-    """Return the expected outcome of the candidate of highest score among n, for n = 1 … N, [N].
+    """Return the expected outcome of the candidate with the highest score among n, for n = 1 … N, [N].
 
-    The n are drawn at random without replacement from the N candidates; among equal scores each is as likely. With
-    C(b, n) / C(N, n) the probability that all n are among the b lowest, a group of equal scores on ranks a+1 … b has
-    the highest one with the probability of b minus that of a.
+    The n are drawn at random without replacement from the N candidates; among equal scores each is equally likely. All
+    n are among the b lowest with probability C(b, n) / C(N, n). So a group of equal scores on ranks a+1 … b has the
+    highest score with the probability for b minus that for a.
     """
     score, outcome = _pair(scores, outcomes)
     _, group = np.unique(score, return_inverse=True)  # ascending
@@ -40,16 +41,16 @@ def best_of_n(scores: ArrayLike, outcomes: ArrayLike) -> Floats:
 
 
 def regret(scores: ArrayLike, outcomes: ArrayLike) -> float:
-    """Return the best outcome minus that of the candidate of highest score; the mean of those with equal scores."""
+    """Return the best outcome minus that of the candidate with the highest score (the mean if several share it)."""
     score, outcome = _pair(scores, outcomes)
     return float(outcome.max() - outcome[score == score.max()].mean())
 
 
 def worst_pairs(scores: ArrayLike, outcomes: ArrayLike, most: int) -> tuple[Misranked, ...]:
-    """Return the pairs in the wrong order by falling loss, at most `most`; no candidate is in two of them.
+    """Return the misranked pairs by decreasing loss, at most `most`; each candidate is in at most one of them.
 
-    Equal scores prefer nothing. The loss of the first pair is the largest regret that choosing by this score can have
-    in any subset of the candidates.
+    Equal scores prefer neither candidate. The loss of the first pair is the largest regret that choosing by this score
+    can have in any subset of the candidates.
     """
     score, outcome = _pair(scores, outcomes)
     loss = np.where(score[:, None] > score[None, :], outcome[None, :] - outcome[:, None], 0.0)  # [preferred, other]
@@ -65,8 +66,8 @@ def worst_pairs(scores: ArrayLike, outcomes: ArrayLike, most: int) -> tuple[Misr
 def linear_distance(scores: ArrayLike, outcomes: ArrayLike) -> float:
     """Return the least d such that some a + b·score with b >= 0 is within d of every outcome.
 
-    0 exactly when the outcome is a non-falling straight line of the score; unchanged when the score is shifted or
-    multiplied by a positive number. No pair in the wrong order has a loss above 2d.
+    It is 0 exactly if the outcome is a non-decreasing linear function of the score, and does not change when the score
+    is shifted or multiplied by a positive number. No misranked pair has a loss above 2d.
     """
     from scipy.optimize import linprog  # slow to import, and only here
 
@@ -83,8 +84,8 @@ def linear_distance(scores: ArrayLike, outcomes: ArrayLike) -> float:
 
 
 def _pair(scores: ArrayLike, outcomes: ArrayLike) -> tuple[Floats, Floats]:
-    """Return both as arrays; ValueError unless there is at least one candidate, all finite, one outcome per score."""
+    """Return both as arrays; ValueError unless there is a candidate, all are finite, and each score has an outcome."""
     score, outcome = two(scores, outcomes)
     if not len(score):
-        raise ValueError("there must be a candidate")
+        raise ValueError("there must be at least one candidate")
     return score, outcome

@@ -1,10 +1,9 @@
-"""Wilcoxon signed-rank test of paired differences, with the Hodges-Lehmann estimate; it decides nothing.
+"""Wilcoxon signed-rank test of paired differences, with the Hodges-Lehmann estimate; no decision uses it.
 
 Wilcoxon (1945); Hodges & Lehmann (1963): the estimate is the median of the Walsh averages (d_i + d_j) / 2, i <= j.
-Assumes differences that are symmetric about one
-value, not that they are normal. Zero differences are dropped before ranking, as Wilcoxon did; equal |d| share the mean
-of their ranks, and the p stays exact: the distribution of the rank sum over all sign patterns is enumerated for the
-ranks that occurred.
+Assumes that the differences are symmetric about one value, not that they are normal. Zero differences are dropped
+before ranking, as by Wilcoxon. Equal |d| share their mean rank, and the p stays exact: the distribution of the rank sum
+is enumerated over all sign patterns of the ranks that occurred.
 """
 
 from __future__ import annotations
@@ -52,18 +51,18 @@ def signed_rank(a: ArrayLike, b: ArrayLike) -> SignedRank:
 
 
 def _normal_p(smaller: float, ranks: Floats) -> float:
-    """Two-sided p of the `smaller` rank sum by its normal law, whose variance the squared ranks give, ties or none."""
+    """Return the two-sided p of the `smaller` rank sum by its normal law; the squared ranks give its variance."""
     return min(1.0, 2.0 * float(norm_sf((ranks.sum() / 2.0 - smaller) / (np.sqrt(np.square(ranks).sum()) / 2.0))))
 
 
 def _rounded(d: Floats, within: float) -> Floats:
-    """Round d [pairs] to a hundredth of `within`, so that differences equal but for rounding errors are ties."""
+    """Round d [pairs] to a hundredth of `within`, so that differences that are equal but for rounding errors tie."""
     return np.round(d, min(_MOST_DECIMALS, 2 - math.ceil(math.log10(within)))) if within else d
 
 
 @lru_cache(maxsize=256)
 def _law(doubled: tuple[int, ...]) -> Floats:
-    """P(sum of the doubled ranks with positive sign = 0, 1, ..., their total) when every sign is a fair coin."""
+    """Return P(sum of the doubled ranks with positive sign = 0, 1, ..., their total) if every sign is a fair coin."""
     law = np.zeros(sum(doubled) + 1)
     law[0] = 1.0
     for rank in doubled:

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """The comparison that a statistic is shown beside."""
+    """The comparison beside which a statistic is shown."""
 
     a: str
     b: str
@@ -29,13 +29,13 @@ class Beside:
     digits: int = 2  # decimals of a difference
 
     def difference(self, value: float) -> str:
-        """Write a difference with sign and unit: "+1.20 points"."""
+        """Format a difference with sign and unit: "+1.20 points"."""
         return with_unit(signed(value, self.digits), self.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statistic(Generic[Result]):
-    """One descriptive statistic; the name of its file is its key in verdict.json, which encodes the result."""
+    """One descriptive statistic. Its file's name is its key in verdict.json, which contains the result."""
 
     label: str  # of its row in the report
     kind: Literal["test", "effect"]  # tests are listed before sizes of the effect
@@ -50,9 +50,9 @@ class Statistic(Generic[Result]):
     of_binary: bool = True  # ... where every outcome is 0 or 1
 
     def of(self, a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False) -> Result | None:
-        """Compute it from outcomes a, b [pairs]; None where they do not allow it. `lower`: lower ones are better.
+        """Compute the statistic from outcomes a, b [pairs]; None if they do not allow it. `lower`: lower is better.
 
-        Random numbers come from a generator of its own, so that no statistic depends on which others there are.
+        Each statistic has a random generator of its own, so that none depends on which others exist.
         """
         if len(a) < 2 or (a == b and not self.of_equal):
             return None

@@ -1,4 +1,4 @@
-"""t-tests: of paired differences, of runs that share nothing, and two one-sided ones for equivalence."""
+"""t-tests: for paired differences, for unpaired runs, and two one-sided tests for equivalence."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def degenerate(self) -> bool:
-        """Several pairs whose differences are no sample for a t: see `pair.degenerate`."""
+        """True if there are several pairs but they allow no t-test; see `pair.degenerate`."""
         return self.sd is not None and self.t is None
 
 
@@ -45,7 +45,7 @@ def differences(a: ArrayLike, b: ArrayLike) -> Floats:
     """Return a - b, [pairs]; ValueError unless both are finite, one-dimensional, of equal length and not empty."""
     x, y = two(a, b)
     if not x.size:
-        raise ValueError("there must be a pair")
+        raise ValueError("there must be at least one pair")
     return x - y
 
 
@@ -97,10 +97,10 @@ def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
-    """Compare the means of a [n], b [m]; None where a group has no run.
+    """Compare the means of a [n], b [m] by Welch's t; None if a group has no run.
 
-    No test where neither group varies, and where more than half of all runs came to one and the same outcome and fewer
-    than LEAST_PAIRS to another: a claim would rest on those few.
+    The result has no test if neither group varies, or if more than half of all runs have the same outcome and fewer
+    than LEAST_PAIRS another one, because a claim would rest on those few.
     """
     if not a or not b:
         return None

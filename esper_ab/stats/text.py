@@ -1,4 +1,4 @@
-"""How the numbers of statistics are written."""
+"""Format the numbers of statistics."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ _MORE_DIGITS = 7  # that may be needed to write two numbers apart, beyond those 
 
 
 def digits_for(margin: float) -> int:
-    """Return the decimals of numbers where `margin` > 0 matters: 2, and one beyond its first digit below 0.1."""
+    """Return the number of decimals for numbers compared with `margin` > 0: 2, and more below 0.1."""
     return max(2, 1 - math.floor(math.log10(margin)))
 
 
 def signed(value: float, digits: int = 2) -> str:
-    """Write a difference with its sign: "+1.20", "-0.35", "0.00"."""
+    """Format a difference with its sign: "+1.20", "-0.35", "0.00"."""
     text = f"{value:+.{digits}f}"
     return text if float(text) else text[1:]
 
 
 def with_unit(number: str, unit: str) -> str:
-    """Write a number with its unit, if it has one."""
+    """Format a number with its unit, if it has one."""
     return f"{number} {unit}".rstrip()
 
 
 def digits_apart(values: Iterable[float], marks: Iterable[float], least: int) -> int:
-    """Return the fewest decimals, `least` or more, at which rounding puts no value on or across a mark.
+    """Return the fewest decimals, at least `least`, at which rounding moves no value onto or across a mark.
 
-    A value that is a mark but for rounding errors, 10^-(least + 6), may stay on it.
+    A value within 10^-(least + 6) of a mark may stay on it.
     """
     same = 10.0 ** (1 - least - _MORE_DIGITS)
     apart = [(value, mark) for value in values for mark in marks if abs(value - mark) >= same]
@@ -44,18 +44,18 @@ def digits_apart(values: Iterable[float], marks: Iterable[float], least: int) ->
 
 
 def percent(level: float) -> str:
-    """Write a probability as "95 %", "98.3 %", "99.952 %": what is not certain never as 100 %."""
+    """Format a probability as "95 %", "98.3 %", "99.952 %"; a value below 1 is never shown as 100 %."""
     digits = 3 if level >= 1.0 or not 100.0 * level >= 99.95 else 2 - math.floor(math.log10(1.0 - level))
     return f"{100 * level:.{digits}g} %"
 
 
 def p_text(p: float) -> str:
-    """Write p, with its relation, in the digits that matter: "= 0.031", "< 0.0001"."""
+    """Format p, with its relation, with the digits that matter: "= 0.031", "< 0.0001"."""
     return f"< {_LEAST_P:.4f}" if p < _LEAST_P else f"= {p:.2g}" if p < 0.1 else f"= {p:.2f}"
 
 
 def p_beside(p: float, bound: float) -> tuple[str, str]:
-    """Write p, with its relation, and the bound asked for, in as many digits as tell which of them is larger."""
+    """Format p, with its relation, and the required bound, with enough digits to show which one is larger."""
     for digits in range(2, _MOST_OF_P + 1):
         text = p_text(p) if digits == 2 and max(p, bound) >= _LEAST_P else f"= {p:.{digits}g}"
         bounded = f"{bound:.{digits}g}"

@@ -1,4 +1,4 @@
-"""Limits of a standard deviation, and the share of evaluation episodes in a variance."""
+"""Confidence limits of a standard deviation, and the share of evaluation episodes in a variance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from esper_ab.stats.pair import ROUNDING
 def sd_limits(sd: float, df: int, level: float) -> tuple[float, float]:
     """Return the limits, at confidence `level`, of a standard deviation estimated with `df` degrees of freedom.
 
-    sd * sqrt(df / chi2 quantile) (Snedecor & Cochran 1989).
+    They are sd * sqrt(df / chi2 quantile) (Snedecor & Cochran 1989).
     """
     tail = (1.0 - level) / 2.0
     low = sd * math.sqrt(df / float(chi2_isf(tail, df)))
@@ -39,11 +39,11 @@ _LEAST_DF, _LEAST_EVAL_EPISODES = 2, 2
 
 
 def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Components | None:
-    """Estimate from values [runs, episodes] of several sets, each around a mean of its own; all have the same hosts.
+    """Estimate variance components from several sets of values [runs, episodes], each set with its own mean.
 
-    Sums of squares are pooled; degrees of freedom count only as many sets as are `independent`, by default all: of all
-    pairs of G groups that is G - 1. None with fewer than two degrees of freedom between runs or two episodes each, and
-    where runs, or the episodes of a run, do not differ beyond rounding.
+    All sets use the same evaluation episodes. Sums of squares are pooled. Degrees of freedom count only `independent`
+    sets (default: all); for all pairs of G groups that is G - 1. None with fewer than two degrees of freedom between
+    runs or two episodes each, and if runs, or the episodes of a run, do not differ beyond rounding.
     """
     values = [floats(one) for one in sets]
     if not values or values[0].shape[1] < _LEAST_EVAL_EPISODES or not all(np.isfinite(x).all() for x in values):

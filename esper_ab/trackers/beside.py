@@ -1,6 +1,6 @@
-"""The processes of trackers beside an experiment: starting them, waiting for them, saying what became of them.
+"""Start the trackers' processes beside an experiment, wait for them, and report failures.
 
-Light: a tracker's library is loaded in its own process only.
+A tracker's library is loaded in its own process only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SILENT_S = 15.0  # of `fill`, before it warns that nothing has been told
 
 
 class Trackers:
-    """An observer that starts the trackers once there is a journal to follow, and warns when one has failed."""
+    """Observer that starts the trackers once there is a journal to follow, and warns if one has failed."""
 
     def __init__(self, experiment_dir: Path, tracking: Tracking) -> None:
         self._experiment_dir, self._tracking = experiment_dir, tracking
@@ -52,9 +52,9 @@ class Trackers:
             self._warn_of_failures()
 
     def settle(self, kind: type[BaseException] | None, *error: object) -> None:
-        """After a run that succeeded, wait a little for the trackers and name those that are not done.
+        """After a successful run, wait a little for the trackers and name those that are not done.
 
-        An exit callback of ExitStack: `kind` is the exception that ended the run, after which nothing is awaited.
+        An exit callback of ExitStack: `kind` is the exception that ended the run; after one, do not wait.
         """
         if kind is not None or not self._started:
             return
@@ -69,7 +69,7 @@ class Trackers:
             progress = self._progress(name)
             if name in left:
                 log = shell_command("logs", self._experiment_dir, f"tracker-{name}")
-                _warn(f"{name} goes on with what is left; `{log}` shows it")
+                _warn(f"{name} has not finished yet; `{log}` shows its progress")
             elif progress is None or progress.state != "done":
                 _warn(_describe_stop(self._experiment_dir, name, "its process is gone"))
 
@@ -80,7 +80,7 @@ class Trackers:
         return progress.state == "following" and at_work(self._experiment_dir, name)
 
     def _progress(self, name: Name) -> TrackerProgress | None:
-        """Progress of the process that was started here; None as long as it has reported nothing."""
+        """Return the progress of the process started here; None until it has reported any."""
         return read_progress(self._experiment_dir, name, self._started)
 
     def _warn_of_failures(self) -> None:
@@ -92,12 +92,12 @@ class Trackers:
 
 
 def start_tracking(experiment_dir: Path, tracking: Tracking) -> str:
-    """Remember `tracking` and start one process per tracker, which follows the journal of `experiment_dir` to its end.
+    """Save `tracking` and start one process per tracker, which follows the journal of `experiment_dir` to its end.
 
-    `experiment_dir` exists; its journal may be a few seconds away. The processes have no terminal, no parent and low
-    priority; their output is in EXPERIMENT/logs. Raises nothing: what cannot be started is one line on stderr.
-    Libraries that are absent are refused by `check_tracking`, which is to be called before the experiment directory is
-    made. Returns the word that the progress of these processes is marked with, "" when they could not be started.
+    `experiment_dir` exists; its journal may appear a few seconds later. The processes have no terminal, no parent and
+    low priority; their output is in EXPERIMENT/logs. Raises nothing: a failed start is one line on stderr. Missing
+    libraries are refused by `check_tracking`, which must be called before the experiment directory is made. Returns the
+    word that marks the progress of these processes, "" if they could not be started.
     """
     started = uuid4().hex
     try:
@@ -107,15 +107,15 @@ def start_tracking(experiment_dir: Path, tracking: Tracking) -> str:
             _begin(experiment_dir, name, "--live", started, outlives=True).wait()
     except OSError as error:
         later = shell_command("track", experiment_dir)
-        _warn(f"trackers cannot be started ({error}); the run goes on, `{later}` can do it later")
+        _warn(f"trackers cannot be started ({error}); the run continues, and `{later}` can start them later")
         return ""
     return started
 
 
 def fill(experiment_dir: Path, names: Sequence[Name], *, live: bool) -> dict[Name, TrackerProgress]:
-    """Run the trackers side by side over the journal of `experiment_dir` and wait for them; how far each has come.
+    """Run the trackers in parallel over the journal of `experiment_dir`, wait for them and return their progress.
 
-    `live`: until the experiment ends. A tracker that failed has the state "failed" and a detail of one line.
+    `live`: until the experiment ends. A tracker that failed has the state "failed" and a one-line detail.
     """
     started = uuid4().hex
     children = {name: _begin(experiment_dir, name, *(("--live",) if live else ()), started) for name in names}
@@ -130,9 +130,9 @@ def fill(experiment_dir: Path, names: Sequence[Name], *, live: bool) -> dict[Nam
 
 
 def _begin(experiment_dir: Path, name: Name, *words: str, outlives: bool = False) -> subprocess.Popen[bytes]:
-    """Start a tracker's process, with one thread of each library, because the cores are the training's.
+    """Start a tracker's process, with one thread per library, because the cores are for training.
 
-    One that `outlives` this process is started by a shell that leaves at once, so that nobody has to wait for it.
+    If it `outlives` this process, a shell that exits at once starts it, so that nothing has to wait for it.
     """
     where = str(experiment_dir.absolute())
     line = child_command("esper_ab.trackers.process", where, name, *words, outlives=outlives)
@@ -145,29 +145,29 @@ def _begin(experiment_dir: Path, name: Name, *words: str, outlives: bool = False
 
 
 def _outcome(experiment_dir: Path, name: Name, status: int, started: str) -> TrackerProgress:
-    """Last progress of a tracker's process that ended with `status`."""
+    """Return the last progress of a tracker's process that ended with `status`."""
     progress = read_progress(experiment_dir, name, started)
     if progress is None or (status and not progress.detail):
-        return TrackerProgress(state="failed", detail=f"its process ended with {status}")
+        return TrackerProgress(state="failed", detail=f"its process ended with status {status}")
     return msgspec.structs.replace(progress, state="failed") if status else progress
 
 
 def _wait(experiment_dir: Path, name: Name, child: subprocess.Popen[bytes], started: str) -> int:
-    """Exit status of a tracker's process; warns when it takes long before it has told anything."""
+    """Return the exit status of a tracker's process; warn if it takes long to report any progress."""
     with suppress(subprocess.TimeoutExpired):
         return child.wait(_SILENT_S)
     progress = read_progress(experiment_dir, name, started)
     if progress is None or not progress.lines:
         server = server_of(name, read_settings(experiment_dir)) if progress else ""
-        reached = f"can {server} be reached? Or " if server else ""
-        why = f"{reached}its library takes long to load where much else runs"
-        _warn(f"{name} has told nothing for {_SILENT_S:.0f} s and goes on trying: {why}")
+        reached = f"{server} may be unreachable, or " if server else ""
+        why = f"{reached}its library loads slowly on a busy machine"
+        _warn(f"{name} has reported nothing for {_SILENT_S:.0f} s and keeps trying: {why}")
     return child.wait()
 
 
 def _describe_stop(experiment_dir: Path, name: str, why: str) -> str:
     track = shell_command("track", experiment_dir)
-    return f"{name} has stopped: {why}; the experiment is not concerned, `{track}` fills in what is missing"
+    return f"{name} has stopped: {why}; the experiment is unaffected, and `{track}` adds what is missing"
 
 
 def _warn(text: str) -> None:

@@ -1,4 +1,4 @@
-"""The journal for trackers: their interface, numbers of records, and subjects folded from events in batches."""
+"""The journal for trackers: the tracker interface, numbers of records, and a fold of events into subjects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMPARISON = "comparison"  # key of the subject that holds the experiment's resu
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """One esper run, or the comparison, which becomes one run of a tracker."""
+    """One esper run, or the comparison; it becomes one run of a tracker."""
 
     key: str  # "shaped/0", or COMPARISON
     id: str  # 16 hexadecimal digits, the same whenever the journal is read
@@ -57,7 +57,7 @@ class Conclusion:
 
 
 class Tracker(Protocol):
-    """A tracking tool. Calls are idempotent: repeated ones, in this process or a later one, are stored once.
+    """A tracking tool. Calls are idempotent: a call repeated in this process or a later one is stored once.
 
     Any method may raise anything: its process then ends with a one-line report, and nothing else is affected.
     """
@@ -65,16 +65,16 @@ class Tracker(Protocol):
     where: str  # address for the user to open or give to the tool; "" until known
 
     def begin(self, subject: Subject) -> None:
-        """Begin a subject, before any other call about it."""
+        """Begin a subject; called before any other call about it."""
 
     def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
         """Store the numbers of one training episode."""
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
-        """Store a subject's final data; a run ends with it, the comparison may be concluded again with more data."""
+        """Store a subject's final data. It ends a run; the comparison may be concluded again with more data."""
 
     def close(self) -> None:
-        """Release all resources, at the end of the journal as it is now."""
+        """Release all resources, at the current end of the journal."""
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
@@ -91,7 +91,10 @@ def identity(*parts: str) -> str:
 
 
 def experiment_id(started: ExperimentStarted, began: str) -> str:
-    """Return an id equal for all copies of a journal, new for each execution of a plan; `began`: its first time."""
+    """Return an id that is equal for all copies of a journal and new for each execution of a plan.
+
+    `began`: the journal's first wall time.
+    """
     return identity(started.plan.digest, began)
 
 
@@ -119,7 +122,7 @@ def _update(ppo: PPOUpdate) -> Iterator[tuple[str, float | None]]:
 
 
 def evaluation_numbers(history: History, run: str) -> dict[str, float]:
-    """Return the outcome of one run, in the units of the report, without any other run's numbers."""
+    """Return the evaluation results of one run, in the report's units."""
     outcome = outcomes(replace(history, runs={run: history.runs[run]}))[run]
     numbers = {
         f"evaluation/{name}": value
@@ -167,7 +170,7 @@ def _there(numbers: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def unix_ms(wall_time: str) -> int:
-    """Return Unix milliseconds of a journal's wall time, ISO 8601."""
+    """Convert a journal's wall time (ISO 8601) to Unix milliseconds."""
     return round(datetime.fromisoformat(wall_time).timestamp() * 1000)
 
 
@@ -213,7 +216,7 @@ class Fold:
         self._tracker.close()
 
     def _subject(self, run: str) -> Subject:
-        """Return the subject of a run, begun at its first mention."""
+        """Return the subject of a run; begin it on first use."""
         if run not in self._subjects:
             spec = self.history.runs[run].spec
             group = spec.ref.group_id
@@ -226,7 +229,7 @@ class Fold:
         return self._subjects[run]
 
     def _conclude(self, run: str, values: dict[str, float], words: dict[str, str]) -> None:
-        """Conclude a run once: a lost run is not evaluated."""
+        """Conclude a run, once."""
         subject = self._subject(run)
         if run in self._over:
             return
@@ -284,8 +287,8 @@ def tell(
 ) -> None:  # fmt: skip
     """Pass everything in the journal of `experiment_dir` to a tracker; `live`: until no process holds the directory.
 
-    `make` is given the experiment's name and the UTC date of its start, YYYYMMDD. `moved` is called after every batch
-    with the number of lines passed on so far. Raises JournalError at a damaged line, and whatever the tracker raises.
+    `make` gets the experiment's name and the UTC date of its start, YYYYMMDD. `moved` gets the number of lines passed
+    on so far, after every batch. Raises JournalError at a damaged line, and whatever the tracker raises.
     """
     reading, first = _begin(experiment_dir, patience_s=_FIRST_LINE_S if live else 0.0)
     began = reading.wall_time

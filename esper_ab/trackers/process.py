@@ -1,9 +1,8 @@
 """`python -m esper_ab.trackers.process EXPERIMENT NAME [--live] STARTED`: one tracker, in a process of its own.
 
 The process isolates whatever a tracker's library does. STARTED is any word, by which the parent recognises this
-process's progress. Any failure here is one line in EXPERIMENT/logs/tracker-NAME.log and in
-EXPERIMENT/tracking/NAME.json, never more. With --live it ends by itself after the experiment, even when a library
-hangs.
+process's progress. Any failure here becomes one line in EXPERIMENT/logs/tracker-NAME.log and in
+EXPERIMENT/tracking/NAME.json. With --live the process ends by itself after the experiment, even if a library hangs.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _QUIET = {"WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true", "DO_NOT_TRAC
 
 
 class _Work:
-    """Execution of one tracker, with its progress file."""
+    """Runs one tracker and keeps its progress file."""
 
     def __init__(self, experiment_dir: Path, name: Name, started: str) -> None:
         self._experiment_dir, self._name = experiment_dir, name
@@ -58,7 +57,7 @@ class _Work:
     def fail(self, why: str) -> int:
         """Report a failure in one line, as far as a full disk permits; return the exit status.
 
-        Libraries say the address that they failed with, which may hold what the user logs in with.
+        Credentials are removed, because a library's error may include an address that contains them.
         """
         first = visible_line(" ".join(without_credentials(why).split()))[:500]
         with suppress(OSError):
@@ -69,17 +68,17 @@ class _Work:
         return 1
 
     def watch(self) -> None:
-        """Run on a thread: end the process when the experiment has ended and there is no progress any more."""
+        """End the process once the experiment has ended and progress has stopped. Runs on a thread."""
         free_since: float | None = None
         while True:
             time.sleep(_WATCH_S)
             now = time.monotonic()
             free_since = None if holder(self._experiment_dir) is not None else free_since or now
             if free_since is not None and now - max(free_since, self._moved_at) > _END_S:
-                os._exit(self.fail(f"nothing moved for {_END_S:.0f} s after the run had ended"))
+                os._exit(self.fail(f"no progress for {_END_S:.0f} s after the run ended"))
 
     def _made(self, name: str, date: str) -> Tracker:
-        """Return the tracker for an experiment of this name that began on this date."""
+        """Make the tracker for an experiment with this name and start date."""
         tracker: Tracker
         if self._name == "wandb":
             from esper_ab.trackers.wandb_runs import WandbRuns  # with its library, which no other tracker loads
@@ -106,7 +105,7 @@ class _Work:
 
 
 def main(experiment_dir: Path, name: Name, *, live: bool, started: str = "") -> int:
-    """Run a tracker; return 0 when it holds everything, 1 after a failure, 3 when another one is running."""
+    """Run a tracker; return 0 if it has stored everything, 1 after a failure, 3 if another one is running."""
     os.nice(_NICE)
     warnings.simplefilter("ignore")  # the libraries' warnings
     deadline = time.monotonic() + (_LOCK_S if live else 0.0)

@@ -1,4 +1,4 @@
-"""Which trackers follow a run, and what they would refuse, checked before anything starts. Loads none of them."""
+"""Which trackers follow a run, and checks of their settings before anything starts. Loads none of their libraries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CREDENTIALS = re.compile(r"(?<=//)[^/?#\s'\"]*@")
 
 
 class Tracking(msgspec.Struct, frozen=True, kw_only=True):
-    """Trackers that follow an experiment; no result depends on them, so they are not part of the plan's digest."""
+    """Trackers that follow an experiment. No result depends on them, so they are not part of the plan's digest."""
 
     wandb: Literal["off", "online", "offline"] = "off"
     #: The team or user at Weights & Biases; "" is the one that wandb is logged in as.
@@ -34,45 +34,45 @@ class Tracking(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def anything(self) -> bool:
-        """Whether any tracker is wanted."""
+        """True if any tracker is wanted."""
         return self.wandb != "off" or self.tensorboard
 
 
 def wanted(tracking: Tracking) -> tuple[Name, ...]:
-    """Names of the trackers that are asked for."""
+    """Return the names of the requested trackers."""
     asked = {"wandb": tracking.wandb != "off", "tensorboard": tracking.tensorboard}
     return tuple(name for name in NAMES if asked[name])
 
 
 def wandb_mode(flag: str, asked: str | None) -> Literal["online", "offline"]:
-    """The mode given with `flag`, or WANDB_MODE, or online; UsageError for any other word."""
+    """Return the mode given with `flag`, or WANDB_MODE, or online; UsageError for any other word."""
     origin, mode = (flag, asked) if asked else ("WANDB_MODE", os.environ.get("WANDB_MODE") or "online")
     if mode not in ("online", "offline"):
-        raise UsageError(f"{origin} {mode!r}: online or offline; leave wandb out for none")
+        raise UsageError(f"{origin} {mode!r}: expected online or offline; omit wandb for neither")
     return "online" if mode == "online" else "offline"
 
 
 def server_of(name: Name, tracking: Tracking) -> str:
-    """The server that a tracker talks to, as far as the settings say; "" for one that writes files here."""
+    """Return the server that a tracker uses, according to the settings; "" if it writes local files."""
     if name == "wandb" and tracking.wandb == "online":
         return without_credentials(os.environ.get("WANDB_BASE_URL") or "api.wandb.ai")
     return ""
 
 
 def without_credentials(text: str) -> str:
-    """Return `text` without what a URI in it says of a user: //host in the place of //user:password@host."""
+    """Return `text` with //user:password@host in any URI replaced by //host."""
     return _CREDENTIALS.sub("", text)
 
 
 def check_tracking(tracking: Tracking) -> None:
-    """UsageError for a library that is not installed, and for what a tracker would refuse later."""
+    """Raise UsageError for a library that is not installed, and for settings that a tracker would refuse later."""
     for name in wanted(tracking):
         if importlib.util.find_spec(name) is None:
             raise UsageError(f"{name} is not installed: pip install 'esper-ab[{name}]'")
     if len(tracking.wandb_project) > PROJECT_CHARS or set(NOT_IN_A_PROJECT) & set(tracking.wandb_project):
-        raise UsageError(f"W&B project {tracking.wandb_project!r}: W&B takes {PROJECT_CHARS} characters at most, and "
+        raise UsageError(f"W&B project {tracking.wandb_project!r}: W&B allows at most {PROJECT_CHARS} characters and "
                          f"none of {' '.join(NOT_IN_A_PROJECT)}")  # fmt: skip
     for group, tags in tracking.tags.items():
         for tag in tags:
             if not 0 < len(tag) <= _TAG_CHARS:
-                raise UsageError(f"tag {tag!r} of {group}: 1 to {_TAG_CHARS} characters, which is what trackers take")
+                raise UsageError(f"tag {tag!r} of {group}: trackers accept 1 to {_TAG_CHARS} characters")

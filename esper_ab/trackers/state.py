@@ -1,4 +1,4 @@
-"""EXPERIMENT/tracking: the trackers of an experiment, their progress and locks, what became of them. Light."""
+"""EXPERIMENT/tracking: settings, progress and locks of an experiment's trackers. Loads none of their libraries."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ def save_settings(experiment_dir: Path, tracking: Tracking) -> None:
 
 
 def read_settings(experiment_dir: Path) -> Tracking:
-    """Read the trackers' settings; no trackers when none were saved. UsageError when the file is invalid."""
+    """Read the trackers' settings; no trackers if none were saved. UsageError if the file is invalid."""
     path = experiment_dir / FOLDER / _SETTINGS
     if not path.exists():
         return Tracking()
     try:
         return _decode_settings(read_regular(path))
     except UNREADABLE as error:
-        raise UsageError(f"{path}: {error}; remove it, and no tracker follows, or see docs/trackers.md") from None
+        raise UsageError(f"{path}: {error}; remove it to use no tracker, or see docs/trackers.md") from None
 
 
 def write_progress(experiment_dir: Path, name: Name, progress: TrackerProgress) -> None:
-    """Write a tracker's progress file; OSError when it cannot be written."""
+    """Write a tracker's progress file; OSError if that fails."""
     write_below(experiment_dir, f"{FOLDER}/{name}.json", msgspec.json.encode(progress) + b"\n")
 
 
 def read_progress(experiment_dir: Path, name: Name, started: str | None = None) -> TrackerProgress | None:
-    """Read a tracker's progress file; None when it is missing, invalid, or not of the process that `started` marks."""
+    """Read a tracker's progress file; None if it is missing, invalid, or of another process than `started` marks."""
     try:
         found = _decode_progress(read_regular(experiment_dir / FOLDER / f"{name}.json"))
     except (OSError, *UNREADABLE):
@@ -76,7 +76,7 @@ def read_progress(experiment_dir: Path, name: Name, started: str | None = None) 
 
 
 def take(experiment_dir: Path, name: Name) -> int | None:
-    """Return a descriptor that holds the tracker's lock until it is closed; None when another process has it."""
+    """Return a descriptor that holds the tracker's lock until it is closed; None if another process has the lock."""
     descriptor = open_below(experiment_dir, f"{FOLDER}/{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     for _ in range(_TRIES):
         try:
@@ -90,7 +90,7 @@ def take(experiment_dir: Path, name: Name) -> int | None:
 
 
 def at_work(experiment_dir: Path, name: Name) -> bool:
-    """Return whether a process of the tracker holds its lock."""
+    """True if a process of the tracker holds its lock."""
     try:
         descriptor = open_regular(experiment_dir / FOLDER / f"{name}.lock", os.O_RDONLY)
     except OSError:
@@ -105,7 +105,7 @@ def at_work(experiment_dir: Path, name: Name) -> bool:
 
 
 def open_log(experiment_dir: Path, name: Name) -> int:
-    """A descriptor that appends to the tracker's log, shown by `esper-ab logs EXPERIMENT tracker-NAME`."""
+    """Return a descriptor that appends to the tracker's log, which `esper-ab logs EXPERIMENT tracker-NAME` shows."""
     return open_below(experiment_dir, f"{LOGS}/tracker-{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 
@@ -124,7 +124,7 @@ class TrackerNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tracking_now(experiment_dir: Path) -> tuple[TrackerNow, ...]:
-    """Return the progress of every tracker of the run; empty without trackers or with unreadable settings."""
+    """Return the progress of every tracker; () without trackers or with unreadable settings."""
     try:
         return tuple(_now(experiment_dir, name) for name in wanted(read_settings(experiment_dir)))
     except UsageError:  # settings that somebody has made unreadable are for those who would track
@@ -143,14 +143,14 @@ def _now(experiment_dir: Path, name: Name) -> TrackerNow:
 
 
 def tracking_text(experiment_dir: Path, trackers: tuple[TrackerNow, ...]) -> list[str]:
-    """Describe each tracker in a line."""
+    """Describe each tracker in one line."""
     return [f"  tracker {visible_line(_said(experiment_dir, one))}" for one in trackers]
 
 
 def _said(experiment_dir: Path, one: TrackerNow) -> str:
     place = f" in {one.where}" if one.where else ""
-    told = f"{one.tracker}: {one.state}, {counted(one.lines, 'line')} of the journal{place}"
+    told = f"{one.tracker}: {one.state}, {counted(one.lines, 'journal line')}{place}"
     if one.state not in ("failed", "gone"):
         return told
     why = f": {one.detail}" if one.detail else ""
-    return f"{told}{why}; `{shell_command('track', experiment_dir)}` fills in what is missing"
+    return f"{told}{why}; `{shell_command('track', experiment_dir)}` adds what is missing"

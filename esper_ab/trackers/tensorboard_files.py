@@ -1,7 +1,7 @@
 """TensorBoard tracker: one event file per run in EXPERIMENT/tensorboard/GROUP/SEED, and one for the comparison.
 
-Every byte of a file follows from the journal, times included, so the file itself holds the progress: bytes already
-there are compared and skipped, a torn end is overwritten, and repeating everything changes nothing.
+Every byte of a file follows from the journal, times included, so the file itself records the progress: existing bytes
+are compared and skipped, a torn end is overwritten, and a repeated run changes nothing.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Continuing:
     """File for writing that skips bytes already there, and truncates itself where they differ."""
 
     def __init__(self, root: Path, name: str) -> None:
-        """Open the file `name` below `root`, which is made when there is none."""
+        """Open the file `name` below `root`; create it if it does not exist."""
         self._file = os.fdopen(open_below(root, name, os.O_RDWR | os.O_CREAT), "r+b", buffering=0)
         self._at = 0  # bytes written or already there
         self._same = True  # all bytes so far were already there
 
     def write(self, data: bytes) -> None:
-        """Write `data`; OSError when there is no room. The next process to open the file repairs a torn end."""
+        """Write `data`; OSError on a full disk. The next process that opens the file repairs a torn end."""
         if self._same:
             if self._file.read(len(data)) == data:
                 self._at += len(data)
@@ -46,14 +46,14 @@ class Continuing:
         """Do nothing: writes are unbuffered."""
 
     def close(self, *, whole: bool = False) -> None:
-        """Close the file; `whole`: cut off anything after the last byte written."""
+        """Close the file; `whole`: truncate anything after the last byte written."""
         if whole and os.fstat(self._file.fileno()).st_size > self._at:
             self._file.truncate(self._at)
         self._file.close()
 
 
 class TensorBoardFiles:
-    """Tracker for TensorBoard, as defined in subject.py."""
+    """Tracker for TensorBoard, as defined in `trackers/fold.py`."""
 
     def __init__(self, experiment_dir: Path) -> None:
         self._experiment_dir = experiment_dir
@@ -94,7 +94,7 @@ def _scalars(numbers: dict[str, float]) -> summary_pb2.Summary:
 
 
 def _settings(settings: dict[str, Scalar], subject: Subject, began_s: float) -> summary_pb2.Summary:
-    """Return the settings for the HPARAMS page, serialised deterministically, which the library does not do."""
+    """Return the settings for the HPARAMS page, serialised deterministically, unlike the library's own summary."""
     summary = summary_v2.hparams_pb(settings, trial_id=subject.id, start_time_secs=began_s)
     for value in summary.value:
         packed = value.metadata.plugin_data

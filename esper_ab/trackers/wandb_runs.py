@@ -1,8 +1,8 @@
 """Weights & Biases tracker: one project per experiment, one W&B run per esper run, and one for the comparison.
 
-Run ids follow from the journal. Online, the server returns the step that a run has reached, and only later ones are
-sent. Offline there is no server: a run that was not written to its end is replaced by a new one.
-EXPERIMENT/tracking/wandb_runs.json names the runs that were written to their end.
+Run ids follow from the journal. Online, the server returns the step that a run has reached, and only later steps are
+sent. Offline there is no server: an incomplete run is replaced by a new one. EXPERIMENT/tracking/wandb_runs.json names
+the complete runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _decode_done = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
 
 
 class WandbRuns:
-    """Tracker for Weights & Biases, as defined in subject.py."""
+    """Tracker for Weights & Biases, as defined in `trackers/fold.py`."""
 
     def __init__(self, experiment_dir: Path, name: str, date: str, tracking: Tracking) -> None:
         self._experiment_dir, self._name, self._tracking = experiment_dir, name, tracking
@@ -85,7 +85,7 @@ class WandbRuns:
                 shutil.rmtree(folder)
 
     def _is_done(self, subject: Subject, mark: str | None = None) -> bool:
-        """Return whether the run was written to its end, with the conclusion of this mark, and still exists."""
+        """True if the run was written completely, with the conclusion of this mark, and still exists."""
         done = self._done.get(subject.key)
         if done is None or (done["id"], done["to"]) != (subject.id, self._to) or mark not in (None, done["mark"]):
             return False
@@ -100,7 +100,7 @@ class WandbRuns:
 
 
 def _settings() -> wandb.Settings:
-    """Disable everything but the logged data: no console, code, machine statistics or environment."""
+    """Disable everything except the logged data: no console, code, machine statistics or environment."""
     return wandb.Settings(
         silent=True, console="off", disable_git=True, disable_code=True, save_code=False, x_disable_stats=True,
         x_disable_meta=True, x_save_requirements=False,

@@ -1,6 +1,6 @@
-"""What was promised before the first run: groups, replicates, tasks, margins, looks and bounds. Pure.
+"""What was decided before the first run: groups, replicates, tasks, margins, looks and bounds. Pure.
 
-A plan of `esper-ab design` is this, sealed in a file; that of an experiment directory is derived from its own plan.
+`esper-ab design` seals such a plan in a file; for an experiment directory it is derived from the experiment's plan.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from esper_ab.verdict.vocabulary import MEAN, OF_MEAN, Scale
 
 
 class Rule(Settings, frozen=True, kw_only=True):
-    """The rule by which comparisons are decided; its fields are named as the settings of a launch."""
+    """The rule by which comparisons are decided; fields are named as the settings of a launch."""
 
     control: str = ""  # the group that all others are compared with; "": all pairs
     alpha: float = 0.05
@@ -40,7 +40,7 @@ class Rule(Settings, frozen=True, kw_only=True):
 
 
 class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
-    """All that is decided before the first run."""
+    """Everything that is decided before the first run."""
 
     groups: tuple[str, ...]
     replicates: tuple[str, ...]  # seeds or pairs, in the order in which they are run and judged
@@ -51,24 +51,24 @@ class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def digest(self) -> str:
-        """sha256 of everything in it; of a plan that was read that of its file.
+        """sha256 of the plan; for a plan read from a file, the sha256 stated there.
 
-        A field that a later version adds has a default, and no digest of a plan that was written before changes.
+        Fields that a later version adds must have defaults, so that digests of older plans stay the same.
         """
         return sha256_of(msgspec.json.encode(self))
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Names of the tasks; ("",): there are none."""
+        """Names of the tasks; ("",) if there are none."""
         return tuple(scale.task for scale in self.scales)
 
     @property
     def paired(self) -> bool:
-        """Whether the runs of one replicate form a pair."""
+        """True if the runs of one replicate form a pair."""
         return self.design.test != "welch"
 
     def design_of(self, contrast: Contrast) -> Design:
-        """The design with margin, outcome and worst outcome of one comparison."""
+        """Return the design with the margin, outcome and worst outcome of one comparison."""
         if len(self.scales) == 1:
             return self.design
         scale = next((scale for scale in self.scales if scale.task == contrast.task), OF_MEAN)
@@ -80,7 +80,7 @@ def make_plan(
     groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *,
     cells: Sequence[str] = (), choosing: Sequence[str] = (),
 ) -> AnalysisPlan:  # fmt: skip
-    """Make a plan over names that are known to be good; UsageError for a rule that does not go with them."""
+    """Make a plan for validated names; UsageError if the rule does not suit them."""
     design = design_over(groups, len(replicates), scales, rule)
     return AnalysisPlan(
         groups=tuple(groups), replicates=tuple(replicates), scales=tuple(scales), design=design, cells=tuple(cells),
@@ -89,7 +89,7 @@ def make_plan(
 
 
 def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale], rule: Rule) -> Design:
-    """Make the design of all comparisons in every task of `scales`, and, of several tasks, of their mean."""
+    """Make the design of all comparisons in every task of `scales` and, with several tasks, of their mean."""
     _check_rule(groups, replicates, rule)
     tasks = [scale.task for scale in scales]
     if len(tasks) > 1:
@@ -107,7 +107,7 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
 
 
 def _worst_mean(scales: Sequence[Scale]) -> float | None:
-    """Return the mean of all worst outcomes, each in margins of its task; None where one is not declared."""
+    """Return the mean of all worst outcomes, each in margins of its task; None if one is not declared."""
     each = [scale.outcome.sign * scale.worst / scale.margin for scale in scales if scale.worst is not None]
     return fsum(each) / len(each) if len(each) == len(scales) else None
 
@@ -121,14 +121,14 @@ def _check_rule(groups: Sequence[str], replicates: int, rule: Rule) -> None:
     if rule.control and rule.control not in groups:
         raise UsageError(Setting("control", rule.control), f": no such group; the groups are {', '.join(groups)}")
     if not 0.0 < rule.alpha < 0.5:
-        raise UsageError(Setting("alpha", rule.alpha), ": above 0 and below 0.5")
+        raise UsageError(Setting("alpha", rule.alpha), ": it must be above 0 and below 0.5")
     check_looks(rule.looks, replicates)
     if not rule.futility:
         return
     if not LEAST_KEPT <= rule.futility < 1.0:
-        raise UsageError(Setting("futility", rule.futility), f": from {LEAST_KEPT} to below 1; 0 for no such stop")
+        raise UsageError(Setting("futility", rule.futility), f": expected {LEAST_KEPT} to below 1; 0 turns it off")
     if not rule.early_stop or len(rule.looks or default_looks(replicates)) == 1:
         raise UsageError(
-            Setting("futility", rule.futility), f" needs interim looks that may stop; they come with "
-            f"{SEVERAL_LOOKS_FROM} seeds, or with ", Setting("looks"),
+            Setting("futility", rule.futility), f" needs interim looks that may stop; these need "
+            f"{SEVERAL_LOOKS_FROM} seeds or ", Setting("looks"),
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What may be said: a comparison each, departures from the plan, what to do next. Types only."""
+"""The answer: all comparisons, departures from the plan, and what to do next."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Answer:
 
     @property
     def exploratory(self) -> bool:
-        """Whether no plan was declared."""
+        """True if no plan was declared."""
         return not self.plan
 
 
 def with_profiles(answer: Answer, ranges: Ranges) -> Answer:
-    """Return `answer` with profiles of its groups; as it is without ranges, and while a task has no score."""
+    """Return `answer` with profiles of its groups; unchanged without ranges, or while a task has no score."""
     if not ranges:
         return answer
     return replace(answer, profiles=profiles_of(answer.observations, answer.design.groups, ranges))
@@ -53,7 +53,7 @@ _SHOWN = 8  # names in a list
 
 
 def departures(plan: AnalysisPlan, observations: Observations, followed: Courses) -> Iterator[str]:
-    """Yield runs that the plan does not know, gaps in its order, and runs after everything was decided."""
+    """Yield departures from the plan: unplanned runs, gaps in the order, and runs after everything was decided."""
     cells = cells_of(observations)
     yield from _foreign(plan, observations)
     yield from _gaps(plan, observations, cells)
@@ -61,7 +61,7 @@ def departures(plan: AnalysisPlan, observations: Observations, followed: Courses
 
 
 def next_step(plan: AnalysisPlan, followed: Courses) -> str:
-    """Say which runs the next look asks for; "" when none is left."""
+    """Say which runs the next look needs; "" if no look is left."""
     needed = [contrast for contrast, course in followed.courses.items() if not course.finished]
     coming = [look for look in plan.design.looks if look > followed.complete]
     if not needed or not coming:
@@ -74,22 +74,22 @@ def next_step(plan: AnalysisPlan, followed: Courses) -> str:
             runs.setdefault(", ".join(groups), []).append(task)
     told = [f"{groups}{f' in {listed_short(tasks)}' if tasks != [''] else ''}" for groups, tasks in runs.items()]
     replicates = listed_short(plan.replicates[followed.complete : coming[0]])
-    return f"The next look is after seed {coming[0]}: {replicates} of {'; '.join(told)}."
+    return f"The next look is after seed {coming[0]}: run {replicates} of {'; '.join(told)}."
 
 
 def listed_short(names: Sequence[str]) -> str:
-    """Join names, and of many the first ones with the number of the others."""
+    """Join names; of a long list show the first ones and count the rest."""
     more = len(names) - _SHOWN
     return f"{', '.join(names[:_SHOWN])}, and {more} more" if more > 0 else ", ".join(names)
 
 
 def listed_runs(rows: Sequence[Observation]) -> str:
-    """Join the names of runs in cells, shortened likewise."""
+    """Join the names of runs in cells, shortened in the same way."""
     return listed_short([f"{row.group} at {row.task or '(none)'} with seed {row.replicate}" for row in rows])
 
 
 def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
-    """Yield what the plan does not know: groups, tasks and replicates, which are left out."""
+    """Yield a line per kind of name that is not in the plan: groups, tasks, replicates. Their rows are ignored."""
     for what, column, planned in (
         ("group", [row.group for row in observations.rows], plan.groups),
         ("task", [row.task for row in observations.rows], plan.tasks),
@@ -98,13 +98,13 @@ def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
         others = [name for name in dict.fromkeys(column) if name not in planned]
         if others:
             yield (
-                f"Not in the plan, and left out: {what} {listed_short([name or '(none)' for name in others])} "
+                f"Not in the plan, so ignored: {what} {listed_short([name or '(none)' for name in others])} "
                 f"({counted(sum(name in others for name in column), 'row')})."
             )
 
 
 def _gaps(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Iterator[str]:
-    """Yield the runs that are missing although later ones of their group are there."""
+    """Yield the runs that are missing although later runs of their group exist."""
     for task in plan.tasks:
         for group in plan.groups:
             there = [place for place, name in enumerate(plan.replicates) if (group, task, name) in cells]
@@ -113,12 +113,12 @@ def _gaps(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Itera
                 where = f" in {task}" if task else ""
                 yield (
                     f"Out of order: {group}{where} has no run of {observations.pair_column} {listed_short(missing)}, "
-                    f"but later ones. Nothing after a gap counts; a run that failed is a row with an empty outcome."
+                    f"but later ones. Runs after a gap do not count; enter a failed run as a row with an empty outcome."
                 )
 
 
 def _after(plan: AnalysisPlan, cells: Cells, followed: Courses) -> Iterator[str]:
-    """Yield the runs that were made although nothing was open any more that they could decide."""
+    """Yield the runs that were made after all their comparisons had been decided."""
     for task in plan.tasks if plan.design.early_stop else ():
         for group in plan.groups:
             own = [
@@ -132,6 +132,6 @@ def _after(plan: AnalysisPlan, cells: Cells, followed: Courses) -> Iterator[str]
             if later:
                 where = f" in {task}" if task else ""
                 yield (
-                    f"Not used: {group}{where} went on after seed {end}, at which all its comparisons were "
+                    f"Not used: {group}{where} has runs after seed {end}, at which all its comparisons had been "
                     f"decided ({listed_short(later)})."
                 )

@@ -1,4 +1,4 @@
-"""What a careful reader must know besides a verdict: progress, losses, the design, statistics beside it. Pure."""
+"""What a careful reader should know besides the verdict: progress, losses, the design, other statistics. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CATALOGUE = "esper_ab.stats.descriptive"
 
 @cache
 def statistics() -> Mapping[str, Statistic[Any]]:
-    """Name -> statistic, in the order in which they are shown."""
+    """Return every statistic by name, in the order in which they are shown."""
     found = {name: catalog.entry(_CATALOGUE, name, "STATISTIC") for name in catalog.names(_CATALOGUE)}
     return dict(sorted(found.items(), key=lambda item: (item[1].kind == "effect", item[1].place, item[0])))
 
@@ -31,9 +31,9 @@ def describe(
     a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False, paired: bool = True,
     binary: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Compute every statistic of outcomes a, b [pairs] by name, None where there is none. `lower` is better or not.
+    """Compute every statistic of outcomes a, b [pairs] by name; None if there is none. `lower`: lower is better.
 
-    Of runs that form no pairs, and of those that came to 0 or 1, only what means something there.
+    For unpaired runs and for outcomes of 0 or 1, compute only the statistics that are meaningful there.
     """
     return {
         name: statistic.of(a, b, rng_seed, lower=lower)
@@ -46,7 +46,7 @@ _FEW = 10  # runs, from which on an unequal number costs little
 
 
 def caveats(evidence: Evidence) -> tuple[str, ...]:
-    """Write what a careful reader must know besides the verdict, a sentence or two each."""
+    """Write what a careful reader should know besides the verdict, in one or two sentences each."""
     if not evidence.data:
         return (*_on_progress(evidence), *on_losses(evidence))
     return (
@@ -59,14 +59,14 @@ def _on_progress(evidence: Evidence) -> Iterator[str]:
     planned, done = evidence.question.planned, len(evidence.pairs)
     if evidence.course.finished or done >= planned:
         return
-    only = " A verdict is given at the planned looks only: looking at other times and stopping at a good moment raises "
+    only = " Only planned looks give a verdict: looking at other times and stopping at a good moment raises "
     # The anytime-valid rule may be looked at after every pair.
-    how = f"{only}the false alarms." if looks_to_come(evidence) else ""
+    how = f"{only}the rate of false claims." if looks_to_come(evidence) else ""
     yield f"{done} of {planned} planned pairs are complete.{how}"
 
 
 def _on_data(evidence: Evidence) -> Iterator[str]:
-    """Say what another test than the paired t goes by."""
+    """Say which test decides if it is not the paired t."""
     if evidence.proportions is not None:
         adjusted = ", not adjusted for device and start order" if evidence.design.adjusted else ""
         one = f"{evidence.proportions.one:g}"
@@ -75,8 +75,8 @@ def _on_data(evidence: Evidence) -> Iterator[str]:
         few, many = sorted((len(evidence.samples.a), len(evidence.samples.b)))
         if 1 < few < _FEW and 2 * few < many:
             yield (
-                f"Unequal groups: the spread of {few} runs decides, so more of the other group hardly narrow the "
-                "interval; where outcomes are skewed, false claims may be twice as frequent."
+                f"Unequal groups: the {few} runs of the smaller one limit precision, so more of the other hardly help. "
+                "Where outcomes are skewed, false claims may be twice as frequent."
             )
 
 
@@ -84,26 +84,26 @@ def _on_design(evidence: Evidence) -> Iterator[str]:
     question, course = evidence.question, evidence.course
     design = question.design
     if not question.paired:
-        yield "Unpaired: the runs of a seed share no randomness; which runs form a pair means nothing."
+        yield "Unpaired: the runs of a seed share no randomness, so their pairing is arbitrary."
     if not design.early_stop:
-        yield "No early stop: pairs after the deciding look are in the numbers, not in the decision."
+        yield "No early stop: pairs after the deciding look enter the numbers but not the decision."
     if not design.positions_matter:
-        yield "Not adjusted for device and start order: no record can depend on them here."
+        yield "Not adjusted for device and start order, because no record can depend on them here."
     elif design.positions > 1 and not design.adjusted and evidence.used > 1:
         why = "too few pairs at the first look" if design.too_few_to_adjust else "not estimable in this order"
         yield f"Not adjusted for device and start order: {why}."
     if course.standing == "futile":
-        yield "Stopped for futility: what further pairs would have shown, EQUIVALENT included, is unknown."
+        yield "Stopped for futility: further pairs might have shown anything, including EQUIVALENT."
     if course.decision == "crossed" and course.decided_at is not None and design.early_stop:
-        overestimated = "differences that stop early are overestimated on average."
+        overestimated = "early stopping overestimates differences on average."
         if course.looks[-1].bound_e is not None:
-            yield f"It stopped as soon as the evidence sufficed: {overestimated}"
+            yield f"It stopped once the evidence sufficed; {overestimated}"
         elif course.decided_at < question.planned:
-            yield f"It was decided before the planned end: {overestimated}"
+            yield f"It was decided before the planned end; {overestimated}"
 
 
 def beside(evidence: Evidence) -> Beside:
-    """Return what a descriptive statistic may know of the comparison that it is shown beside."""
+    """Return what a descriptive statistic may know about its comparison."""
     question, verdict = evidence.question, evidence.verdict
     return Beside(
         a=question.a, b=question.b, claimed=verdict in DIFFERENT,
@@ -131,7 +131,7 @@ def _coarse(evidence: Evidence) -> str:
     though = ", though their records differ" if evidence.question.recorded else ""
     used = evidence.pairs[: evidence.used]
     if any(pair.a != pair.b for pair in used):
-        return "Every pair differs by the same amount: check that the seed reaches what is random in these runs."
+        return "Every pair differs by the same amount: check that the seed controls the randomness of these runs."
     if len({pair.a for pair in used}) == 1:
         return f"Every outcome of {a} and {b} is {evidence.design.value(used[0].a)}{though}: {look}."
     return f"{a} and {b} have equal outcomes in every pair{though}: {look}."

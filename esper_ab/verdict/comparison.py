@@ -1,4 +1,4 @@
-"""One group against another: the numbers of their pairs, the verdict, and the sentences that say it."""
+"""One group against another: the numbers of their pairs, the verdict, and its sentences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Grounds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(grounds: Grounds) -> Verdict:
-    """Return the first verdict that applies, in the order of `Verdict`; capped, INCONCLUSIVE follows NO INFERENCE."""
+    """Return the first verdict that applies, in the order of `Verdict`; if capped, INCONCLUSIVE is the last resort."""
     if grounds.blocked:
         return Verdict.BLOCKED
     if grounds.pairs < LEAST_PAIRS and (grounds.capped or not grounds.identical):
@@ -57,7 +57,7 @@ def decide(grounds: Grounds) -> Verdict:
 
 
 def decided(grounds: Grounds) -> Verdict:
-    """Return the verdict of records and looks alone, before audit and losses."""
+    """Return the verdict from records and looks alone, before audit and losses."""
     if grounds.identical:
         return Verdict.IDENTICAL
     if grounds.decision == "crossed" and grounds.direction > 0:
@@ -77,7 +77,7 @@ Spread = tuple[float, int, int]  # SD of a pair of a balanced plan, its degrees 
 def spread(effect: Effect | None) -> Spread | None:
     """Return the SD of a pair of a balanced plan, its degrees of freedom, and the columns of the design.
 
-    None where nothing varies, and of what is no t of pairs.
+    None if nothing varies, and if the effect is not a t of pairs.
     """
     if not isinstance(effect, AdjustedDifference) or effect.se is None or effect.name:
         return None
@@ -85,12 +85,12 @@ def spread(effect: Effect | None) -> Spread | None:
 
 
 def extendable(question: Question, course: Course) -> bool:
-    """Whether `esper-ab resume --seeds` could decide it: an open comparison, in an experiment of our own."""
+    """True if `esper-ab resume --seeds` could decide it: an open comparison in an experiment of our own."""
     return question.recorded and course.decision == "open"
 
 
 def needed_here(question: Question, course: Course, found: Spread) -> PairsNeeded:
-    """Compute the pairs that the margin takes in this plan; beyond the planned ones at the price of an extension."""
+    """Return the pairs that detecting the margin takes in this plan; pairs beyond it at the price of an extension."""
     (sd, df, columns), design, bound = found, question.design, _bound(question, course)
     needed = pairs_needed(sd, df, design.margin, bound, columns)
     if callable(bound) or needed.pairs <= question.planned or not (design.boundaries and extendable(question, course)):
@@ -100,7 +100,7 @@ def needed_here(question: Question, course: Course, found: Spread) -> PairsNeede
 
 
 def needed_anew(question: Question, course: Course, found: Spread) -> PairsNeeded | None:
-    """Compute the pairs that the margin takes in a new plan, at about the last bound of this one.
+    """Return the pairs that detecting the margin takes in a new plan with about this plan's last bound.
 
     None unless the plan has looks.
     """
@@ -111,7 +111,7 @@ def needed_anew(question: Question, course: Course, found: Spread) -> PairsNeede
 
 
 def smallest_difference(question: Question, course: Course, found: Spread, most: int) -> float | None:
-    """Return the difference that `most` pairs detect with 80 % power; None: they detect none."""
+    """Return the difference that `most` pairs detect with 80 % power; None if they detect none."""
     if most < LEAST_PAIRS:
         return None
     bound = _bound(question, course)
@@ -119,7 +119,7 @@ def smallest_difference(question: Question, course: Course, found: Spread, most:
 
 
 def _bound(question: Question, course: Course) -> PBound:
-    """Return the p that decides at the end of the plan; by the anytime-valid rule it depends on the pairs."""
+    """Return the p that decides at the end of the plan; under the anytime-valid rule it depends on the pairs."""
     design = question.design
     if design.anytime_after is None:
         return _planned_bound(question, course)
@@ -139,14 +139,15 @@ def _held(question: Question, course: Course) -> float:
 
 
 def _anytime_p(pairs: int, evidence: float) -> float:
-    """Return the p of the t at which the e-value of `pairs` pairs of a balanced plan is `evidence`; 0.0: of none."""
+    """Return the p of the t at which `pairs` pairs of a balanced plan reach the e-value `evidence`; 0.0 if none does.
+    """
     found = anytime_interval(0.0, 1.0, pairs - 1, float(pairs), evidence)
     return 0.0 if found is None else 2.0 * float(t_sf(found[1], pairs - 1))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Evidence):
-    """The evidence on a - b and what may be said of it."""
+    """The evidence on a - b, with its sentences."""
 
     @property
     def headline(self) -> str:
@@ -165,7 +166,7 @@ class Comparison(Evidence):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What a careful reader must know besides, one sentence or two each."""
+        """What a careful reader should know besides, in one or two sentences each."""
         return caveats.caveats(self)
 
 
@@ -173,17 +174,17 @@ def compare(
     question: Question, data: Data, course: Course, *, same_records: bool, lost: Lost,
     findings: Sequence[Finding],
 ) -> Comparison:  # fmt: skip
-    """Compute the numbers of the complete pairs, in any order, or of runs that form none, and judge them.
+    """Compute the numbers of the complete pairs (in any order) or of unpaired runs, and judge them.
 
-    `course`: of this comparison, as `follow` gives it, which alone decides it; `same_records`: whether the digests of
-    both runs agree in every pair; `findings`: of the whole audit.
+    `course`: of this comparison, from `follow`; it alone decides. `same_records`: whether the digests of both runs
+    agree in every pair. `findings`: those of the whole audit.
     """
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
     return _judge(_numbers(question, before(data, sys.maxsize), course), same_records, lost, touching)
 
 
 def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Course) -> Numbers:
-    """Compute all that follows from the runs and the looks."""
+    """Compute everything that follows from the runs and the looks."""
     design, last = question.design, course.last
     used = data if last is None else before(data, last.replicates)
     effect, (a, b), paired = effect_of(design, used), outcomes(used), not isinstance(used, Samples)
@@ -208,7 +209,7 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Cours
 
 
 def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Comparison:
-    """Weigh losses and audit against the numbers."""
+    """Apply losses and audit to the numbers."""
     question, course, pairs = numbers.question, numbers.course, numbers.pairs
     again = imputed(question.design, numbers.data, course, lost)
     caps = [finding.sentence for finding in findings if finding.weight == "caps"]
@@ -243,7 +244,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
 
 
 def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Kind | None:
-    """Return which kind of INCONCLUSIVE it is: stopped, or whether the margin was within reach; None: not known."""
+    """Return the kind of INCONCLUSIVE: stopped, or whether the margin was within reach; None if unknown."""
     if numbers.course.standing == "futile":
         return "futile"
     margin = numbers.design.margin
@@ -263,7 +264,7 @@ def _estimate(
 
 
 def _interval(question: Question, course: Course, effect: Effect | None) -> DifferenceInterval:
-    """Return the interval of the last look; where no look with a bound was taken, one that no boundary corrects."""
+    """Return the interval of the last look with a bound; before any, one that no boundary corrects."""
     design, last = question.design, course.last
     if last is not None and (last.bound_p is not None or last.bound_e is not None):
         return last.low, last.high, _level(question, course, last.alpha)
@@ -281,7 +282,7 @@ def _simultaneous(question: Question, course: Course) -> DifferenceInterval:
 
 
 def _futility(course: Course) -> DifferenceInterval:
-    """Return the interval of the two one-sided tests at the margin by which the last look may stop for futility."""
+    """Return the interval by which the last look may stop for futility (two one-sided tests at the margin)."""
     last = course.last
     if last is None or last.futility_p is None:
         return None, None, Level(confidence=1.0, kind="futility ")

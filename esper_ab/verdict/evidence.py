@@ -1,4 +1,4 @@
-"""Every number of one comparison: what the pairs say, and what losses and audit make of it. Types only."""
+"""All numbers of one comparison: statistics of the pairs, and the effect of losses and audit. Types only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from esper_ab.verdict.vocabulary import Finding, Verdict
 
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):
-    """What an interval is; as text "95 % repeated interval"."""
+    """Level and kind of an interval; as text "95 % repeated interval"."""
 
     confidence: float
     kind: Literal["", "repeated ", "anytime-valid ", "simultaneous ", "futility "] = ""
@@ -45,10 +45,10 @@ DifferenceInterval = tuple[float | None, float | None, Level]
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """What runs and looks say about a - b. A statistic is None where the data do not allow it.
+    """Statistics of a - b from runs and looks. A statistic is None where the data do not allow it.
 
-    Statistics are of the `used` pairs: those before the last look taken, all pairs while none was taken. Of runs that
-    form no pairs all are used, and counted are those of the smaller group.
+    They cover the `used` pairs: those before the last look taken, or all pairs before the first look. For unpaired runs
+    they cover all runs, and counts are those of the smaller group.
     """
 
     question: Question
@@ -70,56 +70,56 @@ class Numbers:
 
     @property
     def design(self) -> Design:
-        """The design that was declared, with margin and outcome of this comparison."""
+        """The declared design, with the margin and outcome of this comparison."""
         return self.question.design
 
     @property
     def data(self) -> tuple[Pair, ...] | Samples:
-        """All pairs, or all runs where they form none."""
+        """All pairs, or all runs if they are unpaired."""
         return self.pairs if self.samples is None else self.samples
 
     @property
     def proportions(self) -> Proportions | None:
-        """The effect where every outcome is 0 or 1, so that an exact test decides; else None."""
+        """The effect if every outcome is 0 or 1, so that an exact test decides; else None."""
         return self.effect if isinstance(self.effect, Proportions) else None
 
     @property
     def test(self) -> str:
-        """The deciding test of a planned look, in words."""
+        """Name of the deciding test of a planned look."""
         adjusted = "adjusted " if self.design.adjusted else ""
         return (self.effect and self.effect.name) or f"{adjusted}paired t"
 
     def counted(self, pairs: int) -> str:
-        """Write "8 pairs"; where the runs form none "5 and 40 runs", which are all."""
+        """Format a number of pairs: "8 pairs"; for unpaired runs, which all count, "5 and 40 runs"."""
         return n_pairs(pairs) if self.samples is None else f"{len(self.samples.a)} and {len(self.samples.b)} runs"
 
     def worded(self, text: str) -> str:
-        """Write a text without names about pairs for runs that form none."""
+        """Return the text with "runs" for "pairs" if the runs are unpaired. The text must contain no names."""
         return text.replace("pairs", "runs") if self.samples is not None else text
 
     @property
     def degenerate(self) -> bool:
-        """Whether the differences used are no sample that the deciding test may be applied to."""
+        """True if the deciding test cannot be applied to the differences used."""
         deciding = self.plain if self.effect is None else self.effect
         return deciding is not None and deciding.degenerate
 
     @property
     def constant(self) -> str:
-        """The difference of every pair used where it is one and the same and not 0, in words; else ""."""
+        """The difference as text if it is the same, and not 0, in every pair used; else ""."""
         plain = self.plain
         same = plain is not None and plain.sd == 0.0 and plain.mean != 0.0 and self.proportions is None
         return self.design.difference(plain.mean) if plain is not None and same else ""
 
     @property
     def stuck(self) -> tuple[int, int, float] | None:
-        """How many of the runs used came to one and the same outcome, and to which; None unless most did."""
+        """How many of the runs used share the commonest outcome, of how many, and that outcome; None unless most do."""
         runs = [value for side in outcomes(self.samples or self.pairs[: self.used]) for value in side]
         count, value = commonest(runs, resolution(runs)) if runs else (0, 0.0)
         return (count, len(runs), value) if 2 * count > len(runs) else None
 
     @property
     def small_from(self) -> str:
-        """From when on the look could say that the difference is smaller than the margin: "15 pairs"; "": it may."""
+        """When a look could show that the difference is below the margin, as in "15 pairs"; "" if it already may."""
         look, design = self.last_look, self.design
         if look is None or look.equivalence_low is None or look.equivalence_high is None:
             return ""
@@ -139,9 +139,9 @@ class Numbers:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence(Numbers):
-    """All that is known of one comparison, what losses and audit make of its numbers among it.
+    """Everything known about one comparison, including the effect of losses and audit on its numbers.
 
-    Every sentence about it is made from this.
+    Every sentence about the comparison is made from this.
     """
 
     same_records: bool  # the records of both runs agree in every pair
@@ -162,5 +162,5 @@ class Evidence(Numbers):
 
     @property
     def near_baseline(self) -> bool:
-        """Whether the audit lets nothing be called smaller than the margin."""
+        """True if the audit forbids calling any difference smaller than the margin."""
         return any(finding.weight == "caps equivalence" for finding in self.findings)

@@ -1,4 +1,4 @@
-"""Observations without a plan -> the plan with one look at all of them that they are analysed by. Pure."""
+"""Judge observations without a plan: make a plan with one look at all of them. Pure."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ def explore(
     observations: Observations, scales: Sequence[Scale], rule: Rule, *, paired: bool | None = None,
     rows: str | None = None, rng_seed: int | None = None,
 ) -> Answer:  # fmt: skip
-    """Compare all groups, in every task and in the mean over tasks. UsageError where no two groups share a pair.
+    """Compare all groups, in every task and in the mean over tasks; exploratory, whatever the result.
 
-    `rule` has no looks: there is one, at the end. It is exploratory whatever comes out. `paired`: whether runs with one
-    seed form a pair; None: as the seeds show. `rows`: "runs" says that every row is a training run, however many.
-    `rng_seed`: of the bootstraps; None: from the observations.
+    `rule` has no looks, because there is a single look at the end. `paired`: whether runs with the same seed form a
+    pair; None decides by the seeds. `rows`: "runs" declares that every row is a training run, however many there are.
+    `rng_seed`: seed of the bootstraps; None derives it from the observations. Raises UsageError if no two groups share
+    a pair.
     """
     explored = msgspec.structs.replace(observations, exploratory=True)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
@@ -44,13 +45,13 @@ def explore(
 def _plan(
     observations: Observations, scales: Sequence[Scale], rule: Rule, *, paired: bool | None, rows: str | None
 ) -> AnalysisPlan:
-    """Make the plan with one look at all pairs, or at all runs where they form none."""
+    """Make the plan with one look at all pairs, or at all runs if they are unpaired."""
     groups, order, source = observations.groups, observations.replicates, observations.source
     if len(groups) < 2:
-        raise UsageError(f"{source}: column group has one group, {groups[0]}; a comparison needs two")
+        raise UsageError(f"{source}: column group has only one group, {groups[0]}; a comparison needs two")
     if len(groups) > _MOST_GROUPS and not rule.control:
         raise UsageError(
-            f"{source}: {len(groups)} groups are too many to compare each with each; compare with one of them: ",
+            f"{source}: {len(groups)} groups are too many to compare all pairs of them; compare all with one: ",
             Setting("control", "GROUP"),
         )
     rule = Rule(control=rule.control, alpha=rule.alpha, looks=(len(order),))
@@ -60,14 +61,14 @@ def _plan(
     most = _most_rows(observations, rows, unpaired=unpaired)
     if paired and not observations.pair_column:
         raise UsageError(
-            f"{source}: ", Setting("paired"), " needs a column seed, pair or replicate; run pairs nothing"
+            f"{source}: ", Setting("paired"), " needs a column seed, pair or replicate; a column run does not pair"
         )
     if paired:
         return plan
     if any(row.cluster for row in observations.rows):
         raise UsageError(
-            f"{source}: runs that form no pairs cannot share a cluster yet: take the mean of each cluster as one run, "
-            "without a column cluster"
+            f"{source}: clusters of unpaired runs are not supported yet: use the mean of each cluster as one run, "
+            "and drop the column cluster"
         )
     at_all = msgspec.structs.replace(rule, looks=(most,))
     design = msgspec.structs.replace(design_over(groups, most, scales, at_all), test="welch")
@@ -75,24 +76,24 @@ def _plan(
 
 
 def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) -> int:
-    """Count the rows of that group and task that has the most; UsageError where they may be items of fewer runs.
+    """Return the most rows of any group and task; UsageError if they may be items of fewer runs.
 
-    Whoever says that a small group and a large one are `unpaired` speaks of runs: of items both would have many.
+    A user who says that a small and a large group are `unpaired` means runs, because with items both would be large.
     """
     counts = Counter((row.group, row.task) for row in observations.rows).most_common()
     (group, task), most = counts[0]
     if counts[-1 if unpaired else 0][1] > _MOST_TAKEN_FOR_RUNS and not observations.rows[0].run and rows != "runs":
         raise UsageError(
-            f"{observations.source}: group {group} has {most} rows{f' in {task}' if task else ''} and no column run "
-            "says which training run each is of: if each is one, say ", Setting("rows", "runs"), f"; {ITEMS}",
+            f"{observations.source}: group {group} has {most} rows{f' in {task}' if task else ''}, but no column run "
+            "says which training run each belongs to: if each is one, use ", Setting("rows", "runs"), f"; {ITEMS}",
         )  # fmt: skip
     return most
 
 
 def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> bool:
-    """Whether the runs form pairs by their seeds: at most one row in ten has no partner, in every comparison.
+    """True if the runs form pairs by seed: at most one row in ten has no partner, in every comparison.
 
-    UsageError where some do and more have none.
+    Raises UsageError if some runs do but more have no partner.
     """
     cells = cells_of(observations)
     names = {
@@ -103,8 +104,8 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
     if lonely is not None and any(a & b for a, b in names.values()):
         a, b = names[lonely]
         raise UsageError(
-            f"{observations.source}: of {len(a) + len(b)} rows of {lonely.a} and {lonely.b} {len(a ^ b)} have no "
-            f"partner with their {observations.pair_column}: ", Setting("paired"), " leaves them out, ",
-            Setting("unpaired"), " compares all runs, and no two as a pair",
+            f"{observations.source}: {len(a ^ b)} of {len(a) + len(b)} rows of {lonely.a} and {lonely.b} have no "
+            f"partner with the same {observations.pair_column}: ", Setting("paired"), " leaves them out, ",
+            Setting("unpaired"), " compares all runs without pairing",
         )  # fmt: skip
     return lonely is None

@@ -1,6 +1,6 @@
-"""Plan and observations -> the looks that were taken and what they decided. Pure.
+"""Take the looks that plan and observations allow, and return what they decided. Pure.
 
-The coordinator calls it after every block, and `judge` at the end: nothing else shares alpha or passes it on.
+The coordinator calls it after every block, and `judge` at the end; nothing else shares alpha or passes it on.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LookDecision = Literal["open", "crossed", "equivalent", "futile"]
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
-    """The looks taken so far at one comparison and what they decided. A decision is never taken back."""
+    """The looks taken so far at one comparison and what they decided. A decision is never reversed."""
 
     looks: tuple[Look, ...]  # up to the stop when the design stops early, else all
     decision: LookDecision
@@ -50,14 +50,14 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def claimed(self) -> bool:
-        """Whether a look made a claim: more than that it is open, or was stopped for futility."""
+        """True if a look made a claim, so that the comparison is neither open nor stopped for futility."""
         return self.decision in ("crossed", "equivalent")
 
     @property
     def standing(self) -> LookDecision:
-        """The decision where the last look shows it, too, as after an early stop; else "open".
+        """The decision if the last look confirms it (always so after an early stop); else "open".
 
-        What is said rests on the numbers of the last look, so that no claim stands beside an estimate against it.
+        Reports use the numbers of the last look, so no claim appears beside an estimate that contradicts it.
         """
         if self.decision in ("open", "futile"):
             return self.decision
@@ -87,9 +87,9 @@ def courses_of(
 ) -> dict[Contrast, Course]:  # fmt: skip
     """Return the course of every comparison of the design after its first `complete` replicates.
 
-    `complete`: leading replicates whose runs are all finished or lost. `pairs`: in any order, those of later replicates
-    are ignored; or runs that form none, at which there is one look. Replicates count from 0. `own`: the design with
-    margin and outcome of each comparison, where they differ.
+    `complete`: number of leading replicates whose runs are all finished or lost. `pairs`: in any order, later
+    replicates are ignored; or unpaired runs, at which there is one look. Replicates count from 0. `own`: the design
+    with the margin and outcome of each comparison, if they differ.
     """
     tracks = {
         contrast: _Track(design=own[contrast] if own else design, data=pairs.get(contrast, ()))
@@ -109,13 +109,13 @@ def courses_of(
 
 
 def retake(design: Design, look: Look, data: Data) -> Look:
-    """Take `look` again with other runs, at the bounds that held there."""
+    """Take `look` again with other runs, at the bounds that applied there."""
     found = look_data(design, look.replicates, data)
     return take_look(design, look.replicates, found, round(design.alpha / look.alpha))
 
 
 def upholds(course: Course, again: Look) -> bool:
-    """Return whether the last look, taken again with other runs, still shows what was decided."""
+    """True if the last look, taken again with other runs, still shows what was decided."""
     if course.decision == "equivalent":
         return again.equivalent
     return again.crossed and again.mean is not None and again.mean * course.direction > 0.0
@@ -162,13 +162,13 @@ def _decide(track: _Track, look: Look, decision: LookDecision, n_open: int) -> N
 
 
 def _beyond(look: Look, margin: float) -> bool:
-    """Return whether the repeated interval lies outside of +-margin."""
+    """True if the repeated interval lies outside +-margin."""
     return (look.low is not None and look.low >= margin) or (look.high is not None and look.high <= -margin)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Courses:
-    """How every comparison stands after the looks that could be taken."""
+    """State of every comparison after the looks that could be taken."""
 
     complete: int  # leading replicates of which all runs that the last look asked for are there
     courses: Mapping[Contrast, Course]  # in the order of the design
@@ -176,10 +176,10 @@ class Courses:
 
 
 def follow(plan: AnalysisPlan, observations: Observations) -> Courses:
-    """Take every look for which all runs that it asks for are there, lost ones included.
+    """Take every look whose runs all exist or are lost.
 
-    A look asks for both groups of every comparison that is still open; without early stops, of all. Exploratory
-    observations have one look, at all of them. Where the plan has cells, each group's own best one is looked at.
+    A look needs both groups of every comparison that is still open; without early stops, all groups. Exploratory
+    observations have a single look, at all of them. If the plan has cells, each group is represented by its best one.
     """
     if plan.cells:
         observations = tune(observations, plan.groups, plan.cells, plan.choosing, plan.scales[0]).observations
@@ -202,7 +202,7 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
 
 
 def pairings_of(plan: AnalysisPlan, observations: Observations) -> dict[Contrast, Pairing]:
-    """Form the pairs of exploratory observations, or two samples where they form none."""
+    """Form the pairs of exploratory observations, or two samples if they are unpaired."""
     form, cells = pair_up if plan.paired else sampled, cells_of(observations)
     return {one: form(cells, one, plan.scales, plan.replicates) for one in plan.design.comparisons}
 
@@ -218,7 +218,7 @@ def _own(plan: AnalysisPlan) -> dict[Contrast, Design]:
 
 
 def _ready(plan: AnalysisPlan, cells: Cells, contrast: Contrast) -> int:
-    """Count the leading replicates of which both groups have their runs, with an outcome or lost."""
+    """Count the leading replicates in which both groups have their runs, finished or lost."""
     for place, replicate in enumerate(plan.replicates):
         if not all(runs_of(cells, group, contrast.task, plan.scales, replicate) for group in contrast.groups):
             return place
@@ -228,7 +228,7 @@ def _ready(plan: AnalysisPlan, cells: Cells, contrast: Contrast) -> int:
 def _looked(
     plan: AnalysisPlan, data: Mapping[Contrast, Data], ready: Mapping[Contrast, int]
 ) -> tuple[int, Mapping[Contrast, Course]]:
-    """Take one look after the other; return the replicates of the last one, and the courses."""
+    """Take one look after another; return the replicates of the last one, and the courses."""
     design, own, complete = plan.design, _own(plan), 0
     while True:
         courses = courses_of(design, data, complete, own)

@@ -1,7 +1,7 @@
-"""The first sentence on a comparison, for a reader who reads nothing else: the answer, how large, how sure.
+"""The first sentence on a comparison, for a reader who reads nothing else: the answer, its size, its certainty.
 
-Only words. The first group of the comparison comes first, as in the verdict and in every number. It never says more
-than the verdict.
+Only words are made here. The first group of the comparison comes first, as in the verdict and in every number. The
+sentence never says more than the verdict.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Why(StrEnum):
 
     AUDIT = "the audit allows no verdict"
     DRIFT = "the differences drift from pair to pair"
-    LOST = "the runs that were lost could turn it"
+    LOST = "the lost runs could change the answer"
     NO_PAIR = "no pair was complete at the last look"
     FEW = f"a verdict needs at least {LEAST_PAIRS} pairs"
-    BASELINE = "they do not stand clear of what a group comes to that learns nothing"
+    BASELINE = "their outcomes are not clearly better than those of a group that learns nothing"
     FUTILE = "it was stopped for futility: a difference of the margin had become unlikely"
-    WITHDRAWN = "what an earlier look decided the last one does not show"
+    WITHDRAWN = "the last look does not confirm what an earlier one decided"
     NO_SPREAD = "too little varies between the pairs for any test"
     NO_INTERVAL = "these pairs give no interval"
     EARLY = "it is too early to call the difference smaller than the margin"
@@ -39,9 +39,9 @@ class Why(StrEnum):
 
 
 def headline(evidence: Evidence) -> str:
-    """Write the answer in one plain sentence: how the first group stands to the second, how large, how sure.
+    """Write the answer in one plain sentence: how the first group compares to the second, its size, its certainty.
 
-    Of numbers from elsewhere it ends with what was counted, for nobody but their maker knows that they are runs.
+    For data from elsewhere it ends with the counted unit, because only their author knows whether rows are runs.
     """
     said, unit = _answer(evidence), evidence.question.unit
     if not unit or not evidence.used:
@@ -65,43 +65,43 @@ def _answer(evidence: Evidence) -> str:
     if verdict in DIFFERENT:
         return _decided(evidence)
     if verdict is Verdict.NO_INFERENCE and evidence.estimate is not None:
-        few = evidence.worded(f"fewer than {LEAST_PAIRS} pairs: in these")
-        few = "one pair: in it" if len(evidence.pairs) == 1 else few
+        few = evidence.worded(f"fewer than {LEAST_PAIRS} pairs; in these")
+        few = "one pair; in it" if len(evidence.pairs) == 1 else few
         return f"Nothing follows{_yet(evidence)} from {few}, {_ahead(evidence)}{_wins(evidence)}."
     return headline_of([(a, b)], evidence)
 
 
 def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
-    """Write one sentence for several comparisons that are `alike`.
+    """Write one sentence for several comparisons that are `alike`, without numbers of single comparisons.
 
-    Numbers of a single comparison are left out. `evidence`: of any of them.
+    `evidence`: of any of them.
     """
     them, verdict, one = named(pairs), evidence.verdict, len(pairs) == 1
     if verdict is Verdict.BLOCKED:
-        return f"No answer for {them}: the audit forbids a comparison{'' if one else '; its table says why'}."
+        return f"No answer for {them}: the audit blocks the comparison{'' if one else 's; its table says why'}."
     if verdict is Verdict.NO_INFERENCE:
         none = "no pair is complete" if evidence.samples is None else "one has no run"
         why = f"fewer than {LEAST_PAIRS} pairs show nothing" if evidence.data else none
-        return f"Nothing can be said of {them}: {why}."
+        return f"Nothing can be said about {them}: {why}."
     if verdict is Verdict.IDENTICAL:
         them = them if one else capital(them)
         if evidence.question.same_settings:
-            return f"{them} are the same computation: all records agree, nothing to compare."
+            return f"{them} are the same computation: all records agree, so there is nothing to compare."
         where = "the one pair" if len(evidence.pairs) == 1 else f"all {n_pairs(len(evidence.pairs))}"
-        return f"{them} did the same in {where}: all records agree, and what differs in their settings had no effect."
+        return f"{them} did the same in {where}: all records agree, so the differing settings had no effect."
     why = _why(evidence)
     return f"Not decided{_yet(evidence)} for {them}: {'the intervals include 0' if why is Why.ZERO else why}."
 
 
 def alike(evidence: Evidence) -> tuple[str, ...]:
-    """Return a key: comparisons with equal keys share one sentence of `headline_of`; (): they share none."""
+    """Return a key: comparisons with equal keys share one sentence of `headline_of`; () shares none."""
     return () if evidence.verdict in CLAIMS else (evidence.verdict, headline_of([("a", "b")], evidence))
 
 
 def _decided(evidence: Evidence) -> str:
     question, ahead = evidence.question, evidence.course.direction * evidence.question.sign > 0
     small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
-    but = f", but by less than the {question.design.margin_words} that matter: by " if small else " by "
+    but = f", but by less than the margin of {question.design.margin_words}: by " if small else " by "
     size = f"{evidence.design.outcome.difference(_size(evidence))}{_bracketed(evidence)}"
     return f"{question.a} is {'better' if ahead else 'worse'} than {question.b}{but}{size}{_wins(evidence)}."
 
@@ -120,14 +120,14 @@ def _open(evidence: Evidence) -> str:
         return f"Not decided{_yet(evidence)}: {answer}."
     if why is Why.NO_SPREAD and evidence.stuck is not None:
         count, runs, value = evidence.stuck
-        stuck = f"{count} of {runs} runs came to {evidence.design.value(value)}"
+        stuck = f"{count} of {runs} runs have the outcome {evidence.design.value(value)}"
         reason = f"{stuck}, which leaves too little spread for any test"
     looks = _seen(evidence, "look level", "looks", ("worse than", "better than"), evidence.question.sign)
     return f"Not decided{_yet(evidence)}: {looks}{_wins(evidence)}, but {reason}{_would_decide(evidence, why)}."
 
 
 def _would_decide(evidence: Evidence, why: Why) -> str:
-    """Write how many pairs would show a difference of the margin, where more pairs are what is lacking."""
+    """Say how many pairs would show a difference of the margin, if more pairs are what is lacking."""
     anew, here = evidence.pairs_anew, evidence.pairs_needed
     pairs = min((one.pairs for one in (here, anew) if one is not None), default=0)
     lacking = why in (Why.ZERO, Why.BOUND) and evidence.course.finished
@@ -166,7 +166,7 @@ def _yet(evidence: Evidence) -> str:
 
 
 def _ahead(evidence: Evidence) -> str:
-    """ "a is 1.2 points above b": what was seen, nothing more."""
+    """Return "a is 1.2 points above b": the observation alone."""
     return _seen(evidence, "are level", "is", ("below", "above"), 1.0)
 
 
@@ -184,9 +184,9 @@ def _equal(evidence: Evidence) -> bool:
 
 
 def _size(evidence: Evidence, value: float | None = None) -> str:
-    """Write `value`, by default the estimate, without sign: "7.9"; more digits where one number would round away.
+    """Format `value`, by default the estimate, without sign: "7.9"; more digits where rounding would hide something.
 
-    One decimal less than elsewhere, unless a number would then keep one significant digit only; more where the
+    It has one decimal less than elsewhere unless a number would keep only one significant digit, and more if the
     interval would shrink to one number, or a limit would seem to lie on 0 or on the margin.
     """
     value = evidence.estimate if value is None else value
@@ -205,7 +205,7 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
 
 
 def _wins(evidence: Evidence) -> str:
-    """Write ", in 5 of 6 pairs": those in which the difference has the direction of the estimate, and how many tie."""
+    """Return ", in 5 of 6 pairs": pairs whose difference has the sign of the estimate, and how many tie."""
     estimate, used = evidence.estimate, evidence.pairs[: evidence.used]
     if len(used) < 2 or estimate is None or _equal(evidence):
         return ""
@@ -221,12 +221,12 @@ def _bracketed(evidence: Evidence) -> str:
 
 
 def _interval(evidence: Evidence) -> str:
-    """Write "95 % interval"; its kind is left to `sentence`."""
+    """Return "95 % interval"; only `sentence` names its kind."""
     return f"{percent(evidence.level.confidence)} interval"
 
 
 def _span(evidence: Evidence) -> str:
-    """Write the interval from the view of the first group: "3.8 to 7.9", "1.8 worse to 17.6 better"."""
+    """Format the interval from the view of the first group: "3.8 to 7.9", "1.8 worse to 17.6 better"."""
     assert evidence.low is not None
     assert evidence.high is not None
     low, high = evidence.low, evidence.high

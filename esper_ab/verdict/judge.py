@@ -1,6 +1,6 @@
-"""Plan and observations -> the answer: numbers and a word per comparison, departures, the next step. Pure.
+"""Judge observations by a plan: numbers and a verdict per comparison, departures, the next step. Pure.
 
-The only way to a verdict: of an experiment directory, of a joint experiment, of a CSV file with a plan or without.
+Every verdict comes from here: on an experiment directory, a joint experiment, and a CSV file with or without a plan.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from esper_ab.verdict.tuning import Tuned, tune
 from esper_ab.verdict.vocabulary import MEAN, Finding
 
 CLUSTERS = "clusters"  # kind of a finding
-_LOOKED = "Whether somebody looked at these outcomes between the planned looks cannot be seen in them."
+_LOOKED = "These outcomes cannot show whether anyone looked at them between the planned looks."
 _AGAIN = "Run it again with the groups in alternating order."
-_REPEAT = "Find what changed meanwhile, as a cache, a leak or another job does, and run it again."
+_REPEAT = "Find what changed meanwhile (a cache, a leak, another job), and run it again."
 
 
 def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | None = None) -> Answer:
     """Judge `observations` by `plan`.
 
-    `rng_seed`: of the bootstraps; None: from the plan's digest, or from exploratory observations themselves. UsageError
-    where no run made elsewhere is of the plan.
+    `rng_seed`: seed of the bootstraps; None derives it from the plan's digest, or from exploratory observations. Raises
+    UsageError if no run made elsewhere is in the plan.
     """
     if rng_seed is None:
         rng_seed = observations.rng_seed if observations.exploratory else int(plan.digest[:32], 16)
@@ -47,9 +47,9 @@ def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | Non
     at = ", ".join(f"{one.group} at {one.cell}" for one in tuned.choices)
     within = f", each group at its best of {', '.join(plan.cells)} ({at})" if at else ""
     answer = _judged(plan, tuned.observations, rng_seed, within)
-    wait = "" if tuned.choices else "Nothing can be judged: every run on the seeds that choose a cell was lost."
+    wait = "" if tuned.choices else "Nothing can be judged: every run on the seeds for choosing a cell was lost."
     if tuned.missing:
-        wait = f"Before anything is judged, cells are chosen: {listed_runs(tuned.missing)}."
+        wait = f"Cells must be chosen before anything is judged; missing: {listed_runs(tuned.missing)}."
     unused = f"Not used, because other cells were chosen: {listed_runs(tuned.unused)}."
     return replace(
         answer, departures=(*answer.departures, *((unused,) if tuned.unused else ())),
@@ -59,21 +59,21 @@ def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | Non
 
 
 def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
-    """UsageError where runs form no pairs, or none of them is of the plan."""
+    """Raise UsageError if the runs are unpaired, or none of them is in the plan."""
     source = observations.source
     if not observations.pair_column:
-        raise UsageError(f"{source}: a plan pairs runs by seed: a column seed, pair or replicate is needed")
+        raise UsageError(f"{source}: a plan pairs runs by seed, so a column seed, pair or replicate is needed")
     tasks, order = plan.cells or plan.tasks, (*plan.choosing, *plan.replicates)
     if not any(row.group in plan.groups and row.task in tasks and row.replicate in order for row in observations.rows):
         named = f", the {'cells' if plan.cells else 'tasks'} {', '.join(tasks)}" if tasks != ("",) else ", no tasks"
         raise UsageError(
-            f"{source}: no run is of the plan, which has the groups {', '.join(plan.groups)}, the seeds (or pairs) "
+            f"{source}: no run is in the plan, which has the groups {', '.join(plan.groups)}, the seeds (or pairs) "
             f"{listed_short(order)}{named}"
         )
 
 
 def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, within: str = "") -> Answer:
-    """`within`: in which settings, in words."""
+    """Judge once each group has one cell. `within`: the chosen settings, in words."""
     planned = observations if observations.exploratory else _planned(plan, observations)
     followed = take_looks(plan, planned)
     seen = {one: tuple(_of_data(plan, planned, followed, one)) for one in followed.courses}
@@ -99,7 +99,7 @@ def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, withi
 
 
 def _planned(plan: AnalysisPlan, observations: Observations) -> Observations:
-    """Return the runs that the plan knows; departures name the others."""
+    """Return the runs that are in the plan; departures name the others."""
     rows = tuple(
         row for row in observations.rows
         if row.group in plan.groups and row.task in plan.tasks and row.replicate in plan.replicates
@@ -123,7 +123,7 @@ def _question(
 
 
 def _tasks_of(plan: AnalysisPlan, contrast: Contrast) -> tuple[str, ...]:
-    """Return the tasks that a comparison is about: all of them for the mean."""
+    """Return the tasks that a comparison covers; for the mean, all of them."""
     return plan.tasks if contrast.task == MEAN else (contrast.task,)
 
 
@@ -140,14 +140,14 @@ def _scope(plan: AnalysisPlan, observations: Observations, task: str) -> str:
 
 
 def _everywhere(plan: AnalysisPlan, observations: Observations, contrast: Contrast, fact: str) -> bool:
-    """Return whether `fact` is known of the comparison in every task that it is about."""
+    """True if `fact` holds for the comparison in every task that it covers."""
     facts = observations.facts or {}
     tasks = _tasks_of(plan, contrast)
     return all(task in facts and contrast.groups in getattr(facts[task], fact) for task in tasks)
 
 
 def _of_records(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> Iterator[Finding]:
-    """Yield what the audits found; what blocks or caps one task does so for the mean that it is part of."""
+    """Yield the audits' findings; what blocks or caps a task does so for the mean over tasks, too."""
     for task in _tasks_of(plan, contrast):
         facts = (observations.facts or {}).get(task)
         for finding in facts.findings if facts else ():
@@ -158,7 +158,7 @@ def _of_records(plan: AnalysisPlan, observations: Observations, contrast: Contra
 def _of_data(
     plan: AnalysisPlan, observations: Observations, followed: Courses, contrast: Contrast
 ) -> Iterator[Finding]:
-    """Yield what the outcomes themselves show: pairs that are not independent, or depend on when they were made."""
+    """Yield what the outcomes themselves show: pairs that are dependent, or that drift over time."""
     pairing = followed.pairings[contrast]
     for unit in pairing.clusters[:1] if not observations.exploratory else ():
         more = f", and so do {len(pairing.clusters) - 1} other sets of them" if pairing.clusters[1:] else ""
@@ -178,9 +178,9 @@ def _of_data(
 def _drift(
     plan: AnalysisPlan, observations: Observations, pairing: Pairing, contrast: Contrast
 ) -> Iterator[Finding]:
-    """Yield what caps a comparison whose differences drift, where it is known in which order its pairs were made.
+    """Yield a cap for a comparison whose differences drift, if the order in which its pairs were made is known.
 
-    A column order says so, and so do seeds that are numbers, and the order of a plan.
+    It is known from a column order, from numeric seeds, and from the order of a plan.
     """
     pairs, replicates = pairing.pairs, plan.replicates
     if isinstance(pairs, Samples):
@@ -200,7 +200,7 @@ def _drift(
 
 
 def _notes(observations: Observations, followed: Courses) -> Iterator[str]:
-    """Yield what must be known of the runs: those without a partner, and pairs that are not independent."""
+    """Yield notes on the runs: those without a partner, and pairs that are not independent."""
     if observations.facts is None and not observations.exploratory:
         yield _LOOKED
     for contrast, one in followed.pairings.items() if observations.exploratory else ():
@@ -208,20 +208,20 @@ def _notes(observations: Observations, followed: Courses) -> Iterator[str]:
         if one.single:
             what = f"{observations.pair_column} {listed_short(one.single)}"
             yield (
-                f"{contrast.a} and {contrast.b}{where}: {what} without a run of the other group, not used; if such "
-                "runs failed, give them a row with an empty outcome."
+                f"{contrast.a} and {contrast.b}{where}: {what} has no run of the other group and is not used; if such "
+                "a run failed, give it a row with an empty outcome."
             )
         if one.clusters:
             runs = len(one.pairs) + sum(len(unit) - 1 for unit in one.clusters)
             yield (
                 f"{contrast.a} and {contrast.b}{where}: pairs that share a cluster are not independent; "
-                f"{n_pairs(runs)} make {len(one.pairs)} independent ones, the means of their clusters, each of equal "
-                "weight."
+                f"{n_pairs(runs)} give {len(one.pairs)} independent ones, the means of their clusters, with equal "
+                "weights."
             )
 
 
 def _choices(plan: AnalysisPlan, tuned: Tuned) -> Iterator[str]:
-    """Say what was chosen, and by which means."""
+    """Say which cell was chosen for each group, and by which means."""
     seeds = listed_short(plan.choosing)
     for one in tuned.choices:
         means = ", ".join(f"{cell} {plan.design.value(mean)}" for cell, mean in one.means.items())

@@ -1,6 +1,6 @@
-"""One look at one comparison: the test of its pairs, their intervals, and what may be claimed at the bounds. Pure.
+"""One look at one comparison: the test of its pairs, their intervals, and what the bounds allow to claim. Pure.
 
-Knows one comparison and one look; how the comparisons of an experiment share alpha is in `looks`.
+It knows one comparison and one look; `follow` shares alpha among comparisons.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Effect = AdjustedDifference | Proportions
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison at one look. What the pairs cannot give is None."""
+    """One comparison at one look; None for what the pairs cannot give."""
 
     replicates: int
     pairs: int  # of these replicates, lost ones not among them; of runs that form none, those of the smaller group
@@ -63,9 +63,9 @@ class LookData:
 
 
 def effect_of(design: Design, data: Data) -> Effect | None:
-    """Estimate and test the difference of two groups; None where it cannot be estimated.
+    """Estimate and test the difference of two groups; None if it cannot be estimated.
 
-    This alone decides the test: whether the runs form pairs, and whether all of them came to 0 or 1.
+    This alone chooses the test: by whether runs are paired, and whether all outcomes are 0 or 1.
     """
     a, b = outcomes(data)
     one = _one(design, {*a, *b})
@@ -78,9 +78,9 @@ def effect_of(design: Design, data: Data) -> Effect | None:
 
 
 def _one(design: Design, seen: Set[float]) -> float | None:
-    """Return what a success counts where every outcome is a success or 0: 1, or 100 in percent; else None.
+    """Return the value of a success if every outcome is 0 or that value: 1, or 100 in percent; else None.
 
-    Where all outcomes are equal, a margin as large as that shows that they are numbers of another kind.
+    If all outcomes are equal, a margin at least that large shows that they are not 0 or 1 by nature.
     """
     outcome, ones = design.outcome, (100.0, 1.0) if design.outcome.unit == "%" else (1.0,)
     likely = (one for one in ones if outcome.high in (None, one) and (len(seen) > 1 or design.margin < one))
@@ -88,7 +88,7 @@ def _one(design: Design, seen: Set[float]) -> float | None:
 
 
 def look_data(design: Design, replicates: int, data: Data) -> LookData:
-    """Estimate and test the pairs of the first `replicates`; p and mean are None where nothing can be tested."""
+    """Estimate and test the pairs of the first `replicates`; p and mean are None if nothing can be tested."""
     used = before(data, replicates)
     sides = [] if isinstance(used, Samples) else [(pair.position_a, pair.position_b) for pair in used]
     # As lost replicates can leave them: a later look decides.
@@ -99,13 +99,13 @@ def look_data(design: Design, replicates: int, data: Data) -> LookData:
 
 
 def mixed_up(design: Design, sides: Sides) -> bool:
-    """Return whether effects of positions alone could explain these pairs. `sides`: positions of a and b, per pair."""
+    """True if position effects alone could explain these pairs. `sides`: positions of a and b, per pair."""
     noise = design.positions_drawn or not design.positions_matter or design.positions < 2
     return not noise and not identified([{"a": (a,), "b": (b,)} for a, b in sides])
 
 
 def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> Look:
-    """Test the pairs against the bounds that hold while `n_open` comparisons share alpha."""
+    """Test the pairs against the bounds that apply while `n_open` comparisons share alpha."""
     if design.anytime_after is not None and replicates > design.anytime_after:
         return _anytime_look(design, replicates, data, n_open)
     bound = first = twice = None
@@ -129,7 +129,7 @@ def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> L
 
 
 def _with_futility(look: Look, data: LookData, stop: float, design: Design) -> Look:
-    """Return the look with its interval at twice `stop`, and whether that stops a comparison that is not decided."""
+    """Return the look with its interval at twice `stop`, and whether that stops an undecided comparison."""
     interval = _interval(data, 2.0 * stop)
     low, high = interval or (None, None)
     unlikely = _small(data, interval, design.margin, LEAST_PAIRS)
@@ -138,7 +138,7 @@ def _with_futility(look: Look, data: LookData, stop: float, design: Design) -> L
 
 
 def _limits(interval: Interval, simultaneous: Interval, equal: Interval) -> dict[str, float | None]:
-    """Return the fields of a Look that its three intervals make."""
+    """Return the fields of a Look for its three intervals."""
     limits = [limit for found in (interval, simultaneous, equal) for limit in found or (None, None)]
     return dict(zip(_LIMITS, limits, strict=True))
 
@@ -166,14 +166,14 @@ def _anytime_look(design: Design, replicates: int, data: LookData, n_open: int) 
 
 
 def _crosses(data: LookData, interval: Interval) -> bool:
-    """Return whether a test that reached its bound may claim a difference: pairs enough, and interval on one side."""
+    """True if a test that reached its bound may claim a difference: enough pairs, and an interval on one side of 0."""
     if data.pairs < LEAST_PAIRS or not data.mean or interval is None:
         return False
     return interval[0] > 0.0 if data.mean > 0.0 else interval[1] < 0.0
 
 
 def _small(data: LookData, interval: Interval, margin: float, least: int | None) -> bool:
-    """Return whether there are `least` pairs (None: there never are), and the interval lies within the margin."""
+    """True if there are `least` pairs (None: never) and the interval lies within the margin."""
     if least is None or data.pairs < least or interval is None:
         return False
     return -margin < interval[0] and interval[1] < margin

@@ -1,6 +1,6 @@
-"""What was seen, as one table with a row per run, from journals, a CSV file or a data frame. Pure.
+"""All observed runs as one table with a row per run, from journals, a CSV file or a data frame. Pure.
 
-No row means that a run is not made yet, or not needed. A run without a value is lost.
+No row means that a run does not exist yet or is not needed. A run without a value is lost.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import msgspec
 
 from esper_ab.verdict.vocabulary import Finding
 
-ITEMS = "one row per item, as a prompt or a scene, is not judged yet: it is evidence about these two checkpoints only"
+ITEMS = "one row per item (a prompt, a scene) is not supported yet: it only tells about these two checkpoints"
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What only records can say of the runs of one task."""
+    """Facts about the runs of one task that only records can give."""
 
     scope: str  # what the answer is conditional on, in words
     findings: tuple[Finding, ...] = ()  # of the audit
@@ -41,7 +41,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Observations(msgspec.Struct, frozen=True, kw_only=True):
-    """All runs of one source, in its order; every group has at most one per replicate and task."""
+    """All runs of one source, in its order; each group has at most one per replicate and task."""
 
     source: str  # a file's name, or what stands for it in messages
     pair_column: str  # what the source calls a replicate: "seed", say; "": it has none, so that no runs belong together
@@ -52,32 +52,32 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """In the order of their first rows."""
+        """Groups, in the order of their first rows."""
         return tuple(dict.fromkeys(row.group for row in self.rows))
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """In the order of their first rows; ("",) without a column of tasks."""
+        """Tasks, in the order of their first rows; ("",) without a task column."""
         return tuple(dict.fromkeys(row.task for row in self.rows))
 
     @property
     def numbered(self) -> bool:
-        """Whether all seeds are whole numbers."""
+        """True if all seeds are whole numbers."""
         return all(is_integer(row.replicate) for row in self.rows)
 
     @property
     def replicates(self) -> tuple[str, ...]:
-        """By number where all are integers, else in the order of their first rows."""
+        """Replicates, sorted by number if all are integers, else in the order of their first rows."""
         found = tuple(dict.fromkeys(row.replicate for row in self.rows))
         return tuple(sorted(found, key=int)) if self.numbered else found
 
     @property
     def rng_seed(self) -> int:
-        """The seed of the bootstraps: made of the outcomes, so that equal ones give equal bytes."""
+        """Seed of the bootstraps, derived from the outcomes so that equal outcomes give equal bytes."""
         told = sorted((row.group, row.replicate, row.task, row.cluster, row.value) for row in self.rows)
         return int.from_bytes(hashlib.sha256(msgspec.json.encode(told)).digest()[:16], "big")
 
 
 def is_integer(text: str) -> bool:
-    """Return whether `text` is a whole number in digits."""
+    """True if `text` is a whole number in digits."""
     return text.removeprefix("-").isdecimal() and text.isascii()

@@ -1,7 +1,7 @@
-"""Observations -> the pairs of one comparison, or its runs where they form none, the losses, and what depends. Pure.
+"""Form the pairs of one comparison from observations, or two samples if unpaired, with losses and clusters. Pure.
 
 Pairs that share a cluster (a machine, a pretrained start, a data set), directly or through others, vary together. Their
-mean counts as one pair: the clusters are then the units, equally weighted, and independent of one another.
+mean counts as one pair: the clusters are then the units, equally weighted and independent of one another.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from esper_ab.verdict.vocabulary import MEAN, Scale
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference a - b, under the design that was declared before the first run."""
+    """The question about the difference a - b, under the design that was declared before the first run."""
 
     a: str
     b: str
@@ -45,19 +45,19 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sign(self) -> float:
-        """Of a difference in favour of a: -1.0 where lower is better, else 1.0."""
+        """Sign of a difference in favour of a: -1.0 if lower is better, else 1.0."""
         return self.design.outcome.sign
 
     @property
     def open_ended(self) -> bool:
-        """Whether replicates are added until there is a decision."""
+        """True if replicates are added until there is a decision."""
         return not self.design.looks
 
 
 class HalfPair(msgspec.Struct, frozen=True, kw_only=True):
-    """A replicate that was given up: outcomes of the runs that had one by then, and whose run failed.
+    """A replicate that was given up: the outcomes that it had by then, and which run failed.
 
-    A run that was only cancelled because its block could not go on is not a loss of its group.
+    A run that was only cancelled because its block could not continue is not a loss of its group.
     """
 
     replicate: int
@@ -70,24 +70,24 @@ class HalfPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
-    """The replicates that give no pair: a run was lost to a failure, not to divergence (that is an outcome)."""
+    """The replicates without a pair because a run was lost to a failure. Divergence is an outcome, not a loss."""
 
     replicates: tuple[HalfPair, ...] = ()
     paired: bool = True  # False: one lost run each, whose partner there never was
 
     @property
     def a(self) -> int:
-        """Replicates given up because of the run of group a."""
+        """Number of replicates given up because the run of group a failed."""
         return sum(half.failed_a for half in self.replicates)
 
     @property
     def b(self) -> int:
-        """Replicates given up because of the run of group b."""
+        """Number of replicates given up because the run of group b failed."""
         return sum(half.failed_b for half in self.replicates)
 
     @property
     def cancelled(self) -> tuple[int, int]:
-        """Runs of a and of b that did not fail themselves: they were cancelled, or are without a partner."""
+        """Numbers of runs of a and of b that did not fail themselves but were cancelled or have no partner."""
         either = [half for half in self.replicates if self.paired and (half.failed_a or half.failed_b)]
         return sum(not half.failed_a for half in either), sum(not half.failed_b for half in either)
 
@@ -102,7 +102,7 @@ Cells = Mapping[tuple[str, str, str], Observation]  # by group, task, replicate
 
 @dataclass(frozen=True, kw_only=True)
 class Pairing:
-    """What the observations give for one comparison. Replicates are counted by their place in the order asked for."""
+    """The data of one comparison. Replicates are numbered by their place in the given order."""
 
     pairs: tuple[Pair, ...] | Samples  # one per independent unit
     lost: Lost
@@ -118,9 +118,9 @@ def cells_of(observations: Observations) -> Cells:
 def pair_up(
     cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, join: bool = True
 ) -> Pairing:  # fmt: skip
-    """Pair the runs of `contrast` over the replicates of `order`, in its task, or in all of `scales` for the mean.
+    """Pair the runs of `contrast` over the replicates in `order`, in its task, or in all of `scales` for the mean.
 
-    Without `join` pairs that share a cluster are told, but kept apart.
+    Without `join`, pairs that share a cluster are reported but kept apart.
     """
     pairs: list[Pair] = []
     halves: list[HalfPair] = []
@@ -150,7 +150,7 @@ def pair_up(
 
 
 def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str]) -> Pairing:
-    """Take the runs of `contrast` as two groups that share nothing."""
+    """Return the runs of `contrast` as two independent samples."""
     a, b = (
         [
             _value(runs, contrast.task, scales)
@@ -170,7 +170,7 @@ def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Se
 
 
 def runs_of(cells: Cells, group: str, task: str, scales: Sequence[Scale], replicate: str) -> tuple[Observation, ...]:
-    """Return the run of `group`; of the mean one per task; () unless all of them are there."""
+    """Return the run of `group`; for the mean over tasks, one run per task; () unless all of them exist."""
     names = [scale.task for scale in scales] if task == MEAN else [task]
     found = [cells.get((group, name, replicate)) for name in names]
     return tuple(run for run in found if run is not None) if None not in found else ()
@@ -181,7 +181,7 @@ def _failed(runs: Sequence[Observation]) -> bool:
 
 
 def _value(runs: Sequence[Observation], task: str, scales: Sequence[Scale]) -> float | None:
-    """Return the outcome; in the mean the average over tasks in units of their margins, higher being better."""
+    """Return the outcome; for the mean, the average over tasks in units of their margins, with higher being better."""
     values = [run.value for run in runs]
     if task != MEAN:
         return values[0]
@@ -195,7 +195,7 @@ def _value(runs: Sequence[Observation], task: str, scales: Sequence[Scale]) -> f
 def _units(
     cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], pairs: Sequence[Pair]
 ) -> Iterator[list[Pair]]:
-    """Yield the pairs by independent unit, in order: those that share a cluster of any of their runs are one."""
+    """Yield the pairs by independent unit, in order: pairs that share a cluster of any of their runs form one unit."""
     home: dict[str, int] = {}  # cluster -> unit
     units: list[list[Pair]] = []
     for pair in pairs:

@@ -1,8 +1,7 @@
-"""How groups stand over several tasks, beside a verdict: profiles, interquartile mean, optimality gap. Pure.
+"""Summaries of groups over several tasks, beside a verdict: profiles, interquartile mean, optimality gap. Pure.
 
-After Agarwal et al. (2021). A score is (outcome - WORST) / (TARGET - WORST) of its task, 1 where it reaches the
-target. Intervals are percentile bootstraps stratified by task, 95 %; they describe, and decide nothing. Lost runs have
-no score.
+After Agarwal et al. (2021). A score is (outcome - WORST) / (TARGET - WORST) of its task, so 1 reaches the target.
+Intervals are 95 % percentile bootstraps stratified by task; they are descriptive. Lost runs have no score.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def profiles_of(observations: Observations, groups: Sequence[str], ranges: Ranges) -> tuple[Profile, ...]:
-    """Describe every group that has a score in every task of `ranges`."""
+    """Return the profile of every group that has a score in every task of `ranges`."""
     scores = {group: [_scores(observations, group, task, ranges[task]) for task in ranges] for group in groups}
     scores = {group: found for group, found in scores.items() if all(one.size for one in found)}
     if not scores:
@@ -57,7 +56,7 @@ def profiles_of(observations: Observations, groups: Sequence[str], ranges: Range
 
 
 def optimality_gap(scores: Floats) -> Floats:
-    """Return the mean over scores [..., n] of what each lacks to 1."""
+    """Return the mean over scores [..., n] of how far each falls short of 1."""
     return np.asarray(1.0 - np.minimum(scores, 1.0).mean(axis=-1))
 
 
@@ -84,7 +83,7 @@ def _profile(group: str, by_task: Sequence[Floats], thresholds: Floats, rng: Gen
 
 
 def _above(by_task: Sequence[Floats], thresholds: Floats) -> Floats:
-    """[resamples, thresholds]: the share of scores above each, tasks weighing alike."""
+    """Return [resamples, thresholds]: the share of scores above each threshold, with equal weight per task."""
     shares = []
     for scores in by_task:
         ordered = np.sort(scores, axis=-1)

@@ -24,7 +24,7 @@ EXAMPLE = '--fail-unless "simplified better-than shaped"'
 
 @dataclass(frozen=True, kw_only=True)
 class Requirement:
-    """`left` `relation` `right`, as asked."""
+    """`left` `relation` `right`, as the user wrote it."""
 
     left: str
     relation: str
@@ -35,12 +35,12 @@ class Requirement:
 
 
 def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Contrast]) -> Requirement:
-    """Read `text`. UsageError for another form, an unknown word or group, or two groups that are not compared."""
+    """Parse `text`; UsageError for another form, an unknown relation or group, or two groups that are not compared."""
     words = text.split()
     at = [place for place, word in enumerate(words) if word in RELATIONS]
     if len(at) != 1 or at[0] in (0, len(words) - 1):
         raise UsageError(
-            f'--fail-unless "{text}": two groups with one of {", ".join(RELATIONS)} between them, as in {EXAMPLE}'
+            f'--fail-unless "{text}": expected two groups with one of {", ".join(RELATIONS)} between, as in {EXAMPLE}'
         )
     left, right = " ".join(words[: at[0]]), " ".join(words[at[0] + 1 :])
     for name in (left, right):
@@ -49,12 +49,12 @@ def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Co
     compared = [contrast.groups for contrast in comparisons]
     if (left, right) not in compared and (right, left) not in compared:
         listed = ", ".join(f"{a} with {b}" for a, b in compared)
-        raise UsageError(f'--fail-unless "{text}": these two are not compared; compared are {listed}')
+        raise UsageError(f'--fail-unless "{text}": these two are not compared; the comparisons are {listed}')
     return Requirement(left=left, relation=words[at[0]], right=right)
 
 
 def require(requirements: Iterable[Requirement], comparisons: Sequence[Comparison]) -> None:
-    """ConditionNotMet, with every requirement that does not hold and what holds instead."""
+    """Raise ConditionNotMet if a requirement does not hold; it lists them all with their verdicts."""
     failed = []
     for requirement in requirements:
         names = {requirement.left, requirement.right}
@@ -70,13 +70,13 @@ def require(requirements: Iterable[Requirement], comparisons: Sequence[Compariso
 
 
 def holds(requirement: Requirement, comparison: Comparison) -> bool:
-    """Whether the verdict supports the requirement; without a look at enough pairs, or under a cap, it does not.
+    """True if the verdict supports the requirement; never without a look at enough pairs, or under a cap.
 
     better-than, worse-than: the direction was shown, whatever its size. equivalent-to: the difference was shown to be
-    smaller than the margin, or both groups were one computation and lost equally many runs. not-worse-than: worse by
-    the margin or more was excluded by the repeated interval (non-inferiority at the margin). What speaks of the margin
-    needs as many pairs as an equivalence, and outcomes that stand clear of what a group comes to that learns nothing.
-    A stop for futility is no claim: only the interval of its look counts.
+    smaller than the margin, or both groups were one computation and lost equally many runs. not-worse-than: the
+    repeated interval excludes being worse by the margin or more (non-inferiority). Requirements about the margin need
+    as many pairs as an equivalence, and outcomes clearly better than those of a group that learns nothing. A stop for
+    futility is no claim; only the interval of its look counts.
     """
     look = comparison.last_look
     if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by:
@@ -96,17 +96,17 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
 
 
 def _too_few(requirement: Requirement, comparison: Comparison) -> str:
-    """What a requirement asks for, where the pairs are too few for it; "" otherwise."""
+    """Say what a requirement needs if there are too few pairs for it; "" otherwise."""
     look, counted = comparison.last_look, n_pairs(len(comparison.pairs))
     if look is not None and look.pairs >= LEAST_PAIRS:
         if requirement.relation in RELATIONS[:2] or look.pairs >= LEAST_EQUIVALENCE_PAIRS:
             return ""
-        return f" of {counted}; that a difference is smaller than the margin needs {LEAST_EQUIVALENCE_PAIRS}"
+        return f" of {counted}; showing a difference below the margin needs {LEAST_EQUIVALENCE_PAIRS}"
     return f" of {counted}; every requirement needs a look with at least {LEAST_PAIRS} pairs"
 
 
 def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:
-    """Of an open comparison: the repeated interval of its last look excludes the margin on the side that matters."""
+    """True if, in an open comparison, the last look's repeated interval excludes the margin on the relevant side."""
     look, (low, high) = comparison.last_look, comparison.limits_with_losses
     if look is None or low is None or high is None or look.pairs < LEAST_EQUIVALENCE_PAIRS or comparison.near_baseline:
         return False

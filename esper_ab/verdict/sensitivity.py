@@ -1,4 +1,4 @@
-"""What could undo a claim: a collapse that no run showed, drift of the differences, lost runs. Pure."""
+"""What could overturn a claim: a collapse that no run showed, drift of the differences, lost runs. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MISSED = 0.05  # chance that a collapse which strikes each run at `Unseen.rate`
 
 
 class Unseen(msgspec.Struct, frozen=True, kw_only=True):
-    """A collapse that would have gone unseen."""
+    """A collapse that may have gone unseen."""
 
     rate: float  # share of a group's runs: at a larger one, some run would have shown it with a chance of 95 %
     worst: float  # the outcome that a collapsed run is given
@@ -35,7 +35,7 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
-    """Take the last look again with one collapsed run more; None without a claim. `data`: no fewer than the look's."""
+    """Take the last look again with one more collapsed run; None without a claim. `data`: at least the look's."""
     if course.standing not in ("crossed", "equivalent"):
         return None
     look = course.looks[-1]
@@ -48,9 +48,9 @@ def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
 
 
 def _collapsed(used: tuple[Pair, ...] | Samples, worst: float, *, of_a: bool) -> Data:
-    """Add a further pair: the worst outcome for one group, the other group's mean outcome for the other.
+    """Add a pair: the worst outcome for one group, and the mean outcome of the other group for the other.
 
-    Where runs form no pairs it is a further run of the first.
+    For unpaired runs, add a run of the first only.
     """
     if isinstance(used, Samples):
         return Samples(a=(*used.a, worst), b=used.b) if of_a else Samples(a=used.a, b=(*used.b, worst))
@@ -67,9 +67,9 @@ _UNUSUAL = 0.01  # p of a drift, over all comparisons and both tests
 
 
 def drifting(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: str) -> Iterator[Finding]:
-    """Yield what caps a comparison whose `pairs`, numbered in the order in which they were made, drift.
+    """Yield a cap for a comparison whose `pairs`, numbered in the order in which they were made, drift.
 
-    `remedy`: how to repeat it, as a sentence.
+    `remedy`: how to repeat the experiment, as a sentence.
     """
     seen, said = drift(pairs, design.positions if design.adjusted else 1), []
     if seen is None:
@@ -83,8 +83,8 @@ def drifting(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: 
     if said:
         yield Finding(
             kind=DRIFT, weight="caps", groups=contrast.groups,
-            sentence=f"The differences of {contrast.a} and {contrast.b} drift: {' and '.join(said)}. Intervals take "
-            f"pairs as independent; a group that drifts looks like an effect. {remedy}",
+            sentence=f"The differences of {contrast.a} and {contrast.b} drift: {' and '.join(said)}. Intervals assume "
+            f"independent pairs, and a drifting group looks like an effect. {remedy}",
         )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ _RECURS = 2  # replicates that failed by one group's run and none by the other's
 
 
 class Imputed(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim with lost runs imputed; of two directions, the one that speaks more against it."""
+    """A claim with lost runs imputed; of the two directions, the one less favourable to it."""
 
     lost_a: int  # replicates given up because of a's run, before that look
     lost_b: int
@@ -118,7 +118,7 @@ class Imputed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recurs_in(a: str, b: str, lost: Lost) -> str | None:
-    """Return the group whose runs failed twice or more while none of the other's did: counted as caused by it."""
+    """Return the group whose runs failed twice or more while the other's never did, which suggests it is the cause."""
     if lost.a >= _RECURS and lost.b == 0:
         return a
     return b if lost.b >= _RECURS and lost.a == 0 else None
@@ -127,11 +127,11 @@ def recurs_in(a: str, b: str, lost: Lost) -> str | None:
 def completed(
     design: Design, data: Data, halves: Sequence[HalfPair], *, against_a: bool
 ) -> tuple[Data, float | None, float]:
-    """Return all runs, half pairs completed against one group, and what its failed runs and the other's get.
+    """Complete the half pairs against one group; return all runs, and what its failed runs and the other's got.
 
-    The group gets the declared worst outcome, or a worse one that was seen (None: none is declared, and none of its
-    runs failed); the other the best one seen; a cancelled run the mean of its group. A replicate in which neither of
-    the two failed, but a third group's run, stays out. ValueError without any outcome.
+    That group's failed runs get the declared worst outcome, or a worse one that was seen (None: none is declared, and
+    none of its runs failed); the other's get the best one seen. A cancelled run gets the mean of its group. A replicate
+    in which only a third group's run failed stays out. Raises ValueError without any outcome.
     """
     ends_a, ends_b = outcomes(data)
     seen_a = [*ends_a, *(half.a for half in halves if half.a is not None)]
@@ -166,9 +166,9 @@ def completed(
 
 
 def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed | None:
-    """Take the look that the verdict rests on again with lost runs imputed; None without a claim or a failed run.
+    """Take the last look again with lost runs imputed; None without a claim or a failed run.
 
-    That is the last look: the deciding one where the design stops early, else a later one, whose numbers are reported.
+    The last look is the deciding one if the design stops early, else a later one, whose numbers are reported.
     """
     if not course.claimed:
         return None
@@ -198,9 +198,9 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
 
 
 def limits_with_losses(design: Design, data: Data, course: Course, lost: Lost) -> tuple[float | None, float | None]:
-    """Return limits of the last look's repeated interval that hold whatever its lost runs would have come to.
+    """Return limits of the last look's repeated interval that hold whatever outcomes its lost runs would have had.
 
-    (None, None) where that cannot be said: losses that are unequal or several, no declared worst, no interval.
+    (None, None) if there are none: unequal or several losses, no declared worst outcome, or no interval.
     """
     if not course.looks or course.looks[-1].low is None:
         return None, None
@@ -216,7 +216,7 @@ _Again = tuple[Look, float | None, float | None]  # a look taken again, and what
 
 
 def _both(design: Design, look: Look, data: Data, lost: Lost) -> tuple[_Again, _Again] | None:
-    """Take the look again against either group; None where losses leave no claim that a difference is small."""
+    """Take the look again against either group; None if losses rule out claiming a small difference."""
     if design.worst is None or lost.a != lost.b or lost.a > 1:
         return None
     first, second = (_again(design, look, data, lost, against_a=against_a) for against_a in (True, False))

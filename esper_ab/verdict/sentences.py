@@ -1,4 +1,4 @@
-"""The sentences of a comparison, written from its evidence; computes and decides nothing. Pure."""
+"""The sentences on a comparison, written from its evidence; this module computes and decides nothing. Pure."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from esper_ab.verdict.sensitivity import Imputed, recurs_in
 from esper_ab.verdict.vocabulary import CLAIMS, Verdict
 
 _NO_DIFFERENCE = (
-    "their settings differ, but no decision of these runs depended on it. Longer training may tell them apart, or what "
-    "differs is never used in this task."
+    "their settings differ, but these runs never depended on the difference. Longer training may separate them, or "
+    "this task never uses the differing settings."
 )
-_CAPPED = ("The audit and lost runs can block or cap it.", "Lost runs can cap it.")
+_CAPPED = ("The audit and lost runs can block or cap a verdict.", "Lost runs can cap a verdict.")
 
 
 def interval(evidence: Evidence) -> str:
-    """Write "95 % repeated interval -0.40 to +3.20", or "no interval"."""
+    """Return "95 % repeated interval -0.40 to +3.20", or "no interval"."""
     return limits_text((evidence.low, evidence.high, evidence.level), evidence.design)
 
 
 def limits_text(limits: DifferenceInterval, design: Design) -> str:
-    """Write limits with their level, "95 % repeated interval -0.40 to +3.20", or "no interval"."""
+    """Return limits with their level, "95 % repeated interval -0.40 to +3.20", or "no interval"."""
     low, high, level = limits
     return "no interval" if low is None or high is None else f"{level} {span(low, high, design)}"
 
 
 def span(low: float, high: float, design: Design) -> str:
-    """Write limits, "-0.40 to +3.20", in the decimals that keep them on their side of 0 and of the margin."""
+    """Return limits, "-0.40 to +3.20", with enough decimals to keep them on their side of 0 and of the margin."""
     digits = digits_apart((low, high), (-design.margin, 0.0, design.margin), design.digits)
     return f"{signed(low, digits)} to {signed(high, digits)}"
 
 
 def rule_sentence(design: Design) -> str:
-    """Describe how the verdicts of a design come about, for the reader of a report."""
+    """Describe the rule of a design for the reader of a report."""
     if not design.boundaries and design.anytime_after is None:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} seeds."
     return (
-        f"{rule(design)}. BETTER or WORSE if that bound is reached. EQUIVALENT, or BELOW MARGIN beside BETTER or "
-        f"WORSE, if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise INCONCLUSIVE. "
+        f"{rule(design)}. BETTER or WORSE if that bound is reached. EQUIVALENT (BELOW MARGIN after BETTER or "
+        f"WORSE) if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise INCONCLUSIVE. "
         f"{_CAPPED[design.outcome_over == 'given']}"
     )
 
 
 def _when_small(design: Design) -> str:
-    """Write at which looks a difference may be called smaller than the margin: "at the last look, with ..."."""
+    """Say at which looks a difference may be called smaller than the margin: "at the last look, with ..."."""
     later = "" if design.anytime_after is None else f"from {LEAST_OPEN_ENDED_PAIRS} pairs on"
     of = "pairs" if design.test == "t" else "runs per group"
     planned = f"with {LEAST_EQUIVALENCE_PAIRS} {of} or more" if design.looks else ""
@@ -58,7 +58,7 @@ def _when_small(design: Design) -> str:
 
 
 def _early(evidence: Evidence) -> str:
-    """Say that the difference may be smaller than the margin, and from when on that could be claimed."""
+    """Say from when on the difference could be claimed to be smaller than the margin."""
     return f"Calling it smaller than the margin takes {evidence.small_from}." if evidence.small_from else ""
 
 
@@ -68,7 +68,7 @@ def sentence(evidence: Evidence) -> str:
     a, b, n = question.a, question.b, evidence.counted(len(evidence.pairs))
     if verdict is Verdict.BLOCKED:
         why = " ".join(finding.sentence for finding in evidence.findings if finding.weight == "blocks")
-        return f"BLOCKED ({n}). {why} No verdict on {a} and {b} can be given."
+        return f"BLOCKED ({n}). {why} There is no verdict on {a} and {b}."
     if verdict is Verdict.NO_INFERENCE and len(evidence.data) < 2 and (evidence.pairs or evidence.estimate is None):
         return _no_inference(evidence)
     if verdict is Verdict.IDENTICAL:
@@ -97,9 +97,9 @@ def _no_inference(evidence: Evidence) -> str:
     sd, design = evidence.question.run_sd, evidence.design
     how = f" (--seeds {LEAST_PAIRS})" if evidence.question.recorded else ""
     spread = (
-        "How far apart two runs of one group fall is unknown without a calibration"
+        "The spread between runs of one group is unknown without a calibration"
         if sd is None
-        else f"The outcomes of runs of one group have a standard deviation of about {design.size(sd)} (calibration)"
+        else f"Runs of one group have a standard deviation of about {design.size(sd)} (calibration)"
     )
     return (
         f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. Nothing follows about the groups. "
@@ -130,14 +130,14 @@ def _test(evidence: Evidence) -> str:
     look, kind = evidence.last_look, evidence.test
     if look is not None and look.bound_e is not None:
         reached = "no e-value" if look.e is None else f"e-value {look.e:.3g}"
-        return f"{reached} ({look.bound_e:g} asked for)"
+        return f"{reached} ({look.bound_e:g} required)"
     p = look.p if look is not None else evidence.effect.p if evidence.effect else None
     if p is None:
         return f"no {kind}"
     if look is None or look.bound_p is None:
         return f"{kind} p {p_text(p)}"
     reached, bound = p_beside(p, look.bound_p)
-    return f"{kind} p {reached} ({bound} asked for)"
+    return f"{kind} p {reached} ({bound} required)"
 
 
 def _when(evidence: Evidence) -> str:
@@ -149,11 +149,11 @@ def _when(evidence: Evidence) -> str:
 
 
 def _of_last(evidence: Evidence) -> str:
-    """Say that estimate, interval, p and bound are not those of the look that decided; "" where they are."""
+    """Say that the numbers are from a later look than the one that decided; "" if they are not."""
     at, look = evidence.course.decided_at, evidence.last_look
     if look is None or at in (None, look.replicates):
         return ""
-    return f"; these numbers and their bound are those {_after(evidence.design, look.replicates)}"
+    return f"; these numbers and their bound are from the look {_after(evidence.design, look.replicates)}"
 
 
 def _after(design: Design, replicates: int) -> str:
@@ -174,7 +174,7 @@ def _undecided(evidence: Evidence) -> str:
         at = "" if evidence.used == len(evidence.data) else f"At the last look, with {n_pairs(evidence.used)}: "
         said += f"{at}{_head(evidence)}{_shown(evidence)}"
     if evidence.unaudited not in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE) and evidence.capped_by:
-        alone = f"The {evidence.worded('pairs')} alone would say {evidence.unaudited}"
+        alone = f"From the {evidence.worded('pairs')} alone the verdict would be {evidence.unaudited}"
         return f"{said} {alone}, but: {' '.join(evidence.capped_by)}"
     parts = (said, _withdrawn(evidence), _ruled_out(evidence), _early(evidence), _next_look(evidence), _more(evidence))
     return " ".join(part for part in parts if part)
@@ -186,11 +186,11 @@ def _withdrawn(evidence: Evidence) -> str:
     if course.decision == course.standing:
         return ""
     what = "The boundary was crossed" if course.decision == "crossed" else "Equivalence was shown"
-    return f"{what}{_when(evidence).removeprefix(', decided')}, but the last look does not show it any more."
+    return f"{what}{_when(evidence).removeprefix(', decided')}, but the last look no longer shows it."
 
 
 def _ruled_out(evidence: Evidence) -> str:
-    """Say which kind of INCONCLUSIVE it is, and what its interval excludes; "" for another verdict, or in progress."""
+    """Name the kind of INCONCLUSIVE and what the interval excludes; "" for another verdict, or in progress."""
     if evidence.inconclusive is None:
         return ""
     beyond, design = "", evidence.design
@@ -200,16 +200,16 @@ def _ruled_out(evidence: Evidence) -> str:
         return f"Bounded:{beyond}."
     if evidence.inconclusive == "futile":
         return _stopped(evidence, beyond)
-    whose = "this plan's reach" if evidence.question.declared else "the reach of these pairs"
-    reach = f"Uninformative: a difference of {design.margin_words} was beyond {whose}"
+    whose = "this plan" if evidence.question.declared else "these pairs"
+    reach = f"Uninformative: {whose} could not have shown a difference of {design.margin_words}"
     return f"{reach};{beyond}." if beyond else f"{reach}."
 
 
 def _stopped(evidence: Evidence, beyond: str) -> str:
-    """Write why a look stopped a comparison for futility, with the interval that it went by."""
+    """Write why a look stopped a comparison for futility, with the interval used."""
     design, at = evidence.design, _when(evidence).removeprefix(", decided")
     within = f"the {limits_text(evidence.futility, design)} lies inside +-{design.margin_words}"
-    said = f"Stopped for futility{at}: {within}, so that a difference that large is unlikely; this is no claim"
+    said = f"Stopped for futility{at}: {within}, so a difference that large is unlikely; this claims nothing"
     return f"{said}, but{beyond}." if beyond else f"{said}."
 
 
@@ -220,7 +220,7 @@ def _shown(evidence: Evidence) -> str:
     if evidence.used < LEAST_PAIRS:
         shown = f". If the differences are normal, {interval(evidence)}; this assumption cannot be checked with {n}."
         if evidence.low is None:
-            shown = f" in every one of the {n}: without any spread there is no interval." if constant else "."
+            shown = f" in all {n}: without spread there is no interval." if constant else "."
         elif evidence.plain is None:
             shown = f", {interval(evidence)}, {_test(evidence)}."
         alpha, least = evidence.design.alpha, smallest_p(evidence.used)
@@ -234,15 +234,15 @@ def _shown(evidence: Evidence) -> str:
             "for these seeds."
         )
     if constant:
-        return f" in every pair: without any spread there is {lacking}."
+        return f" in every pair: without spread there is {lacking}."
     if evidence.degenerate and evidence.plain is not None and evidence.plain.degenerate:
         few = f"fewer than {LEAST_PAIRS} by another"
         return f". {same} of {n} differ by the same amount and {few}: there is {lacking}."
     last = evidence.last_look
     if (last.mean is None) if last is not None else evidence.effect is None:
-        return ", not adjusted: group and order cannot be told apart in these pairs, so the look decides nothing."
+        return ", not adjusted: group and order cannot be separated in these pairs, so the look decides nothing."
     if evidence.effect is not None and evidence.effect.degenerate:
-        little = "beside device and order nothing varies between pairs" if evidence.pairs else "too little varies"
+        little = "apart from device and order nothing varies between pairs" if evidence.pairs else "too little varies"
         return f": {little}, so there is {lacking}."
     if evidence.low is None:
         return f", {_test(evidence)}; at this bound {n} give no interval."
@@ -250,7 +250,7 @@ def _shown(evidence: Evidence) -> str:
 
 
 def _next_look(evidence: Evidence) -> str:
-    """Name the next look that can decide an open comparison; "" when none is left."""
+    """Name the next look that can decide an open comparison; "" if none is left."""
     course, design = evidence.course, evidence.design
     if course.finished:
         return ""
@@ -265,7 +265,7 @@ def _next_look(evidence: Evidence) -> str:
 
 
 def looks_to_come(evidence: Evidence) -> list[int]:
-    """Return the planned looks that were not taken yet, in replicates."""
+    """Return the planned looks not yet taken, in replicates."""
     taken = evidence.last_look.replicates if evidence.last_look is not None else 0
     return [look for look in evidence.design.looks if look > taken]
 
@@ -281,27 +281,27 @@ def _more(evidence: Evidence) -> str:
     said = _cost(evidence, needed, there)
     if most is None or needed.pairs <= most or not evidence.question.declared:
         return said
-    said = f"{said} Not resolvable within the budget"
+    said = f"{said} This plan cannot reach that"
     if evidence.smallest_resolvable is None:
         return f"{said}."
-    return f"{said}; the smallest difference this plan can resolve is {design.size(evidence.smallest_resolvable)}."
+    return f"{said}; the smallest difference it can detect is {design.size(evidence.smallest_resolvable)}."
 
 
 def _cost(evidence: Evidence, needed: PairsNeeded, there: int) -> str:
-    """Write the cost in pairs, and that in a new plan, which takes fewer than an extension at its stricter bound."""
+    """Write how many more pairs it takes, or fewer in a new plan, because an extension has a stricter bound."""
     count, between = _about(needed, there)
     anew = evidence.pairs_anew
-    detect = f"To detect {evidence.design.margin_words} with 80 % power {count} more pairs would be needed"
+    detect = f"Detecting {evidence.design.margin_words} with 80 % power takes {count} more pairs"
     if anew is None or anew.pairs >= needed.pairs:
         return f"{detect}{f' ({between})' if between else ''}."
-    price = f"an extension asks for p <= {needed.alpha:.2g}"
+    price = f"an extension requires p <= {needed.alpha:.2g}"
     fresh, fresh_between = _about(anew, 0)
-    said = f"{detect} by `esper-ab resume --seeds` ({'; '.join(part for part in (between, price) if part)})"
+    said = f"{detect} with `esper-ab resume --seeds` ({'; '.join(part for part in (between, price) if part)})"
     return f"{said}, or {fresh} in a new plan{f' ({fresh_between})' if fresh_between else ''}."
 
 
 def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
-    """Write the pairs still missing, given those `there`, and their 80 % range; "" where they exceed MOST_NAMED."""
+    """Return the number of pairs still missing, given those `there`, and their 80 % range; "" above MOST_NAMED."""
     if needed.pairs > MOST_NAMED:
         return f"more than {MOST_NAMED}", ""
     high = f"{max(0, needed.high - there)}" if needed.high <= MOST_NAMED else f"more than {MOST_NAMED}"
@@ -313,14 +313,14 @@ def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
 
 
 def losses_cap(question: Question, again: Imputed, *, small: bool) -> str:
-    """Explain why lost runs leave no decision. `small`: that the difference is, was the claim."""
+    """Explain why lost runs leave no decision. `small`: the claim was that the difference is small."""
     said = _losses(question, again.lost_a, again.lost_b)
     if again.mean is not None:
         return f"{said}; {_imputation(question, again)} overturns the decision."
     if small and not again.lost_a == again.lost_b == 1:
-        return f"{said}; a difference is called small only where both groups lost as many, and at most one each."
+        return f"{said}; a small difference is claimed only if both groups lost equally many runs, at most one each."
     how = "--outcome-range" if question.recorded else "--worst"
-    return f"{said}, and no worst outcome is declared that could stand for them ({how})."
+    return f"{said}, and no worst outcome is declared for them ({how})."
 
 
 def _losses(question: Question, lost_a: int, lost_b: int) -> str:
@@ -333,18 +333,18 @@ def _losses(question: Question, lost_a: int, lost_b: int) -> str:
 
 def _imputation(question: Question, again: Imputed) -> str:
     given = ((question.a, again.given_a), (question.b, again.given_b))
-    each = " and ".join(f"of {name} {question.design.value(value)}" for name, value in given if value is not None)
-    return f"giving the lost runs {each}, which speaks most against it,"
+    each = ", ".join(f"{name} {question.design.value(value)}" for name, value in given if value is not None)
+    return f"giving lost runs the least favourable outcomes ({each})"
 
 
 def _cancelled(question: Question, lost: Lost) -> str:
-    """Write how many runs are without a partner because the other one of their pair failed; "" for none."""
+    """Count the runs that have no partner because the other run of their pair failed; "" for none."""
     counts = zip((question.a, question.b), lost.cancelled, strict=True)
     each = [f"{count} of {name}" for name, count in counts if count]
     if not each:
         return ""
     one = sum(lost.cancelled) == 1
-    return f" With them {' and '.join(each)} {'was' if one else 'were'} cancelled or left without a partner."
+    return f" As a result, {' and '.join(each)} {'was' if one else 'were'} cancelled or left without a partner."
 
 
 def on_losses(evidence: Evidence) -> list[str]:
@@ -354,7 +354,7 @@ def on_losses(evidence: Evidence) -> list[str]:
     said = f"{_losses(question, lost.a, lost.b)}.{_cancelled(question, lost)}"
     cause = recurs_in(question.a, question.b, lost)
     if cause is not None:
-        said += f" Losses that recur in one group only count as caused by it: {cause}."
+        said += f" Losses recur in {cause} only, so they count as caused by it."
     if evidence.imputed is not None and evidence.imputed.mean is not None:
         outcome = "leaves the decision standing" if evidence.imputed.survives else "overturns the decision"
         imputation = _imputation(question, evidence.imputed)
@@ -363,7 +363,7 @@ def on_losses(evidence: Evidence) -> list[str]:
 
 
 def on_collapse(evidence: Evidence) -> list[str]:
-    """Say what a claim could not have seen."""
+    """Say which failures a claim could have missed."""
     unseen, n = evidence.unseen, evidence.counted(evidence.used)
     if unseen is None:
         return []

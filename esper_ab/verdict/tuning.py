@@ -1,8 +1,8 @@
-"""Each group at its own best: a setting is chosen per group on some seeds, and judged on others. Pure.
+"""Each group at its own best: choose a setting per group on some seeds, and judge on others. Pure.
 
-The choice is made of outcomes that the judgement never sees. So the judgement is one of two fixed groups, whatever
-was chosen, and its error rate is that of any plan; choosing and judging on the same seeds would favour the group whose
-settings differ by luck alone.
+The choice uses outcomes that the judgement never sees. So the judgement compares two fixed groups, whatever was chosen,
+and its error rate is that of any plan. Choosing and judging on the same seeds would favour a group whose settings
+differ only by luck.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from esper_ab.verdict.vocabulary import Scale
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """What was chosen for one group."""
+    """The cell chosen for one group."""
 
     group: str
     cell: str
@@ -25,7 +25,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
-    """Observations of the chosen settings, without a task, or what is missing for a choice."""
+    """Observations of the chosen settings, without a task, or the runs still missing for a choice."""
 
     choices: tuple[Choice, ...]  # () while runs are missing
     observations: Observations
@@ -36,9 +36,9 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
 def tune(
     observations: Observations, groups: Sequence[str], cells: Sequence[str], choosing: Sequence[str], scale: Scale
 ) -> Tuned:
-    """Choose the cell with the best mean over the seeds `choosing` for each group, the first of equal ones.
+    """Choose for each group the cell with the best mean over the seeds `choosing`; the first one in a tie.
 
-    A lost run counts as the worst outcome that any run of the choice has.
+    A lost run counts as the worst outcome of all runs used for the choice.
     """
     runs = {(row.group, row.task, row.replicate): row for row in observations.rows}
     wanted = [(group, cell, seed) for group in groups for cell in cells for seed in choosing]

@@ -16,7 +16,7 @@ from esper_ab.contracts.settings import Settings
 
 
 class Verdict(StrEnum):
-    """One per comparison, about the first group against the second; in the order in which they are decided."""
+    """The verdict on the first group against the second; members are in the order in which they are checked."""
 
     BLOCKED = "BLOCKED"
     NO_INFERENCE = "NO INFERENCE"
@@ -45,7 +45,7 @@ _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One explanation of a difference other than the groups' settings."""
+    """An explanation of a difference other than the groups' settings."""
 
     kind: str
     weight: Weight  # "blocks": BLOCKED; "caps": at most INCONCLUSIVE; "notes": said; "caps equivalence": nothing is
@@ -54,12 +54,12 @@ class Finding(msgspec.Struct, frozen=True):
     sentence: str  # one sentence, ending in a full stop
 
     def touches(self, a: str, b: str) -> bool:
-        """Return whether it bears on the comparison of `a` with `b`: a finding on two groups, on those two only."""
+        """True if it concerns the comparison of `a` with `b`; a finding on two groups concerns only those two."""
         return set(self.groups) <= {a, b}
 
 
 def by_weight(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return them with the weightiest first."""
+    """Return the findings, the weightiest first."""
     return tuple(sorted(findings, key=lambda finding: _WEIGHTS.index(finding.weight)))
 
 
@@ -81,7 +81,7 @@ class Scale(Settings, frozen=True, kw_only=True):
 
     @property
     def measures(self) -> TaskMeasures:
-        """As a design has it."""
+        """The measures as a design contains them."""
         return TaskMeasures(outcome=self.outcome, margin=self.margin)
 
 

@@ -80,7 +80,7 @@ def test_notes_say_what_follows_where_environments_carry_state_across_resets() -
     carrying = plan(asked("env", "random", task=GYM, margin=5.0), repeats=False, carries=True)
     text = " ".join(carrying.notes)
     assert "The environments carry state from one reset to the next" in text
-    assert "a run that was taken up after a death is another than without it" in text
+    assert "a run that is resumed after a death gives other results than an undisturbed one" in text
     assert "an evaluation begins without that state" in text
     assert "groups with equal settings differ" not in text
     assert "do not repeat" not in text

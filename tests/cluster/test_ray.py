@@ -130,7 +130,7 @@ def test_a_worker_that_is_killed_alone_or_with_its_supervisor_is_followed_by_ano
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     assert not alive(watcher.struck.pid)
     (death,) = conducted.incidents(events, "worker_death")
-    assert ("was lost with the process beside it on" in death.detail) is (strike is kill_supervisor)
+    assert ("was lost with its supervisor on" in death.detail) is (strike is kill_supervisor)
 
 
 COORDINATOR = """
@@ -184,7 +184,7 @@ def test_who_finds_no_room_waits_for_a_limited_time_and_is_named(cluster, capfd)
     try:
         with pytest.raises(UsageError) as raised:
             reserve_lanes(waiting, PLAN.lanes, devices(waiting))
-        assert "6 lanes, cpu:0 to cpu:5, found no room within 12 s" in str(raised.value)
+        assert "6 lanes, cpu:0 to cpu:5, got no resources within 12 s" in str(raised.value)
         assert "3 of 6 CPUs are free" in str(raised.value)
         assert "warning: 6 lanes, cpu:0 to cpu:5, wait for room in Ray's cluster" in capfd.readouterr().err
     finally:
@@ -195,7 +195,7 @@ def test_who_finds_no_room_waits_for_a_limited_time_and_is_named(cluster, capfd)
 
 def test_nodes_are_chosen_by_their_labels(cluster):
     assert len(RayLauncher(ray_label={"kind": "tested"}).nodes) == 3
-    with pytest.raises(UsageError, match="launcher ray: no node with kind=other has a CPU for us; the cluster has 3"):
+    with pytest.raises(UsageError, match="launcher ray: no node with kind=other has a CPU; the cluster has 3"):
         RayLauncher(ray_label={"kind": "other"})
 
 
@@ -224,7 +224,7 @@ def test_a_node_without_the_working_directory_is_refused(cluster):
     ("address", "said"),
     [
         ("ray://somewhere:10001", "workers cannot reach the coordinator through Ray's client"),
-        ("nonsense", "launcher ray: no cluster of Ray at nonsense"),
+        ("nonsense", "launcher ray: no Ray cluster at nonsense"),
     ],
 )
 def test_an_address_without_a_cluster_is_refused_in_a_line(address, said):

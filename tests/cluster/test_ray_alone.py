@@ -44,7 +44,7 @@ def test_ctrl_c_leaves_nothing_of_a_cluster_that_the_command_has_started(folder)
     os.killpg(command.pid, signal.SIGINT)  # as a terminal does, to the command and all that is in front
     _, said = command.communicate(timeout=PATIENCE_S)
     assert command.returncode == Interrupted.exit_code, said
-    assert "stopped by Ctrl-C after the barrier in progress" in said
+    assert "stopped by Ctrl-C after the current barrier" in said
     wait(lambda: not left(folder), 30.0)
     assert not session.exists()
     assert list((folder / "tmp").iterdir()) == []

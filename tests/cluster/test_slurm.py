@@ -104,7 +104,7 @@ def test_an_srun_that_is_killed_takes_the_workers_of_its_node_with_it(allocation
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     (node,) = {one.node for one in struck}
     deaths = conducted.incidents(events, "worker_death")
-    assert all(f"was lost with the process beside it on {node}" in death.detail for death in deaths)
+    assert all(f"was lost with its supervisor on {node}" in death.detail for death in deaths)
     assert {one.node for one in conducted.of(WorkerStarted, events) if one.incarnation == 2} == {node}
     assert not any(alive(one.pid) for one in struck)
 

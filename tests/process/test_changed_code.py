@@ -78,13 +78,13 @@ def test_the_commit_to_go_back_to_is_named(stopped, edit, monkeypatch):
     with pytest.raises(UsageError) as caught:
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
     assert f"the code here is commit {'f' * 12} (sources {OTHER})" in str(caught.value)
-    back = f"`git checkout {started.code['commit']}`" if started.code.get("dirty") == "no" else "bring that code back"
+    back = f"`git checkout {started.code['commit']}`" if started.code.get("dirty") == "no" else "restore that code"
     assert back in str(caught.value)
     git["rev-parse"] = ""  # no checkout
     with pytest.raises(UsageError, match=f"the code here is sources {OTHER}: "):
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
     git["rev-parse"] = started.code.get("commit", "")
-    with pytest.raises(UsageError, match="bring that code back"):  # the commit is checked out already
+    with pytest.raises(UsageError, match="restore that code"):  # the commit is checked out already
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
 
 
@@ -99,7 +99,7 @@ def test_a_worker_of_other_code_is_told_at_once_and_its_runs_are_named(tmp_path,
     monkeypatch.setenv(FAULT_VARIABLE, "sources:w01:0")
     run(tmp_path / "run", fake_plans.plan(), Listener())
     (said,) = told
-    assert said.startswith("worker w01/1 on cpu:1 imported another state of the code (sources an edit)")
+    assert said.startswith("worker w01/1 on cpu:1 imported other code (sources an edit)")
     assert "; sources an edit in b/0." in findings(tmp_path / "run")["code"].sentence
 
 

@@ -113,7 +113,7 @@ def test_a_worker_that_no_restart_mends_ends_the_experiment_with_the_end_of_its_
     assert "worker w01/3 on cpu:1 reported an error: RuntimeError: the planted error" in first
     assert heading == f"the end of {tmp_path / 'logs' / 'w01.log'}:"
     assert log[-1] == "  RuntimeError: the planted error"
-    assert why == "every seed was given up: there is nothing to compare"
+    assert why == "every seed was given up, so there is nothing to compare"
     with pytest.raises(UsageError, match="every seed was given up"):
         resume(tmp_path, LAUNCHER, ())
 
@@ -138,7 +138,7 @@ def test_ctrl_c_once_finishes_the_barrier_in_progress_and_says_how_to_go_on_in_t
     before = signal.getsignal(signal.SIGINT)
     launcher = InlineLauncher("support.fake_worker:main_in_thread")
     launcher.flags = ("--launcher", "inline")
-    with pytest.raises(Interrupted, match="after the barrier in progress") as caught:
+    with pytest.raises(Interrupted, match="after the current barrier") as caught:
         run(fake_plans.plan(episodes=400, seeds=2), tmp_path, launcher, (press_ctrl_c_at(1),))
     assert str(caught.value).splitlines()[-1] == f"to go on: esper-ab resume {tmp_path} --launcher inline"
     events = list(read(tmp_path / JOURNAL_NAME))
@@ -176,7 +176,7 @@ def test_a_second_ctrl_c_that_comes_after_the_barrier_ends_the_workers_and_is_to
     with pytest.raises(Interrupted) as caught:
         run(fake_plans.plan(episodes=400), tmp_path, launcher, (press_ctrl_c_at(1),))
     said, go_on = str(caught.value).splitlines()
-    assert said.startswith("stopped by Ctrl-C after the barrier in progress")
+    assert said.startswith("stopped by Ctrl-C after the current barrier")
     assert "a further Ctrl-C, after that barrier" in said
     assert go_on.startswith("to go on: ")
     *_, last = events = list(read(tmp_path / JOURNAL_NAME))
@@ -197,5 +197,5 @@ def test_a_stop_that_takes_long_says_whom_it_waits_for_and_a_second_ctrl_c_ends_
         conduct(tmp_path, fake_plans.plan(), press_ctrl_c_at(1), Watcher(told), limits=Limits(say_s=0.0))
     assert ended(tmp_path) == "interrupted"
     waits = next(line for line in said if "a/0" in line)
-    assert waits.startswith("the stop waits for worker w00/1 on cpu:0, in ")
-    assert waits.endswith("Ctrl-C ends it at once")
+    assert waits.startswith("stopping; waiting for worker w00/1 on cpu:0, in ")
+    assert waits.endswith("Ctrl-C stops at once")

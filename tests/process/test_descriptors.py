@@ -47,8 +47,8 @@ def test_a_plan_that_cannot_fit_is_refused_before_anything_starts(tmp_path, laun
     (line,) = done.stderr.splitlines()
     needed = int(line.split(" file descriptors")[0].rpartition(" ")[2])
     assert line == (
-        f"error: 10 workers need {needed} file descriptors, and this process may have 90: raise the hard limit (ulimit "
-        f"-Hn {needed}; of a service LimitNOFILE={needed}), or name fewer devices"
+        f"error: 10 workers need {needed} file descriptors, but this process may open 90: raise the hard limit (ulimit "
+        f"-Hn {needed}; for a service LimitNOFILE={needed}), or use fewer devices"
     )
     assert 10 * each + 64 < needed < 10 * each + 90
     assert list((tmp_path / "run").iterdir()) == []
@@ -68,7 +68,7 @@ def test_a_worker_that_can_never_be_started_ends_the_experiment_in_order(tmp_pat
     done = conducted(tmp_path / "run", 128, 128, 2, "local", "ipc", "miser", fault="die:a/0:2:1")
     assert done.returncode == 4, done.stderr
     why, how_to_go_on = done.stderr.splitlines()
-    assert re.fullmatch(r"error: worker w00/2 on cpu:0 could not be started for \d+ s: no file descriptor was free "
+    assert re.fullmatch(r"error: worker w00/2 on cpu:0 could not be started within \d+ s: no file descriptor was free "
                         r"\(ulimit -n\)", why)
     assert "resume" in how_to_go_on
     assert events_of(tmp_path / "run")[-1].status == "failed"
@@ -91,5 +91,5 @@ def test_launch_refuses_it_with_the_plan(tmp_path, more):
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"error: 2 workers need \d+ file descriptors, and this process may have 64: .*\n", done.stderr)
+    assert re.fullmatch(r"error: 2 workers need \d+ file descriptors, but this process may open 64: .*\n", done.stderr)
     assert list(tmp_path.iterdir()) == []

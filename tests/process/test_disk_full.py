@@ -131,7 +131,7 @@ def a_run_waits_for_room_and_goes_on(folder):
     assert hash_of(experiment_dir) == undisturbed(folder)
     history = load(experiment_dir).history
     (entry,) = [entry for entry in history.incidents if entry.category == "disk_full"]  # that is all, and no fault
-    assert re.fullmatch(r"paused for \d+\.\d s: no room on the disk for the journal", entry.detail)
+    assert re.fullmatch(r"paused for \d+\.\d s: no space on the disk for the journal", entry.detail)
     assert history.incidents == [entry]
     assert [file for file in examine(experiment_dir).faults if "policies" not in file] == []
     assert f"  note: {entry.detail}\n" in status_text(experiment_dir)
@@ -163,7 +163,7 @@ def a_checkpoint_waits_for_room(folder):
     experiment_dir = new(folder)
     experiment_run.run(learning, experiment_dir, LAUNCHER, (neighbour,))
     assert any("for a checkpoint of a/0: waiting" in notice for notice in neighbour.notices)
-    assert "no room on the disk for a checkpoint" in {
+    assert "no space on the disk for a checkpoint" in {
         entry.detail.partition(": ")[2] for entry in load(experiment_dir).history.incidents
     }
     assert not list(experiment_dir.rglob(".*.pt.*"))
@@ -243,7 +243,7 @@ def nothing_is_left_of_what_finds_no_room(folder):
     )
     fill(folder)
     (folder / "new").mkdir()
-    with pytest.raises(DiskFull, match=r"^no room on the disk for .*experiment\.toml"):
+    with pytest.raises(DiskFull, match=r"^no space on the disk for .*experiment\.toml"):
         make_experiment_directory(folder / "new", plan(), fake_plans.machine(2), "")
     with pytest.raises(OSError, match="No space left"):
         carry_out(planned, watched=False)
@@ -294,7 +294,7 @@ def test_on_a_small_disk(scenario, namespace, tmp_path):
         assert done.stderr.splitlines() == done.stdout.splitlines()  # said there, too, and nothing else
     if scenario == "a_report_is_whole_or_not_at_all":
         (line,) = done.stderr.splitlines()
-        assert line.startswith(f"error: no room on the disk for {disk / 'run' / 'summary.txt'}")
+        assert line.startswith(f"error: no space on the disk for {disk / 'run' / 'summary.txt'}")
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ def test_a_process_that_has_imported_another_package_of_the_name(tmp_path: Path,
         f"this process has imported another package `workers`, from {tmp_path}/workers/__init__.py, where "
         f"{home_of('workers')} is needed; begin in a process that has not imported it"
     )
-    assert inline == f"UsageError launcher inline: {because}, or take launcher local"
+    assert inline == f"UsageError launcher inline: {because}, or use launcher local"
     assert policy == f"UsageError {because}"
     assert ran.endswith(" True")
 

@@ -77,7 +77,7 @@ def test_strangers_of_the_same_user_are_counted(tmp_path, undisturbed):
     listed = conducted.incidents(events, "bad_message")
     assert [entry.detail for entry in listed] == [
         "'nobody': not a worker of this experiment",
-        "899 more messages were refused; only the first of a kind are listed",
+        "899 more messages were refused; only the first of each kind are listed",
     ]
     assert result_hash(fold(events)) == undisturbed
 
@@ -87,7 +87,7 @@ def test_a_worker_that_sends_rubbish_is_cut_off_and_replaced(tmp_path, undisturb
     events = conducted.run(tmp_path, PLAN, launcher=hostile.RubbishFirst(found, "tcp"))
     bad = conducted.incidents(events, "bad_message")
     assert 1 < len(bad) <= 5
-    assert bad[-1].detail.endswith("more messages were refused; only the first of a kind are listed")
+    assert bad[-1].detail.endswith("more messages were refused; only the first of each kind are listed")
     assert len(conducted.incidents(events, "worker_death")) == 1
     assert result_hash(fold(events)) == undisturbed
 

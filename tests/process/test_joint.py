@@ -122,7 +122,7 @@ def test_a_command_takes_all_parts_or_names_them(name: str, capsys: pytest.Captu
     flag = argument.opts[:1] if isinstance(argument, click.Option) else []
     assert invoke(group, [name, *flag, "experiments/both", *more], "esper-ab") == 2
     error = capsys.readouterr().err
-    assert error.endswith(f"{name} takes single ones: experiments/both/synthetic, experiments/both/digits\n")
+    assert error.endswith(f"{name} takes one at a time: experiments/both/synthetic, experiments/both/digits\n")
 
 
 @pytest.mark.usefixtures("place")

@@ -72,7 +72,7 @@ def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(fo
     assert done.returncode == 4
     assert done.stdout.startswith("Which one?\n  a: the usual\nIs the held-out accuracy on ")
     assert "report: experiments/x/report.html" in done.stdout
-    assert "Nothing can be said of a and b: no pair is complete." in done.stdout
+    assert "Nothing can be said about a and b: no pair is complete." in done.stdout
     summary = " ".join((folder / "experiments" / "x" / "summary.txt").read_text().split())
     assert "No run of a and 1 run of b was lost" in summary
     assert "a: 2 of 2 runs failed\n" in done.stdout
@@ -81,7 +81,7 @@ def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(fo
     assert after_plan
     assert "resume" not in after_plan + done.stderr + summary  # its copy of the reward would fail again
     assert "RuntimeError: the planted failure (reward.py, line 4), in warm-up of run b/0" in done.stdout
-    assert "every seed was given up, as every attempt would end alike: correct it and launch anew" in done.stderr
+    assert "every seed was given up, because a retry would fail in the same way: fix it and launch again" in done.stderr
 
 
 def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too(folder: Path) -> None:

@@ -32,12 +32,12 @@ def test_a_worker_that_fails_at_every_point_in_turn_costs_nothing_and_is_told_of
     assert [death.episode for death in deaths] == [None, 0, 1, 2, None]
     for number, (death, said) in enumerate(zip(deaths, (
         "reported an error: RuntimeError: the planted error, in warm-up of run b/0", "ended with exit status",
-        "keeps sending what is no message", "not finite", "in evaluation of run b/0 (last sign: evaluate, step 1)",
+        "keeps sending invalid messages", "not finite", "in evaluation of run b/0 (last sign: evaluate, step 1)",
     ), strict=True), 1):  # fmt: skip
         assert said in death.detail
         assert f"worker w01/{number} on cpu:1" in death.detail
     assert [restart.detail.partition(" was started to ")[2] for restart in incidents(events, "restart")] == [
-        "begin b/0 anew", "begin b/0 anew", *(f"take up b/0 after episode {episode}" for episode in range(3)),
+        "begin b/0 again", "begin b/0 again", *(f"continue b/0 after episode {episode}" for episode in range(3)),
     ]  # fmt: skip
     assert taken_up(events) == {"a/0": [0], "b/0": [0, 0, 1, 2, 3]}
     assert [event.worker for event in of(WorkerStarted, events)][2:] == ["w01"] * 5
@@ -45,7 +45,7 @@ def test_a_worker_that_fails_at_every_point_in_turn_costs_nothing_and_is_told_of
     told = capsys.readouterr().err
     assert "warning: worker w01/1 on cpu:1 reported an error: RuntimeError: the planted error" in told
     assert f"the end of {tmp_path / 'run' / 'logs' / 'w01.log'}:" in told
-    assert "warning: b/0: worker w01/3 on cpu:1 was started to begin b/0 anew" in told
+    assert "warning: b/0: worker w01/3 on cpu:1 was started to begin b/0 again" in told
 
 
 def test_a_process_that_is_killed_or_hangs_is_started_again_and_none_is_left(tmp_path, monkeypatch):

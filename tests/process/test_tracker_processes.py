@@ -204,9 +204,9 @@ def test_what_takes_long_without_a_word_is_said_to(tmp_path, monkeypatch, capfd)
     monkeypatch.setattr("esper_ab.trackers.beside._SILENT_S", 0.0)
     experiment_dir = journals.write(tmp_path / "run", SMALL.events())
     assert invoke(group, ["track", str(experiment_dir), "--tensorboard"], "esper-ab") == 0
-    why = "its library takes long to load where much else runs"
+    why = "its library loads slowly on a busy machine"
     (said,) = capfd.readouterr().err.splitlines()
-    assert said == f"warning: tensorboard has told nothing for 0 s and goes on trying: {why}"
+    assert said == f"warning: tensorboard has reported nothing for 0 s and keeps trying: {why}"
 
 
 SILENT = (
@@ -229,7 +229,7 @@ def test_a_server_that_accepts_and_never_answers_does_not_keep_the_tracker(tmp_p
             },
         )  # fmt: skip
     assert done.returncode == 1
-    assert "nothing moved for 2 s after the run had ended" in read_progress(experiment_dir, "wandb").detail
+    assert "no progress for 2 s after the run ended" in read_progress(experiment_dir, "wandb").detail
     eventually(lambda: not stray(experiment_dir))
 
 

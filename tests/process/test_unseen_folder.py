@@ -52,7 +52,7 @@ def test_the_node_and_the_folder_are_named(command: str, tmp_path: Path) -> None
         [sys.executable, "-m", "esper_ab.commands.cli", command, *flags],
         env=own, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    why = f"it does not see {folder}: all nodes need it at the same path"
+    why = f"it does not see {folder}: all nodes must see this folder at the same path"
     assert list(folder.iterdir()) == []
     if command == "launch":
         assert (done.returncode, done.stderr) == (2, f"error: node n2: {why}\n"), done.stdout

@@ -1,4 +1,4 @@
-"""A catalogue of what analyses have for one kind of task, one `KIND` per file, named by the kind. Pure."""
+"""A catalogue of analyses that only one kind of task has, one `KIND` per file, named after the kind. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from esper_ab.verdict.vocabulary import Finding
 
 
 def episodes_said(experiment: ResolvedExperiment) -> str:
-    """Say how much a run trained where it trained by episodes."""
+    """Describe a run's training budget in episodes, steps and environments."""
     trained, steps = counted(experiment.episodes, "episode"), counted(experiment.steps, "step")
     return f"{trained} of {steps} in {counted(experiment.n_envs, 'environment')}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnalysisKind:
-    """What is asked of a history besides what is asked of every one; the defaults ask nothing."""
+    """Additional analyses for one kind of task; the defaults add nothing."""
 
     findings: Callable[[History, Pairs], Iterable[Finding]] = lambda *_: ()
     budget: Callable[[ResolvedExperiment], str] = episodes_said  # what every verdict is conditional on
@@ -29,5 +29,5 @@ class AnalysisKind:
 
 
 def kind_of(history: History) -> AnalysisKind:
-    """Return what there is for the kind of the plan's task."""
+    """Return the analyses for the kind of the plan's task."""
     return catalog.entry_or(__name__, history.plan.kind, "KIND", AnalysisKind())

@@ -29,7 +29,7 @@ _UNEVEN = 1.05  # of guessing one class only: the classes of a test split are no
 
 
 def _baselines(history: History, pairs: Pairs) -> Iterator[Finding]:
-    """One per comparison and baseline at most; from as many pairs on as an equivalence needs."""
+    """Yield at most one finding per comparison and baseline, once there are enough pairs for an equivalence."""
     chance = history.plan.chance
     waiting = [group.name for group in history.plan.experiment.groups if group.settings.controller.name == "wait"]
     for contrast in history.design.comparisons:
@@ -67,13 +67,13 @@ def _near(
         yield Finding(
             "baseline", "caps equivalence", contrast.groups,
             f"{' and '.join(near)} {'is' if len(near) == 1 else 'are'} not shown to be more than the margin of "
-            f"{margin:g} points {what} ({'; '.join(near.values())}): two groups {who} would be as close, so no "
-            "EQUIVALENT follows.",
+            f"{margin:g} points {what} ({'; '.join(near.values())}): two groups {who} would be as close, so "
+            "EQUIVALENT cannot be claimed.",
         )
 
 
 def _outcomes(history: History, group: str, replicates: Collection[int]) -> dict[int, float]:
-    """By replicate, percent; of those that have one."""
+    """Return the outcomes in percent, by replicate, for the replicates that have one."""
     ends = {
         run.ref.replicate: outcome_of(run, history.design.outcome_over)
         for run in history.of_group(group)
@@ -107,7 +107,7 @@ def _gain(one: RunOutcome, baseline: float | None) -> float | None:
 
 
 def kept_share(one: RunOutcome) -> float | None:
-    """Return the share of fossilised among fossilised and pruned seeds; None without any."""
+    """Return the share of fossilised seeds among fossilised and pruned ones; None without any."""
     kept, pruned = one.measures["fossilized"], one.measures["pruned"]
     if kept is None or pruned is None or kept + pruned == 0:
         return None
@@ -133,7 +133,7 @@ def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
 
 
 def _scope(history: History) -> str:
-    """Say where the op head starts, to which an untrained policy leans."""
+    """Say where the op head starts, which decides what an untrained policy prefers."""
     groups = history.plan.experiment.groups
     if not any(group.settings.has_policy for group in groups):
         return ""

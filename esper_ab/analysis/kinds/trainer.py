@@ -1,4 +1,4 @@
-"""A trainer of the user's own: what its rehearsal found, of which nothing more is claimed."""
+"""A trainer of the user's own: reports what its rehearsal found, without further claims."""
 
 from __future__ import annotations
 

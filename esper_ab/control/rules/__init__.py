@@ -1,1 +1,1 @@
-"""The rules of a running experiment: values in, values out. No socket, file, thread or clock is imported here."""
+"""The rules of a running experiment, as pure functions: no socket, file, thread or clock is imported here."""

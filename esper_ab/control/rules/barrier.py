@@ -1,13 +1,14 @@
-"""The barrier of one block: what happens to its runs in, releases out.
+"""The barrier of one block: it takes in what happens to the runs and returns which runs are released.
 
-A run passes the milestones 0 (warm), 1 … E (episodes recorded) and E+1 (evaluated). It *arrives* at one when what it
-did is recorded, and is *released* from it when it may work towards the next. Who waits for whom is the mode:
+A run passes the milestones 0 (warm), 1 … E (episodes recorded) and E+1 (evaluated). It *arrives* at a milestone when
+its work up to there is recorded, and is *released* from it when it may work towards the next. The mode says which runs
+wait for which:
 
 - lockstep: a milestone opens for all runs once all have arrived at it;
-- independent: each run is released from wherever it arrives;
+- independent: each run is released from a milestone as soon as it arrives;
 - sequence: once all are warm, one run after the other goes all the way, in start order.
 
-Repeated and late arrivals change nothing, so a journal may be folded into a state as often as one likes.
+Repeated and late arrivals change nothing, so a journal can be folded into a state any number of times.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ BEFORE_START = -1  # arrived nowhere, released from nowhere
 
 
 class ReleaseRuns(msgspec.Struct, frozen=True):
-    """These runs may go on from `milestone`; at the last milestone: they are done."""
+    """Releases these runs from `milestone`; at the last milestone they are done."""
 
     milestone: int
     runs: tuple[str, ...]
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Where one run stands. While `released == arrived` it works towards the next milestone, or warms up before 0."""
+    """Position of one run. While `released == arrived` it works towards the next milestone, or warms up before 0."""
 
     arrived: int = BEFORE_START
     released: int = BEFORE_START
@@ -37,7 +38,7 @@ class Position(msgspec.Struct, frozen=True):
 
 
 class BarrierState(msgspec.Struct, frozen=True):
-    """Where the runs of a block stand."""
+    """Positions of the runs of a block."""
 
     mode: Mode
     last: int  # E+1
@@ -57,12 +58,12 @@ Advanced = tuple[BarrierState, tuple[ReleaseRuns, ...]]  # with the releases tha
 
 
 def begin(mode: Mode, runs: tuple[str, ...], last: int) -> BarrierState:
-    """A block before its first arrival."""
+    """Return the barrier of a block before any run has arrived."""
     return BarrierState(mode, last, dict.fromkeys(runs, Position()))
 
 
 def arrived(state: BarrierState, run: str, milestone: int) -> Advanced:
-    """The run's work up to `milestone` is recorded; ValueError for an arrival ahead of its release."""
+    """Record that the run's work up to `milestone` is recorded; ValueError if it was not released that far."""
     at = state.positions[run]
     if milestone <= at.arrived:
         return state, ()
@@ -72,10 +73,10 @@ def arrived(state: BarrierState, run: str, milestone: int) -> Advanced:
 
 
 def died(state: BarrierState, run: str, recorded: int, released: int) -> Advanced:
-    """The run's worker is gone: the run stands where its records end, and the others go on until they need it.
+    """Record that the run's worker is gone. The run falls back to its last record; the others go on until they need it.
 
-    `recorded`: the last milestone that is recorded of the run; `released`: the last one that any worker of it was
-    released from, as far as that is recorded.
+    `recorded`: the run's last recorded milestone; `released`: the last milestone from which any of its workers was
+    released, as far as recorded.
     """
     at = state.positions[run]
     if at.dead:
@@ -84,9 +85,9 @@ def died(state: BarrierState, run: str, recorded: int, released: int) -> Advance
 
 
 def rejoined(state: BarrierState, run: str, milestone: int) -> Advanced:
-    """A worker stands at `milestone` for the run again: a checkpoint of something it arrived at before.
+    """Record that a new worker continues the run from `milestone`, a checkpoint at or before its last arrival.
 
-    ValueError for a milestone never reached.
+    Raises ValueError for a milestone that the run never reached.
     """
     at = state.positions[run]
     if milestone > at.arrived:
@@ -95,9 +96,9 @@ def rejoined(state: BarrierState, run: str, milestone: int) -> Advanced:
 
 
 def restore(state: BarrierState, stood: Mapping[str, tuple[int, int]]) -> Advanced:
-    """`state` before its first arrival, put where `stood` says: by run, the milestones arrived at and released from.
+    """Return `state`, before any arrival, with the positions in `stood`: (arrived, released) milestones by run.
 
-    Whoever has work left is gone until it has rejoined; whoever has arrived at the end needs no worker any more.
+    A run with work left counts as dead until it has rejoined; a run that has arrived at the end needs no worker.
     """
     positions = {
         run: Position(arrived=arrived, released=min(released, arrived), dead=arrived < state.last)
@@ -107,7 +108,7 @@ def restore(state: BarrierState, stood: Mapping[str, tuple[int, int]]) -> Advanc
 
 
 def working(state: BarrierState) -> tuple[str, ...]:
-    """Runs on their way to their next milestone."""
+    """Return the runs on their way to their next milestone."""
     return tuple(run for run, at in state.positions.items() if _works(state, at) and not at.dead)
 
 
@@ -116,7 +117,7 @@ def _moved(state: BarrierState, run: str, at: Position) -> Advanced:
 
 
 def _release_due(state: BarrierState) -> Advanced:
-    """Everything that is due now; in sequence the end of one run is the start of the next."""
+    """Release everything that is due; in sequence the end of one run starts the next."""
     commands: list[ReleaseRuns] = []
     while due := _due(state):
         milestone = state.positions[due[0]].arrived
@@ -127,7 +128,7 @@ def _release_due(state: BarrierState) -> Advanced:
 
 
 def _due(state: BarrierState) -> tuple[str, ...]:
-    """Runs to be released now, which all stand at the same milestone."""
+    """Return the runs to release now, which are all at the same milestone."""
     if state.mode == "sequence":
         return _next_in_sequence(state)
     waiting = [run for run, at in state.positions.items() if at.released < at.arrived and not at.dead]
@@ -138,7 +139,7 @@ def _due(state: BarrierState) -> tuple[str, ...]:
 
 
 def _next_in_sequence(state: BarrierState) -> tuple[str, ...]:
-    """The first run that is not done, if it waits; nobody goes before all are warm or past a run that is gone."""
+    """Return the first run that is not done, if it waits; none before all are warm, and none past a dead run."""
     if state.open == BEFORE_START or any(_works(state, at) for at in state.positions.values()):
         return ()
     first = [run for run, at in state.positions.items() if at.released < state.last][:1]

@@ -1,4 +1,4 @@
-"""The blocks of an experiment: those in progress, and those that wait for their lanes."""
+"""The blocks of an experiment: those in progress, and those that wait for lanes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from esper_ab.plan.plan import Block, Plan
 
 
 class BlocksInProgress:
-    """One barrier per block, and the queue of releases that the next end of a round records."""
+    """One barrier per block, and the queue of releases to record at the end of the round."""
 
     def __init__(self) -> None:
         self._barriers: dict[int, barrier.BarrierState] = {}  # by block
@@ -30,21 +30,21 @@ class BlocksInProgress:
         return block in self._barriers
 
     def begin(self, block: Block, plan: Plan) -> None:
-        """Add a block before its first arrival."""
+        """Add a block before any of its runs has arrived."""
         self._barriers[block.replicate] = barrier_of(block, plan)
 
     def restore(self, block: Block, kept: Sequence[RunHistory], plan: Plan) -> None:
-        """Add a block whose runs are recorded so far and have no workers."""
+        """Add a block from its records; its runs have no workers yet."""
         stood = {run.ref.name: (run.recorded, run.released) for run in kept}
         self._take(block.replicate, barrier.restore(barrier_of(block, plan), stood))
 
     def remove(self, block: int) -> None:
-        """Forget a block that is done or given up, and what was decided about it."""
+        """Forget a block that is done or given up, with its queued releases."""
         self._barriers.pop(block, None)
         self._due = [(index, release) for index, release in self._due if index != block]
 
     def arrival(self, run: RunHistory, milestone: int, report: Report) -> Literal["new", "again", "repeat"]:
-        """Tell what a report is to the run, as `runs.arrival` does; Rejected, too, before its release was recorded."""
+        """Classify a report as `runs.arrival` does; raise Rejected, too, if the run's release is not yet recorded."""
         stands = self.stands(run)
         heard = arrival(run, stands, milestone, report)
         if heard != "repeat" and stands != NOWHERE and not self.may_pass(run, stands):
@@ -55,7 +55,7 @@ class BlocksInProgress:
         return heard
 
     def arrived(self, run: RunHistory, milestone: int) -> None:
-        """The run's worker stands at a milestone; one that was gone has another worker from here on."""
+        """Move the run's worker to a milestone; if the last worker died, this is a new one."""
         block, name = run.ref.replicate, run.ref.name
         position = self._barriers[block].positions[name]
         if position.dead:
@@ -63,7 +63,7 @@ class BlocksInProgress:
         self._take(block, barrier.arrived(self._barriers[block], name, milestone))
 
     def died(self, run: RunHistory) -> None:
-        """The run's worker is gone."""
+        """Note that the run's worker is gone."""
         block = run.ref.replicate
         self._take(block, barrier.died(self._barriers[block], run.ref.name, run.recorded, run.released))
 
@@ -72,7 +72,7 @@ class BlocksInProgress:
         self._due.extend((block, release) for release in due)
 
     def stands(self, run: RunHistory) -> int:
-        """Return the last milestone that the run's present worker has reported; NOWHERE without any."""
+        """Return the last milestone that the run's current worker has reported; NOWHERE if none."""
         state = self._barriers.get(run.ref.replicate)
         if state is None:
             return run.recorded  # the block is done or given up
@@ -80,7 +80,7 @@ class BlocksInProgress:
         return NOWHERE if position.dead else position.arrived
 
     def may_pass(self, run: RunHistory, milestone: int) -> bool:
-        """Tell whether the run was released from a milestone, and that is recorded."""
+        """True if the run's release from a milestone is recorded."""
         if run.ref.name in self._unrecorded():
             return False
         state = self._barriers.get(run.ref.replicate)
@@ -88,11 +88,11 @@ class BlocksInProgress:
 
     @property
     def anything_due(self) -> bool:
-        """Whether a release was decided since the last `take_due`."""
+        """True if a release was decided since the last `take_due`."""
         return bool(self._due)
 
     def take_due(self, *, stopping: bool) -> list[tuple[int, barrier.ReleaseRuns]]:
-        """Take the releases that are to be recorded now; a stop holds back those that begin work after a milestone."""
+        """Take the releases to record now; a stop holds back those that begin work after a milestone."""
         due, self._due = self._due, []
         held = [release for block, release in due if stopping and release.milestone < self._barriers[block].last]
         self._held.update(name for release in held for name in release.runs)
@@ -102,11 +102,11 @@ class BlocksInProgress:
         return self._held.union(*(release.runs for _, release in self._due))
 
     def is_done(self, block: int) -> bool:
-        """Tell whether every run of the block was released from its end."""
+        """True if every run of the block was released from its last milestone."""
         return self._barriers[block].done
 
     def at_work(self) -> list[str]:
-        """Return the runs on their way to their next milestone, without those whose release is not recorded."""
+        """Return the runs on their way to their next milestone, except those whose release is not recorded."""
         waiting = self._unrecorded()
         return [name for state in self._barriers.values() for name in barrier.working(state) if name not in waiting]
 
@@ -116,7 +116,7 @@ class BlocksInProgress:
 
 
 class WaitingBlocks:
-    """Blocks to start, without the runs that no open comparison needs."""
+    """Blocks that wait to start, without the runs that no open comparison needs."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -126,13 +126,14 @@ class WaitingBlocks:
         return bool(self._blocks)
 
     def looked(self, more: Iterable[Block]) -> None:
-        """A look was taken: drop the runs that it made superfluous, and add the blocks of an extension."""
+        """Take in a look: drop the runs that it made superfluous, and add the blocks of an extension."""
         self._queue([*self._blocks, *more])
 
     def take(self, free: set[str]) -> Iterator[Block]:
-        """Yield every block whose lanes are all `free`, in order; one that waits keeps its free lanes from later ones.
+        """Yield, in order, every block whose lanes are all `free`. A waiting block keeps its free lanes from later
+        blocks.
 
-        The walk ends with the last free lane: a round costs no more where more blocks wait.
+        Stops when no lane is left, so a round does not cost more when more blocks wait.
         """
         free = free & self._wanted
         for block in tuple(self._blocks) if free else ():

@@ -1,4 +1,4 @@
-"""What the experiment machine asks for. The coordinator performs the commands in the order in which it gets them."""
+"""The commands of the experiment machine, which the coordinator performs in the order in which it gets them."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from esper_ab.journal.fold import History
 
 
 class Append(msgspec.Struct, frozen=True):
-    """Append an event to the journal; the machine's history has it already."""
+    """Append an event to the journal; the machine's history already has it."""
 
     event: AnyEvent
 
 
 class Sync(msgspec.Struct, frozen=True):
-    """Wait until every event recorded so far is on the disk. Nobody is released before."""
+    """Wait until every event recorded so far is on disk. No worker is released before that."""
 
 
 class Flush(msgspec.Struct, frozen=True):
-    """Hand the events recorded so far to the journal's readers and to the observers, without waiting for the disk."""
+    """Pass the events recorded so far to readers and observers, without waiting for the disk."""
 
 
 class Send(msgspec.Struct, frozen=True):
-    """Send a message to a worker, which may be gone: its end is reported by itself."""
+    """Send a message to a worker. The worker may be gone; its exit is reported separately."""
 
     identity: str
     message: CoordinatorMessage
 
 
 class Show(msgspec.Struct, frozen=True):
-    """Tell the observers of a sign of life, which is not journalled."""
+    """Pass a sign of life to the observers; it is not journalled."""
 
     progress: Progress
 
 
 class Warn(msgspec.Struct, frozen=True):
-    """Tell the observers at once; the text is not journalled."""
+    """Show the observers a warning at once; it is not journalled."""
 
     text: str
 
 
 class DumpStacks(msgspec.Struct, frozen=True):
-    """Have the worker of a lane write to its log where its threads are."""
+    """Have the worker of a lane write the stacks of its threads to its log."""
 
     lane: str
 
 
 class EndWorker(msgspec.Struct, frozen=True):
-    """End the worker of a lane; once it is gone it is reported as `lost`, with the end of its log."""
+    """End the worker of a lane; once it is gone, report it as `lost` with the end of its log."""
 
     lane: str
     reason: str  # "": it ended by itself, and its exit status says how
@@ -66,7 +66,7 @@ class RestartWorker(msgspec.Struct, frozen=True):
 
 
 class Fail(msgspec.Struct, frozen=True):
-    """Raise `error`: the experiment is over, and no later command counts."""
+    """Raise `error`: the experiment is over, and later commands are ignored."""
 
     error: EsperError
 
@@ -79,7 +79,7 @@ Command = Append | Sync | Flush | Send | Show | Warn | DumpStacks | EndWorker | 
 
 
 class Outbox:
-    """Filled during one call and taken at its end."""
+    """Collects the commands of one call, in order; `taken` empties it."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -89,7 +89,7 @@ class Outbox:
         self._commands.append(command)
 
     def record(self, event: AnyEvent) -> None:
-        """Add an event to the history and have it journalled."""
+        """Add an event to the history and queue it for the journal."""
         self._history.add(event)
         self.do(Append(event))
 
@@ -97,6 +97,6 @@ class Outbox:
         self.do(Send(worker.identity, message))
 
     def taken(self) -> tuple[Command, ...]:
-        """All of it; it is empty afterwards."""
+        """Return all queued commands and empty the outbox."""
         taken, self._commands = tuple(self._commands), []
         return taken

@@ -1,4 +1,4 @@
-"""The journal events and warnings that tell of workers and their runs; what follows from them is the machine's."""
+"""The journal events and warnings about workers and runs; the machine decides what follows from them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ FAILED = "failed"
 
 
 def confounders(record: EpisodeRecord | EvaluationRecord, known: Collection[str] = ()) -> Iterator[Incident]:
-    """Yield entries for failed environments and for what went wrong in the policy's update.
+    """Yield incidents for failed environments and for pathologies of the policy update.
 
-    `known`: the confounders of earlier episodes of the run, which are not entered again. An evaluation has its own
-    entry.
+    `known`: confounders of earlier episodes of the run, which are not repeated. An evaluation gets its own incident.
     """
     run = record.run.name
     if isinstance(record, EvaluationRecord):
@@ -68,7 +67,7 @@ def worker_started(hello: Hello, order: WorkerOrder) -> WorkerStarted:
 
 
 def moved(hello: Hello, worker: WorkerState, history: History) -> Incident | None:
-    """A lane that stands for other devices than before, of the same kind, as after a requeue; None for any other."""
+    """Return an incident if a lane now uses other devices of the same kind, as after a requeue; else None."""
     before = history.present.get(worker.lane)
     now = _place(worker.order.node, hello.host, hello.uuids)
     if before is None or not before.host or (was := _place(before.node, before.host, before.uuids)) == now:
@@ -84,18 +83,18 @@ def _place(node: str, host: str, uuids: tuple[str, ...]) -> str:
 
 
 def other_code(hello: Hello, lane: str, history: History) -> str:
-    """Warn of a worker that imported another state of the code than the experiment began with; "" otherwise."""
+    """Return a warning if a worker imported other code than the experiment began with; "" otherwise."""
     here = (history.continued[-1] if history.continued else history.started).code.get("sources", "")
     if not hello.sources or not here or hello.sources == here:
         return ""
     return (
-        f"worker {hello.worker}/{hello.incarnation} on {lane} imported another state of the code (sources "
-        f"{hello.sources}) than this began with ({here}): the verdict is BLOCKED unless all records are of one state"
+        f"worker {hello.worker}/{hello.incarnation} on {lane} imported other code (sources {hello.sources}) than the "
+        f"experiment began with ({here}): the verdict is BLOCKED unless the same code makes all records"
     )
 
 
 def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
-    """Yield the event of a report, then entries for what in it could confound the comparison."""
+    """Yield the event for a report, then incidents for possible confounders in it."""
     yield event_of(report)
     if isinstance(report, Ready):
         yield from (
@@ -106,40 +105,40 @@ def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
 
 
 def inexact(run: RunHistory, milestone: int, how: str) -> Incident:
-    """What was recorded of a milestone stays; the entry says that it cannot be had again."""
-    episode, detail = episode_at(run.spec, milestone), f"{stage(run.spec, milestone)} was {how} another result"
+    """Return an incident: a milestone was reached again with another result. The first record stays."""
+    episode, detail = episode_at(run.spec, milestone), f"{stage(run.spec, milestone)} was {how} a different result"
     return Incident(category="inexact_resume", run_name=run.ref.name, episode=episode, detail=detail)
 
 
 def stop_begins(by: str) -> Incident:
     return Incident(
-        category="interrupted", detail=f"{by}: the barrier in progress is finished first; Ctrl-C now stops at once",
+        category="interrupted", detail=f"{by}: stopping after the current barrier; another Ctrl-C stops at once",
     )
 
 
 def stop_waits(worker: WorkerState, run: RunHistory, stands: int, silence: Laggard | None) -> str:
-    """Say which worker a stop waits for; a warning and no entry, as it explains no result."""
+    """Say which worker a stop waits for. This is a warning and no incident, because it affects no result."""
     where = whereabouts(worker, run, stands, silence.last if silence else None)
-    until = f"silent for {silence.silent_s:.0f} s, ended after {silence.limit_s:.0f} s; " if silence else ""
-    return f"the stop waits for {worker.title}, {where}: {until}Ctrl-C ends it at once"
+    until = f"silent for {silence.silent_s:.0f} s, killed after {silence.limit_s:.0f} s; " if silence else ""
+    return f"stopping; waiting for {worker.title}, {where}: {until}Ctrl-C stops at once"
 
 
 def stopped(by: str) -> Interrupted:
-    return Interrupted(f"stopped by {by} after the barrier in progress; what was recorded is kept", in_order=True)
+    return Interrupted(f"stopped by {by} after the current barrier; all records so far are kept", in_order=True)
 
 
 def ended_together(by: str, worker: WorkerState, where: str) -> Interrupted:
-    return Interrupted(f"stopped by {by}, which ended {worker.title}, too, {where}; what was recorded is kept")
+    return Interrupted(f"stopped by {by}, which also ended {worker.title}, {where}; all records so far are kept")
 
 
 def died(run: RunHistory, deaths: int) -> str:
-    """Say how often a run died, and since which of its records."""
+    """Say how often a run died, and after which record."""
     where = f"after {stage(run.spec, run.recorded)}" if run.recorded > NOWHERE else "before the end of its warm-up"
     return f"{run.ref.name} died {times(deaths)} {where}"
 
 
 def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, hung: bool) -> Incident:
-    """`line`: which worker ended, how and where; `log`: the end of what it wrote."""
+    """Return the incident of a worker's end. `line`: which worker ended, how and where; `log`: the end of its log."""
     name, episode = (run.ref.name, episode_at(run.spec, run.recorded + 1)) if run else ("", None)
     return Incident(
         category="hung_worker" if hung else "worker_death", run_name=name, episode=episode, detail=line,
@@ -149,7 +148,7 @@ def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, h
 
 def restart(worker: WorkerState, run: RunHistory | None) -> Incident:
     name, recorded = (run.ref.name, run.recorded) if run else ("", 0)
-    begins = f"take up {name} after {stage(run.spec, recorded)}" if run and recorded > 0 else f"begin {name} anew"
+    begins = f"continue {name} after {stage(run.spec, recorded)}" if run and recorded > 0 else f"begin {name} again"
     goes_on = f" to {begins}" if run else ""
     return Incident(category="restart", run_name=name, detail=f"{worker.title} was started{goes_on}")
 
@@ -158,17 +157,20 @@ def start_delayed(worker: WorkerState, lack: str, limit_s: float) -> Incident:
     run = worker.run.ref.name if worker.run else ""
     return Incident(
         category="start_delayed", run_name=run,
-        detail=f"{worker.title} cannot be started: {lack}; it is tried again for up to {limit_s:.0f} s",
+        detail=f"{worker.title} cannot be started: {lack}; retrying for up to {limit_s:.0f} s",
     )
 
 
 def run_given_up(spec: RunSpec, reason: str, *, failed: bool) -> Incident:
-    """The run gets no outcome. `failed`: it is this run of its replicate that could not be completed."""
+    """Return an incident: the run gets no outcome. `failed`: this run caused its replicate to be given up."""
     return Incident(category="dropped_pair" if failed else "cancelled", run_name=spec.ref.name, detail=reason)
 
 
 def whereabouts(worker: WorkerState, run: RunHistory | None, stands: int, sign: Sign | None) -> str:
-    """Say where a worker was, whose last report was of milestone `stands` and last sign `sign`; None: it owed none."""
+    """Say what a worker was doing when it ended or was asked about.
+
+    `stands`: the milestone it last reported; `sign`: its last sign of life, None if it owed none.
+    """
     if run is None or not worker.greeted:
         return "between runs" if worker.greeted else "before it was ready for a run"
     if sign is None:

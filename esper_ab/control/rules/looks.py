@@ -1,4 +1,4 @@
-"""Interim looks: which block may start before the next one, when one is due, and what follows from it."""
+"""Interim looks: when one is due, which blocks must wait for it, and what follows from it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from esper_ab.verdict.follow import Courses
 
 
 def remaining(history: History, block: Block) -> Block:
-    """The block without the runs that are not to be started: of groups that left, or given up."""
+    """Return the block without the runs that are not to be started: those of groups that left, or given up."""
     runs = tuple(spec for spec in block.runs if history.runs[spec.ref.name].expected)
     return msgspec.structs.replace(block, runs=runs)
 
 
 def may_start(history: History, block: Block) -> bool:
-    """Whether no look that is still to be taken could make this block superfluous."""
+    """True if no future look could make this block superfluous."""
     ahead = (look for look in history.design.looks if look > _looked_at(history))
     return not history.design.early_stop or all(block.replicate < look for look in ahead)
 
 
 def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
-    """What is to be recorded now, after some block was completed: looks, then more blocks of an open-ended plan."""
+    """Return the events to record after a block was completed: looks, then an extension of an open-ended plan."""
     found: list[LookTaken | PlanExtended] = [*_taken(history, followed(history))] if _likely(history) else []
     # From the end, where runs are that were not started: all of them at every look would be quadratic.
     to_start = any(run.expected and not run.started for run in reversed(history.runs.values()))
@@ -39,12 +39,12 @@ def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
 
 
 def look_due(history: History) -> bool:
-    """Whether a look is still to be taken of what is complete."""
+    """True if a look at the completed data is still to be taken."""
     return _likely(history) and bool(_to_take(history, followed(history)))
 
 
 def _likely(history: History) -> bool:
-    """Whether the runs are final that the next look waits for last: a cheap question, asked after every block."""
+    """True if the runs that the next look needs are final. This check is cheap, as it runs after every block."""
     looked, design = _looked_at(history), history.design
     after_planned = None if design.anytime_after is None else looked + 1
     following = next((look for look in design.looks if look > looked), after_planned)
@@ -61,7 +61,7 @@ def _looked_at(history: History) -> int:
 
 
 def _to_take(history: History, now: Courses) -> list[int]:
-    """Planned looks that are complete; where the anytime-valid rule holds, only the newest: it looks at every pair."""
+    """Return the looks to take now; under the anytime-valid rule only the newest, as it looks at every pair."""
     planned = [look for look in history.design.looks if look <= now.complete]
     after = history.design.anytime_after
     if after is not None and now.complete > after:
@@ -84,7 +84,7 @@ def _taken(history: History, now: Courses) -> list[LookTaken]:
 
 
 def _leaving(history: History, still_open: list[Contrast], taken: list[LookTaken]) -> tuple[str, ...]:
-    """Groups of comparisons only that were decided or stopped; the untested stay as long as anything is compared."""
+    """Return the groups whose comparisons are all decided or stopped; untested groups stay while any is open."""
     gone = {group for look in (*history.looks, *taken) for group in look.leaving}
     needed = {group for one in still_open for group in (one.a, one.b)}
     untested = set(history.plan.experiment.untested) if still_open else set()
@@ -92,7 +92,7 @@ def _leaving(history: History, still_open: list[Contrast], taken: list[LookTaken
 
 
 def all_settled(history: History) -> bool:
-    """Whether more replicates could decide nothing: each comparison is decided, or its difference is constant."""
+    """True if more replicates could decide nothing: each comparison is decided or its difference is constant."""
     now = followed(history)
     for contrast, course in now.courses.items():
         data = now.pairings[contrast].pairs

@@ -1,9 +1,9 @@
-"""The experiment as a machine: each method takes one thing that happened and returns the commands that follow from it.
+"""The experiment as a state machine: each method takes one event and returns the commands that follow from it.
 
-It opens no socket or file, starts no thread and reads no clock: `now` (monotonic, seconds) is passed in. What has
-happened is the journal's fold, `history`, to which the machine adds each event that it asks to be recorded; a machine
-that is built from the history of another one goes on where that one was. Beside it there is only what no journal can
-hold: where the present workers stand and what they owe.
+It opens no socket or file, starts no thread and reads no clock: `now` (monotonic, seconds) is an argument. Its state is
+`history`, the fold of the journal, to which it adds each event that it asks to be recorded. A machine built from the
+history of another one therefore continues where that one stopped. Besides the history it keeps only what no journal can
+hold: what the current workers are doing and which sign of life they owe.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ CTRL_C = "Ctrl-C"
 LAST_WORDS_S = 0.5  # a worker that has ended may have said why; the message can come after the end
 _SUMMARY_CHARS = 1000  # of an error that a worker reports
 _SAY_AGAIN_S = 60.0
-_NOTHING_LEFT = "every seed was given up: there is nothing to compare"
+_NOTHING_LEFT = "every seed was given up, so there is nothing to compare"
 
 
 class ExperimentMachine:
-    """One experiment in progress. Its coordinator performs the commands of one call before it makes the next."""
+    """One experiment in progress. The coordinator performs all commands of one call before it makes the next call."""
 
     def __init__(self, history: History, limits: Limits, now: float) -> None:
-        """`history`: of a new experiment or of one that another machine has left; the machine adds to it."""
+        """`history`: of a new experiment, or of one that another machine began; the machine adds to it."""
         self._history, self._limits = history, limits
         self._liveness = Liveness(limits, now)
         self._deaths = Deaths(limits.deaths)
@@ -49,11 +49,11 @@ class ExperimentMachine:
 
     @property
     def in_progress(self) -> bool:
-        """Whether there is anything to wait for: after a stop, only what is at work."""
+        """True while there is something to wait for; after a stop, only runs at work count."""
         return bool(self._blocks.at_work() if self._stopped_by else self._blocks or self._waiting)
 
     def error_at_end(self) -> EsperError | None:
-        """Return why the experiment is not complete although nothing is in progress."""
+        """Return why the experiment is incomplete although nothing is in progress; None if it is complete."""
         if self._stopped_by:
             return incidents.stopped(self._stopped_by)
         return WorkerFailed(_NOTHING_LEFT) if nothing_left(self._history) else None
@@ -61,11 +61,11 @@ class ExperimentMachine:
     # --- what happens ---
 
     def waits_for_its_turn(self, order: messages.WorkerOrder) -> None:
-        """A worker will be started when others have: it owes nothing until then."""
+        """Take in that a worker is queued to start; until then it owes no sign of life."""
         self._workers.ordered(order, tried=False)
 
     def launched(self, order: messages.WorkerOrder, now: float) -> tuple[Command, ...]:
-        """A worker was started: the first of its lane, or one that was asked for by a RestartWorker or delayed."""
+        """Take in that a worker was started: the first of its lane, one from a RestartWorker, or a delayed one."""
         worker = self._workers.ordered(order, tried=True)
         self._liveness.sign(worker.identity, Sign(phase=START_UP), now)
         if worker.again:
@@ -73,20 +73,20 @@ class ExperimentMachine:
         return self._out.taken()
 
     def start_delayed(self, order: messages.WorkerOrder, lack: str) -> tuple[Command, ...]:
-        """A worker could not be started, for want of something that may be there later: it owes nothing until then."""
+        """Take in that a worker could not be started for lack of a resource; it owes no sign of life until it is."""
         worker = self._workers.ordered(order, tried=True)
         self._out.record(incidents.start_delayed(worker, lack, self._limits.start_up_s))
         return self._out.taken()
 
     def take_over(self) -> tuple[Command, ...]:
-        """Go on where the history ends, once every lane has its worker; a new experiment has nothing to go on with."""
+        """Continue where the history ends, once every lane has its worker."""
         history = self._history
         for block in history.blocks:
             kept = runs.in_progress(history, block)
             if kept:
                 self._blocks.restore(block, kept, history.plan)
             elif runs.given_up(history, block):
-                self._give_up(block, "the rest of a seed that was being given up")
+                self._give_up(block, "the earlier coordinator had begun to give it up")
             for run in kept:
                 if run.evaluation is None:
                     self._workers.on_lane(run.ref.device).run = run.spec
@@ -95,7 +95,7 @@ class ExperimentMachine:
         return self._out.taken()
 
     def heard(self, identity: str, message: messages.WorkerMessage, now: float) -> tuple[Command, ...]:
-        """A worker sent a message. Those of an earlier incarnation and of a worker about to be ended do not count."""
+        """Take in a worker's message. Messages of earlier incarnations and of workers to be ended are ignored."""
         worker = self._workers.of(identity)
         if worker is None or worker.fault or worker.ending:
             return ()
@@ -120,7 +120,7 @@ class ExperimentMachine:
     def heard_garbage(
         self, identity: str, reason: str, *, known: bool, new: bool, cut_off: bool
     ) -> tuple[Command, ...]:
-        """Bytes are no message. `known`: of a worker, now or before; `new`: worth an entry; `cut_off`: not heard on."""
+        """Take in an invalid message. `known`: from a worker; `new`: worth an incident; `cut_off`: now ignored."""
         worker = self._workers.of(identity)
         if known and worker is None:
             return ()
@@ -128,21 +128,22 @@ class ExperimentMachine:
             name = worker.run.ref.name if worker and worker.run else ""
             self._out.record(Incident(category="bad_message", run_name=name, detail=f"{identity!r}: {reason}"))
         if worker and cut_off:
-            worker.fault = f"keeps sending what is no message ({reason})"
+            worker.fault = f"keeps sending invalid messages ({reason})"
         return self._out.taken()
 
     def exited(self, lane: str, now: float) -> None:
-        """The worker of a lane has ended by itself; its last message may still be on its way."""
+        """Take in that a lane's worker ended by itself; its last message may still be on its way."""
         self._workers.on_lane(lane).exited_at = now
 
     def stop_requested(self, by: str, now: float) -> tuple[Command, ...]:
-        """A signal arrived. Any stops in order; Ctrl-C after that stops at once. SIGTERM may arrive twice for one."""
+        """Take in a signal. The first one stops in order; Ctrl-C after it stops at once. A repeated SIGTERM is ignored.
+        """
         if not self._stopped_by:
             self._stopped_by = by
             self._say_at = now + self._limits.say_s
             self._out.record(incidents.stop_begins(by))
         elif by == CTRL_C:
-            self._out.do(commands.Fail(Interrupted("stopped at once by a second Ctrl-C; what was recorded is kept")))
+            self._out.do(commands.Fail(Interrupted("stopped at once by a second Ctrl-C; all records so far are kept")))
         return self._out.taken()
 
     def check_ended(self, now: float) -> tuple[Command, ...]:
@@ -153,7 +154,7 @@ class ExperimentMachine:
         return self._out.taken()
 
     def check_silent(self, now: float, crowding: float = 1.0) -> tuple[Command, ...]:
-        """Have the workers that are silent for too long write where they are stuck, then end them."""
+        """Have the workers that exceeded their limit dump their stacks, then end them; ping idle workers."""
         late = [(self._workers.of(one.worker), one) for one in self._liveness.late(now, crowding)]
         silent = [(worker, one) for worker, one in late if worker is not None and not worker.ending]
         for worker, _ in silent:
@@ -172,9 +173,9 @@ class ExperimentMachine:
         self._out.do(commands.EndWorker(worker.lane, reason=reason, hung=hung, run_log=run_log))
 
     def lost(self, lane: str, how: str, log: str, *, hung: bool, blameless: bool = False) -> tuple[Command, ...]:
-        """Take in `how` a worker ended, and the end of its `log` or "": its run goes on with another or is given up.
+        """Take in `how` a worker ended and the end of its `log` ("" for none); restart it, or give up its replicate.
 
-        `blameless`: with its node, before it was started there, or for want of disk: no death of its run.
+        `blameless`: the node, a failed start or a full disk caused it, so it does not count as a death of the run.
         """
         run = self._run_of(worker := self._workers.on_lane(lane))
         stands = self._blocks.stands(run) if run else runs.NOWHERE
@@ -209,7 +210,8 @@ class ExperimentMachine:
         return self._out.taken()
 
     def end_round(self, now: float) -> tuple[Command, ...]:
-        """Everything that came in is taken: release who may go on, and start the blocks whose lanes are free."""
+        """Release the runs that may go on and start the blocks whose lanes are free, after all messages are taken in.
+        """
         self._release_due(now)
         self._start_blocks(now)
         self._out.do(commands.Flush())
@@ -261,7 +263,8 @@ class ExperimentMachine:
         self._blocks.arrived(run, milestone)
 
     def _take_repeat(self, worker: WorkerState, run: RunHistory, milestone: int, report: Report) -> None:
-        """Nothing new; a worker that has missed its release gets it again. One that is due comes in this round."""
+        """Resend a missed release for a report that was received before; a release that is due is sent in this round.
+        """
         if not runs.same_record(run, milestone, report):
             self._out.record(incidents.inexact(run, milestone, "reported again with"))
         if self._blocks.may_pass(run, milestone):
@@ -270,7 +273,7 @@ class ExperimentMachine:
     # --- releases and looks ---
 
     def _release_due(self, now: float) -> None:
-        """Record what is due and make it durable, then tell those who may go on: one sync for all blocks."""
+        """Record the releases that are due, sync once for all blocks, then send them."""
         if not self._blocks.anything_due:
             return
         released = self._blocks.take_due(stopping=self._stopped_by != "")
@@ -287,7 +290,7 @@ class ExperimentMachine:
             self._look()
 
     def _send_on(self, run: RunHistory, milestone: int, now: float) -> None:
-        """A worker that is gone meanwhile gets the release again when another one stands there."""
+        """Send a release. If the worker is gone, its successor gets the release when it reaches the milestone."""
         worker = self._workers.on_lane(run.ref.device)
         self._out.send(worker, messages.Release(run_name=run.ref.name, milestone=milestone))
         if milestone > run.spec.episodes:
@@ -297,7 +300,7 @@ class ExperimentMachine:
             self._liveness.sign(worker.identity, Sign(phase="released", run_name=run.ref.name), now)
 
     def _look(self) -> None:
-        """Some block is complete or given up: record what the plan's rule says now."""
+        """Record what the plan's rule decides after a block was completed or given up."""
         for event in looks.due(self._history):
             self._out.record(event)
             self._waiting.looked(event.extension.blocks if isinstance(event, PlanExtended) else ())
@@ -315,7 +318,7 @@ class ExperimentMachine:
                 self._assign(worker, spec, now)
 
     def _assign(self, worker: WorkerState, spec: messages.RunSpec, now: float) -> None:
-        """Have the worker begin the run, or take it up where its records end."""
+        """Have the worker begin the run, or continue it where its records end."""
         run = self._history.runs[spec.ref.name]
         if not run.started:
             order = worker.order
@@ -324,14 +327,14 @@ class ExperimentMachine:
         self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run_name=spec.ref.name), now)
 
     def _drop(self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung) -> EsperError | None:
-        """Give up the replicate of a run that keeps dying; return why the experiment ends, if it does."""
+        """Give up the replicate of a run that keeps dying; return the error that ends the experiment, if it does."""
         hopeless = self._workers.on_lane(run.ref.device).hopeless
         block = next(block for block in self._history.blocks if block.replicate == run.ref.replicate)
         died = incidents.died(run, 1 if hopeless else self._limits.deaths)
         self._give_up(block, f"{died}: {what}", failed=run.ref.name)
         self._out.do(commands.Sync())
         if self._deaths.gave_up(what) and not any_complete(self._history):
-            return type(error)(f"{error}\nno seed was complete before several were given up for the same reason")
+            return type(error)(f"{error}\nseveral seeds were given up for the same reason and none was completed")
         if nothing_left(self._history):
             return type(error)(f"{error}\n{_NOTHING_LEFT}")
         if not self._stopped_by:
@@ -339,15 +342,17 @@ class ExperimentMachine:
         return None
 
     def _give_all_up(self, run: RunHistory, account: str) -> str:
-        """A user's own code failed, of which all runs have a copy that no resume finds corrected; say so."""
+        """Give up all replicates, because every run would use the same faulty user code; return the message."""
         for block in self._history.blocks:
-            self._give_up(block, f"{run.ref.name} failed, as every attempt would", failed=run.ref.name)
+            self._give_up(block, f"{run.ref.name} failed, and every retry would fail, too", failed=run.ref.name)
         self._out.do(commands.Sync())
-        return f"{account}\nevery seed was given up, as every attempt would end alike: correct it and launch anew"
+        return f"{account}\nevery seed was given up, as a retry would fail in the same way: fix it, then launch again"
 
     def _give_up(self, block: Block, why: str, failed: str = "") -> None:
-        """The block's runs that have no outcome get none, and all of its workers are free again, those that have
-        done their runs and wait for the others among them. `failed`: the run to blame."""
+        """Give up the block: its unfinished runs get no outcome, and all of its workers are free again.
+
+        `failed`: the run that caused it.
+        """
         self._blocks.remove(block.replicate)
         reason = f"seed {block.replicate} was given up: {why}"
         for spec in sorted(block.runs, key=lambda spec: spec.ref.name != failed):  # the one to blame is on record first

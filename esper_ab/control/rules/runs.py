@@ -1,4 +1,4 @@
-"""Runs as the history records them: their barrier, what a report means for them, what a death means."""
+"""Rules for runs: which barrier a block gets, what a report means for its run, and what a worker's death means."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from esper_ab.plan.plan import Block, Plan
 
 
 def barrier_of(block: Block, plan: Plan) -> barrier.BarrierState:
-    """Return the block's barrier before its first arrival; in sequence its runs go in the plan's start order."""
+    """Return the block's barrier before any run has arrived; in sequence, runs go in the plan's start order."""
     experiment, runs = plan.experiment, tuple(spec.ref.name for spec in block.runs)
     last = experiment.episodes + 1
     return barrier.begin("sequence" if experiment.placement == "sequence" else experiment.sync, runs, last)
@@ -31,30 +31,31 @@ _CHECKPOINTS_OFFERED = 3  # a worker keeps two generations, and one may have bee
 
 
 def assignment(run: RunHistory) -> Assign:
-    """Return the orders of a worker that takes the run up where its records end."""
+    """Return the orders for a worker that continues the run from its last record."""
     newest = tuple(reversed(run.checkpoints))[:_CHECKPOINTS_OFFERED]
     return Assign(spec=run.spec, milestone=max(0, run.recorded), checkpoints=newest)
 
 
 def arrival(run: RunHistory, stands: int, milestone: int, report: Report) -> Literal["new", "again", "repeat"]:
-    """Tell what a report of `milestone` is to the run, whose present worker has reported everything up to `stands`.
+    """Classify a report of `milestone` as "new", "again" (a redo after a restart) or "repeat" (a duplicate).
 
-    again: an earlier worker has reported that milestone; repeat: this one has. Rejected when it cannot stand there.
+    `stands`: the last milestone that the run's current worker has reported. "again": an earlier worker reported the
+    milestone; "repeat": this worker did. Raises Rejected if the worker cannot be at that milestone.
     """
     name, ready = run.ref.name, isinstance(report, Ready)
     if ready and stands == NOWHERE:
         if milestone > max(0, run.recorded):
-            ends = f"its records end after {max(0, run.recorded)}"
-            raise Rejected(f"is ready after {counted(milestone, 'episode')} of {name}, but {ends}")
+            ends = f"the records end after {max(0, run.recorded)}"
+            raise Rejected(f"says it is ready after {counted(milestone, 'episode')} of {name}, but {ends}")
     elif milestone <= stands:
         return "repeat"
     elif ready or stands == NOWHERE or milestone != stands + 1:
-        raise Rejected(f"reports {stage(run.spec, milestone)} of {name}, but {stage(run.spec, stands + 1)} is next")
+        raise Rejected(f"reports {stage(run.spec, milestone)} of {name}, but {stage(run.spec, stands + 1)} comes next")
     return "again" if milestone <= run.recorded else "new"
 
 
 def same_record(run: RunHistory, milestone: int, report: Report) -> bool:
-    """Tell whether a report agrees with what is recorded of its milestone; a Ready says nothing about that."""
+    """True if a report equals the record of its milestone; a Ready always does."""
     if isinstance(report, Ready):
         return True
     if milestone > run.spec.episodes:
@@ -63,17 +64,17 @@ def same_record(run: RunHistory, milestone: int, report: Report) -> bool:
 
 
 def episode_at(spec: RunSpec, milestone: int) -> int | None:
-    """Return the training episode whose record is the arrival at `milestone`, if one is."""
+    """Return the training episode that ends at `milestone`; None if none does."""
     return milestone - 1 if 1 <= milestone <= spec.episodes else None
 
 
 def stage(spec: RunSpec, milestone: int) -> str:
-    """Name the work that the arrival at `milestone` ends, in the words of incidents and errors."""
+    """Name the work that ends at `milestone`, for incidents and errors."""
     return f"episode {milestone - 1}" if 1 <= milestone <= spec.episodes else "evaluation" if milestone else "warm-up"
 
 
 def event_of(report: Report) -> RunReady | EpisodeRecorded | RunEvaluated:
-    """Return what is journalled of a report."""
+    """Return the journal event for a report."""
     match report:
         case Ready():
             return RunReady(run=report.run, warm_up_s=report.warm_up_s, milestone=report.milestone)
@@ -84,17 +85,17 @@ def event_of(report: Report) -> RunReady | EpisodeRecorded | RunEvaluated:
 
 
 def begun(history: History, block: Block) -> bool:
-    """Tell whether any run of the block was started."""
+    """True if any run of the block was started."""
     return any(history.runs[spec.ref.name].started for spec in block.runs)
 
 
 def given_up(history: History, block: Block) -> bool:
-    """Tell whether the replicate has lost a run."""
+    """True if a run of the block was given up, and so the whole replicate."""
     return any(history.runs[spec.ref.name].lost for spec in block.runs)
 
 
 def in_progress(history: History, block: Block) -> tuple[RunHistory, ...]:
-    """Return the runs of a block that was started, not given up and not released from its end; else none."""
+    """Return the runs of a block that was started, not given up and not yet finished; else ()."""
     runs = tuple(run for spec in block.runs if not (run := history.runs[spec.ref.name]).left_out)
     if not begun(history, block) or given_up(history, block):
         return ()
@@ -118,7 +119,7 @@ class Deaths:
     """Counts deaths since the last progress."""
 
     def __init__(self, most: int) -> None:
-        """`most`: deaths at one milestone of a run that cost the replicate."""
+        """`most`: how many deaths at one milestone make the replicate be given up."""
         self._most = most
         self._of_run: dict[str, tuple[int, int]] = {}  # run -> last recorded milestone, deaths since
         self._of_lane: Counter[str] = Counter()
@@ -126,29 +127,30 @@ class Deaths:
         self._accounts: dict[str, str] = {}  # run -> of its last death
 
     def in_run(self, run: str, milestone: int) -> bool:
-        """One more death of `run`, recorded up to `milestone`; whether its replicate is to be given up."""
+        """Count a death of `run`, recorded up to `milestone`; True if its replicate is to be given up."""
         before, deaths = self._of_run.get(run, (milestone, 0))
         deaths = deaths + 1 if before == milestone else 1
         self._of_run[run] = (milestone, deaths)
         return deaths >= self._most
 
     def alike(self, run: str, account: str) -> bool:
-        """One more death of `run`, told by `account`; whether its last one was told alike, but for numbers."""
+        """Store the `account` of a death of `run`; True if it equals the previous one except for numbers."""
         before = self._accounts.get(run)
         self._accounts[run] = _without_numbers(account)
         return self._accounts[run] == before
 
     def outside(self, lane: str) -> bool:
-        """One more death without a run at work; whether the experiment is to end."""
+        """Count a death of the lane's worker outside a run; True if the experiment is to end."""
         self._of_lane[lane] += 1
         return self._of_lane[lane] >= DEATHS_OUTSIDE
 
     def got_on(self, lane: str) -> None:
-        """The lane's worker has reported something of a run."""
+        """Reset the lane's count, because its worker has made progress."""
         self._of_lane.pop(lane, None)
 
     def gave_up(self, reason: str) -> bool:
-        """One more replicate was given up; whether that many were for this reason. Numbers in it do not count."""
+        """Count a replicate given up; True if too many were given up for this reason. Numbers in reasons are ignored.
+        """
         alike = _without_numbers(reason)
         self._reasons[alike] += 1
         return self._reasons[alike] >= DROPS
@@ -159,7 +161,7 @@ def _without_numbers(text: str) -> str:
 
 
 def any_complete(history: History) -> bool:
-    """Whether some replicate has the outcomes of all its runs that were not left out."""
+    """True if some replicate has the outcomes of all its runs that were not left out."""
     for block in history.blocks:
         runs = [history.runs[spec.ref.name] for spec in block.runs]
         begun = [run for run in runs if not run.left_out]
@@ -169,6 +171,6 @@ def any_complete(history: History) -> bool:
 
 
 def nothing_left(history: History) -> bool:
-    """Whether runs were given up, no more will come and there is nothing to compare."""
+    """True if runs were given up, none is still expected and no replicate is complete."""
     runs = history.runs.values()
     return any(run.lost for run in runs) and not any(run.expected for run in runs) and not any_complete(history)

@@ -1,4 +1,4 @@
-"""Validation of what workers send: their greeting, and their reports, whose milestone of arrival is the result."""
+"""Validation of workers' messages: their greeting, and their reports with the milestone each arrives at."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Report = Ready | EpisodeFinished | Evaluated
 
 
 class Rejected(ValueError):
-    """A well-formed message that cannot be right: one line saying why."""
+    """A well-formed message that cannot be right; its text says why in one line."""
 
 
 def check_hello(hello: Hello, order: WorkerOrder) -> None:
-    """Raise Rejected unless the worker is the one that was ordered and speaks this protocol."""
+    """Raise Rejected unless the worker is the one that was ordered and speaks this protocol version."""
     if hello.protocol != PROTOCOL:
-        raise Rejected(f"speaks protocol {hello.protocol}, but this is {PROTOCOL}: install one version of esper_ab")
+        raise Rejected(f"speaks protocol {hello.protocol}, not {PROTOCOL}: install the same esper_ab everywhere")
     if (hello.worker, hello.incarnation) != (order.worker, order.incarnation):
         raise Rejected(f"calls itself {hello.worker}/{hello.incarnation}")
     if hello.uuids != order.lane.uuids:
@@ -36,14 +36,17 @@ def check_hello(hello: Hello, order: WorkerOrder) -> None:
 
 
 def milestone_of(report: Report, spec: RunSpec, declared: TaskMeasures) -> int:
-    """The milestone that `report` arrives at; Rejected unless it is about this run, complete and as `declared`."""
+    """Return the milestone that `report` arrives at.
+
+    Raises Rejected unless the report is about this run, complete, and has the measures in `declared`.
+    """
     if report.run != spec.ref:
         raise Rejected(f"reports about {report.run}, but was assigned {spec.ref}")
     if isinstance(report, Ready):
         if not math.isfinite(report.warm_up_s):
             raise Rejected("sent a number that is not finite: warm_up_s")
         if not 0 <= report.milestone <= spec.episodes:
-            raise Rejected(f"is ready after {report.milestone} of {spec.episodes} episodes")
+            raise Rejected(f"says it is ready after {report.milestone} of {spec.episodes} episodes")
         return report.milestone
     if report.record.run != spec.ref:
         raise Rejected(f"sent a record of {report.record.run} for {spec.ref}")
@@ -65,13 +68,13 @@ def milestone_of(report: Report, spec: RunSpec, declared: TaskMeasures) -> int:
 
 def _check_envs(found: list[int], n_envs: int) -> None:
     if sorted(found) != list(range(n_envs)):
-        raise Rejected(f"sent a record of environments {sorted(found)} instead of 0 to {n_envs - 1}, each once")
+        raise Rejected(f"sent a record of environments {sorted(found)} instead of 0 to {n_envs - 1}, each exactly once")
 
 
 def _check_measures(report: EpisodeFinished | Evaluated, declared: TaskMeasures) -> None:
-    """Every environment has the measures of the plan, in its order, and an outcome that is possible.
+    """Check that every environment has the plan's measures, in order, and a possible outcome.
 
-    A training rollout in which none of its episodes ended has no outcome.
+    A training rollout in which no episode ended has no outcome.
     """
     record = report.record
     envs = record.envs if isinstance(record, records.EpisodeRecord) else [played.outcome for played in record.episodes]
@@ -83,31 +86,31 @@ def _check_measures(report: EpisodeFinished | Evaluated, declared: TaskMeasures)
                 raise Rejected(f"evaluated environment {env.env} without an outcome")
         elif not declared.outcome.possible(env.outcome):
             outcome = declared.outcome
-            raise Rejected(f"sent {outcome.label} {env.outcome:g}, outside of {outcome.low} to {outcome.high}")
+            raise Rejected(f"sent {outcome.label} {env.outcome:g}, outside the range {outcome.low} to {outcome.high}")
 
 
 def _check_evaluation(record: records.EvaluationRecord, spec: RunSpec) -> None:
-    """It has the planned episodes, each once: an outcome over other episodes would be of another variance."""
+    """Check that each planned episode occurs exactly once; other episodes would give the outcome another variance."""
     sizes = episode_sizes(spec.eval_episodes, spec.n_envs)
     planned = [(episode, env) for episode, size in enumerate(sizes) for env in range(size)]
     found = {kind: [(played.episode, played.outcome.env) for played in record.episodes if played.actions == kind]
              for kind in ("sampled", "greedy")}  # fmt: skip
     greedy = set(found["greedy"])
     if sorted(found["sampled"]) != planned or not greedy <= set(planned) or len(greedy) < len(found["greedy"]):
-        raise Rejected(f"evaluated other episodes than the {spec.eval_episodes} planned ones, each once")
+        raise Rejected(f"did not evaluate each of the {spec.eval_episodes} planned episodes exactly once")
 
 
 def _check_checkpoint(checkpoint: records.Checkpoint | None, run: records.RunRef, milestone: int) -> None:
-    """It is this run's and of this milestone: the file is verified, and may be handed to another worker."""
+    """Check that the checkpoint belongs to this run and milestone, as another worker may load it."""
     if checkpoint is None:
         return
     if checkpoint.milestone != milestone or not is_file_of(run, checkpoint):
         what = f"a checkpoint after episode {checkpoint.milestone - 1} as {checkpoint.file}"
-        raise Rejected(f"has {what}, with episode {milestone - 1} of {run.name}")
+        raise Rejected(f"sent {what} with the record of episode {milestone - 1} of {run.name}")
 
 
 def _numbers(kind: type[Struct]) -> Callable[[Any], tuple[float | None, ...]]:
-    """What gives the numbers of a struct that need not be finite."""
+    """Return a function that gets the float fields of a struct, which may be infinite or NaN."""
     return attrgetter(*(field.name for field in msgspec.structs.fields(kind) if field.type in (float, float | None)))
 
 
@@ -116,9 +119,9 @@ _OF_EVENT, _OF_TIMING = _numbers(records.SeedEvent), _numbers(records.Timing)
 
 
 def all_finite(record: records.EpisodeRecord | records.EvaluationRecord) -> bool:
-    """Whether JSON can hold every number: as `not_finite` finds out, in a hundredth of the time.
+    """True if every number is finite, so that JSON can hold it; same result as `not_finite`, 100 times faster.
 
-    One number that is not finite makes the sum so. A sum of huge finite ones may overflow, so then each is looked at.
+    A sum is not finite if one term is not. The sum of huge finite terms may overflow, so then each is checked.
     """
     parts: list[Iterable[tuple[float | None, ...]]] = [[_OF_TIMING(record.timing)]]
     if isinstance(record, records.EvaluationRecord):
@@ -139,7 +142,7 @@ def all_finite(record: records.EpisodeRecord | records.EvaluationRecord) -> bool
 
 
 def not_finite(value: Any, where: str) -> Iterator[str]:
-    """Paths of the numbers that JSON could not hold."""
+    """Yield the paths of numbers that JSON cannot hold."""
     if isinstance(value, dict):
         for key, child in value.items():
             yield from not_finite(child, f"{where}.{key}")

@@ -1,4 +1,4 @@
-"""What is known of the workers, one per lane: how long they may be silent, starts in waves, their state."""
+"""What the machine knows about workers, one per lane: limits on silence, starts in waves, and their state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STEPS_WAITED = 10  # an estimate may be wrong by two or three, and seeds and ne
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long silence may last, seconds, and how often a worker may die."""
+    """Time limits on silence and waiting, seconds, and how often a worker may die."""
 
     floor_s: float = 60.0
     start_up_s: float = 300.0  # cold disks, compilation, first allocation
@@ -33,11 +33,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     deaths: int = 3
 
     def across_nodes(self) -> Limits:
-        """The same for workers on other machines, lent by a scheduler: a lost node is known within a minute."""
+        """Return limits for workers on other machines that a scheduler lends: a lost node is noticed within a minute.
+        """
         return msgspec.structs.replace(self, ping_s=20.0, ended_together=True)
 
     def of_steps(self, step_s: float) -> Limits:
-        """The same for runs whose steps, the only signs of life, take about `step_s` each."""
+        """Return limits for runs whose only signs of life are steps of about `step_s` seconds."""
         return msgspec.structs.replace(self, start_up_s=max(self.start_up_s, _STEPS_WAITED * step_s))
 
 
@@ -60,7 +61,7 @@ _INTERVALS_KEPT = 64  # per phase: follows a change of pace within an episode or
 
 
 class Sign(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker last said it was doing."""
+    """The activity that a worker last reported."""
 
     phase: str
     run_name: str = ""  # "" before its first run
@@ -68,7 +69,7 @@ class Sign(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Laggard(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker that is silent; from `late`, for too long."""
+    """A silent worker, for how long it has been silent, and its limit."""
 
     worker: str
     last: Sign
@@ -77,7 +78,7 @@ class Laggard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Liveness:
-    """Signs of life of all workers, by identity."""
+    """Tracks signs of life of all workers, by identity."""
 
     def __init__(self, limits: Limits, now: float) -> None:
         self._limits = limits
@@ -88,54 +89,55 @@ class Liveness:
         self._intervals: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_INTERVALS_KEPT))
 
     def sign(self, worker: str, sign: Sign, now: float) -> None:
-        """The worker is at `sign` and owes the next one."""
+        """Record that the worker reported `sign` and now owes the next one."""
         self._note_interval(worker, now)
         self._resting.pop(worker, None)
         self._owing[worker] = (sign, now)
 
     def rest(self, worker: str, now: float) -> None:
-        """The worker has done what it was asked: it owes nothing."""
+        """Record that the worker has finished its task and owes no sign."""
         self._note_interval(worker, now)
         self._owing.pop(worker, None)
         self._resting[worker] = now
 
     def forget(self, worker: str) -> None:
-        """The worker is gone in the middle of something: how long that took says nothing."""
+        """Drop a worker that died during a task, without counting the interval."""
         self._owing.pop(worker, None)
         self._resting.pop(worker, None)
 
     def ping(self, now: float) -> tuple[str, ...]:
-        """Workers at rest that have to be asked now; each owes an answer."""
+        """Return the idle workers that must be pinged now; each owes an answer."""
         due = tuple(worker for worker, at in self._resting.items() if now - at >= self._limits.ping_s)
         for worker in due:
             self.sign(worker, Sign(phase=PING), now)
         return due
 
     def pong(self, worker: str, now: float) -> None:
-        """The worker has answered; too late if it has been given work meanwhile."""
+        """Record an answer to a ping; ignored if the worker was given work meanwhile."""
         if worker in self._owing and self._owing[worker][0].phase == PING:
             self.rest(worker, now)
 
     def last(self, worker: str) -> Sign | None:
-        """What the worker was doing, or None while it is at rest."""
+        """Return what the worker was doing; None while it is idle."""
         sign = self._owing[worker][0] if worker in self._owing else None
         return None if sign is None or sign.phase == PING else sign
 
     def is_just_assigned(self, worker: str) -> bool:
-        """Whether nothing was heard of the worker since it was given a run."""
+        """True if the worker has sent nothing since it was given a run."""
         return worker in self._owing and self._owing[worker][0].phase == ASSIGNED
 
     def silence(self, worker: str, now: float) -> Laggard | None:
-        """How long the worker has owed its next sign; None while it owes nothing."""
+        """Return how long the worker has been silent; None while it owes no sign."""
         if worker not in self._owing:
             return None
         sign, at = self._owing[worker]
         return Laggard(worker=worker, last=sign, silent_s=now - at, limit_s=self._limit_s(sign.phase))
 
     def late(self, now: float, crowding: float = 1.0) -> tuple[Laggard, ...]:
-        """Workers silent beyond their limit. To be asked every second or so: a long gap is the coordinator's own.
+        """Return the workers that are silent beyond their limit. Call it about once a second.
 
-        `crowding`: how many times slower than alone a process may be now; from 1.
+        A long gap between calls means that the coordinator itself stood still, and is not counted as silence.
+        `crowding`: how many times slower than alone a process may run now, at least 1.
         """
         self._crowding = crowding
         gap, self._checked = now - self._checked, now
@@ -174,7 +176,8 @@ AT_ONCE = 256
 
 
 class Waves:
-    """Lanes whose workers wait for their turn, first come first served, and those whose workers are starting."""
+    """Lanes whose workers wait for their turn to start, first come first served, and lanes whose workers are starting.
+    """
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
@@ -182,16 +185,16 @@ class Waves:
         self._starting: set[str] = set()
 
     def ask(self, lane: str) -> None:
-        """Queue the start of the lane's worker; an earlier start there is forgotten."""
+        """Queue the start of the lane's worker, replacing an earlier start."""
         self._starting.discard(lane)
         self._waiting[lane] = None
 
     def over(self, lane: str) -> None:
-        """The lane's worker is not starting any more."""
+        """Note that the lane's worker is no longer starting."""
         self._starting.discard(lane)
 
     def turns(self) -> tuple[str, ...]:
-        """Lanes whose turn it is now: their workers are starting from here on."""
+        """Return the lanes whose turn it is, and count their workers as starting."""
         turns = tuple(islice(self._waiting, max(0, self._at_once - len(self._starting))))
         for lane in turns:
             del self._waiting[lane]
@@ -205,7 +208,7 @@ class Waves:
 
 @dataclass(kw_only=True)
 class WorkerState:
-    """The present incarnation of one lane's worker, and the run that it or its successor works on."""
+    """The current incarnation of one lane's worker, and the run that it or its successor works on."""
 
     order: WorkerOrder
     tried: bool = False  # its start
@@ -229,7 +232,7 @@ class WorkerState:
 
     @property
     def is_free(self) -> bool:
-        """Whether it can be given a run."""
+        """True if the worker can be given a run."""
         return self.greeted and self.run is None and not self.ending
 
     @property
@@ -238,7 +241,7 @@ class WorkerState:
 
 
 class Workers:
-    """The present worker of every lane."""
+    """The current worker of every lane."""
 
     def __init__(self) -> None:
         self._by_lane: dict[str, WorkerState] = {}
@@ -251,13 +254,13 @@ class Workers:
         return self._by_lane[lane]
 
     def of(self, identity: str) -> WorkerState | None:
-        """Return the worker of that name; None for an earlier incarnation and for a stranger."""
+        """Return the worker with this identity; None for an earlier incarnation and for a stranger."""
         return self._by_identity.get(identity)
 
     def ordered(self, order: WorkerOrder, *, tried: bool) -> WorkerState:
-        """Return the worker of an order, whose start was `tried` or waits for its turn.
+        """Create the state of a worker from its order. `tried`: its start was attempted; else it waits for its turn.
 
-        The next incarnation takes over the run; of the earlier one nothing else counts any more.
+        The next incarnation inherits the run of the previous one and nothing else.
         """
         before = self._by_lane.get(order.lane.name)
         worker = WorkerState(order=order, tried=tried)

@@ -1,1 +1,1 @@
-"""A catalogue of the descriptive statistics shown beside a verdict, one `STATISTIC` per file; no decision uses one."""
+"""A catalogue of the descriptive statistics beside a verdict, one `STATISTIC` per file. No decision uses them."""

@@ -21,7 +21,7 @@ def correction(df: int) -> float:
 
 
 def hedges_g(a: ArrayLike, b: ArrayLike) -> float | None:
-    """Return (mean a - mean b) / pooled SD, times J; a [n], b [m]. None below 2 runs a side or without variation."""
+    """Return (mean a - mean b) / pooled SD, times J; a [n], b [m]. None below 2 runs per group or without variation."""
     x, y = floats(a), floats(b)
     if x.size < 2 or y.size < 2:
         return None

@@ -1,6 +1,7 @@
 """Probability of improvement: A12 over all combinations of runs, and the count of wins over pairs.
 
-A12 is Vargha & Delaney's (2000) measure of stochastic superiority, U / (n m), ties one half. No magnitude words.
+A12 is Vargha & Delaney's (2000) measure of stochastic superiority, U / (n m), where ties count one half. It is shown
+without words such as "large".
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> ProbabilityOfImprovement:
-    """Compute A12 and the wins of a, b [pairs], where higher is better; in the order of the pairs."""
+    """Compute A12 and the wins of a over b [pairs], where higher is better."""
     d = differences(a, b)
     across = np.subtract.outer(floats(a), floats(b))  # [pairs, pairs]
     wins, losses = int(np.sum(d > 0)), int(np.sum(d < 0))

@@ -1,10 +1,10 @@
-"""A small-sample interval of the probability of improvement.
+"""A small-sample interval for the probability of improvement.
 
-It holds the values t for which |A12 - t| <= z sqrt(t (1 - t) / n): Wilson's (1927) interval with n trials. The variance
-of A12 of two samples of n is at most t (1 - t) / n, whatever the distributions are (van Dantzig 1951; Birnbaum & Klose
-1957), and smaller where the runs of a pair correlate positively. So the interval covers as promised with few runs, and
-with groups that do not overlap, too; it is wider than it need be where they do. Negative correlation of pairs makes it
-cover less.
+It contains the values t with |A12 - t| <= z sqrt(t (1 - t) / n): Wilson's (1927) interval with n trials. The variance
+of A12 for two samples of n is at most t (1 - t) / n for any distributions (van Dantzig 1951; Birnbaum & Klose 1957),
+and smaller if the runs of a pair correlate positively. So the interval keeps its coverage with few runs and with groups
+that do not overlap; with groups that do, it is wider than necessary. Negative correlation within pairs reduces its
+coverage.
 """
 
 from __future__ import annotations

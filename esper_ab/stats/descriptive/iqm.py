@@ -36,10 +36,10 @@ class IQMDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def iqm_difference(a: ArrayLike, b: ArrayLike, rng: Generator) -> IQMDifference:
-    """Compute the difference of interquartile means of a, b [pairs]; ValueError for one pair."""
+    """Compute the difference of interquartile means of a, b [pairs]; ValueError for fewer than two pairs."""
     n = int(differences(a, b).size)
     if n < 2:
-        raise ValueError("one pair cannot be resampled")
+        raise ValueError("a bootstrap needs at least two pairs")
     x, y = floats(a), floats(b)
     drawn = rng.integers(0, n, (RESAMPLES, n))
     tail = (1.0 - LEVEL) / 2.0
@@ -49,7 +49,7 @@ def iqm_difference(a: ArrayLike, b: ArrayLike, rng: Generator) -> IQMDifference:
 
 
 def interquartile_means(runs: Floats) -> Floats:
-    """Return the mean of the middle half of runs [..., n]; n // 4 are left out at either end, as rliable does."""
+    """Return the mean of the middle half of runs [..., n]; n // 4 are dropped at either end, as in rliable."""
     n = runs.shape[-1]
     cut = n // 4
     return np.asarray(np.sort(runs, axis=-1)[..., cut : n - cut].mean(axis=-1))

@@ -1,6 +1,6 @@
 """Mann-Whitney U test on runs, ignoring the pairing: does one group rank above the other?
 
-Not for pooled episodes: those of one run are not independent (docs/evidence/statistics.md).
+Not for pooled episodes, because those of one run are not independent (docs/evidence/statistics.md).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class MannWhitney(msgspec.Struct, frozen=True, kw_only=True):
 def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
     """Test a [n runs] against b [m runs]: exact without ties up to 100 runs each, else the tie-corrected normal.
 
-    At 100 runs a side, where the approximation begins, the two differ by less than 0.001 in p.
+    At 100 runs per group, where the approximation begins, the two differ by less than 0.001 in p.
     """
     x, y = floats(a), floats(b)
     both = np.concatenate((x, y))

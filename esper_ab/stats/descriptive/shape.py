@@ -1,9 +1,9 @@
-"""Skewness of both groups, and a t that takes the skewness of the differences into account.
+"""Skewness of both groups, and a t-test that allows for the skewness of the differences.
 
-A t of differences keeps its error rate where the groups have one shape: then the differences are symmetric. Between a
-skewed group and a tight one they are not. Johnson (1978), "Modified t tests and confidence intervals for asymmetrical
-populations": t = (mean + m3 / (6 s^2 n) + m3 mean^2 / (3 s^4)) sqrt(n) / s, with n - 1 degrees of freedom, m3 the third
-central moment. It corrects a part of the error, and decides nothing.
+A t-test of differences keeps its error rate if both groups have the same shape, because the differences are then
+symmetric. Between a skewed group and a tight one they are not. Johnson (1978), "Modified t tests and confidence
+intervals for asymmetrical populations": t = (mean + m3 / (6 s^2 n) + m3 mean^2 / (3 s^4)) sqrt(n) / s, with n - 1
+degrees of freedom, m3 the third central moment. It corrects part of the error, and no decision uses it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from esper_ab.stats.text import p_text
 
 
 class Skewness(msgspec.Struct, frozen=True, kw_only=True):
-    """Skewness is that of the sample (third central moment / SD^3, n in the denominators); None without spread."""
+    """Sample skewness of each group (third central moment / SD^3, denominators n), None without spread; Johnson's p."""
 
     skewness_a: float | None
     skewness_b: float | None
@@ -31,7 +31,7 @@ class Skewness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shape(a: ArrayLike, b: ArrayLike) -> Skewness | None:
-    """Compute it for a, b [pairs]; None where the differences are no sample for a t."""
+    """Compute both skewnesses and Johnson's p for a, b [pairs]; None if the differences allow no t-test."""
     d = differences(a, b)
     if d.size < 2 or degenerate(a, b):
         return None

@@ -1,6 +1,6 @@
-"""Exact sign-flip test of paired differences: under no effect both signs of every difference are equally likely.
+"""Exact sign-flip test of paired differences: without an effect, both signs of every difference are equally likely.
 
-No distribution is assumed beyond that symmetry.
+It assumes nothing about the distribution except this symmetry.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TIE_TOLERANCE = 1e-12  # relative to the sum of |d|: sums equal but for the ord
 
 
 class SignFlip(msgspec.Struct, frozen=True, kw_only=True):
-    """Two-sided p over all sign patterns. `p` is None above MAX_PAIRS, where it is not enumerated."""
+    """Two-sided p over all sign patterns; None above MAX_PAIRS, where the patterns are not enumerated."""
 
     pairs: int
     p: float | None

@@ -69,7 +69,7 @@ def test_more_replicates_are_no_remedy_where_the_order_is_fixed():
         return replace(as_fixed(plan), experiment=replace(plan.experiment, order="fixed"))
 
     (_, sentence) = only(planned(planted_effect(), in_fixed_order))
-    assert sentence.endswith("An experiment with `--order balanced` would tell them apart; more seeds would not.")
+    assert sentence.endswith("An experiment with `--order balanced` would separate them; more seeds would not.")
 
 
 @pytest.mark.parametrize("replicates", [2, 5])
@@ -147,7 +147,7 @@ def free(plan):
 def test_where_positions_cannot_matter_an_aliased_one_confounds_nothing_and_that_is_said():
     (key, sentence) = only(planned(planted_effect(), lambda plan: as_fixed(free(plan))))
     assert key == ("aliased", "notes", ("shaped", "simplified"))
-    assert "as no record can depend on them, nothing is confounded" in sentence
+    assert "nothing is confounded, because no record can depend on them" in sentence
     lost = Incident(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
     assert not any(kind == "order" for kind, _, _ in found([*planned(planted_effect(), free), lost]))
 
@@ -172,12 +172,12 @@ def replicate_of(event):
 def test_lost_replicates_that_alias_positions_block_nothing_while_others_can_still_tell():
     said = found(one_sided(20, until=14))["aliased", "notes", ("shaped", "simplified")]
     assert "In the 7 analysed seeds" in said
-    assert "No look decides before further seeds have told them apart." in said
+    assert "No look decides before further seeds separate them." in said
 
 
 def test_at_the_end_they_block_with_the_remedy():
     said = found(one_sided(14, until=14))["aliased", "blocks", ("shaped", "simplified")]
-    assert said.endswith("16 seeds would tell them apart: `esper-ab resume --seeds` adds those that are missing.")
+    assert said.endswith("16 seeds would separate them: `esper-ab resume --seeds` adds the missing ones.")
 
 
 def evaluated(events, change):
@@ -199,7 +199,7 @@ def evaluated(events, change):
 def test_an_outcome_that_is_no_number_is_a_finding_and_no_error(value):
     events = evaluated(planted_effect(), lambda run, seen: value if run.name == "shaped/3" else seen)
     sentence = found(events)["outcome", "blocks", ("shaped",)]
-    assert sentence == "The outcome of shaped/3 is no finite number: the record is damaged or foreign."
+    assert sentence == "The outcome of shaped/3 is not a finite number: the record is damaged or foreign."
     history = fold(events)
     (result,) = analyse(history).comparisons
     assert (result.verdict, len(result.pairs)) == (Verdict.BLOCKED, 5)

@@ -113,28 +113,28 @@ def lost(run):
     ("events", "kind", "weight", "words"),
     [
         (continued(code=OTHER["code"]), "code", "blocks",
-         "by 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3"),
+         "used 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3"),
         (continued(code={"commit": "fff", "dirty": "no"}), "code", "blocks",
-         "by 2 states of the code: commit abc123 in 6 runs, shaped/0 first; commit fff in 6 runs"),
+         "used 2 states of the code: commit abc123 in 6 runs, shaped/0 first; commit fff in 6 runs"),
         (continued(worker="6b6b"), "code", "blocks",
-         "by 2 states of the code: sources 5a5a in 9 runs, shaped/0 first; sources 6b6b in 3 runs"),
+         "used 2 states of the code: sources 5a5a in 9 runs, shaped/0 first; sources 6b6b in 3 runs"),
         (continued(code=CODE | {"dirty": "yes"}), "dirty checkout", "notes", "in 1 of 2 sittings"),
         (continued(versions=OTHER["versions"]), "versions", "blocks", "numpy none, 2.0"),
         (continued(machine=OTHER["machine"]), "machine", "notes", "cores 2, 64"),
         (in_a_dirty_checkout(), "dirty checkout", "notes", ""),
         (with_other_torch(), "torch", "blocks", "2.12 on cpu:0; 2.13 on cpu:1"),
         (of_plan(unpaired), "unpaired", "notes", ""),
-        (of_plan(unrepeatable(carries=False)), "environments", "notes", "The environments do not repeat"),
+        (of_plan(unrepeatable(carries=False)), "environments", "notes", "The environments are not repeatable"),
         (of_plan(unrepeatable(carries=True)), "environments", "notes", "The environments carry state"),
         (of_plan(ordered_otherwise), "orders", "blocks", "data_dir"),
         (of_plan(lambda plan: replace(plan, digest="1" * 64)), "orders", "blocks",
-         "12 runs were not ordered by this plan, shaped/0 first"),
+         "12 runs do not come from this plan, shaped/0 first"),
         (episodes(planted_effect(), of_larger_hosts), "data", "blocks", "99, 1200"),
         (of_plan(on_two_kinds), "hardware", "notes", "CPU core, NVIDIA H200"),
         (slower(planted_effect(), 2.0), "throughput", "notes",
          "shaped 66.7 (72 s), simplified 33.3 (144 s); fastest over slowest 2.00"),
         (with_entry("unequal_devices", detail="one is hot."), "hardware", "notes",
-         "Devices were not equal: one is hot."),
+         "Devices differed: one is hot."),
     ],
 )  # fmt: skip
 def test_a_condition_of_the_whole_experiment_is_found(events, kind, weight, words):
@@ -235,7 +235,7 @@ def test_faults_outside_of_any_run_and_signals_are_noted():
     deaths = [with_entry("worker_death", "")[-1]] * 2
     events = [*planted_effect(), *deaths, with_entry("interrupted", "")[-1]]
     assert found(events) == {
-        ("faults", "notes", ()): "Outside of any run: 2 worker deaths.",
+        ("faults", "notes", ()): "Outside any run: 2 worker deaths.",
         ("interrupted", "notes", ()): "The experiment was stopped by a signal once.",
     }
 

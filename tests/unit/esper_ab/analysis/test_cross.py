@@ -54,7 +54,7 @@ def test_the_order_of_observations_does_not_matter_and_swapping_the_variables_ne
 def test_two_observations_have_no_correlation_and_lengths_must_agree():
     assert correlation([1.0, 2.0], [3.0, 4.0]).pearson is None
     assert correlation([], []).n == 0
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="equal length"):
         correlation([1.0], [1.0, 2.0])
     with pytest.raises(ValueError, match="finite"):
         correlation([1.0, 2.0, np.nan], [1.0, 2.0, 3.0])

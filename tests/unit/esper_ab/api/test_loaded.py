@@ -65,12 +65,12 @@ def test_the_first_installed_is_taken(run, monkeypatch):
     assert isinstance(run.frame("runs"), pyarrow.Table)
     gone.add("pyarrow")
     assert type(run.frame("runs")).__name__ == "DuckDBPyRelation"
-    with pytest.raises(UsageError, match="pandas is not installed; there is duckdb"):
+    with pytest.raises(UsageError, match="pandas is not installed; installed duckdb"):
         run.frame("runs", "pandas")
 
 
 def test_an_unknown_kind_is_refused(run):
-    with pytest.raises(UsageError, match="as_='dask': no such frame; there is pandas, polars, pyarrow, duckdb"):
+    with pytest.raises(UsageError, match="as_='dask': no such frame type; there are pandas, polars, pyarrow, duckdb"):
         run.frame("episodes", "dask")
 
 

@@ -110,7 +110,7 @@ def test_a_repair_cuts_first_and_then_tidies(tmp_path, capsys):
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join((*lines[:-1], lines[-1].replace(b"finished", b"finishes"))))
     assert tidy(experiment_dir) == 5
-    assert f"`esper-ab tidy {experiment_dir} --check` shows what can be kept" in capsys.readouterr().err
+    assert f"`esper-ab tidy {experiment_dir} --check` shows what can be recovered" in capsys.readouterr().err
     assert files(experiment_dir) >= set(GONE)
     assert tidy(experiment_dir, "--repair", "--json") == 0
     (told,) = json.loads(capsys.readouterr().out)

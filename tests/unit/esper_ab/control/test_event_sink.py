@@ -40,8 +40,8 @@ def sink(tmp_path, told):
 
 def test_a_warning_is_told_at_once_and_an_event_when_it_is_written(sink, told):
     sink.record(ENTRY)
-    sink.warn("no room")
-    assert told.get(timeout=PATIENCE_S) == "no room"
+    sink.warn("no space")
+    assert told.get(timeout=PATIENCE_S) == "no space"
     sink.flush()
     assert told.get(timeout=PATIENCE_S) == ENTRY
     sink.close()
@@ -55,7 +55,7 @@ def test_what_never_came_into_the_journal_is_never_told(sink, told, tmp_path):
 
 
 def test_the_end_is_told_although_it_finds_no_room(sink, told, tmp_path):
-    end = ExperimentEnded(status="failed", detail="no room")
+    end = ExperimentEnded(status="failed", detail="no space")
     sink.record(ENTRY)
     sink.record(end)
     with largest((tmp_path / "events.jsonl").stat().st_size), pytest.raises(JournalError):
@@ -77,5 +77,5 @@ def test_a_run_that_is_evaluated_waits_no_more_for_room(sink, told):
     while not told.empty():
         notices += [seen] if isinstance(seen := told.get(), str) else []
     assert [text.partition(" on the disk")[0] for text in notices] == [
-        "no room", "there is room for checkpoints again: going on", "no room",
+        "no space", "the disk has space for checkpoints again: continuing", "no space",
     ]  # fmt: skip

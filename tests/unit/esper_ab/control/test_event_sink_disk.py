@@ -36,11 +36,11 @@ def with_limit(room, seconds):
 def test_it_is_said_once_that_workers_wait_and_once_that_the_last_goes_on(room, told):
     signs = (progress(), progress(), progress("b/0"), progress(), progress(phase="train"))
     entries = [entry for sign in signs if (entry := room.note(sign))]
-    assert [text.partition(" on the disk")[0] for text in told] == ["no room"]
+    assert [text.partition(" on the disk")[0] for text in told] == ["no space"]
     entries.append(room.note(progress("b/0", phase="train")))
     assert room.note(progress("b/0", phase="train")) is None
     assert [(entry.category, entry.run_name) for entry in entries] == [("disk_full", "a/0"), ("disk_full", "b/0")]
-    assert told[1:] == ["there is room for checkpoints again: going on"]
+    assert told[1:] == ["the disk has space for checkpoints again: continuing"]
 
 
 def test_a_worker_that_has_waited_for_too_long_ends_the_experiment(room, tmp_path):
@@ -65,10 +65,10 @@ def test_without_a_line_there_is_nothing_to_resume(tmp_path, told):
     room = DiskSpaceWait(tmp_path, told.append)
 
     def full():
-        raise DiskFull("no room")
+        raise DiskFull("no space")
 
     with_limit(room, 0.0)
-    with pytest.raises(DiskFull, match=r"make room, then give the command again$"):
+    with pytest.raises(DiskFull, match=r"free some space, then run the command again$"):
         room.await_for(full)
 
 
@@ -79,4 +79,4 @@ def test_a_run_that_is_done_waits_no_more(room, told):
     assert (entry.category, entry.run_name) == ("disk_full", "a/0")
     assert room.went_on("a/0") is None
     room.note(progress("b/0"))
-    assert [text.partition(" on the disk")[0] for text in told if "no room" in text] == ["no room"] * 2
+    assert [text.partition(" on the disk")[0] for text in told if "no space" in text] == ["no space"] * 2

@@ -35,7 +35,7 @@ def test_who_mends_a_reward_is_told_that_a_copy_is_used(installed):
     code = msgspec.structs.replace(CODE, folder="", file="") if installed else CODE
     said = told(WorkerFailed("reward 'mine.py:reward' failed"), reward_code=(code,))
     assert said[-1] == RESUME, "whoever reads the last line can paste it"
-    assert [line for line in said if "copies of your code" in line] == ([] if installed else said[1:2])
+    assert [line for line in said if "a copy of your code" in line] == ([] if installed else said[1:2])
     assert len(said) == (2 if installed else 3)
 
 

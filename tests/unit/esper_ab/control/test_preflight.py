@@ -69,8 +69,8 @@ def test_the_death_of_the_preflight_by_a_users_code_is_told_of_that_code(tmp_pat
     questions = rewarding(tmp_path, line)
     with pytest.raises(UsageError) as raised:
         examine(questions)
-    doing = f"the preflight was rehearsing {questions.user_rewards[0]}"
-    assert str(raised.value) == f"your code ended its process: {doing}, and {how}"
+    doing = f"it was rehearsing {questions.user_rewards[0]}"
+    assert str(raised.value) == f"your code ended the preflight: {doing}, and {how}"
 
 
 def test_a_reward_with_randomness_of_its_own_is_noticed(tmp_path):
@@ -119,10 +119,10 @@ def test_every_device_that_is_offered_has_one_place_numbered_node_after_node(siz
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (machine(torch_version="2.7"), "torch is 2.7 on node n2, none on n1"),
-        (machine(sources="b"), "the state of esper_ab's code is b on node n2, none on n1"),
+        (machine(torch_version="2.7"), "torch is 2.7 on node n2 but none on n1"),
+        (machine(sources="b"), "the state of esper_ab's code is b on node n2 but none on n1"),
         (machine(kernels=(Kernel(name="native-avx2", build="g"),)), "the native kernel is native-avx2 g on node n2"),
-        (machine(gpus=1), r"node n2 has H200 \(9.0\), n1 has no GPU: an experiment is trained on one kind of GPU"),
+        (machine(gpus=1), r"node n2 has H200 \(9.0\), n1 has no GPU: an experiment trains on one kind of GPU"),
     ],
 )
 def test_a_node_that_would_compute_otherwise_is_named(other, said):
@@ -178,7 +178,7 @@ def test_a_node_that_does_not_see_the_folder_is_named_with_it(tmp_path, made):
         folder.mkdir(parents=True)
     seen = folder if made else tmp_path
     questions = Questions(task="digits", data_dir="", user_rewards=("own.py:reward",))
-    line = f"node n2: it does not see {seen}: all nodes need it at the same path"
+    line = f"node n2: it does not see {seen}: all nodes must see this folder at the same path"
     with pytest.raises(UsageError, match=f"^{re.escape(line)}$"):
         examine_nodes(machine(), questions, OfNodes(blind="n2"), folder)
     all_see = OfNodes()

@@ -92,14 +92,14 @@ def test_out_of_memory_is_named_with_the_limit_of_the_group(tmp_path, monkeypatc
     folder = group(tmp_path / "a", files)
     monkeypatch.setattr(control_groups, "folders", lambda: [folder])
     watched = handle(-signal.SIGKILL)
-    assert "has not said so" in ending(watched)
+    assert "has not reported it" in ending(watched)
     group(folder, {name: text.replace("oom_kill 3", "oom_kill 4") for name, text in files.items()})
-    assert ending(watched).startswith("was killed by SIGKILL: since it started the kernel has ended a process for want")
+    assert ending(watched).startswith("was killed by SIGKILL: since it started, the kernel has killed a process")
     assert f"of control group {folder}: 0.00 GiB)" in ending(watched)
 
 
 def test_another_death_is_not_taken_for_it():
-    assert "has not said so" in ending(handle(-signal.SIGKILL))
+    assert "has not reported it" in ending(handle(-signal.SIGKILL))
     assert ending(handle(-signal.SIGSEGV)) == "was killed by SIGSEGV"
     assert ending(handle(-40)) == "was killed by signal 40"
     assert ending(handle(-40, here=False)) == "was killed by signal 40 on node7"

@@ -62,7 +62,7 @@ def test_what_the_driver_and_the_environment_say_of_gpus_is_told() -> None:
     (gpu, _) = examination.gpu_diagnoses(_CPU, examination.Driver(), "")
     assert "CUDA_VISIBLE_DEVICES is empty" in gpu.what
     (gpu, *_) = examination.gpu_diagnoses(msgspec.structs.replace(_CPU, **_CANNOT), driver, "MIG-a,MIG-b")
-    assert gpu.remedy == "name one instance, or say --devices cpu"
+    assert gpu.remedy == "name a single instance, or use --devices cpu"
 
 
 # Findings about file systems, from mounts of machines that are not here.
@@ -81,12 +81,12 @@ _MOUNTS = [
         ("/var/runs", "ext4", "ok", "local"),
         ("/homework", "ext4", "ok", "local"),
         ("/home/me/runs", "nfs4", "warning", "every fsync waits"),
-        ("/scratch/runs", "lustre", "warning", "over a network"),
+        ("/scratch/runs", "lustre", "warning", "on a network"),
         ("/scratch/old/runs", "lustre", "problem", "cannot be locked"),
-        ("/mnt/my share/runs", "cifs", "warning", "over a network"),
+        ("/mnt/my share/runs", "cifs", "warning", "on a network"),
         ("/mnt/far", "fuse.sshfs", "warning", "in user space"),
-        ("/dev/shm/x", "tmpfs", "warning", "gone after a restart"),
-        ("/n/runs", "nfs", "warning", "not seen on other machines"),
+        ("/dev/shm/x", "tmpfs", "warning", "a restart deletes it"),
+        ("/n/runs", "nfs", "warning", "other machines do not see"),
     ],
 )
 def test_file_systems(folder: str, kind: str, level: str, words: str) -> None:

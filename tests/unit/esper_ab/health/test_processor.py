@@ -55,7 +55,7 @@ def test_the_tightest_group_counts(tmp_path: Path) -> None:
     limit = MemoryLimit("memory.max of control group x", 8 << 30, 7 << 30)
     found = processor.memory(processor.smaller_room(48 << 30, limit))
     assert found.level == "warning"
-    assert "1.0 GiB available by memory.max of control group x: 7.0 of 8.0 GiB are in use" in found.what
+    assert "1.0 GiB available under memory.max of control group x: 7.0 of 8.0 GiB are in use" in found.what
     wide = processor.smaller_room(48 << 30, limit._replace(used=0, limit=1 << 50))
     assert processor.memory(wide).what == "48.0 GiB available"
     assert processor.smaller_room(48 << 30, None).by == ""

@@ -80,4 +80,4 @@ def test_a_journal_that_was_replaced_meanwhile_is_told(tmp_path, journal):
     path.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
     with pytest.raises(JournalError) as told:
         episodes[3]
-    assert str(told.value) == f"{path} was changed while it was read: no episode where there was one"
+    assert str(told.value) == f"{path} was changed while it was read: an episode is no longer where it was"

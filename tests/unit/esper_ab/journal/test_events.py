@@ -67,7 +67,7 @@ def test_a_changed_byte_is_noticed(made, data):
     line[at] ^= data.draw(st.integers(1, 255))
     in_tail = len(line) - at <= len(',"crc":"00000000"}\n')
     in_digits = 3 < len(line) - at <= 11
-    wanted = "it does not end in its CRC" if in_tail and not in_digits else "its CRC does not match its contents"
+    wanted = "it does not end with a CRC" if in_tail and not in_digits else "its CRC does not match its contents"
     if not in_digits or line[at] < 128:
         assert wrong_tail(bytes(line)) == wanted
     assert wrong_tail(bytes(line)) != ""

@@ -36,7 +36,7 @@ def test_a_journal_of_zero_bytes_is_damaged_and_not_empty(tmp_path, journal_byte
     """As a power cut may leave it: of its old length."""
     path = tmp_path / JOURNAL_NAME
     path.write_bytes(b"\0" * len(journal_bytes))
-    with pytest.raises(JournalError, match="line 1: it has zero bytes, as after a power cut"):
+    with pytest.raises(JournalError, match="line 1: it contains zero bytes, as after a power cut"):
         next(read(path))
 
 
@@ -123,7 +123,7 @@ def test_a_line_that_somebody_has_read_stays_when_the_disk_is_full(tmp_path, mon
 
 
 @pytest.mark.parametrize(("number", "kind", "words"), [
-    (errno.ENOSPC, DiskFull, "its 2 lines are intact: make room, then `esper-ab resume {there}`"),
+    (errno.ENOSPC, DiskFull, "its 2 lines are intact: free some space, then `esper-ab resume {there}`"),
     (errno.EIO, JournalError, "its 2 lines are intact"),
 ])  # fmt: skip
 def test_a_torn_tail_that_cannot_be_kept_does_not_belittle_the_lines_before_it(

@@ -40,7 +40,7 @@ def test_a_reading_tells_how_far_it_is(tmp_path, journal_bytes):
         next(reading, None)
     assert reading.torn_bytes == len("torn")
     assert str(reading.misfit("it is odd")) == (
-        f"{tmp_path / JOURNAL_NAME}, line 3: intact, but it is odd: no journal of this tool"
+        f"{tmp_path / JOURNAL_NAME}, line 3: intact, but it is odd: not a journal of esper_ab"
     )
 
 
@@ -54,7 +54,7 @@ def test_damage_is_told_with_the_lines_that_are_intact(tmp_path, journal_bytes, 
         list(read(path))
     assert str(told.value) == (
         f"{path}, line {damaged + 1}: its CRC does not match its contents; the {damaged} before it are intact; "
-        f"`esper-ab tidy {tmp_path} --check` shows what can be kept"
+        f"`esper-ab tidy {tmp_path} --check` shows what can be recovered"
     )
 
 
@@ -64,7 +64,7 @@ def line_of(event: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(("event", "words"), [
-    (b'{"kind":"mood"}', r"line 1: intact, but no event of this version of esper_ab .*the one that"),
+    (b'{"kind":"mood"}', r"line 1: intact, but unknown to this version of esper_ab .*the version that"),
     (b'{"kind":"released","mood":1,"replicate":0,"milestone":0,"runs":[]}', "line 1: .*unknown field `mood`"),
     (b'{"kind":"experiment_started","schema":1,"versions":{"esper_ab":"0.1.0"}}',
      r"was written by esper_ab 0\.1\.0: read it with that version"),
@@ -76,7 +76,7 @@ def test_a_line_that_this_version_does_not_know_is_told_in_one_line(tmp_path, ev
 
 
 @pytest.mark.parametrize(("number", "kind", "words"), [
-    (errno.ENOSPC, DiskFull, "no room on the disk for {path}; its 0 lines are intact: make room, then give the "
+    (errno.ENOSPC, DiskFull, "no space on the disk for {path}; its 0 lines are intact: free some space, then run the "
                              "command again"),
     (errno.EIO, JournalError, "cannot write {path}: Input/output error; its 0 lines are intact"),
 ])  # fmt: skip
@@ -159,11 +159,11 @@ def test_a_journal_that_somebody_else_has_changed_is_not_written_to(tmp_path):
     whole = path.read_bytes()
     path.write_bytes(whole + b"more")
     journal.append(EVENTS[1])
-    who = f"somebody else, a reward function perhaps, has changed {path}: it"
-    check = f"`esper-ab tidy {tmp_path} --check` shows what can be kept"
+    who = f"something else, perhaps a reward function, has changed {path}: it"
+    check = f"`esper-ab tidy {tmp_path} --check` shows what can be recovered"
     with pytest.raises(JournalError) as told:
         journal.write()
-    assert str(told.value) == f"{who} has {len(whole) + 4} bytes where {len(whole)} were written; {check}"
+    assert str(told.value) == f"{who} has {len(whole) + 4} bytes instead of {len(whole)}; {check}"
     assert path.read_bytes() == whole + b"more"
     path.unlink()
     with pytest.raises(JournalError) as told:

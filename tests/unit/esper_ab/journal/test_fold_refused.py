@@ -51,19 +51,19 @@ def comparing(part: Part, a: str, b: str) -> Part:
 
 # What makes a plan, and just so an extension of it, one that cannot be.
 WRONG_PLANS: dict[str, tuple[Callable[[Part], Part], str]] = {
-    "no blocks": (lambda part: replace(part, blocks=()), "its plan trains no group"),
-    "no runs": (lambda part: replace(part, blocks=(Block(replicate=1, runs=()),)), "its plan trains no group"),
+    "no blocks": (lambda part: replace(part, blocks=()), "the plan trains no group"),
+    "no runs": (lambda part: replace(part, blocks=(Block(replicate=1, runs=()),)), "the plan trains no group"),
     "compares a": (
-        lambda part: comparing(part, "sparse", "shaped"), "its plan compares 'sparse', which is none of its groups",
+        lambda part: comparing(part, "sparse", "shaped"), "the plan compares 'sparse', which is not one of its groups",
     ),
     "compares b": (
-        lambda part: comparing(part, "shaped", "sparse"), "its plan compares 'sparse', which is none of its groups",
+        lambda part: comparing(part, "shaped", "sparse"), "the plan compares 'sparse', which is not one of its groups",
     ),
     "trains": (
-        lambda part: with_ref(part, group_id="sparse"), "its plan trains 'sparse', which is none of its groups",
+        lambda part: with_ref(part, group_id="sparse"), "the plan trains 'sparse', which is not one of its groups",
     ),
     "trains on": (
-        lambda part: with_ref(part, device="cpu:9"), "its plan trains on 'cpu:9', which is none of its devices",
+        lambda part: with_ref(part, device="cpu:9"), "the plan trains on 'cpu:9', which is not one of its devices",
     ),
 }  # fmt: skip
 
@@ -102,7 +102,7 @@ def recorded(**change: object) -> EpisodeRecorded:
 
 REVERSED = dict(reversed(first(RunEvaluated).record.episodes[0].outcome.measures.items()))
 AFTER_THE_START: dict[str, tuple[AnyEvent, str]] = {
-    "starts twice": (EVENTS[0], "an experiment starts once"),
+    "starts twice": (EVENTS[0], "the experiment starts a second time"),
     **{name: (event, UNPLANNED) for name, event in of_unplanned_run().items()},
     **{
         f"{category} of no run": (of_no_run(category), "run '' is not in the plan")
@@ -146,4 +146,4 @@ def test_a_journal_that_cannot_be_is_refused(events, text):
 def test_the_line_that_does_not_fit_is_named(tmp_path, event, text):
     with pytest.raises(JournalError) as refused:
         load(write(tmp_path / "run", [*EVENTS[:5], event, *EVENTS[5:]]))
-    assert str(refused.value).endswith(f"events.jsonl, line 6: intact, but {text}: no journal of this tool")
+    assert str(refused.value).endswith(f"events.jsonl, line 6: intact, but {text}: not a journal of esper_ab")

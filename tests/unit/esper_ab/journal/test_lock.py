@@ -62,7 +62,7 @@ def test_no_flipped_bit_of_a_held_lock_lets_anybody_in_or_names_another_process(
     journal.close()
 
 
-WITHOUT_NAME = r"is in use by another process, whose \.lock was removed; wait for it, end it or choose another name"
+WITHOUT_NAME = r"is in use by another process, whose \.lock was removed; wait for it, stop it or choose another name"
 
 
 def test_a_removed_lock_file_lets_nobody_in(tmp_path):
@@ -197,9 +197,9 @@ print(holder(pathlib.Path(sys.argv[1])))
 
 @pytest.mark.parametrize(("call", "number", "kind", "words"), [
     ("pwrite", errno.ENOSPC, DiskFull, ".lock; "),
-    ("pwrite", errno.EROFS, UsageError, ".lock cannot be written: Read-only file system"),
-    ("flock", errno.ENOSYS, UsageError, ".lock cannot be locked: Function not implemented"),
-    ("fcntl", errno.ENOLCK, UsageError, "events.jsonl cannot be locked: No locks available"),
+    ("pwrite", errno.EROFS, UsageError, ".lock: Read-only file system"),
+    ("flock", errno.ENOSYS, UsageError, ".lock: Function not implemented"),
+    ("fcntl", errno.ENOLCK, UsageError, "events.jsonl: No locks available"),
 ])  # fmt: skip
 def test_what_cannot_be_locked_is_named(tmp_path, monkeypatch, call, number, kind, words):
     monkeypatch.setattr(os if call == "pwrite" else fcntl, call, failing(number))

@@ -66,8 +66,8 @@ def linked(path: Path, elsewhere: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "remedy"), [
-    (LOCK_NAME, "remove it; a lock is a file of its own"),
-    (JOURNAL_NAME, "put the journal itself in its place; nothing is written behind a link"),
+    (LOCK_NAME, "remove it; the lock must be a regular file"),
+    (JOURNAL_NAME, "replace it with the journal itself; esper-ab does not write through links"),
 ])  # fmt: skip
 def test_nothing_is_written_behind_a_link(tmp_path, journal_bytes, name, remedy):
     folder, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
@@ -86,7 +86,7 @@ def test_nothing_is_written_behind_a_link(tmp_path, journal_bytes, name, remedy)
 
 def test_a_folder_in_the_place_of_the_journal_is_told(tmp_path):
     (tmp_path / JOURNAL_NAME).mkdir()
-    with pytest.raises(UsageError, match="put the journal itself in its place"):
+    with pytest.raises(UsageError, match="replace it with the journal itself"):
         Lock(tmp_path)
     assert holder(tmp_path) is None
 

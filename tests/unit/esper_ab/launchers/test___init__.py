@@ -51,7 +51,7 @@ def test_lanes_on_the_cpu_may_be_more_than_the_cores_of_one_machine_and_not_than
     made, three = launcher(core(0, "n1"), core(1, "n2")), [lane(f"cpu:{place}", title="") for place in range(3)]
     made.check_lanes(three)
     made.nodes = (Node(name="n1", cores=1), Node(name="n2", cores=1))
-    with pytest.raises(UsageError, match=r"on cpu:2: there is no cpu:2 now, only cpu:0 to cpu:1; go on with as many"):
+    with pytest.raises(UsageError, match=r"on cpu:2: there is no cpu:2 now, only cpu:0 to cpu:1; use as many"):
         made.check_lanes(three)
-    with pytest.raises(UsageError, match=r"on cuda:0: there is no cuda:0 now, and no other of its kind"):
+    with pytest.raises(UsageError, match=r"on cuda:0: there is no cuda:0 now, nor any other of its kind"):
         made.check_lanes([lane("cuda:0")])

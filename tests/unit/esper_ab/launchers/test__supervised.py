@@ -92,7 +92,7 @@ def test_a_worker_alone_or_all_of_a_supervisor_are_followed_by_others(tmp_path, 
     assert result_hash(fold(events)) == on_threads
     assert not alive(watcher.pid)
     said = conducted.incidents(events, "worker_death")
-    assert {"was lost with the process beside it on n" in one.detail for one in said} == {supervisor}
+    assert {"was lost with its supervisor on n" in one.detail for one in said} == {supervisor}
 
 
 def test_without_faults_nothing_is_noted(tmp_path, on_threads):
@@ -115,7 +115,7 @@ def test_of_a_process_that_is_no_supervisor_nothing_is_believed(tmp_path):
     worker = supervisor.start(ordered(tmp_path), "")
     assert worker.join(PATIENCE_S)
     assert worker.exitcode == -signal.SIGKILL
-    assert worker.ended_how == "was lost with the process beside it on n9"
+    assert worker.ended_how == "was lost with its supervisor on n9"
     assert not supervisor.is_reliable
     supervisor.dismiss()
     supervisor.leave()
@@ -131,7 +131,7 @@ def test_a_supervisor_that_does_not_end_a_worker_is_not_relied_on(tmp_path):
     assert not supervisor.is_reliable
     supervisor.give_up()
     assert worker.join(PATIENCE_S)
-    assert worker.ended_how.startswith("was lost with the process beside it on n9")
+    assert worker.ended_how.startswith("was lost with its supervisor on n9")
     supervisor.dismiss()
     supervisor.leave()
 
@@ -153,7 +153,7 @@ def test_nobody_waits_for_the_last_words_of_a_lost_supervisor(tmp_path):
         waited_s.append(took_s + time.monotonic())
         assert max(waited_s) < 0.8
         assert {worker.exitcode for worker in workers} == {-signal.SIGKILL}
-        assert {worker.ended_how for worker in workers} == {"was lost with the process beside it on n9: no more room"}
+        assert {worker.ended_how for worker in workers} == {"was lost with its supervisor on n9: no more room"}
     finally:
         os.killpg(supervisor.pid, signal.SIGKILL)
         supervisor.dismiss()

@@ -59,7 +59,7 @@ def test_a_plan_that_was_changed_anywhere_is_refused(tmp_path):
             inner = inner[key]
         inner[last] = _changed(inner[last])
         file.write_text(json.dumps(changed))
-        with pytest.raises(UsageError, match=r"was changed|is no plan"):
+        with pytest.raises(UsageError, match=r"was changed|is not a plan"):
             read_plan(file)
 
 

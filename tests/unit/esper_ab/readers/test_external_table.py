@@ -42,7 +42,7 @@ def test_a_cell_is_a_task_whatever_its_column_is_called():
     theirs = TWO | {"lr": ["low", "low"]}
     assert observations_of("f", theirs, (2, 3), {"cell": "lr"}).tasks == ("low",)
     assert observations_of("f", TWO | {"group_id": ["x", "y"]}, (2, 3), {"group": "group_id"}).groups == ("x", "y")
-    with pytest.raises(UsageError, match="task is lr already"):
+    with pytest.raises(UsageError, match="task is already lr"):
         observations_of("f", theirs | {"other": ["p", "q"]}, (2, 3), {"task": "lr", "cell": "other"})
 
 
@@ -108,7 +108,7 @@ def test_a_link_to_itself_cannot_be_read_and_another_can(tmp_path):
 @pytest.mark.parametrize("text", ['{"a": 1.0, "a": 1.0}', ' [1]\n', '{"a": "b"}\n{"a": "c"}\n'])
 def test_json_is_called_json(tmp_path, text):
     (tmp_path / "x").write_text(text)
-    with pytest.raises(UsageError, match="x is JSON; a CSV file is meant"):
+    with pytest.raises(UsageError, match="x is JSON; expected a CSV file"):
         read_csv(tmp_path / "x")
 
 

@@ -74,7 +74,7 @@ def test_code_and_versions_must_agree():
 def test_runs_that_share_no_randomness_are_refused():
     unpaired = source("b", OTHER, unpaired=True)
     assert incomparable([A, unpaired]) == (
-        "unpaired: the groups of b share no randomness with each other or with any other run",
+        "unpaired: the groups of b share no randomness with each other or with other runs",
     )
 
 
@@ -83,7 +83,7 @@ def test_a_directory_of_two_states_of_the_code_is_refused():
     again = ExperimentContinued(versions=events[0].versions, machine=events[0].machine, code={"commit": "def456"})
     last = max(n for n, event in enumerate(events) if isinstance(event, RunReady))
     (line,) = incomparable([A, source("b", OTHER, events=[*events[:last], again, *events[last:]])])
-    assert line.startswith("audit of b: The runs were done by 2 states of the code: commit abc123 in ")
+    assert line.startswith("audit of b: The runs used 2 states of the code: commit abc123 in ")
     assert "; commit def456 in " in line
     assert incomparable([A, source("b", OTHER, events=[*events[:-1], again])]) == ()  # it trained nothing
 
@@ -178,7 +178,7 @@ def test_the_command_says_all_of_it(folders):
     text = " ".join(CliRunner().invoke(command, ["a", "b"], catch_exceptions=False).output.split())
     for words in (
         "EXPLORATORY. Nothing was declared", "wait is worse than simplified by", "exploratory WORSE",
-        "a compared shaped and wait by a plan of its own; `esper-ab report a` has its verdict",
+        "a compared shaped and wait by its own plan; `esper-ab report a` shows that verdict",
     ):  # fmt: skip
         assert words in text
 

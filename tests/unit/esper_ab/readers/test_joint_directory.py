@@ -28,15 +28,15 @@ def test_what_is_written_is_read(tmp_path):
 def test_a_command_for_one_experiment_names_the_parts(tmp_path):
     refuse_joint(tmp_path, "export")  # nothing there: it is the command's to say so
     write_joint(tmp_path, JOINT, {})
-    with pytest.raises(UsageError, match=f"; export takes single ones: {tmp_path}/digits, {tmp_path}/mixture$"):
+    with pytest.raises(UsageError, match=f"; export takes one at a time: {tmp_path}/digits, {tmp_path}/mixture$"):
         refuse_joint(tmp_path, "export")
     (tmp_path / "mixture").mkdir()
-    with closing(Lock(tmp_path / "mixture")), pytest.raises(UsageError, match=r"digits, \S*mixture \(it runs now\)$"):
+    with closing(Lock(tmp_path / "mixture")), pytest.raises(UsageError, match=r"digits, \S*mixture \(running\)$"):
         refuse_joint(tmp_path, "stop")
 
 
 def test_damage_is_told_by_its_file(tmp_path):
-    with pytest.raises(UsageError, match="no joint experiment"):
+    with pytest.raises(UsageError, match="not a joint experiment"):
         read_joint(tmp_path)
     write_joint(tmp_path, JOINT, {})
     (tmp_path / JOINT_NAME).write_text("{")

@@ -152,7 +152,7 @@ def test_a_torn_tail_does_not_break_queries(tmp_path):
     ("sql", "words"),
     [
         ("SELEC 1", "syntax error"),
-        ("-- only a comment", "nothing asked"),
+        ("-- only a comment", "the query is empty"),
         ("SELECT * FROM nowhere", "Table with name nowhere does not exist"),
         ("SELECT * FROM '/etc/hosts'", "does not exist"),
         ("SELECT * FROM experiment_dir", "does not exist"),
@@ -226,7 +226,7 @@ def test_output_as_table_json_and_csv(failed_dir):
 def test_long_results_are_cut_for_the_terminal_only(experiment_dir):
     text = query_text(query(experiment_dir, "SELECT env FROM env_episodes"))
     assert len(text.splitlines()) == 203
-    assert "576 rows, the first 200 shown" in text
+    assert "576 rows; the first 200 are shown" in text
     assert len(json.loads(query_json(query(experiment_dir, "SELECT env FROM env_episodes")))) == 576
 
 
@@ -274,6 +274,6 @@ def test_a_folder_where_duckdb_would_keep_temporary_files_is_not_read(tmp_path, 
 
 def test_a_query_that_never_ends_is_given_up(experiment_dir):
     endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range % 7 = b.range % 5"
-    with pytest.raises(UsageError, match=r"^SQL: no answer within 0\.5 s; ask for less, or give it longer$"):
+    with pytest.raises(UsageError, match=r"^SQL: no answer within 0\.5 s; query less, or allow more time$"):
         query(experiment_dir, endless, limit_s=0.5)
     assert query(experiment_dir, "SELECT 1").rows == ((1,),)

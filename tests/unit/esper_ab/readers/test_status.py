@@ -256,7 +256,7 @@ def test_status_json_and_torn_tail(tmp_path):
         file.write(b'{"n":1')
     document = json.loads(status_json(experiment_dir))
     assert (document["state"], document["torn_bytes"], document["incidents"]) == ("failed", 6, 1)
-    assert "6 bytes of an unfinished last line do not count" in status_text(experiment_dir)
+    assert "6 bytes of an unfinished last line are ignored" in status_text(experiment_dir)
     assert document["runs"][6] == {
         "name": "simplified/3", "state": "stopped", "device": "cpu:0", "episodes": 1, "of_episodes": 8,
     }  # fmt: skip
@@ -289,4 +289,4 @@ def test_a_report_of_fewer_replicates_than_the_journal_has_is_not_told(tmp_path)
     path.write_text(json.dumps(json.loads(path.read_text()) | {"replicates": 5}))
     found, problem = reported(experiment_dir, history)
     assert found == ()
-    assert "of another state" in problem
+    assert "out of date" in problem

@@ -124,7 +124,7 @@ def test_after_equal_records_it_matters_whether_the_settings_are_equal(mode):
 def test_settings_that_no_group_reads_make_no_difference():
     groups = {"a": Shape(stream="one", controller="wait"), "b": Shape(stream="one", controller="wait", mode="sparse")}
     (found,) = content(fold(Synthetic(groups=groups).events())).comparisons
-    assert found.headline == "a and b are the same computation: all records agree, nothing to compare."
+    assert found.headline == "a and b are the same computation: all records agree, so there is nothing to compare."
 
 
 RULES = {

@@ -146,7 +146,7 @@ def test_what_would_be_refused_later_is_refused_at_once():
     with pytest.raises(UsageError, match="1 to 64 characters"):
         check_tracking(Tracking(tags={"a": ("x" * 65,)}))
     for project in ("ab_test_x_2026/01/31", "x" * 129):
-        with pytest.raises(UsageError, match=r"W&B takes 128 characters at most, and none of / \\ #"):
+        with pytest.raises(UsageError, match=r"W&B allows at most 128 characters and none of / \\ #"):
             check_tracking(Tracking(wandb="offline", wandb_project=project))
 
 

@@ -33,9 +33,9 @@ def test_every_tracker_has_a_line_and_what_is_missing_has_a_remedy(experiment_di
     os.close(lock)
     assert [one.state for one in tracking_now(experiment_dir)] == ["done", "gone"]
     wandb, tensorboard = tracking_text(experiment_dir, tracking_now(experiment_dir))
-    remedy = f"`esper-ab track '{experiment_dir}'` fills in what is missing"
-    assert wandb == "  tracker wandb: done, 30 lines of the journal in here"
-    assert tensorboard == f"  tracker tensorboard: gone, 12 lines of the journal; {remedy}"
+    remedy = f"`esper-ab track '{experiment_dir}'` adds what is missing"
+    assert wandb == "  tracker wandb: done, 30 journal lines in here"
+    assert tensorboard == f"  tracker tensorboard: gone, 12 journal lines; {remedy}"
     assert invoke(group, ["status", str(experiment_dir)], "esper-ab") == 0
     assert capsys.readouterr().out.splitlines()[-2:] == [wandb, tensorboard]
     assert invoke(group, ["status", str(experiment_dir), "--json"], "esper-ab") == 0
@@ -45,7 +45,7 @@ def test_every_tracker_has_a_line_and_what_is_missing_has_a_remedy(experiment_di
 def test_a_failure_is_said_in_one_line(experiment_dir):
     write_progress(experiment_dir, "wandb", TrackerProgress(state="failed", detail="nobody\nlistens"))
     wandb, _ = tracking_text(experiment_dir, tracking_now(experiment_dir))
-    assert wandb.startswith("  tracker wandb: failed, 0 lines of the journal: nobody")
+    assert wandb.startswith("  tracker wandb: failed, 0 journal lines: nobody")
     assert "\n" not in wandb
 
 

@@ -23,7 +23,7 @@ def test_what_is_missing_is_told_until_nothing_is():
 
     assert told(small(8, open_ended(), planned=9)) == ["8 of 9 planned pairs are complete."]
     assert told(small(8, open_ended(), planned=8)) == []
-    assert told(small(5, design(6)))[0].startswith("5 of 6 planned pairs are complete. A verdict is given at the")
+    assert told(small(5, design(6)))[0].startswith("5 of 6 planned pairs are complete. Only planned looks give")
 
 
 def test_a_statistic_beside_a_verdict_knows_whether_the_question_is_open():

@@ -28,7 +28,7 @@ def test_a_look_is_taken_as_soon_as_its_runs_are_there():
     a, b = drawn(10, 1.5)
     taken = [len(_one(_judged(rows(a[:n], b[:n]))).course.looks) for n in range(1, 11)]
     assert taken == [0, 0, 0, 0, 0, 1, 1, 1, 1, 2]
-    assert _judged(rows(a[:7], b[:7])).next_step == "The next look is after seed 10: 6, 7, 8, 9 of new, old."
+    assert _judged(rows(a[:7], b[:7])).next_step == "The next look is after seed 10: run 6, 7, 8, 9 of new, old."
     assert _judged(rows(a, b)).next_step == ""
     assert _judged(rows(a, b)).departures == ()
 
@@ -49,8 +49,8 @@ def test_what_lies_behind_a_gap_is_told_and_does_not_count():
     found = [row for row in rows(*drawn(10, 5.0)) if (row["group"], row["seed"]) != ("old", 3)]
     result = _judged(found)
     assert result.departures == (
-        "Out of order: old has no run of seed 3, but later ones. Nothing after a gap counts; a run that failed is a "
-        "row with an empty outcome.",
+        "Out of order: old has no run of seed 3, but later ones. Runs after a gap do not count; enter a failed run as "
+        "a row with an empty outcome.",
     )
     assert len(_one(result).pairs) == 3
     assert str(_one(result).verdict) == "NO INFERENCE"

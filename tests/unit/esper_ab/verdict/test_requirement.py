@@ -127,7 +127,7 @@ def test_every_condition_that_does_not_hold_is_named_with_what_it_needs(comparis
     with pytest.raises(ConditionNotMet, match=r"worse-than.*is BETTER; .*equivalent-to"):
         require([held, *others], [comparison])
     judged = replace(comparison, verdict=Verdict.INCONCLUSIVE)
-    said = "INCONCLUSIVE of 6 pairs; that a difference is smaller than the margin needs 15"
+    said = "INCONCLUSIVE of 6 pairs; showing a difference below the margin needs 15"
     for relation in BOTH:
         with pytest.raises(ConditionNotMet, match=said):
             require([asked(f"shaped {relation} simplified")], [judged])

@@ -32,10 +32,10 @@ def test_a_comparison_in_progress_names_the_look_that_it_waits_for(looks, said):
 @pytest.mark.parametrize(
     ("pairs", "high", "said"),
     [
-        (100, MOST_NAMED, "about 94 more pairs would be needed (80 % range 2 to 9994)"),
-        (100, MOST_NAMED + 1, "about 94 more pairs would be needed (80 % range 2 to more than 10000)"),
-        (MOST_NAMED, MOST_NAMED + 1, "about 9994 more pairs would be needed (80 % range 2 to more than 10000)"),
-        (MOST_NAMED + 1, MOST_NAMED + 1, "more than 10000 more pairs would be needed."),
+        (100, MOST_NAMED, "takes about 94 more pairs (80 % range 2 to 9994)"),
+        (100, MOST_NAMED + 1, "takes about 94 more pairs (80 % range 2 to more than 10000)"),
+        (MOST_NAMED, MOST_NAMED + 1, "takes about 9994 more pairs (80 % range 2 to more than 10000)"),
+        (MOST_NAMED + 1, MOST_NAMED + 1, "takes more than 10000 more pairs."),
     ],
 )
 def test_pairs_beyond_ten_thousand_are_not_counted(pairs, high, said):
@@ -58,13 +58,13 @@ LOSSES = [  # rule, pairs, lost, fields of the question, verdict, what stood in 
      ("NO INFERENCE (no complete pair). ", "No run of shaped and 8 runs of simplified were lost.")),
     (design(8), (), ALL_B[:1], {}, "NO INFERENCE", None, ("(no complete pair yet)",)),
     (design(8, worst=70.0), PAIRS, ((6, None, 70.0), (7, None, 71.0)), {}, "BETTER", (70.0, None),
-     ("2 runs of shaped and no run of simplified were lost.", "without a partner. Losses that recur",
+     ("2 runs of shaped and no run of simplified were lost.", "without a partner. Losses recur in",
       "leaves the decision standing")),
     (design(8, worst=10.0), PAIRS, ((6, None, 76.0), (7, None, 75.0)), {}, "INCONCLUSIVE", (10.0, None),
-     ("giving the lost runs of shaped 10.00 %, which speaks most against it, overturns",)),
+     ("giving lost runs the least favourable outcomes (shaped 10.00 %) overturns",)),
     # Without a declared worst outcome no group that lost a run is better.
     (design(8), PAIRS, ((6, None, 70.0),), {}, "INCONCLUSIVE", (None, None),
-     ("no worst outcome is declared that could stand for them (--outcome-range).",)),
+     ("no worst outcome is declared for them (--outcome-range).",)),
     (design(8), PAIRS, ((6, None, 70.0),), {"recorded": False}, "INCONCLUSIVE", (None, None), ("them (--worst).",)),
     (design(8), PAIRS, ((6, 76.0, None),), {}, "BETTER", (None, 76.2), ()),
     # The better group may have lost its worst run, the other its best.
@@ -73,11 +73,11 @@ LOSSES = [  # rule, pairs, lost, fields of the question, verdict, what stood in 
     # The largest runs of a worse group may have died of memory: the worst outcome would favour the claim.
     (design(8), PAIRS, ((6, 70.2, None), (7, 70.4, None)), {}, "INCONCLUSIVE", (None, 76.2), ()),
     (design(8), PAIRS, ((6, None, 70.0), (7, None, 71.0)), {}, "INCONCLUSIVE", (None, None),
-     ("2 runs of shaped and no run of simplified were lost. With them 2 of simplified were cancelled or left",)),
+     ("2 runs of shaped and no run of simplified were lost. As a result, 2 of simplified were cancelled or left",)),
     (design(20, worst=68.0), EQUAL, ((16, None, None),), {}, "EQUIVALENT", (68.0, 70.4), ()),
     (design(20, worst=20.0), EQUAL, ((16, None, None),), {}, "INCONCLUSIVE", (20.0, 70.4), ()),
     (design(20, worst=68.0), EQUAL, ((16, None, 70.0),), {}, "INCONCLUSIVE", (None, None),
-     ("a difference is called small only where both groups lost as many, and at most one each.",)),
+     ("a small difference is claimed only if both groups lost equally many runs, at most one each.",)),
     (open_ended(worst=70.0), PAIRS, ((6, None, 70.0),), {}, "BETTER", None, ()),
 ]  # fmt: skip
 

@@ -41,7 +41,7 @@ def test_a_lost_run_speaks_against_its_cell():
 
 def test_after_it_the_other_seeds_are_judged_where_it_fell():
     first = judge(PLAN, outcomes(CHOOSE))
-    assert first.next_step.endswith("after seed 6: 2, 3, 4, 5, 6, 7 of new, old; new at slow, old at fast.")
+    assert first.next_step.endswith("after seed 6: run 2, 3, 4, 5, 6, 7 of new, old; new at slow, old at fast.")
     a, b = drawn(6, 8.0)
     rows = [*CHOOSE, *_rows("slow", a, [0.0] * 6, 2), *_rows("fast", [0.0] * 6, b, 2)]
     result = judge(PLAN, outcomes(rows))
@@ -64,4 +64,4 @@ def test_no_judged_run_moves_the_choice_and_no_choosing_run_is_judged(values):
 def test_where_every_run_that_chooses_was_lost_nothing_more_is_asked_for():
     lost = [row | {"outcome": ""} for row in CHOOSE]
     result = judge(PLAN, outcomes(lost))
-    assert result.next_step == "Nothing can be judged: every run on the seeds that choose a cell was lost."
+    assert result.next_step == "Nothing can be judged: every run on the seeds for choosing a cell was lost."

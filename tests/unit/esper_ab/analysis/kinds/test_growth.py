@@ -50,7 +50,7 @@ def test_groups_that_guess_are_not_equivalent():
     (result,) = analyse(history).comparisons
     assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.EQUIVALENT)
     assert result.capped_by == (finding.sentence,)
-    assert "stand clear of what a group comes to that learns nothing" in result.headline
+    assert "not clearly better than those of a group that learns nothing" in result.headline
     for relation in ("equivalent-to", "not-worse-than"):
         assert not holds(Requirement(left="shaped", relation=relation, right="simplified"), result)
     assert "allows no EQUIVALENT" in render_text(experiment_report(content(history)))

@@ -42,7 +42,7 @@ def test_a_stop_that_takes_longer_names_the_workers_at_work_and_again_every_minu
     assert (told[9.0], told[69.0]) == ([], [])
     for after in (10.0, 70.0):
         (text,) = told[after]
-        assert f"the stop waits for worker {works.identity} on {works.order.lane.name}, in episode 0 of run" in text
+        assert f"stopping; waiting for worker {works.identity} on {works.order.lane.name}, in episode 0 of run" in text
 
 
 def test_a_worker_that_reports_what_cannot_be_right_is_ended_with_the_reason():

@@ -52,7 +52,8 @@ def test_a_worker_that_runs_other_code_than_its_coordinator_is_a_warning(began, 
     hello = Hello(worker="w00", incarnation=1, protocol=PROTOCOL, pid=1, uuids=("",), torch_version="", sources=worker)
     warning = incidents.other_code(hello, "cpu:0", history_of(began, *continued))
     assert bool(warning) == warns
-    assert not warns or f"(sources {worker}) than this began with ({continued[-1] if continued else began})" in warning
+    expected = f"(sources {worker}) than the experiment began with ({continued[-1] if continued else began})"
+    assert not warns or expected in warning
 
 
 @pytest.mark.parametrize(
@@ -76,16 +77,16 @@ def test_where_a_worker_was(greeted, has_run, stands, sign, where):
 @pytest.mark.parametrize(
     ("silence", "said"),
     [
-        (None, "waited at the barrier after episode 0: Ctrl-C ends it at once"),
+        (None, "waited at the barrier after episode 0: Ctrl-C stops at once"),
         (
             Laggard(worker="w00/1", last=TRAINS, silent_s=41.0, limit_s=60.0),
-            "(last sign: train, step 7): silent for 41 s, ended after 60 s; Ctrl-C ends it at once",
+            "(last sign: train, step 7): silent for 41 s, killed after 60 s; Ctrl-C stops at once",
         ),
     ],
 )
 def test_a_stop_names_the_worker_that_it_waits_for(silence, said):
     text = incidents.stop_waits(WorkerState(order=ORDER, greeted=True), run(), 1, silence)
-    assert text.startswith(f"the stop waits for worker {ORDER.identity} on cpu:0, ")
+    assert text.startswith(f"stopping; waiting for worker {ORDER.identity} on cpu:0, ")
     assert text.endswith(said)
 
 
@@ -153,7 +154,7 @@ def test_failed_environments_are_counted_and_named(records) -> None:
     ("change", "words"),
     [
         ({"ratio_max": 5.1}, "ratio up to 5.1"),
-        ({"first_ratio_error": 0.01}, "off 1 by 1.0e-02"),
+        ({"first_ratio_error": 0.01}, "differs from 1 by 1.0e-02"),
         ({"entropy": 1e-6}, "entropy collapsed"),
         ({"grad_norm": None}, "not finite"),
         ({"policy_loss": None}, "not finite"),

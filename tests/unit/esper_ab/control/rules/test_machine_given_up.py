@@ -52,7 +52,7 @@ def test_one_fault_in_every_seed_ends_the_experiment_and_what_is_left_can_be_res
     states = dying(world, {f"b/{seed}" for seed in range(6)})
     assert isinstance(world.error, WorkerFailed)
     assert "the planted error" in str(world.error)
-    assert "no seed was complete before several were given up for the same reason" in str(world.error)
+    assert "several seeds were given up for the same reason and none was completed" in str(world.error)
     assert [states[f"a/{seed}"] for seed in range(6)] == ["lost"] * 3 + ["planned"] * 3
     mended = world.resumed(len(world.journal)).to_the_end()
     assert [mended.recorded.runs[f"a/{seed}"].state for seed in range(6)] == ["lost"] * 3 + ["finished"] * 3

@@ -58,9 +58,9 @@ def recorded_up_to(milestone):
 
 
 @pytest.mark.parametrize(("recorded", "stands", "milestone", "why"), [
-    (1, NOWHERE, 2, "reports episode 1 of a/0, but warm-up is next"),  # a record before it is ready
-    (1, 0, 2, "reports episode 1 of a/0, but episode 0 is next"),
-    (2, 1, 3, "reports evaluation of a/0, but episode 1 is next"),
+    (1, NOWHERE, 2, "reports episode 1 of a/0, but warm-up comes next"),  # a record before it is ready
+    (1, 0, 2, "reports episode 1 of a/0, but episode 0 comes next"),
+    (2, 1, 3, "reports evaluation of a/0, but episode 1 comes next"),
 ])  # fmt: skip
 def test_nobody_reports_a_point_out_of_turn(recorded, stands, milestone, why):
     with pytest.raises(Rejected, match=why):
@@ -69,9 +69,9 @@ def test_nobody_reports_a_point_out_of_turn(recorded, stands, milestone, why):
 
 def test_nobody_is_ready_beyond_what_is_recorded_or_twice():
     ready = report_of(SPEC, 0)
-    with pytest.raises(Rejected, match="is ready after 2 episodes of a/0, but its records end after 1"):
+    with pytest.raises(Rejected, match="says it is ready after 2 episodes of a/0, but the records end after 1"):
         arrival(recorded_up_to(1), NOWHERE, 2, ready)
-    with pytest.raises(Rejected, match="reports episode 1 of a/0, but episode 1 is next"):
+    with pytest.raises(Rejected, match="reports episode 1 of a/0, but episode 1 comes next"):
         arrival(recorded_up_to(2), 1, 2, ready)
     assert arrival(recorded_up_to(2), 1, 0, ready) == "repeat"
 

@@ -49,9 +49,9 @@ def test_a_checkpoint_lies_where_its_run_keeps_its_milestone(file):
     folder = file.rpartition("/")[0]
     wrong = (file_of(OTHER.ref, 2), file_of(SPEC.ref, 1), f"{folder}/deep/2.pt", f"{folder}/2.txt", f"{folder}/2.x.pt")
     for other in wrong:
-        with pytest.raises(Rejected, match="has a checkpoint after episode 1 as "):
+        with pytest.raises(Rejected, match="sent a checkpoint after episode 1 as "):
             milestone_of(with_checkpoint(other), SPEC, fake_plans.OPEN)
-    with pytest.raises(Rejected, match="has a checkpoint after episode 0 as "):
+    with pytest.raises(Rejected, match="sent a checkpoint after episode 0 as "):
         milestone_of(with_checkpoint(file, milestone=1), SPEC, fake_plans.OPEN)
 
 
@@ -67,13 +67,13 @@ def test_a_right_report_arrives_at_its_point(milestone):
         (changed(report_of(SPEC, 1), run=OTHER.ref), "sent a record of"),
         (changed(report_of(SPEC, 1), episode=2), "sent episode 2 of 2"),
         (changed(report_of(SPEC, 1), episode=-1), "sent episode -1 of 2"),
-        (changed(report_of(SPEC, 1), envs=()), r"environments \[\] instead of 0 to 1, each once"),
-        (changed(report_of(SPEC, 1), envs=(*report_of(SPEC, 1).record.envs,) * 2), "instead of 0 to 1, each once"),
-        (changed(report_of(SPEC, 3), episodes=EPISODES[:-1]), "evaluated other episodes than the 2 planned"),
-        (changed(report_of(SPEC, 3), episodes=(*EPISODES, EPISODES[0])), "evaluated other episodes than the 2 planned"),
+        (changed(report_of(SPEC, 1), envs=()), r"environments \[\] instead of 0 to 1, each exactly once"),
+        (changed(report_of(SPEC, 1), envs=(*report_of(SPEC, 1).record.envs,) * 2), "0 to 1, each exactly once"),
+        (changed(report_of(SPEC, 3), episodes=EPISODES[:-1]), "did not evaluate each of the 2 planned"),
+        (changed(report_of(SPEC, 3), episodes=(*EPISODES, EPISODES[0])), "did not evaluate each of the 2 planned"),
         (
             changed(report_of(SPEC, 3), episodes=(*EPISODES, msgspec.structs.replace(EPISODES[0], actions="greedy",
-            episode=9))), "evaluated other episodes than the 2 planned",
+            episode=9))), "did not evaluate each of the 2 planned",
         ),
         (with_env(report_of(SPEC, 1), measures={"speed": 1.0}), "measured speed instead of val_accuracy, "),
         (with_env(report_of(SPEC, 2), measures=INFINITE), r"not finite: .*\.val_accuracy"),
@@ -91,7 +91,7 @@ def test_a_report_that_cannot_be_right_is_rejected(report, why):
 
 def test_an_outcome_outside_of_its_range_is_rejected():
     milestone_of(with_env(report_of(SPEC, 1), outcome=99.0), SPEC, MEASURES)
-    with pytest.raises(Rejected, match=r"sent held-out accuracy 300, outside of 0\.0 to 100\.0"):
+    with pytest.raises(Rejected, match=r"sent held-out accuracy 300, outside the range 0\.0 to 100\.0"):
         milestone_of(with_env(report_of(SPEC, 1), outcome=300.0), SPEC, MEASURES)
 
 
