@@ -36,7 +36,7 @@ from esper_ab.report.content import Content, content
 from esper_ab.verdict.comparison import Comparison
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from matplotlib.figure import Figure
 
 _POLICIES = "workers.run.policy_file"  # of the data plane, which the control plane names by string only
@@ -120,16 +120,18 @@ class LoadedExperiment:
         """Return the comparison a - b; UsageError when it was not declared, or only as b - a."""
         return ByPair({(one.question.a, one.question.b): one for one in self.comparisons})[a, b]
 
-    def frame(self, table: str, as_: str | None = None) -> Any:
-        """A table as a data frame: one of `records.TABLES` (docs/data.md). UsageError for a name that is none."""
-        records.kind_of(as_)  # before anything is read
+    def frame(self, table: str) -> DuckDBPyRelation:
+        """Return a table, one of `records.TABLES` (docs/data.md). UsageError for an unknown name.
+
+        Its `df()` is a pandas DataFrame, `pl()` one of polars, `arrow()` an Arrow table, `fetchall()` tuples.
+        """
         if table not in records.TABLES:
             raise UsageError(f"no table {table!r}; {did_you_mean(table, records.TABLES)}")
-        return records.frame(records.relation(self._database, records.table_sql(table)), as_)
+        return records.relation(self._database, records.table_sql(table))
 
-    def query(self, sql: str, as_: str | None = None) -> Any:
-        """Query the tables above in SQL; nothing else can be read. UsageError for what DuckDB refuses."""
-        return records.frame(records.relation(self._database, sql), as_)
+    def query(self, sql: str) -> DuckDBPyRelation:
+        """Query the tables above by one SELECT; nothing else can be read. UsageError for what DuckDB refuses."""
+        return records.relation(self._database, sql)
 
     @property
     def figures(self) -> tuple[str, ...]:

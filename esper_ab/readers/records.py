@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from importlib import resources
-from importlib.util import find_spec
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -45,10 +44,6 @@ if TYPE_CHECKING:
 
 LIMIT_S = 300.0  # for the answer to a query
 VIEWS = ("runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "incidents")
-_VIEWS_WORDS = f"views: {', '.join(VIEWS)}"
-# Statements that cannot write to the one file that is open to queries; COPY could, as could prepared or explained
-# statements. The database is in memory, its settings are locked.
-_HARMLESS = ("SELECT", "CREATE", "INSERT", "UPDATE", "DELETE", "DROP", "SET", "VARIABLE_SET")
 _LONGEST_LINE_BYTES = 16 << 20  # longest episode line; DuckDB keeps two such buffers per core
 _GLOB = "*?["  # characters that DuckDB treats as a file pattern
 _ROWS_SHOWN = 200  # in the table for the terminal; --json and --csv give all
@@ -91,24 +86,13 @@ def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResu
     made = viewed(experiment_dir, loaded.lines, loaded.history.design.measures.names)
     with made as connection, _interrupted(connection, limit_s):
         lock(connection)
+        found = relation(connection, sql, VIEWS)
         try:
-            statements = connection.extract_statements(sql)
-            for statement in statements:
-                kind = statement.type.name
-                if kind not in _HARMLESS:
-                    raise UsageError(f"SQL: {kind} is disabled by configuration: queries can only read; {_VIEWS_WORDS}")
-            if sum(statement.type.name == "SELECT" for statement in statements) > 1:
-                raise UsageError(f"SQL: send one SELECT at a time, not {len(statements)} statements; {_VIEWS_WORDS}")
-            result = connection.execute(sql)
-            if result is None:  # only white space or comments
-                raise UsageError(f'SQL: the query is empty; try "SELECT * FROM runs"; {_VIEWS_WORDS}')
-            columns = distinct([column[0] for column in result.description or ()])
-            rows = tuple(result.fetchall()) if columns else ()
+            return QueryResult(columns=tuple(found.columns), rows=tuple(found.fetchall()))
         except duckdb.InterruptException:
             raise UsageError(f"SQL: no answer within {limit_s:g} s; query less, or allow more time") from None
         except duckdb.Error as error:
-            raise UsageError(f"SQL: {one_line(error)}; {_VIEWS_WORDS}") from None
-    return QueryResult(columns=columns, rows=rows)
+            raise UsageError(f"SQL: {one_line(error)}") from None
 
 
 @contextmanager
@@ -265,7 +249,6 @@ def one_line(error: Exception) -> str:
     return " ".join(re.split(r"\s+LINE \d+:|\s+Traceback", str(error))[0].split())
 
 
-KINDS = ("pandas", "polars", "pyarrow", "duckdb")  # the first that is installed; duckdb always is
 # Rows by run, then by the columns that identify a row; n: the order of the journal.
 _ORDER = {
     "runs": "group_id, replicate", "episodes": "group_id, replicate, episode",
@@ -324,8 +307,8 @@ def table_sql(name: str) -> str:
     return f"SELECT * EXCLUDE (n) FROM ({numbered}) ORDER BY {_ORDER[name]}"
 
 
-def relation(connection: DuckDBPyConnection, sql: str) -> DuckDBPyRelation:
-    """Return the lazy result of one SELECT, with distinct column names.
+def relation(connection: DuckDBPyConnection, sql: str, tables: Sequence[str] = TABLES) -> DuckDBPyRelation:
+    """Return the lazy result of one SELECT over `tables`, with distinct column names.
 
     Raises UsageError for anything else, so that the tables stay unchanged.
     """
@@ -334,50 +317,15 @@ def relation(connection: DuckDBPyConnection, sql: str) -> DuckDBPyRelation:
     try:
         statements = connection.extract_statements(sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-            raise UsageError(f"SQL: expected one SELECT, not {sql!r}; tables: {', '.join(TABLES)}")
+            raise UsageError(f"SQL: expected one SELECT, not {sql!r}; tables: {', '.join(tables)}")
         found = connection.sql(sql)
         names = distinct(found.columns)
         if list(names) == found.columns:
             return found
         return found.project(", ".join(f"#{place} AS {_quoted(name)}" for place, name in enumerate(names, start=1)))
     except duckdb.Error as error:
-        raise UsageError(f"SQL: {one_line(error)}; tables: {', '.join(TABLES)}") from None
+        raise UsageError(f"SQL: {one_line(error)}; tables: {', '.join(tables)}") from None
 
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def kind_of(asked: str | None) -> str:
-    """Return the frame type: `asked`, or the first of KINDS that is installed. UsageError if it is unavailable."""
-    if asked is None:
-        return next(kind for kind in KINDS if find_spec(kind) is not None)
-    if asked not in KINDS:
-        raise UsageError(f"as_={asked!r}: no such frame type; there are {', '.join(KINDS)}")
-    if find_spec(asked) is None:
-        raise UsageError(f"as_={asked!r}: {asked} is not installed; installed: {', '.join(filter(find_spec, KINDS))}")
-    return asked
-
-
-def frame(found: DuckDBPyRelation, asked: str | None) -> Any:
-    """Convert to a pandas or polars DataFrame or a pyarrow Table, or return the relation; imports only that library.
-
-    Raises UsageError if the query fails while it is computed. A relation is computed when it is read.
-    """
-    import duckdb
-
-    kind = kind_of(asked)
-    try:
-        if kind == "pandas":
-            return found.df()
-        if kind == "pyarrow":
-            return found.to_arrow_table()
-        if kind == "polars" and find_spec("pyarrow") is not None:
-            return found.pl()
-        if kind == "polars":  # by Arrow's C stream, which prints at exit if torch is loaded
-            import polars
-
-            return polars.DataFrame(found)
-        return found
-    except duckdb.Error as error:
-        raise UsageError(f"SQL: {one_line(error)}") from None

@@ -88,7 +88,7 @@ def test_the_commands_run(demo, capsys):
 def test_the_columns_are_documented(demo, table):
     section = re.search(rf"^#### {table}\n(.*?)(?=^#|\Z)", PAGE, flags=re.DOTALL | re.MULTILINE).group(1)
     cells = re.findall(r"^\| (`.*?) \|", section, flags=re.MULTILINE)
-    assert re.findall(r"`(\w+)`", " ".join(cells)) == demo.frame(table, "duckdb").columns
+    assert re.findall(r"`(\w+)`", " ".join(cells)) == demo.frame(table).columns
 
 
 def test_every_method_is_documented(demo):

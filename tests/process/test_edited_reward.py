@@ -29,5 +29,5 @@ def test_every_run_has_the_reward_that_was_planned(tmp_path: Path) -> None:
     results = run_ab_test(experiment, tmp_path / "runs", launcher="inline")
     assert "the next idea" in original.read_text()
     assert [run.error for run in results["edited"]] == ["", ""]
-    rewards = results.loaded.query("SELECT reward_sum FROM episodes WHERE group_id = 'edited'", as_="duckdb").fetchall()
+    rewards = results.loaded.query("SELECT reward_sum FROM episodes WHERE group_id = 'edited'").fetchall()
     assert rewards == [(3.0,), (3.0,)]
