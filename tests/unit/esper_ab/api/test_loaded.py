@@ -65,7 +65,7 @@ def test_the_first_installed_is_taken(run, monkeypatch):
     assert isinstance(run.frame("runs"), pyarrow.Table)
     gone.add("pyarrow")
     assert type(run.frame("runs")).__name__ == "DuckDBPyRelation"
-    with pytest.raises(UsageError, match="pandas is not installed; installed duckdb"):
+    with pytest.raises(UsageError, match="pandas is not installed; installed: duckdb"):
         run.frame("runs", "pandas")
 
 
@@ -109,10 +109,10 @@ def test_queries_see_the_conclusions_and_no_file(run):
     for bad, words in (
         ("SELECT * FROM nowhere", "does not exist.*; tables: runs, "),
         ("SELECT * FROM read_csv('/etc/hosts')", "disabled"),
-        ("COPY runs TO 'x.csv'", "one SELECT is expected"),
-        ("DROP VIEW runs", "one SELECT is expected"),
-        ("SELECT 1; SELECT 2", "one SELECT is expected"),
-        ("", "one SELECT is expected"),
+        ("COPY runs TO 'x.csv'", "expected one SELECT"),
+        ("DROP VIEW runs", "expected one SELECT"),
+        ("SELECT 1; SELECT 2", "expected one SELECT"),
+        ("", "expected one SELECT"),
         ("SELECT 'x'::INTEGER", "convert"),
     ):
         with pytest.raises(UsageError, match=words) as caught:
