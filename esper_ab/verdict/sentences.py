@@ -281,7 +281,7 @@ def _more(evidence: Evidence) -> str:
     said = _cost(evidence, needed, there)
     if most is None or needed.pairs <= most or not evidence.question.declared:
         return said
-    said = f"{said} This plan cannot reach that"
+    said = f"{said} This plan cannot reach that number"
     if evidence.smallest_resolvable is None:
         return f"{said}."
     return f"{said}; the smallest difference it can detect is {design.size(evidence.smallest_resolvable)}."

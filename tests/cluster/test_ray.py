@@ -186,7 +186,7 @@ def test_who_finds_no_room_waits_for_a_limited_time_and_is_named(cluster, capfd)
             reserve_lanes(waiting, PLAN.lanes, devices(waiting))
         assert "6 lanes, cpu:0 to cpu:5, got no resources within 12 s" in str(raised.value)
         assert "3 of 6 CPUs are free" in str(raised.value)
-        assert "warning: 6 lanes, cpu:0 to cpu:5, wait for room in Ray's cluster" in capfd.readouterr().err
+        assert "warning: 6 lanes, cpu:0 to cpu:5, wait for resources in Ray's cluster" in capfd.readouterr().err
     finally:
         holding.release()
     waiting.reserve(PLAN.lanes)  # nothing of the first try is left

@@ -81,7 +81,7 @@ def test_the_commands_run(demo, capsys):
     assert {path.name for path in Path("tables").iterdir()} == {"episodes.parquet", "pairs.parquet"}
     assert len(list(Path("experiments/demo/export").iterdir())) == 9
     said = " ".join(capsys.readouterr().out.split())
-    assert "experiments/other compared base and wait by a plan of its own" in said
+    assert "experiments/other compared base and wait by its own plan" in said
 
 
 @pytest.mark.parametrize("table", ["comparisons", "pairs"])

@@ -177,7 +177,7 @@ def test_a_second_ctrl_c_that_comes_after_the_barrier_ends_the_workers_and_is_to
         run(fake_plans.plan(episodes=400), tmp_path, launcher, (press_ctrl_c_at(1),))
     said, go_on = str(caught.value).splitlines()
     assert said.startswith("stopped by Ctrl-C after the current barrier")
-    assert "a further Ctrl-C, after that barrier" in said
+    assert "another Ctrl-C, after that barrier" in said
     assert go_on.startswith("to go on: ")
     *_, last = events = list(read(tmp_path / JOURNAL_NAME))
     assert [event.category for event in of(Incident, events)] == ["interrupted"] * 2

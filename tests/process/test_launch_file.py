@@ -81,7 +81,7 @@ def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(fo
     assert after_plan
     assert "resume" not in after_plan + done.stderr + summary  # its copy of the reward would fail again
     assert "RuntimeError: the planted failure (reward.py, line 4), in warm-up of run b/0" in done.stdout
-    assert "every seed was given up, because a retry would fail in the same way: fix it and launch again" in done.stderr
+    assert "every seed was given up, as a retry would fail in the same way: fix it, then launch again" in done.stderr
 
 
 def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too(folder: Path) -> None:

@@ -82,7 +82,7 @@ def test_when_everything_fails_there_are_results_that_say_so(tmp_path: Path) -> 
     said, given_up, see = results.error.split("; ")  # one line, and nothing is left to resume
     assert said.startswith("worker w")
     assert "RuntimeError: the planted failure (fragile.py, line 13), in warm-up of run fragile/" in said
-    assert given_up == "every seed was given up, because a retry would fail in the same way: fix it and launch again"
+    assert given_up == "every seed was given up, as a retry would fail in the same way: fix it, then launch again"
     *words, experiment_dir, name = shlex.split(see.removeprefix("see `").removesuffix("`"))
     assert (words, experiment_dir) == (["esper-ab", "logs"], str(results.path))
     assert name in sources(results.path, load(results.path).history)

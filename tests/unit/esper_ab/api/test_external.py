@@ -45,7 +45,7 @@ def _refused(call):
     ({"margin": None}, "margin None"), ({"alpha": "0.05"}, "alpha='0.05': expected float"), ({"alpha": None}, "alpha"),
     ({"control": 1}, "control=1"), ({"early_stop": "no"}, "early_stop='no'"),
     ({"futility": "x"}, "futility='x'"),
-    ({"alpha": 0.7}, "alpha=0.7: above 0"), ({"looks": [6, 9]}, "looks=[6, 9]"), ({"control": "z"}, "control=z"),
+    ({"alpha": 0.7}, "alpha=0.7: it must be"), ({"looks": [6, 9]}, "looks=[6, 9]"), ({"control": "z"}, "control=z"),
     ({"cells": ["a", "b"], "choose": "2"}, "choose='2'"), ({"unit": 3}, "unit 3"),
 ])  # fmt: skip
 def test_an_argument_of_another_type_is_refused_by_its_name(options, said):
@@ -85,7 +85,7 @@ def test_rows_and_pairs_are_told_as_the_command_is(tmp_path):
     many = {"new": [71.0 + place % 5 for place in range(40)], "old": [70.0 + place % 7 for place in range(31)]}
     said = _refused(lambda: esper_ab.compare_outcomes(many, margin=2.0))
     assert "paired=True leaves them out, paired=False compares" in said
-    assert "say rows=runs; one row per item" in _refused(
+    assert "use rows=runs; one row per item" in _refused(
         lambda: esper_ab.compare_outcomes(many, margin=2.0, paired=False)
     )
     assert "40 and 31 runs" in str(esper_ab.compare_outcomes(many, margin=2.0, paired=False, rows="runs"))

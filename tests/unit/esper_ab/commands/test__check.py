@@ -201,7 +201,7 @@ def test_lines_of_another_version_are_not_cut_off(stopped):
     assert tidy(stopped, "--repair") == 5
     found = examine(stopped)
     assert (found.exit_status, found.repairable) == (5, False)
-    assert "read it with the one that wrote it" in found.damage
+    assert "read it with the version that wrote it" in found.damage
     assert (stopped / JOURNAL_NAME).read_bytes() == before[stopped / JOURNAL_NAME]
 
 

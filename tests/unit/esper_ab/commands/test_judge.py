@@ -101,7 +101,7 @@ def test_scores_wait_for_the_cells_to_be_chosen(files, capsys):
     assert _run(capsys, *design, "--out", "p.json")[0] == 0
     (files / "one.csv").write_text(csv_text(rows(*drawn(2, 8.0), task="p"), header="group,seed,outcome,task"))
     status, out, _ = _run(capsys, "judge", "p.json", "one.csv", "--scores", "0..100")
-    assert (status, "cells are chosen" in out) == (0, True)
+    assert (status, "Cells must be chosen" in out) == (0, True)
 
 
 def test_outcomes_without_a_plan_are_compared_and_called_exploratory(files, capsys):

@@ -122,7 +122,7 @@ def test_seeds_say_whether_runs_form_pairs():
     foreign = [row if row["group"] == "new" else row | {"seed": row["seed"] + 100} for row in found]
     assert "(20 and 20 runs)" in _said(_found(foreign))
     some = [row for row in found if row["group"] == "new" or row["seed"] < 15]
-    assert "of 35 rows of new and old 5 have no partner" in _refused(some)
+    assert "5 of 35 rows of new and old have no partner" in _refused(some)
     assert "(15 pairs)" in _said(_found(some, paired=True))
     assert "(20 and 15 runs)" in _said(_found(some, paired=False))
 
