@@ -20,7 +20,7 @@ from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.load import load
 
 SMALL = ("--margin", "10", "--seeds", "1", "--n-envs", "2", "--steps", "30", "--eval-episodes", "2", "--quiet",
-         "--devices", "cpu:0", "--placement", "sequence")  # fmt: skip
+         "--devices", "cpu:0", "--placement", "share")  # fmt: skip
 
 
 def asked(folder: Path, name: str, *flags: str, groups: str = "a=env,b=env", task: str = "gym:CartPole-v1") -> list:
