@@ -29,7 +29,7 @@ _MAX_STR = 1 << 16
 _CONTAINERS = 1024
 _BYTES_PER_CONTAINER = 16
 
-# A frame this short breaks no limit: a list has a byte per entry, a typed container is above _BYTES_PER_CONTAINER.
+# A frame this short breaks no limit: a list takes a byte per entry, a typed container more than _BYTES_PER_CONTAINER.
 _SHORT_BYTES = 32 << 10
 
 # msgspec analyses a type on first use, and two threads doing so at once crash (seen with 0.22). So do it at import.
@@ -64,7 +64,7 @@ def _check_depth(value: Any) -> None:
 
 def _unpack(data: bytes) -> Any:
     if len(data) > MESSAGE_LIMIT_BYTES:
-        raise ProtocolError(f"{len(data)} bytes, and {MESSAGE_LIMIT_BYTES} are the limit")
+        raise ProtocolError(f"{len(data)} bytes, but the limit is {MESSAGE_LIMIT_BYTES}")
     left = iter(range(_CONTAINERS + len(data) // _BYTES_PER_CONTAINER))
 
     def spend(container: Any) -> Any:

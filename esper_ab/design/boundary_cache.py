@@ -1,7 +1,7 @@
-"""Cache of a plan's stopping boundaries: their simulation takes a second, and the same plan is made again and again.
+"""Cache of stopping boundaries, because their simulation takes a second and the same plan is made repeatedly.
 
-Deterministic with or without the cache: the generator is seeded by the arguments. A file that is missing, damaged or
-not writable is no error; the boundaries are computed anew.
+Results are the same with or without the cache, because the generator is seeded by the arguments. A missing, damaged or
+unwritable cache file is no error; the boundaries are computed again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Arguments(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     positions: int
     looks: tuple[int, ...]
     alphas: tuple[float, ...]
-    beta: float = 0.0  # 0.0: the bounds of `alphas`; else those of futility, and no alphas
+    beta: float = 0.0  # 0.0: bounds for `alphas`; else bounds of futility, with no alphas
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +62,7 @@ def find_bounds(
 
 
 def _folder() -> Path | None:
-    """Return the folder in the user's cache; None for a user without a home."""
+    """Return the folder in the user's cache; None if the user has no home."""
     with contextlib.suppress(RuntimeError):
         return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "esper_ab" / "boundaries"
     return None
@@ -71,7 +71,7 @@ def _folder() -> Path | None:
 def _compute(arguments: _Arguments, rng_seed: int) -> tuple[tuple[float, ...], ...]:
     import numpy as np
 
-    # Here, because with the cache a plan needs neither numpy nor scipy.
+    # Imported here, because with the cache a plan needs neither numpy nor scipy.
     from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p
 
     rng = np.random.Generator(np.random.PCG64(rng_seed))

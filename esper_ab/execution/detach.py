@@ -1,6 +1,6 @@
-"""The same command again, in a session of its own: no terminal, no parent, its output in EXPERIMENT/console.log.
+"""Run the same command again in a session of its own: no terminal, no parent, its output in EXPERIMENT/console.log.
 
-It is started anew and not forked, so that nothing of this process, threads and sockets least of all, is in it.
+It is started as a new process rather than forked, so that it inherits no threads or sockets.
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import holder
 from esper_ab.live.console import CONSOLE_NAME
 
-_CONSOLE_VARIABLE = "ESPER_AB_CONSOLE"  # to a detached command: where its output goes until it has made its directory
-FOR_SEVERAL = "start it in a terminal that stays, as within tmux or nohup"  # a joint experiment, which is not detached
+_CONSOLE_VARIABLE = "ESPER_AB_CONSOLE"  # tells a detached command where its output goes until its directory exists
+FOR_SEVERAL = "run it in a terminal that stays open, as in tmux or with nohup"  # a joint experiment cannot be detached
 _POLL_S = 0.05
-_LONG_S = 60.0  # then it is said that the command has not begun; a rehearsal, or a cluster's queue, has no limit
+_LONG_S = 60.0  # after this we say that the command has not started yet; a rehearsal or a queue may take any time
 _END_S = 10.0
 _LAST_LINES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Detached:
-    """A command that goes on by itself."""
+    """A command that runs on its own."""
 
     experiment_dir: Path
     pid: int
     console: Path
 
     def shown(self, *, as_json: bool) -> str:
-        """Format the message of the command that started it."""
+        """Return the message for the user, or JSON."""
         if as_json:
             return json.dumps(
                 {"experiment_dir": str(self.experiment_dir), "pid": self.pid, "console": str(self.console)}
             )
         return (
             f"detached: process {self.pid}, its output in {self.console}\n"
-            f"see it:   {shell_command('status', self.experiment_dir, '--follow')}\n"
-            f"end it:   {shell_command('stop', self.experiment_dir)}"
+            f"follow it: {shell_command('status', self.experiment_dir, '--follow')}\n"
+            f"stop it:   {shell_command('stop', self.experiment_dir)}"
         )
 
 
 class NotStarted(EsperError):
-    """The detached command ended before its run began; the status is its own."""
+    """The detached command ended before its experiment began; the status is the command's."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -63,10 +63,10 @@ class NotStarted(EsperError):
 
 
 def detach(module: str, args: Sequence[str], experiment_dir: Path) -> Detached:
-    """Start module `module` with `args` by itself; return once it has `experiment_dir` and has written to its journal.
+    """Run module `module` with `args` detached; return once it holds `experiment_dir` and has written to the journal.
 
-    `args` must not ask for detaching again. Whatever can be refused should have been refused before: what the command
-    refuses by itself comes back as NotStarted.
+    `args` must not include --detach. Refuse whatever you can before this call; errors of the command come back as
+    NotStarted.
     """
     console, environment = experiment_dir / CONSOLE_NAME, dict(os.environ)
     with ExitStack() as on_failure:
@@ -86,29 +86,29 @@ def detach(module: str, args: Sequence[str], experiment_dir: Path) -> Detached:
             _wait(child, experiment_dir, size, first)
         except KeyboardInterrupt:
             _end(child)
-            raise Interrupted(f"interrupted before the run was on its way: process {child.pid} was ended") from None
+            raise Interrupted(f"interrupted before the experiment began: process {child.pid} was stopped") from None
         except NotStarted as error:
             said = _said(first if first.exists() else console, begin)
             raise NotStarted(said or str(error), error.exit_code) from None
         except BaseException:
-            _end(child)  # nobody would know of it
+            _end(child)  # otherwise nobody would know about it
             raise
         on_failure.pop_all()
     return Detached(experiment_dir=experiment_dir, pid=child.pid, console=console)
 
 
 def _first_console(experiment_dir: Path) -> Path:
-    """Return the file of the output until the experiment directory exists; the file also reserves the name."""
+    """Return the file for output until the experiment directory exists; it also reserves the name."""
     return experiment_dir.with_name(f".{experiment_dir.name}.{CONSOLE_NAME}")
 
 
 def reserved(experiment_dir: Path) -> bool:
-    """Whether a command that is being detached is about to make `experiment_dir`."""
+    """Whether a command that is being detached is about to create `experiment_dir`."""
     return _first_console(experiment_dir).exists()
 
 
 def reserve(experiment_dir: Path) -> None:
-    """Keep the name for a command that is detached next; FileExistsError when somebody has it."""
+    """Reserve the name for a command that will be detached; FileExistsError if it is taken."""
     make_folder(experiment_dir.parent)
     first = _first_console(experiment_dir)
     os.close(open_regular(first, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
@@ -118,13 +118,13 @@ def reserve(experiment_dir: Path) -> None:
 
 
 def settle_console(experiment_dir: Path) -> None:
-    """In the detached command, once it has made `experiment_dir`: move its output there. Nothing in any other."""
+    """In a detached command that has created `experiment_dir`, move its output there; otherwise do nothing."""
     if first := os.environ.pop(_CONSOLE_VARIABLE, ""):
         Path(first).rename(experiment_dir / CONSOLE_NAME)
 
 
 def _wait(child: subprocess.Popen[bytes], experiment_dir: Path, size: int, console: Path) -> None:
-    """Until the child has written to the journal, or is done altogether; said once if that takes long."""
+    """Wait until the child has written to the journal; NotStarted if it fails first. Say once if this takes long."""
     began, said = time.monotonic(), False
     while (status := child.poll()) is None:
         has = holder(experiment_dir)
@@ -132,11 +132,11 @@ def _wait(child: subprocess.Popen[bytes], experiment_dir: Path, size: int, conso
             return
         if not said and time.monotonic() - began >= _LONG_S:
             said = True
-            what = f"process {child.pid} has not begun yet, its output is in {console}"
-            click.echo(f"{what}: waiting; Ctrl-C ends it", err=True)
+            what = f"process {child.pid} has not begun yet; its output is in {console}"
+            click.echo(f"{what}; waiting (Ctrl-C stops it)", err=True)
         time.sleep(_POLL_S)
     if status:
-        raise NotStarted(f"the detached command {how_ended(status)} and said nothing", status)
+        raise NotStarted(f"the detached command {how_ended(status)} and printed nothing", status)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
@@ -144,7 +144,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     try:
         with suppress(subprocess.TimeoutExpired):
             child.wait(_END_S)
-    finally:  # at the next Ctrl-C, too
+    finally:  # also after another Ctrl-C
         child.kill()
         child.wait()
 
@@ -154,7 +154,7 @@ def _end_of(path: Path) -> int:
 
 
 def _said(console: Path, begin: int) -> str:
-    """The error that the command printed, without what came before it; "" when it printed nothing."""
+    """Return the error that the command printed, or else its last lines; "" if it printed nothing."""
     lines = read_regular(console)[begin:].decode(errors="replace").splitlines() if console.exists() else []
     errors = [index for index, line in enumerate(lines) if line.startswith("error: ")]
     kept = lines[errors[-1] :] if errors else lines[-_LAST_LINES:]
