@@ -88,7 +88,7 @@ def unknown_option(error: click.NoSuchOption) -> str:
         for key in OURS.get(error.option_name.lstrip("-").replace("-", "_"), ())
     ]
     if same and {flag.split()[0] for flag in same} <= set(known):
-        return f"{said}; here that is {' and '.join(same)}"
+        return f"{said}; here it is called {' and '.join(same)}"
     close = get_close_matches(error.option_name, known, n=2)
     return f"{said}; did you mean {' or '.join(close)}?" if close else said
 

@@ -57,7 +57,7 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
                 or (not machine.names("cuda") and "no GPU is visible: run `esper-ab doctor` to find out why")
             )
             because = f" ({because})" if name.startswith("cuda") and because else ""
-            raise UsageError(Setting("devices"), f": no {missing[0]!r} here; devices: {', '.join(there)}{because}")
+            raise UsageError(Setting("devices"), f": no {missing[0]!r} here; available: {', '.join(there)}{because}")
         pool.extend(named)
     for name in pool:
         if pool.count(name) > 1:

@@ -12,7 +12,7 @@ from esper_ab.contracts.errors import UsageError
 @pytest.mark.parametrize("name", sorted(LOADING))
 def test_little_memory_is_refused_and_enough_is_not(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(_exit_status.resource, "getrlimit", lambda number: (LEAST_BYTES - 1, -1))
-    with pytest.raises(UsageError, match=r"\(ulimit -v\), and libraries alone need"):
+    with pytest.raises(UsageError, match=r"\(ulimit -v\), but libraries alone need"):
         refuse_little_memory(name, ())
     refuse_little_memory(name, ("--help",))
     refuse_little_memory("status", ())

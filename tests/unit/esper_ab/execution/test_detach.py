@@ -53,4 +53,4 @@ def test_a_command_that_takes_long_to_begin_is_waited_for(tmp_path, monkeypatch,
     os.kill(found.pid, signal.SIGKILL)
     os.waitpid(found.pid, 0)
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"process {found.pid} has not begun yet, its output is in {tmp_path}/.run.console.log: ")
+    assert line.startswith(f"process {found.pid} has not begun yet; its output is in {tmp_path}/.run.console.log; ")

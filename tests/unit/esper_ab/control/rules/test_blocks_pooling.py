@@ -158,8 +158,8 @@ def test_the_plan_says_that_groups_are_coupled_and_that_an_early_end_changes_the
 
     assert said("a", "b") == []
     coupled, company = said("a", "b", "c", share_observation_norm=True)
-    assert "a, b, c normalise their observations by the moments of all of them, so they are coupled" in coupled
-    assert "--no-early-stop keeps the company the same" in company
+    assert "a, b, c normalise observations by their joint moments, so they are coupled" in coupled
+    assert "--no-early-stop keeps all groups" in company
     assert len(said("a", "b", "c", share_observation_norm=True, early_stop=False)) == 1
 
 

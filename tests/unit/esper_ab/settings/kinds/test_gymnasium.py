@@ -22,7 +22,7 @@ def test_a_run_has_the_steps_that_were_asked_for_rounded_up_to_whole_rollouts(to
 
 
 def test_steps_per_run_and_episodes_exclude_each_other():
-    with pytest.raises(UsageError, match="--total-timesteps and --episodes both say how long a run trains"):
+    with pytest.raises(UsageError, match="--total-timesteps and --episodes both set how long a run trains"):
         asked("env", "random", sets=("gym.rollout=resets",), total_timesteps=1000, episodes=3, **CARTPOLE)
 
 
