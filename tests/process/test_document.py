@@ -146,8 +146,8 @@ experiment = (
 
 
 @pytest.mark.parametrize(("of_a", "base", "said"), [
-    ('trainer__curriculum="/env/mettagrid/curriculum/nav_memory_sequence"', "", "there is no curriculum here; hosts "
-     "hosts learn is the experiment's task"),
+    ('trainer__curriculum="/env/mettagrid/curriculum/nav_memory_sequence"', "", "there is no curriculum here; "
+     "hosts learn the experiment's task"),
     ("", 'defaults=["/common", "/agent/fast"]', "base config: defaults: unknown key 'defaults'; Hydra's defaults list "
      "has no counterpart here"),
     ("", "trainer__num_workers=4", "here it is called n_envs and max_parallel"),

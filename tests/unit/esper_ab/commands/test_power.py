@@ -50,7 +50,7 @@ def test_words_say_what_the_tables_say() -> None:
     found = table(Known(source="given", sd=3.5, df=19, rho=0.3), 16)
     text = power_text(found)
     needed = found.tables[0].needed
-    assert "Pair correlation 0.3 (known):" in text
+    assert "Pair correlation 0.3 (given):" in text
     assert f"need about {needed.replicates} seeds (80 % range {needed.low} to {needed.high})" in text
     assert "16 seeds (looks at 12, 16) find a difference of" in text
     assert "too few for a verdict" in power_text(table(Known(source="given", sd=3.5), 4))

@@ -56,7 +56,7 @@ def test_the_text_says_it_all(found: Calibration) -> None:
 def test_it_belongs_to_an_experiment_with_its_condition(found: Calibration) -> None:
     assert check_belongs(found, experiment(seeds=20, rng_seed=5, name="other"), CODE) == ()
     (remark,) = check_belongs(found, experiment(), {"sources": "elsewhere"})
-    assert "another state of the code" in remark
+    assert "The code has changed" in remark
 
 
 def test_too_few_runs_are_refused() -> None:

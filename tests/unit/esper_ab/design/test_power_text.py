@@ -71,15 +71,15 @@ def test_an_answer_has_two_sentences_for_each_pair_correlation_and_a_table():
         "",
         "Run SD 3.5 points (given, 9 degrees of freedom); margin 2 points; alpha 0.05 shared by 3 comparisons.",
         "",
-        "Pair correlation 0.3 (known):",
+        "Pair correlation 0.3 (given):",
         "  16 seeds (looks at 12, 16) find a difference of 3.2 points (80 % range 2 to 7) with 80 % power, and a "
         "difference of the margin with 50%.",
-        "  2 points need about 20 seeds (80 % range 12 to 40).",
+        "  A difference of 2 points needs about 20 seeds (80 % range 12 to 40).",
         "",
         "Pair correlation 0.6:",
         "  16 seeds (looks at 12, 16) find a difference of 3.2 points (80 % range 2 to 7) with 80 % power, and a "
         "difference of the margin with 75%.",
-        "  2 points need about 20 seeds (80 % range 12 to 40).",
+        "  A difference of 2 points needs about 20 seeds (80 % range 12 to 40).",
         "",
         "Smallest difference in points found with 80 % power / power at 2 points:",
         "  seeds  looks     rho 0.3     rho 0.6",
@@ -91,7 +91,7 @@ def test_an_answer_has_two_sentences_for_each_pair_correlation_and_a_table():
     ("spread", "unknown", "where_from"),
     [
         ({}, True, ""),
-        ({"rho": 0.3}, False, " (known)"),
+        ({"rho": 0.3}, False, " (given)"),
         (
             {"sd_pairs": 4.95, "df_pairs": 5}, False,
             " (from observed pairs: their differences have an SD of 4.95, 5 degrees of freedom)",
@@ -109,7 +109,7 @@ def test_where_the_first_pair_correlation_comes_from(spread, unknown, where_from
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"smallest_low": None}, "a difference of 3.2 points with 80 % power, and a difference of the margin with 50%."),
+        ({"smallest_low": None}, "difference of 3.2 points with 80 % power, and a difference of the margin with 50%."),
         ({"smallest": None}, "16 seeds are too few for a verdict, which needs 6."),
         ({"replicates": 14}, "a difference of the margin with 50%. EQUIVALENT needs 15 pairs."),
         (
@@ -130,9 +130,9 @@ def test_what_a_number_of_seeds_resolves(changes, sentence):
 @pytest.mark.parametrize(
     ("needed", "sentence"),
     [
-        ((20, 20, 20), "2 points need 20 seeds."),
-        ((20, 12, None), "2 points need about 20 seeds (80 % range 12 to more than 10,000)."),
-        ((None, None, None), "2 points need more than 10,000 seeds."),
+        ((20, 20, 20), "A difference of 2 points needs 20 seeds."),
+        ((20, 12, None), "A difference of 2 points needs about 20 seeds (80 % range 12 to more than 10,000)."),
+        ((None, None, None), "A difference of 2 points needs more than 10,000 seeds."),
     ],
 )
 def test_how_many_seeds_a_margin_needs(needed, sentence):

@@ -74,7 +74,7 @@ def test_a_name_that_was_asked_for_is_never_changed(tmp_path):
 
 def test_what_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot be made"):
+    with pytest.raises(UsageError, match="cannot be created"):
         claim_directory(ready(tmp_path / "file" / "below"), make)
 
 

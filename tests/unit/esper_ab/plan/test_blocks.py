@@ -129,7 +129,7 @@ def test_fixed_order_aliases_group_and_lane_and_is_not_adjusted_for() -> None:
     assert {tuple(run.ref.group_id for run in block.runs) for block in plan.blocks} == {("a", "b")}
     assert not plan.design.adjusted
     assert plan.design.positions_matter
-    assert any("aliased" in note for note in plan.notes)
+    assert any("confounded" in note for note in plan.notes)
 
 
 def test_shuffled_order_is_drawn_from_the_rng_seed_and_has_no_favourite() -> None:
@@ -344,7 +344,7 @@ def test_differences_and_notes() -> None:
         "controller.name": "ppo", "ppo.lr": "0.5", "reward.mode": "sparse"}
     text = "\n".join(plan.notes)
     assert "3 seeds are too few for a verdict: at least 6" in text
-    assert "shaped and same do not differ" in text
+    assert "shaped and same differ in no setting" in text
     assert "two and each of shaped, same differ in 2 settings (ppo.lr, reward.mode)" in text
     assert "shaped and wait" not in text
     assert "not a multiple of 4" in text
@@ -375,7 +375,7 @@ def test_learners_that_train_on_few_hosts_are_told_of_it(
 ) -> None:
     groups = tuple(group(f"g{i}", controller=ControllerSettings(name=name)) for i, name in enumerate(controllers))
     plan = planned(experiment(groups=groups, episodes=episodes, n_envs=4), machine())
-    assert ("which of g0, g1 learns sooner" in "\n".join(plan.notes)) is said
+    assert ("early learning of g0, g1" in "\n".join(plan.notes)) is said
 
 
 def test_the_start_of_the_policies_is_said_and_can_be_the_treatment() -> None:
@@ -384,8 +384,8 @@ def test_the_start_of_the_policies_is_said_and_can_be_the_treatment() -> None:
     plan = planned(experiment(groups=groups), machine(cores=3))
     text = "\n".join(plan.notes)
     assert "the op head of a starts with the bias germinate +1, set_alpha_target -3, prune -3, advance +1" in text
-    assert "wait begins" not in text
-    assert "b begins" not in text
+    assert "wait starts" not in text
+    assert "b starts" not in text
     assert {one.key for one in plan.differences} >= {"policy.bias_prune", "policy.bias_set_alpha_target"}
     assert "their effects cannot be told apart" in text
 
@@ -394,4 +394,4 @@ def test_one_replicate_and_unequal_discounts_are_said() -> None:
     groups = (group("a"), group("b", ppo=PPOSettings(gamma=0.9)))
     text = "\n".join(planned(experiment(groups=groups, seeds=1), machine()).notes)
     assert "no verdict on the groups is possible" in text
-    assert "b: ppo.gamma=0.9 is not reward.gamma=0.995" in text
+    assert "b: ppo.gamma=0.9 differs from reward.gamma=0.995" in text

@@ -103,7 +103,7 @@ def test_it_is_said_which_files_of_a_command_are_watched() -> None:
     assert "starts only if train.py, conf.yaml has not changed since; other" in found(files, COMMAND["trainer"])
     none = msgspec.structs.replace(FACTS, files=())
     assert "changes of its code would go unnoticed" in found(none, COMMAND["trainer"])
-    assert "watched" not in found(files, "/mine.py"), "its files are copied"
+    assert "not checked" not in found(files, "/mine.py"), "its files are copied"
 
 
 def test_equal_groups_must_agree_only_where_the_trainer_repeats() -> None:
@@ -156,7 +156,7 @@ def test_an_experiment_keeps_the_trainer_that_was_rehearsed(tmp_path: Path) -> N
     (kept,) = (tmp_path / "one/trainer").rglob("mine.py")
     assert kept.read_text() == "x = 1\n"
     (tmp_path / "mine.py").write_text("x = 2\n")
-    with pytest.raises(UsageError, match=r"mine\.py was changed while the experiment was planned"):
+    with pytest.raises(UsageError, match=r"mine\.py changed while the experiment was planned"):
         make_experiment_directory(tmp_path / "two", made, facts, "")
     assert not (tmp_path / "two").exists()
 

@@ -26,7 +26,7 @@ MANY = tuple(f"g{number}" for number in range(40))
     lambda: make_question(rewards=(), assignments=[read_assignment("zzz=1", "--set")]),
 ])  # fmt: skip
 def test_settings_are_described_elsewhere(ask) -> None:
-    with pytest.raises(UsageError, match=r"; see docs/cli.md, or what `esper-ab init` writes$"):
+    with pytest.raises(UsageError, match=r"; see docs/cli.md, or the file that `esper-ab init` writes$"):
         ask()
 
 

@@ -60,7 +60,7 @@ def test_a_cpu_without_instructions_for_it_is_a_note() -> None:
 
 
 @pytest.mark.parametrize(("amp", "there", "said"), [
-    ("fp16", machine(), "growth.amp=fp16 on cpu:0: for GPUs only"),
+    ("fp16", machine(), "growth.amp=fp16 on cpu:0: fp16 is for GPUs only"),
     ("bf16", gpus("9.0", "7.5"), "growth.amp=bf16 on cuda:1: its compute capability is 7.5"),
 ])  # fmt: skip
 def test_what_the_devices_cannot_do_is_refused(amp: str, there: Machine, said: str) -> None:
