@@ -111,4 +111,4 @@ _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 def check_name(name: str, origin: str = "--name") -> None:
     """UsageError, which starts with `origin`, unless `name` is valid as a folder's name everywhere."""
     if not _FOLDER_NAME.fullmatch(name):
-        raise UsageError(f"{origin} {name!r}: must be a letter or digit, then letters, digits, '_', '.' or '-'")
+        raise UsageError(f"{origin} {name!r}: must start with a letter or digit, then letters, digits, '_', '.', '-'")

@@ -15,7 +15,7 @@ from esper_ab.settings.experiment import ExperimentSettings
 
 
 def read_range(text: str) -> tuple[float | None, float | None]:
-    """Parse LOW..HIGH, of which either may be missing; UsageError for anything else."""
+    """Parse LOW..HIGH, where either may be missing; UsageError for anything else."""
     if not text:
         return None, None
     parts = text.split("..")

@@ -75,7 +75,7 @@ def _make_group(asked: _Asked, request: Request, defaults: Mapping[str, object])
     """Merge one group's layers; UsageError for an invalid name."""
     if not re.fullmatch(GROUP_NAME, asked.name):
         raise UsageError(
-            f"group name {asked.name!r}: it names files, so it must have a letter or digit first, then letters, digits "
+            f"group name {asked.name!r}: it names files, so it must start with a letter or digit, then letters, digits "
             "and _.=+-, at most 64 in all"
         )
     layers = {**request.weak, **asked.table, **request.strong, **asked.own}

@@ -239,7 +239,7 @@ def test_tracking_changes_nothing_that_is_asked_for():
     (lambda: RATES.set_tracking(wandb="on"), "set_tracking: wandb='on': expected off, online, offline"),
     (lambda: RATES.set_tracking(tensorboard="yes"), "set_tracking: tensorboard='yes': expected True or False"),
     (lambda: RATES.set_tracking(wandb_project=Path("x")), "expected text"),
-    (lambda: create_experiment("a b").add_variant("a").add_variant("b").build(), "experiment 'a b': a folder's name"),
+    (lambda: create_experiment("a b").add_variant("a").add_variant("b").build(), "experiment 'a b': must start with"),
     (lambda: create_experiment("x").add_variant("a").build(), "experiment 'x' has one variant (a); a comparison"),
     (lambda: create_experiment("x").build(), "experiment 'x' has no variant"),
     (lambda: create_experiment(3).build(), "the name of an experiment must be text"),

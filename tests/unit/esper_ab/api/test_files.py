@@ -74,7 +74,7 @@ def test_what_is_imported_is_not_the_files_own(written) -> None:
     try:
         assert load_declaration(own).asked.name == "x"
         own.write_text("from elsewhere import get_experiment\n")
-        with pytest.raises(UsageError, match=r"no experiment of its own \(get_experiment is imported\)"):
+        with pytest.raises(UsageError, match=r"no experiment of its own \(it imports get_experiment\)"):
             load_declaration(own)
     finally:
         del sys.modules["elsewhere"]

@@ -85,7 +85,7 @@ def test_one_message_asks_for_all_that_is_missing_with_a_line_to_give(folder: Pa
     given = shlex.split(f"{line} --output-dir a.toml")
     first = esper_ab(*given, folder=folder)
     assert first.returncode == 2
-    asked, completed = first.stderr.split(". Complete it: esper-ab ")
+    asked, completed = first.stderr.split(". Complete the command: esper-ab ")
     assert all(flag in asked for flag in flags.split())
     for blank, value in (("KEY", "lr"), ("V1,V2", "1,2"), ("VALUE", "2"), ("NAME", "score"), ("SIZE", "1")):
         completed = completed.replace(blank, value)

@@ -129,6 +129,6 @@ def test_what_launch_would_refuse_is_refused_before_a_job_waits_for_it(flags, sa
 def test_a_file_that_names_what_slurm_does_not_have_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lab.toml").write_text('[launcher]\nname = "ray"\nray_address = "auto"\n')
-    assert "launcher slurm has no" in refusal("lab.toml")
+    assert "launcher slurm does not support" in refusal("lab.toml")
 
 
