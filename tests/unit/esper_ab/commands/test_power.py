@@ -51,7 +51,7 @@ def test_words_say_what_the_tables_say() -> None:
     text = power_text(found)
     needed = found.tables[0].needed
     assert "Pair correlation 0.3 (given):" in text
-    assert f"need about {needed.replicates} seeds (80 % range {needed.low} to {needed.high})" in text
+    assert f"needs about {needed.replicates} seeds (80 % range {needed.low} to {needed.high})" in text
     assert "16 seeds (looks at 12, 16) find a difference of" in text
     assert "too few for a verdict" in power_text(table(Known(source="given", sd=3.5), 4))
     assert "EQUIVALENT takes 15 pairs." in power_text(table(Known(source="given", sd=3.5), 10))
@@ -133,7 +133,7 @@ def test_the_best_number_of_hosts_needs_fewer_pairs_where_hosts_are_few(tmp_path
     said = " ".join(CliRunner().invoke(command, ["--experiment", str(run), "--margin", "1"]).output.split())
     assert f"With --eval-episodes {eval_episodes['best']} the SD of differences is" in said
     assert f"{eval_episodes['needed']['replicates']} seeds" in said
-    assert f"in the place of {table['needed']['replicates']}, " in said
+    assert f"instead of {table['needed']['replicates']}, " in said
 
 
 def test_a_spread_that_is_given_says_nothing_of_hosts() -> None:
