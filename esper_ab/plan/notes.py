@@ -141,9 +141,7 @@ def _on_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_mat
         yield from _on_order(experiment, n_lanes)
     else:
         aliased = "; the fixed order confounds nothing" if experiment.order == "fixed" else ""
-        yield (
-            f"Runs are bit-reproducible on this machine, so scheduling cannot affect results{aliased}."
-        )
+        yield f"Runs are bit-reproducible on this machine, so scheduling cannot affect results{aliased}."
     if experiment.placement == "sequence":
         yield "sequence: the runs of a block train one after the other."
     if experiment.sync == "independent":
