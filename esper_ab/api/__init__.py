@@ -1,1 +1,1 @@
-"""Experiments as Python: declare, run, look at what came out."""
+"""Experiments in Python: declare, run and inspect them."""

@@ -1,4 +1,4 @@
-"""Arguments of the functions that Python calls, checked as flags are: names that exist, values of their types."""
+"""Check arguments of the Python functions as flags are checked: names must exist and values have the right types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from esper_ab.trackers.settings import Tracking
 
 
 def arguments(function: str, given: Mapping[str, Any], declared: type) -> dict[str, Any]:
-    """Return the arguments `given` to `function`, each as its type in the TypedDict `declared`; UsageError."""
+    """Convert the arguments `given` to `function` to their types in the TypedDict `declared`; UsageError if invalid."""
     kinds = get_type_hints(declared, include_extras=True)
     for name in given:
         if name not in kinds:
@@ -23,7 +23,7 @@ def arguments(function: str, given: Mapping[str, Any], declared: type) -> dict[s
 
 
 def typed(what: str, given: Any, kind: Any) -> Any:
-    """Return an argument as what it has to be; UsageError where it is something else."""
+    """Convert an argument to the type `kind`; UsageError if it does not fit."""
     listed = get_origin(kind) in (tuple, Sequence) and isinstance(given, Iterable) and not isinstance(given, str)
     try:
         return msgspec.convert(plain(list(given) if listed else given), kind)
@@ -33,8 +33,8 @@ def typed(what: str, given: Any, kind: Any) -> Any:
 
 
 def change_tracking(before: Tracking, changes: Mapping[str, Any]) -> Tracking:
-    """Return `before` with `changes`; UsageError for what no tracker has."""
-    told = ("description", "tags")  # by the experiment and its variants
+    """Return `before` with `changes` applied; UsageError for an unknown name or a wrong value."""
+    told = ("description", "tags")  # set by the experiment and its variants
     kinds = {field.name: field.type for field in msgspec.structs.fields(Tracking) if field.name not in told}
     for name, value in changes.items():
         if name not in kinds:

@@ -1,4 +1,4 @@
-"""`audit_rewards`: what `esper-ab growth rewards` shows, as numbers."""
+"""`audit_rewards`: the results of `esper-ab growth rewards` as Python objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from esper_ab.settings.reward_audit import make_question
 
 
 class RewardAuditOptions(TypedDict, total=False):
-    """What is played; as the flags of `esper-ab growth rewards`, of which --search is `searched` here."""
+    """What to play: the flags of `esper-ab growth rewards`, with `searched` for --search."""
 
     task: str
     data_dir: str
@@ -32,10 +32,11 @@ def audit_rewards(
     *rewards: str, settings: Mapping[str, object] | None = None, output_dir: str | Path | None = None,
     **options: Unpack[RewardAuditOptions],
 ) -> RewardAuditFindings:
-    """Show what rewards pay for known behaviours, and what it costs to choose by them; all of the catalogue by default.
+    """Compute what rewards pay for known behaviours, and what it costs to choose behaviours by them.
 
-    `settings`: those of reward and growth for all, by dotted key. With `output_dir` data and page are written there.
-    Users' rewards run in a child process. UsageError for what cannot be done, in one line.
+    `rewards`: modes or FILE:FUNCTION; by default the whole catalogue. `settings`: of reward and growth, for all
+    rewards, by dotted key. With `output_dir`, data and page are written there. Users' rewards run in a child process.
+    UsageError, in one line, for invalid arguments.
     """
     played = arguments("audit_rewards", options, RewardAuditOptions)
     assignments = [
@@ -48,7 +49,7 @@ def audit_rewards(
         execution.check_folder(folder)
     found = findings_of(execution.audit(question))
     if folder is not None:
-        # with matplotlib, which the numbers do without
+        # needs matplotlib, which the numbers do not
         from esper_ab.report.page import render_page
         from esper_ab.report.reward_audit import reward_audit_report
 

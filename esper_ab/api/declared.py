@@ -1,4 +1,4 @@
-"""Experiments as Python classes and expressions, and what was asked by them."""
+"""Experiments as Python classes and expressions, and how they become requests."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from esper_ab.settings.request import NO_FILE, FileSettings, request
 from esper_ab.trackers.settings import Tracking
 
 # --- declared --------------------------------------------------------------------------------------------------------
-# Experiments as Python classes: what their author declares. Nothing here knows a setting or checks a value.
+# Experiments as Python classes. This part knows no setting and checks no value.
 #
-# A variant is a group and runs per variant are replicates; `parse_experiment` reads them, and keeps nothing of them.
+# A variant is a group, and runs per variant are seeds; `parse_experiment` reads them.
 
 
-_MISTYPED, _LONG = 0.85, 8  # similarity and length from which an attribute is taken for a slip; others are a subclass's
+_MISTYPED, _LONG = 0.85, 8  # similarity and length above which an unknown attribute is treated as a typo
 
 
 @dataclass
 class ABVariant:
-    """One group under a name of its own.
+    """One group with a name of its own.
 
-    `overrides`: in which settings it differs, by key. `tags`, and `run` as one more tag, are for trackers.
+    `overrides`: the settings in which it differs, by key. `tags` are for trackers; `run` is one more tag.
     """
 
     name: str
@@ -47,10 +47,10 @@ class ABVariant:
 
 @dataclass
 class ABExperiment:
-    """What is to be compared; `esper_ab.run_ab_test` runs it as it is at the call. Subclasses may add variants.
+    """An experiment; `esper_ab.run_ab_test` runs it as it is when called. Subclasses may add variants.
 
-    `runs_per_variant`: None is what the command line does without `--seeds`. `base_config`: settings of every
-    variant and of the experiment. `date`: for the name of a W&B project; "" is today.
+    `runs_per_variant`: None means the default of `--seeds`. `base_config`: settings of all variants and of the
+    experiment. `date`: for the name of the W&B project; "" means today.
     """
 
     name: str
@@ -64,7 +64,7 @@ class ABExperiment:
     tracking: Tracking = field(default_factory=Tracking)
 
     def add_variant(self, variant: ABVariant) -> None:
-        """Add one more variant."""
+        """Append a variant."""
         self.variants = [*self.variants, variant]
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -75,38 +75,38 @@ class ABExperiment:
         super().__setattr__(name, value)
 
 
-# --- asked -----------------------------------------------------------------------------------------------------------
-# A declared experiment -> what was asked, by the code that reads the command line, and what trackers are told.
+# --- requested -------------------------------------------------------------------------------------------------------
+# Turn a declared experiment into a request, with the code that reads the command line, and into tracker settings.
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredExperiment:
-    """What a file or a program declares."""
+    """The content of an experiment file or of a Python declaration."""
 
-    file: FileSettings = NO_FILE  # as a TOML file has it
-    about: dict[str, Any] = field(default_factory=dict)  # what its author says of it
+    file: FileSettings = NO_FILE  # as if read from a TOML file
+    about: dict[str, Any] = field(default_factory=dict)  # the author's remarks
     tracking: Tracking = field(default_factory=Tracking)
 
     @property
     def asked(self) -> AskedExperiment:
-        """What it asks for by itself; UsageError with the remedy, which names settings as Python does."""
+        """The experiment requested, without flags; UsageError names settings as Python does."""
         with spelled(in_python()):
             return parse(request(self.file))
 
 
 def parse_experiment(experiment: ABExperiment, folder: Path | None = None) -> AskedExperiment:
-    """Read what `experiment` asks for, checked as far as it can be without the machine; UsageError with the remedy.
+    """Return what `experiment` requests, checked as far as possible without the machine; UsageError if invalid.
 
-    `folder`: where relative paths in settings begin; the working directory by default.
+    `folder`: base of relative paths in settings; by default the working directory.
     """
     return parse_declaration(experiment, folder or Path.cwd()).asked
 
 
 def parse_declaration(experiment: ABExperiment, folder: Path) -> DeclaredExperiment:
-    """Read everything that `experiment` says; UsageError as `parse_experiment`, but for its settings."""
+    """Read all of `experiment` without parsing its settings; UsageError if a name, variant or text is invalid."""
     for what in ("name", "description", "date", "wandb_project", "wandb_entity"):
         if not isinstance(value := getattr(experiment, what), str):
-            raise UsageError(f"the {what} of an experiment is text, not {value!r}")
+            raise UsageError(f"the {what} of an experiment must be text, not {value!r}")
     check_name(experiment.name, "experiment")
     _check_variants(experiment)
     file = FileSettings(
@@ -120,18 +120,18 @@ def _check_variants(experiment: ABExperiment) -> None:
     where, names = f"experiment {experiment.name!r}", []
     for variant in experiment.variants:
         if not isinstance(variant, ABVariant):
-            raise UsageError(f"{where}: a variant is an ABVariant, not {variant!r}")
+            raise UsageError(f"{where}: a variant must be an ABVariant, not {variant!r}")
         for what in ("name", "description", "run"):
             if not isinstance(value := getattr(variant, what), str):
-                raise UsageError(f"{where}: the {what} of a variant is text, not {value!r}")
+                raise UsageError(f"{where}: the {what} of a variant must be text, not {value!r}")
         if variant.name in names:
-            raise UsageError(f"{where}: variant {variant.name!r} is there twice; give one of them another name")
+            raise UsageError(f"{where}: there are two variants {variant.name!r}; rename one of them")
         if not isinstance(variant.tags, list | tuple) or not all(isinstance(tag, str) for tag in variant.tags):
-            raise UsageError(f"variant {variant.name!r}: tags are a list, as in ['a', 'b'], not {variant.tags!r}")
+            raise UsageError(f"variant {variant.name!r}: tags must be a list, as in ['a', 'b'], not {variant.tags!r}")
         names.append(variant.name)
     if len(names) < 2:
         there = f"one variant ({names[0]})" if names else "no variant"
-        raise UsageError(f"{where} has {there}, and nothing to compare it with; add at least two")
+        raise UsageError(f"{where} has {there}; a comparison needs at least two")
 
 
 def _common(experiment: ABExperiment, folder: Path) -> Iterator[Assignment]:
@@ -169,7 +169,7 @@ def tracking_of(experiment: ABExperiment) -> Tracking:
     """Return the tracking settings with the experiment's description, its variants' tags and W&B names."""
     told = experiment.tracking
     if not isinstance(told, Tracking):
-        raise UsageError(f"experiment {experiment.name!r}: tracking is an esper_ab.trackers.settings.Tracking")
+        raise UsageError(f"experiment {experiment.name!r}: tracking must be an esper_ab.trackers.settings.Tracking")
     if experiment.wandb_entity or experiment.wandb_project:
         told = msgspec.structs.replace(
             told, wandb="online" if told.wandb == "off" else told.wandb,
@@ -183,7 +183,7 @@ def tracking_of(experiment: ABExperiment) -> Tracking:
 
 
 def about(experiment: ABExperiment) -> dict[str, Any]:
-    """Return the remarks for [record] in experiment.toml; nothing depends on them, and `launch` skips them."""
+    """Return remarks for [record] in experiment.toml; they affect nothing, and `launch` skips them."""
     variants = {
         variant.name: {"description": variant.description, "tags": list(variant.tags), "run": variant.run}
         for variant in experiment.variants
@@ -207,13 +207,13 @@ def about(experiment: ABExperiment) -> dict[str, Any]:
 
 
 def create_experiment(name: str, description: str = "", date: str = "") -> ExperimentBuilder:
-    """Begin an experiment: add variants to it and `build()` it. `name` names its directory, too."""
+    """Start building an experiment; add variants, then call `build()`. `name` also names the experiment directory."""
     return ExperimentBuilder(ABExperiment(name=name, description=description, date=date))
 
 
 @dataclass(frozen=True)
 class ExperimentBuilder:
-    """An experiment in the making. Every method returns another builder and leaves this one as it is."""
+    """An experiment being built. Every method returns a new builder and leaves this one unchanged."""
 
     so_far: ABExperiment  # never changed
 
@@ -221,52 +221,55 @@ class ExperimentBuilder:
         self, name: str, description: str = "", overrides: Settings | None = None, *, tags: Sequence[str] = (),
         run: str = "", **settings: Any,
     ) -> ExperimentBuilder:  # fmt: skip
-        """Add a group. Its settings: as keywords with two underscores, or by dotted key in `overrides`.
+        """Add a group. Give its settings as keywords with two underscores, or by dotted key in `overrides`.
 
-        `ppo__lr=1e-3` and `overrides={"ppo.lr": 1e-3}` are the same. `tags` and `run` are for trackers.
+        `ppo__lr=1e-3` and `overrides={"ppo.lr": 1e-3}` are equivalent. `tags` and `run` are for trackers.
         """
         own = _once(overrides, settings, f"variant {name!r}")
-        tags = list(tags) if isinstance(tags, list | tuple) else tags  # anything else is for `build` to refuse
+        tags = list(tags) if isinstance(tags, list | tuple) else tags  # `build` refuses anything else
         return self._with(variants=[*self.so_far.variants, ABVariant(name, description, own, tags, run)])
 
     def set_runs_per_variant(self, runs: int) -> ExperimentBuilder:
-        """Set the number of replicates: six are the least that can carry a verdict."""
+        """Set the number of seeds; a verdict needs at least six."""
         return self._with(runs_per_variant=runs)
 
     def set_base_config(self, overrides: Settings | None = None, **settings: Any) -> ExperimentBuilder:
-        """Set what all variants share and what is the experiment's own: whatever the command line and a file take.
+        """Set what all variants share, and settings of the experiment itself: any key of the command line or a file.
 
-        A key that was set before gets the new value.
+        A key that was already set gets the new value.
         """
         new = _once(overrides, settings, "set_base_config")
         return self._with(base_config={**self.so_far.base_config, **new})
 
     def set_tracking(self, **tracking: Any) -> ExperimentBuilder:
-        """Choose the trackers that follow the run: `wandb="offline"`, `tensorboard=True`, …
+        """Choose the trackers that follow the experiment, as in `wandb="offline"` or `tensorboard=True`.
 
-        The fields of `esper_ab.trackers.settings.Tracking`. No result depends on them.
+        The keywords are fields of `esper_ab.trackers.settings.Tracking`. Trackers never affect results.
         """
         return self._with(tracking=change_tracking(self.so_far.tracking, tracking))
 
     def set_wandb_config(
         self, entity: str = "", project: str = "", mode: Literal["online", "offline"] | None = None
     ) -> ExperimentBuilder:
-        """Follow the run in Weights & Biases; `mode` as set before, else online. `project`: ab_test_{name}_{date}."""
+        """Follow the experiment in Weights & Biases; the default `project` is ab_test_NAME_DATE.
+
+        `mode`: None keeps an earlier choice, or else means online.
+        """
         before = self.so_far.tracking.wandb
         wandb = mode or ("online" if before == "off" else before)
         return self.set_tracking(wandb=wandb, wandb_entity=entity, wandb_project=project)
 
     def build(self) -> ABExperiment:
-        """Return the experiment; UsageError, one line, for anything that cannot be honoured."""
+        """Return the experiment; UsageError, in one line, if anything in it is invalid."""
         parse_experiment(self.so_far)
-        return copy.deepcopy(self.so_far)  # as it can be changed, and the builder not
+        return copy.deepcopy(self.so_far)  # the experiment can be changed, the builder cannot
 
     def _with(self, **changes: Any) -> ExperimentBuilder:
         return ExperimentBuilder(replace(self.so_far, **changes))
 
 
 def _once(overrides: Settings | None, settings: Settings, where: str) -> Settings:
-    """Merge both ways of giving settings, by dotted key; UsageError when one key is in both."""
+    """Merge settings from `overrides` and keywords, by dotted key; UsageError if a key is in both."""
     told, more = dotted({} if overrides is None else overrides), dotted(settings)
     for key in told.keys() & more.keys():
         raise UsageError(f"{where}: {key} is set twice")

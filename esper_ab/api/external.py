@@ -1,4 +1,4 @@
-"""Outcomes of runs made elsewhere, in Python: compared as they are, or judged by a plan that came before them."""
+"""Outcomes of runs made elsewhere, in Python: explore them, or judge them by a plan made before the runs."""
 
 from __future__ import annotations
 
@@ -34,54 +34,54 @@ Asked = Mapping[str, Any]  # arguments of a function below, by name
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeVerdicts(Answer):
-    """Verdicts on outcomes; printed, it is what the command prints."""
+    """Verdicts on outcomes; as text, it is the output of the command."""
 
     def __str__(self) -> str:
         return render_text(external_report(self))
 
     @property
     def verdicts(self) -> dict[tuple[str, str, str], str]:
-        """Verdict by (a, b, task); the task is "" where there are none, and "mean over tasks" of all together."""
+        """(a, b, task) -> verdict; task is "" if there are no tasks, and "mean over tasks" for all tasks together."""
         found = ((one, one.question.task) for one in self.comparisons)
         return {(one.question.a, one.question.b, task): str(one.verdict) for one, task in found}
 
     @property
     def figure(self) -> Figure:
-        """What `--figure` draws; a notebook shows it."""
-        from esper_ab.report.figures.catalogue import external_figure  # with matplotlib, which verdicts do without
+        """The figure that `--figure` draws, as a matplotlib Figure."""
+        from esper_ab.report.figures.catalogue import external_figure  # needs matplotlib, which verdicts do not
 
         return external_figure(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints, as Python objects."""
+        """Return the output of `--json` as Python objects."""
         return dict(msgspec.json.decode(external_json(self)))
 
 
 class RuleOptions(TypedDict, total=False):
-    """Options of a comparison and of a plan: what outcomes are, and the rule by which they are compared."""
+    """Options of a comparison or a plan: how to read outcomes, and the rule that compares them."""
 
     better: Told  # "higher", "lower"; one, or one per task
     unit: Told
     label: str
-    worst: Told  # stands for lost runs of a group that is called better; one, or one per task
+    worst: Told  # replaces lost runs of the group that looks better; one, or one per task
     control: str
     alpha: float
 
 
 class OutcomeOptions(RuleOptions, total=False):
-    """Options of `compare_outcomes`, as the flags of `esper-ab judge` without a plan."""
+    """Options of `compare_outcomes`: the flags of `esper-ab judge` without a plan."""
 
-    scores: Told  # "WORST..TARGET" of the outcome, for profiles; one, or one per task
-    rows: Literal["runs"] | None  # every row is a training run, however many there are
-    paired: bool | None  # whether runs of one seed form a pair; by default as the seeds show
+    scores: Told  # "WORST..TARGET": outcomes that score 0 and 1, for profiles; one, or one per task
+    rows: Literal["runs"] | None  # confirms that every row is a training run
+    paired: bool | None  # whether runs with the same seed form a pair; by default, if groups share seeds
 
 
 class DesignOptions(RuleOptions, total=False):
-    """Options of `design_comparison`, as the flags of `esper-ab design`."""
+    """Options of `design_comparison`: the flags of `esper-ab design`."""
 
     tasks: Sequence[str]
-    cells: Sequence[str]  # settings of which each group is judged at its own best
-    choose: int  # seeds, the first ones, on which cells are chosen
+    cells: Sequence[str]  # settings to choose from: each group is judged at its own best
+    choose: int  # extra seeds, run first, on which the cells are chosen
     looks: Sequence[int]
     early_stop: bool
     futility: float
@@ -90,11 +90,11 @@ class DesignOptions(RuleOptions, total=False):
 def compare_outcomes(
     data: Any, *, margin: Told, columns: Mapping[str, str] | None = None, **options: Unpack[OutcomeOptions]
 ) -> OutcomeVerdicts:
-    """Compare the groups of `data`, exploratory: nothing was declared before the runs.
+    """Compare the groups of `data`. The result is exploratory, because nothing was declared before the runs.
 
-    `data`: a CSV file; a data frame or mapping with the columns group, seed (or pair, or run, which pairs nothing),
+    `data`: a CSV file; a data frame or mapping with the columns group, seed (or pair; or run for unpaired data),
     outcome[, task][, cluster]; or a mapping of groups to outcomes [pairs]. `margin`: the smallest difference worth
-    acting on, one, or one per task. UsageError, in one line, for what cannot be read.
+    acting on; one, or one per task. UsageError, in one line, if the data or an option is invalid.
     """
     asked = arguments("compare_outcomes", options, OutcomeOptions) | {"margin": margin}
     with _python_errors():
@@ -102,7 +102,7 @@ def compare_outcomes(
 
 
 def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
-    """Compare all groups; `asked`: arguments as of `compare_outcomes`, which a command has as flags."""
+    """Compare all groups; `asked`: arguments as for `compare_outcomes`, by name."""
     scales, rule = _scales(observations.tasks, asked), _rule(asked)
     found = explore(observations, scales, rule, paired=asked.get("paired"), rows=asked.get("rows"))
     return with_scores(found, asked.get("scores", ""))
@@ -112,10 +112,10 @@ def design_comparison(
     groups: Sequence[str], seeds: int | Sequence[int | str], *, margin: Told, output_path: str | Path | None = None,
     **options: Unpack[DesignOptions],
 ) -> AnalysisPlan:  # fmt: skip
-    """Make a plan for runs that are made elsewhere. UsageError for what cannot be planned.
+    """Make a plan for runs made elsewhere; UsageError if it is invalid.
 
-    `seeds`: how many, numbered from 0, or their names in the order in which they are run, those that `choose` among
-    them. With `output_path` the plan is written there, never in the place of another file.
+    `seeds`: how many, numbered from 0, or their names in the order in which they run, including the extra seeds of
+    `choose`. With `output_path`, the plan is written there; an existing file is never replaced.
     """
     asked = arguments("design_comparison", options, DesignOptions) | {"margin": margin}
     with _python_errors():
@@ -126,7 +126,7 @@ def design_comparison(
 
 
 def designed(groups: Sequence[str], seeds: Sequence[str], asked: Asked) -> AnalysisPlan:
-    """Make a plan; `asked`: arguments as of `design_comparison`, which a command has as flags."""
+    """Make a plan; `asked`: arguments as for `design_comparison`, by name."""
     return make_external_plan(
         groups, seeds, _scales(asked.get("tasks") or ("",), asked), _rule(asked),
         cells=tuple(asked.get("cells", ())), choosing=asked.get("choose", 0),
@@ -136,16 +136,16 @@ def designed(groups: Sequence[str], seeds: Sequence[str], asked: Asked) -> Analy
 def judge_outcomes(
     plan: AnalysisPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None, scores: Told = ""
 ) -> OutcomeVerdicts:
-    """Hold `data` to a plan or its file, in its order, and say what was not followed.
+    """Judge `data` by a plan or the file of one, in the plan's order, and note deviations from it.
 
-    `data`: as of `compare_outcomes`, or an experiment directory, or a mapping of tasks to experiment directories.
-    `scores`: "WORST..TARGET" of the outcome, for profiles; one, or one per task.
+    `data`: as for `compare_outcomes`; or an experiment directory; or a mapping of tasks to experiment directories.
+    `scores`: "WORST..TARGET", outcomes that score 0 and 1, for profiles; one, or one per task.
     """
     with _python_errors():
         held = plan if isinstance(plan, AnalysisPlan) else read_plan(Path(plan))
         folders = _folders(data)
         if folders and columns:
-            raise UsageError("columns are those of a table; experiment directories have none")
+            raise UsageError("columns applies to a table; experiment directories have no columns")
         for _, folder in folders:
             refuse_joint(folder, "judge_outcomes", by_task=True)
         observations = read_experiments(folders, held.scales) if folders else _observations(data, columns)
@@ -153,14 +153,14 @@ def judge_outcomes(
 
 
 def with_scores(found: Answer, scores: Told) -> OutcomeVerdicts:
-    """Return `found` with the profiles that `scores` ask for."""
+    """Return `found` with the performance profiles that `scores` requests."""
     ranges = ranges_of([scale.task for scale in found.scales], scores)
     return OutcomeVerdicts(**vars(with_profiles(found, ranges)))
 
 
 @contextmanager
 def _python_errors() -> Iterator[None]:
-    """Name settings as Python does, and have what the system refuses end in one line, as a command tells it."""
+    """Convert errors inside this context: name settings as Python does, and turn an OSError into a UsageError."""
     try:
         with spelled(in_python({"paired": "paired=True", "unpaired": "paired=False"})):
             yield
@@ -169,7 +169,7 @@ def _python_errors() -> Iterator[None]:
 
 
 def _folders(data: Any) -> list[tuple[str, Path]]:
-    """Return task and path of every experiment directory that `data` names; [] where it is a table."""
+    """Return task and path of each experiment directory that `data` names; [] if `data` is a table."""
     if isinstance(data, (str, Path)):
         return [("", Path(data))] if Path(data).is_dir() else []
     if not isinstance(data, Mapping) or not all(isinstance(one, (str, Path)) for one in data.values()):
@@ -179,7 +179,7 @@ def _folders(data: Any) -> list[tuple[str, Path]]:
 
 def _observations(data: Any, columns: Mapping[str, str] | None) -> Observations:
     if not isinstance(columns, Mapping | None):
-        raise UsageError(f"columns: a mapping of our names to those of the data is meant, not {columns!r}")
+        raise UsageError(f"columns must map our names to those of the data, not {columns!r}")
     return read_csv(Path(data), columns) if isinstance(data, (str, Path)) else read_data(data, columns)
 
 
@@ -194,7 +194,7 @@ def _rule(asked: Asked) -> Rule:
 
 
 def _seeds(told: Any) -> tuple[str, ...]:
-    """Return the names of the seeds, as a table of outcomes will have them."""
+    """Return the names of the seeds, as in a table of outcomes."""
     if isinstance(plain(told), int):
         return tuple(map(str, range(told)))
     return tuple(map(cell_text, typed("seeds", told, tuple[Any, ...])))

@@ -1,7 +1,7 @@
-"""A Python file that declares an experiment -> what it declares; an error in it is one line with its path and line.
+"""Load the experiment that a Python file declares; an error in the file becomes one line with its path and line.
 
-It is run once, as a module of its own, and searched for `create_NAME_experiment()`, `get_experiment()` and
-`experiment`, or else for subclasses of ABExperiment. Functions and classes that it imports are not its own.
+The file is run once, as a module of its own, and searched for `create_NAME_experiment()`, `get_experiment()` and
+`experiment`, or else for subclasses of ABExperiment. Imported functions and classes are ignored.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Made = TypeVar("Made")
 
 
 def load_declaration(path: Path) -> DeclaredExperiment:
-    """Read the experiment that FILE.py declares.
+    """Load the experiment that the file `path` declares.
 
-    UsageError, one line that begins with the path, for anything else than exactly one.
+    UsageError, one line that begins with the path, unless it declares exactly one.
     """
     with _reading(path):
         found = _find_experiments(path)
@@ -45,19 +45,19 @@ def load_declaration(path: Path) -> DeclaredExperiment:
     }  # fmt: skip
     if len(different) > 1:
         named = ", ".join(different.values())
-        raise UsageError(f"{path} has several experiments: {named}; give each a file of its own")
+        raise UsageError(f"{path} has several experiments: {named}; put each into a file of its own")
     return found[0][1]
 
 
 def defines_trainer(path: Path) -> bool:
-    """Whether a Python file has `train`, as a trainer has, and nothing that is an experiment; it is not run."""
-    _compile(path)  # which says what is wrong with it
+    """Whether a Python file defines `train` and no experiment. The file is not run."""
+    _compile(path)  # raises for a file that cannot be read or parsed
     names = {*_bound(ast.parse(read_regular(path)).body)}
     return "train" in names and not any(map(_FACTORY.fullmatch, names))
 
 
 def _bound(body: Iterable[ast.AST]) -> Iterator[str]:
-    """Return the names to which a file gives a value; "experiment" for a class that is one."""
+    """Yield names that a file binds, and "experiment" for each subclass of ABExperiment."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
@@ -68,14 +68,14 @@ def _bound(body: Iterable[ast.AST]) -> Iterator[str]:
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             names = (one for one in ast.walk(node) if isinstance(one, ast.Name))
             yield from (one.id for one in names if isinstance(one.ctx, ast.Store))
-        else:  # what is under `if`, `try` or `with`
+        else:  # recurse into `if`, `try` and `with`
             for part in ("body", "orelse", "handlers", "finalbody"):
                 yield from _bound(getattr(node, part, ()))
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Let a file import its neighbours, send its output to stderr, and refuse a training run that it starts."""
+    """Inside this context, let the file import its neighbours, redirect stdout to stderr, and refuse `run_ab_test`."""
     token = READING.set(path.name)
     sys.path.insert(0, str(path.parent.absolute()))
     try:
@@ -83,12 +83,12 @@ def _reading(path: Path) -> Iterator[None]:
             yield
     finally:
         READING.reset(token)
-        with suppress(ValueError):  # the file may have tidied up itself
+        with suppress(ValueError):  # the file may have removed it
             sys.path.remove(str(path.parent.absolute()))
 
 
 def _find_experiments(path: Path) -> list[tuple[str, DeclaredExperiment, AskedExperiment]]:
-    """Make every experiment that the file defines; each with its name there, and what it asks for."""
+    """Build every experiment that the file defines; return its name in the file, declaration and request."""
     code = _compile(path)
     module = ModuleType(f"esper_ab_run.{path.stem}")
     module.__file__ = str(path)
@@ -120,10 +120,10 @@ def _compile(path: Path) -> CodeType:
 
 
 def _run_guarded(path: Path, action: Callable[[], Made]) -> Made:
-    """Return what `action` gives; whatever the file raises becomes one line with the line of the file."""
+    """Return the result of `action`; turn what the file raises into a one-line UsageError with path and line."""
     try:
         return action()
-    except USER_FAULTS as error:  # whatever is wrong in it, its author is told where
+    except USER_FAULTS as error:
         frames = traceback.walk_tb(error.__traceback__)
         lines = [line for frame, line in frames if frame.f_code.co_filename == str(path)]
         where = f"{path}:{lines[-1]}" if lines else str(path)
@@ -133,7 +133,7 @@ def _run_guarded(path: Path, action: Callable[[], Made]) -> Made:
 
 
 def _needed_arguments(value: object) -> tuple[str, ...]:
-    """List the arguments without which a function or class cannot be called."""
+    """Return the required arguments of a function or class."""
     if not callable(value):
         return ()
     try:
@@ -145,36 +145,35 @@ def _needed_arguments(value: object) -> tuple[str, ...]:
 
 
 def _explain_nothing(path: Path, named: dict[str, Any], module: ModuleType) -> str:
-    """Say why there is no experiment in the file."""
+    """Explain why the file has no experiment."""
     for symbol, value in named.items():
         needed = ", ".join(_needed_arguments(value))
-        return f"{_place(path, value)}: {symbol} needs {needed}; it is called without arguments, so give them defaults"
+        return f"{_place(path, value)}: {symbol} needs {needed}, but is called without arguments; add defaults"
     wanted = "define create_NAME_experiment(), get_experiment() or experiment in it"
     imported = [name for name in vars(module) if _FACTORY.fullmatch(name) and name != "create_experiment"]
     if imported:
-        return f"{path}: no experiment of its own ({', '.join(imported)} is imported); {wanted}"
+        return f"{path}: no experiment of its own (it imports {', '.join(imported)}); {wanted}"
     return f"{path}: no experiment; {wanted}"
 
 
 def _place(path: Path, value: object) -> str:
-    """Return the path, with the line where a function begins."""
+    """Return the path, with the line number if `value` is a function."""
     return f"{path}:{value.__code__.co_firstlineno}" if isinstance(value, FunctionType) else str(path)
 
 
 def _make(path: Path, symbol: str, value: Any) -> tuple[DeclaredExperiment, AskedExperiment]:
-    """Make the experiment that a name stands for, calling it when it must be."""
+    """Build the experiment that a symbol defines, calling it if necessary."""
     where = _place(path, value)
     if inspect.iscoroutinefunction(value):
-        raise UsageError(f"{where}: {symbol} is async, and nothing awaits it; define it with def alone")
+        raise UsageError(f"{where}: {symbol} is async, but nothing awaits it; define it without async")
     made = _run_guarded(path, value) if callable(value) else value
     if isinstance(made, ExperimentBuilder):
         raise UsageError(f"{where}: {symbol} is not built yet; end it with .build()")
     if not isinstance(made, ABExperiment):
         called = "()" if callable(value) else ""
-        raise UsageError(f"{where}: {symbol}{called} is no experiment but a value of type {type(made).__name__}")
+        raise UsageError(f"{where}: {symbol}{called} must be an experiment, not {type(made).__name__}")
     try:
         declared = parse_declaration(made, path.parent)
         return declared, declared.asked
     except UsageError as error:
         raise UsageError(f"{where}: {symbol}: {error}") from None
-

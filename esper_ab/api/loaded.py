@@ -5,7 +5,7 @@
     loaded.verdicts
     loaded.plot("pairs")
 
-Errors are those of `esper_ab.contracts.errors`, each one line with the remedy: UsageError for what cannot be had,
+Errors are those of `esper_ab.contracts.errors`, in one line with the remedy: UsageError for an invalid request,
 JournalError for a damaged experiment directory.
 """
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from matplotlib.figure import Figure
 
-_POLICIES = "workers.run.policy_file"  # of the data plane, which the control plane names by string only
+_POLICIES = "workers.run.policy_file"  # of the data plane, which the control plane imports by name only
 
 
 class Policy(Protocol):
-    """A saved policy, frozen with its normaliser, and the orders it was trained under (workers/run/policy_file.py)."""
+    """A saved policy with its frozen normaliser, and the RunSpec it was trained with (workers/run/policy_file.py)."""
 
     @property
     def spec(self) -> RunSpec: ...
@@ -59,28 +59,28 @@ class Policy(Protocol):
 def load_experiment(path: str | Path) -> LoadedExperiment:
     """Load the experiment directory `path` as it is now: running, stopped or finished.
 
-    UsageError when there is no journal or nothing in it yet; JournalError when it is damaged.
+    UsageError if there is no journal or it is empty; JournalError if it is damaged.
     """
     experiment_dir = Path(path)
     if is_joint(experiment_dir):
         parts = ", ".join(map(str, folders_of(experiment_dir)))
         raise UsageError(
-            f"{experiment_dir} holds several experiments with one answer; load one of them: {parts}; judge_outcomes "
-            "with its plan.json and these folders by task has the answer"
+            f"{experiment_dir} is a joint experiment of several parts; load one of them: {parts}; for the joint "
+            "answer, call judge_outcomes with its plan.json and these folders by task"
         )
-    held = holder(experiment_dir) is not None  # before reading: what ends in between is then seen as finished
+    held = holder(experiment_dir) is not None  # before reading, so that a run that ends meanwhile counts as finished
     return LoadedExperiment(experiment_dir, load(experiment_dir), held=held)
 
 
 class LoadedExperiment:
-    """Snapshot of an experiment directory; what is recorded later needs another `load_experiment`.
+    """Snapshot of an experiment directory; call `load_experiment` again for later records.
 
-    The frames have the columns of docs/sql.md. `as_`: "pandas", "polars", "pyarrow" or "duckdb"; None: the first of
-    them, in this order, that is installed. Numbers have the units that the plan declares, times are UTC.
+    The frames have the columns of docs/sql.md. `as_`: "pandas", "polars", "pyarrow" or "duckdb"; None: the first one
+    that is installed, in this order. Numbers have the units that the plan declares; times are UTC.
     """
 
     def __init__(self, path: Path, loaded: Loaded, *, held: bool) -> None:
-        """Take a loaded journal; `held`: whether a process is at work on it."""
+        """Take a loaded journal; `held`: whether a process holds the experiment directory."""
         self.path = path
         self.history: History = loaded.history
         self.state: ExperimentState = state_of(loaded.history, held=held)
@@ -103,7 +103,7 @@ class LoadedExperiment:
 
     @property
     def verdicts(self) -> dict[tuple[str, str], str]:
-        """(a, b) -> the verdict on a - b: "BETTER", "INCONCLUSIVE", ... (docs/statistics.md), as far as decided."""
+        """(a, b) -> the verdict so far on a - b: "BETTER", "INCONCLUSIVE", ... (docs/statistics.md)."""
         return verdicts_of(self.comparisons)
 
     @property
@@ -113,11 +113,11 @@ class LoadedExperiment:
 
     @property
     def reward_audit(self) -> RewardAuditFindings | None:
-        """What the rewards of the groups pay for; None where the experiment was planned without a reward audit."""
+        """What the groups' rewards pay for known behaviours; None if the experiment includes no reward audit."""
         return self._content.analysis.reward_audit
 
     def comparison(self, a: str, b: str) -> Comparison:
-        """Return the comparison a - b; UsageError when it was not declared, or only as b - a."""
+        """Return the comparison a - b; UsageError if it was not declared, or only as b - a."""
         return ByPair({(one.question.a, one.question.b): one for one in self.comparisons})[a, b]
 
     def frame(self, table: str) -> DuckDBPyRelation:
@@ -135,35 +135,35 @@ class LoadedExperiment:
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """Names that `plot` knows."""
-        from esper_ab.report.figures.catalogue import names  # with matplotlib, which records and verdicts do without
+        """Names that `plot` accepts."""
+        from esper_ab.report.figures.catalogue import names  # needs matplotlib, which records and verdicts do not
 
         return names(self._content)
 
     def plot(self, name: str = "effects") -> Figure:
-        """A figure of the report: a matplotlib Figure that no pyplot knows of, so that nothing needs to be closed.
+        """Return a figure of the report, a matplotlib Figure that pyplot does not manage and that needs no closing.
 
-        UsageError for a name that is none of `figures`, and when there is nothing to draw yet.
+        UsageError for a name not in `figures`, and if there is nothing to draw yet.
         """
-        from esper_ab.report.figures.catalogue import figure  # likewise
+        from esper_ab.report.figures.catalogue import figure  # as above
 
         if name not in self.figures:
             raise UsageError(f"no figure {name!r}; {did_you_mean(name, self.figures)}")
         drawn = figure(name, self._content)
         if drawn is None:
-            raise UsageError(f"no figure {name!r} of {self.path}: the records hold nothing to draw in it")
+            raise UsageError(f"no figure {name!r} for {self.path}: there are no records to draw in it")
         return drawn
 
     def policy(self, group: str, replicate: int) -> Policy:
-        """The trained policy of one run; loads torch, and never executes what is in the file.
+        """Load the trained policy of one run. This imports torch, and never executes code from the file.
 
-        UsageError when there is no such run, it has no policy yet, or the file is not the one that was evaluated.
+        UsageError if there is no such run, if it has no policy yet, or if the file differs from the evaluated one.
         """
         if group not in self.groups:
             raise UsageError(f"no group {group!r} in {self.path}; {did_you_mean(group, self.groups)}")
         runs = {run.ref.replicate: run for run in self.history.of_group(group)}
         if replicate not in runs:
-            raise UsageError(f"no seed {replicate!r} of {group} in {self.path}; there is 0 to {max(runs)}")
+            raise UsageError(f"no seed {replicate!r} of {group} in {self.path}; seeds are 0 to {max(runs)}")
         run = runs[replicate]
         path = self.path / run.spec.policy_file
         if run.evaluation is None:
@@ -171,10 +171,10 @@ class LoadedExperiment:
         try:
             found = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
         except OSError as error:
-            why = f"{error.strerror}; the journal names it as the policy of {run.ref.name}"
+            why = f"{error.strerror}; the journal records it as the policy of {run.ref.name}"
             raise UsageError(f"{path}: {why}") from None
         if found != run.evaluation.policy_sha256:
-            raise UsageError(f"{path} is not the policy that was evaluated: its sha256 is not the journal's")
+            raise UsageError(f"{path} is not the policy that was evaluated: its sha256 differs from the journal's")
         try:
             policy: Policy = import_own(_POLICIES).load(path)
         except (ValueError, ForeignPackage) as error:

@@ -1,4 +1,4 @@
-"""What came of an experiment, by variant: for each run whether its records arrived, and its numbers."""
+"""Results of an experiment by variant: the success and the numbers of each run."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from esper_ab.report.content import Content
 from esper_ab.verdict.comparison import Comparison
 
 _DEATHS = ("worker_death", "hung_worker")
-_GO_ON = "to go on: "  # as control/experiment_run ends such an error
-_METRICS = ("outcome", "evaluated", "greedy", "failed", "entropy_change", "training_area")  # of RunOutcome
+_GO_ON = "to go on: "  # prefix of the last line of such an error, from control/experiment_run
+_METRICS = ("outcome", "evaluated", "greedy", "failed", "entropy_change", "training_area")  # fields of RunOutcome
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """One run. `result["success"]` and `result.success` are the same."""
+    """The result of one run; `result["success"]` and `result.success` are equivalent."""
 
     variant: str
     replicate: int
-    success: bool  # every record that the plan expects has arrived, the evaluation of its policy among them
+    success: bool  # whether all planned records arrived, including the evaluation of its policy
     error: str  # why not, in one line; "" with success
-    duration_s: float  # wall time of its recorded episodes and its evaluation, without warm-up and waiting, seconds
+    duration_s: float  # wall time of recorded episodes and evaluation in seconds, without warm-up and waiting
     metrics: Mapping[str, float | None]  # docs/python.md; measures by name, rewards as "reward.MODE"
     directory: Path  # with its resolved settings
     policy: Path | None  # its trained policy; None without success
@@ -47,10 +47,10 @@ class RunResult:
 
 
 class Results(Mapping[str, list[RunResult]]):
-    """Variant -> its runs, by replicate. Runs that were never needed, after an early decision, are not listed."""
+    """Variant -> its runs, by seed. Runs that an early decision made unnecessary are not listed."""
 
     def __init__(self, path: Path, content: Content, error: str) -> None:
-        """Take the report's content; `error`: why the experiment ended early, or ""."""
+        """Take the content of the report; `error`: why the experiment ended early, or ""."""
         self.path = path
         self.error = error
         self.comparisons: tuple[Comparison, ...] = content.comparisons
@@ -72,7 +72,7 @@ class Results(Mapping[str, list[RunResult]]):
 
     @property
     def failures(self) -> dict[str, list[RunResult]]:
-        """Variant -> its runs without success; only variants that have any."""
+        """Variant -> its failed runs; only variants that have any."""
         failed = {name: [run for run in runs if not run.success] for name, runs in self.items()}
         return {name: runs for name, runs in failed.items() if runs}
 
@@ -94,7 +94,7 @@ class Results(Mapping[str, list[RunResult]]):
 
     @property
     def failure_lines(self) -> list[str]:
-        """Number of failed runs and their reasons, a line per variant with failures."""
+        """For each variant with failures, the number of failed runs and then their reasons, as lines."""
         lines = []
         for name, runs in self.failures.items():
             lines.append(f"{name}: {len(runs)} of {len(self[name])} runs failed")
@@ -102,7 +102,7 @@ class Results(Mapping[str, list[RunResult]]):
         return lines
 
     def __str__(self) -> str:
-        """Successes by variant, reasons of failures, the verdict."""
+        """Return successes by variant, reasons of failures, and the verdicts, as text."""
         first = f"{self.path}: {self.error}" if self.error else str(self.path)
         counts = (f"{name}: {sum(run.success for run in runs)} of {len(runs)} runs done" for name, runs in self.items())
         return "\n".join([first, *counts, *self.failure_lines, self.verdict])
@@ -113,16 +113,16 @@ class Results(Mapping[str, list[RunResult]]):
 
 
 def early_end(failure: EsperError | None, path: Path, history: History) -> str:
-    """One line: what ended the experiment before its end, where, and the commands to go on with; "" for None.
+    """Say in one line what ended an experiment early, where to look, and how to resume; "" for None.
 
-    `failure`: several lines, with the end of a worker's log among them, which stays in the log, and the command last,
-    with the flags that started its workers.
+    `failure`: has several lines, among them the end of a worker's log, which is left out here, and at the end the
+    command to resume with the same launcher flags.
     """
     if failure is None:
         return ""
     lines = str(failure).splitlines()
     first, *more = [line for line in lines if not line.startswith(_GO_ON)]
-    said = [first, *(line for line in more[-1:] if not line.startswith(" "))]  # what follows from it, below the log
+    said = [first, *(line for line in more[-1:] if not line.startswith(" "))]  # the consequence, below the log
     died = next((entry.run_name for entry in reversed(history.incidents) if entry.category in _DEATHS), "")
     see = f"see `{shell_command('logs', path, *([died] if died else []))}`"
     on = [f"{_GO_ON}`{line.removeprefix(_GO_ON)}`" for line in lines if line.startswith(_GO_ON)]
@@ -144,7 +144,7 @@ def _result(path: Path, run: RunHistory, content: Content) -> RunResult:
 
 
 def _why(run: RunHistory, history: History) -> str:
-    """One line: the death that it did not get past, what another run's failure did to it, or how all ended."""
+    """Say in one line why a run did not finish: its last death, another run's failure, or the experiment's end."""
     entries = [entry for entry in history.incidents if entry.run_name == run.ref.name]
     if run.lost:
         kinds = _DEATHS if run.failed else ("cancelled",)

@@ -1,7 +1,7 @@
-"""`run_ab_test`: an experiment from Python, on the engine that `esper-ab launch` uses, and what came of each run.
+"""`run_ab_test`: run an experiment from Python, by the same code as `esper-ab launch`, and return its results.
 
-It may be called from a script without an `if __name__ == "__main__":` guard, from a notebook and from a test: worker
-processes do not import the caller's main module (contracts/own_packages.py).
+A script needs no `if __name__ == "__main__":` guard to call it, because worker processes do not import the caller's
+main module (contracts/own_packages.py). Notebooks and tests can call it, too.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.launcher import AskedLauncher
 from esper_ab.trackers.settings import check_tracking
 
-READING: ContextVar[str] = ContextVar("reading", default="")  # the file that is being read for its experiment
+READING: ContextVar[str] = ContextVar("reading", default="")  # the experiment file that is being loaded
 
 
 class More(TypedDict, total=False):
-    """Further arguments of `run_ab_test`; None: not said."""
+    """Optional arguments of `run_ab_test`; None means the default."""
 
     name: str
     verbose: bool
@@ -58,24 +58,24 @@ def run_ab_test(
     experiment: ABExperiment, output_dir: str | Path = "experiments", parallel_runs: bool = True,
     max_parallel_runs: int | None = None, retry_failed_runs: bool = True, max_retries: int = 2, **more: Unpack[More],
 ) -> Results:  # fmt: skip
-    """Train every variant `runs_per_variant` times and compare them; returns when all is done.
+    """Train every variant `runs_per_variant` times, compare the variants, and return when all runs have ended.
 
-    The experiment directory is `output_dir`/NAME and must not exist; `name=` gives it another name than the
-    experiment's. `max_parallel_runs`: runs that train at the same time, at most; None: as many as the devices carry.
-    The runs of a replicate train together, one per variant, unless fewer than that are allowed: then one after the
-    other, as with `parallel_runs=False`, which trains one run at a time. A run whose worker dies is taken up again from
-    its last checkpoint, on the same random draws, at most `max_retries` times without a new record; then its replicate
-    is given up for every variant. `retry_failed_runs=False`: at the first death. `verbose=True`: the plan, and a live
-    view. `launcher="inline"`: threads of this process, for debuggers; `launcher="ray"`: a cluster, with `ray_address`,
-    `ray_label` and `ray_wait` as the flags have them.
+    The experiment directory is `output_dir`/NAME and must not exist; `name` overrides the experiment's name there.
+    `max_parallel_runs`: most runs that train at the same time; None: as many as the devices allow. The runs of a seed,
+    one per variant, train together; with a smaller limit, or `parallel_runs=False`, runs train one after the other.
+    If a worker dies, its run resumes from the last checkpoint on the same random draws, at most `max_retries` times
+    without a new record; then the seed is given up for every variant. With `retry_failed_runs=False` it is given up
+    at the first death. `verbose=True` prints the plan and shows a live view. `launcher="inline"` uses threads of this
+    process, for debuggers; `launcher="ray"` uses a cluster, with `ray_address`, `ray_label` and `ray_wait` as for the
+    flags.
 
-    A run that failed is a RunResult without success, and so is all that was left when too much failed to go on
-    (`Results.error`). Raises UsageError before anything starts; Interrupted after Ctrl-C; DiskFull.
+    A failed run is a RunResult without success. If too many runs fail, the experiment ends, its remaining runs count as
+    failed, and `Results.error` says why. Raises UsageError before anything starts; Interrupted after Ctrl-C; DiskFull.
     """
     if isinstance(experiment, ExperimentBuilder):
         raise UsageError("run_ab_test: the experiment is not built yet; end it with .build()")
     if not isinstance(experiment, ABExperiment):
-        expected = "expected an ABExperiment, as create_experiment(…).build() is"
+        expected = "expected an ABExperiment, as create_experiment(…).build() returns"
         raise UsageError(f"run_ab_test: {expected}, not {experiment!r}")
     told = arguments("run_ab_test", {
         "parallel_runs": parallel_runs, "max_parallel_runs": max_parallel_runs, "retry_failed_runs": retry_failed_runs,
@@ -104,30 +104,30 @@ def run_ab_test(
 
 
 def _check_process(launcher: Launcher) -> None:
-    """UsageError where worker processes cannot be started, or would be started by accident."""
+    """UsageError if worker processes cannot be started here, or if the call is inside a file that is being imported."""
     if file := READING.get():
         raise UsageError(
-            f"run_ab_test is called while {file} is read for its experiment, which `esper-ab launch` runs by itself; "
+            f"run_ab_test is called while {file} is being loaded, but `esper-ab launch` runs the experiment itself; "
             'put the call below `if __name__ == "__main__":`'
         )
     process = multiprocessing.current_process()
-    if getattr(process, "_inheriting", False):  # as multiprocessing itself asks, and then fails half-way
+    if getattr(process, "_inheriting", False):  # the check of multiprocessing itself, which then fails half-way
         raise UsageError(
             "run_ab_test is called while multiprocessing imports the main script into another process; put the call "
             'below `if __name__ == "__main__":`'
         )
     if process.daemon and launcher.child_processes:
         raise UsageError(
-            "run_ab_test is called in a daemonic process of multiprocessing, which may not start workers; call it in "
-            'the main process, or with launcher="inline"'
+            "run_ab_test is called in a daemonic process of multiprocessing, which cannot start workers; call it in "
+            'the main process, or use launcher="inline"'
         )
 
 
 def _limited(asked: AskedExperiment, told: Mapping[str, Any]) -> AskedExperiment:
-    """Give the experiment the name and the number of runs at the same time that the call asks for."""
+    """Apply the name and the limit on parallel runs from the call; UsageError if they conflict."""
     most, name = told["max_parallel_runs"], told.get("name", "")
     if not told["parallel_runs"] and (most or 1) > 1:
-        raise UsageError(f"max_parallel_runs {most} without parallel runs, which is one at a time: choose one")
+        raise UsageError(f"max_parallel_runs={most} contradicts parallel_runs=False, which runs one at a time")
     if name:
         check_name(name, "name")
     most = most if told["parallel_runs"] else 1

@@ -1,4 +1,4 @@
-"""Settings as Python writes them: their dotted keys, and their spelling in error messages. Pure."""
+"""Settings in Python: their dotted keys, and their spelling in error messages. Pure."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from typing import Any, TypeAlias
 from esper_ab.contracts.errors import Setting, Spelling, UsageError
 
 # --- setting names ---------------------------------------------------------------------------------------------------
-# Settings as Python writes them -> by dotted key. Pure; knows no key.
+# Convert settings written in Python to dotted keys. Pure; knows no key.
 
 
 Settings: TypeAlias = Mapping[str, Any]  # by key: "ppo.lr", "ppo__lr", or nested as in a TOML file
 
 
 def dotted(settings: Settings, above: str = "") -> dict[str, Any]:
-    """`{"ppo.lr": 1}` for `{"ppo__lr": 1}`, itself and `{"ppo": {"lr": 1}}`; UsageError for a key that comes twice."""
+    """Flatten settings to dotted keys: `{"ppo__lr": 1}` and `{"ppo": {"lr": 1}}` become `{"ppo.lr": 1}`.
+
+    UsageError for a key that is not text or is set twice.
+    """
     if not isinstance(settings, Mapping):
         raise UsageError(f"settings must be given by key, as in {{'ppo.lr': 1e-3}}, not {settings!r}")
     found: dict[str, Any] = {}
     for written, value in settings.items():
         if not isinstance(written, str):
-            raise UsageError(f"the key of a setting is text, as in 'ppo.lr', not {written!r}")
+            raise UsageError(f"the key of a setting must be text, as in 'ppo.lr', not {written!r}")
         key = above + written.replace("__", ".")
         below = dotted(value, f"{key}.") if isinstance(value, Mapping) else {key: value}
         for name, one in below.items():
@@ -35,7 +38,7 @@ def dotted(settings: Settings, above: str = "") -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Paths as text, numbers of NumPy and the like as Python's own, also in lists; anything else as it is."""
+    """Convert paths to text, and numbers of NumPy and the like to Python's own, also in lists; leave the rest as is."""
     if isinstance(value, list | tuple):
         return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
     if isinstance(value, os.PathLike):
@@ -46,14 +49,14 @@ def plain(value: Any) -> Any:
 
 
 # --- spelling --------------------------------------------------------------------------------------------------------
-# Names of settings in error messages, spelled as in Python or in the file that declares the experiment.
+# Spell names of settings in error messages as Python or an experiment file does.
 
 
 ARGUMENTS = {"max_parallel": "max_parallel_runs", "seeds": "runs_per_variant"}
 
 
 def in_python(names: Mapping[str, str] = ARGUMENTS) -> Spelling:
-    """Spell `n_envs=2` and `slots=['early', 'late']`; `names`: key -> its name here, or its flag, where they differ."""
+    """Return a spelling such as `n_envs=2`; `names` maps keys to a different name, or to a flag, in Python."""
 
     def spell(setting: Setting) -> str:
         name, value = names.get(setting.key, setting.key), setting.value
@@ -67,7 +70,7 @@ def in_python(names: Mapping[str, str] = ARGUMENTS) -> Spelling:
 
 @contextmanager
 def spelled(spelling: Spelling) -> Iterator[None]:
-    """While entered, a UsageError names settings as `spelling` does."""
+    """Inside this context, name settings in UsageErrors as `spelling` does."""
     try:
         yield
     except UsageError as error:

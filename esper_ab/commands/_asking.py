@@ -1,4 +1,4 @@
-"""WHAT and the flags of a command that trains -> the job that is asked for. Flags win."""
+"""Turn WHAT and the flags of a command that trains into the requested job; flags take precedence."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from esper_ab.settings.parts import parse_parts
 from esper_ab.settings.request import Request, read_request, read_toml
 from esper_ab.trackers.settings import NAMES, Tracking, check_tracking, wandb_mode
 
-# Flags of `launch` that are about one experiment, and what to do in their place.
-_OF_ONE = {"calibration": "it is of one task", "reward_audit": "it is of one task"}
+# Flags of `launch` that apply to a single experiment only, with the reason.
+_OF_ONE = {"calibration": "it covers one task", "reward_audit": "it covers one task"}
 _TRACKING = ("track", "wandb_mode", "wandb_entity", "wandb_project")
 
 
 def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
-    """Read WHAT, an experiment file, a Python trainer or a command, and the flags over it; UsageError, one line."""
+    """Read WHAT (an experiment file, a Python trainer or a command) and the flags; UsageError if either is invalid."""
     what, declared = options["what"], DeclaredExperiment()
     if what is None:
         return declared, read_request(options)
@@ -37,7 +37,7 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
     if path.suffix == ".toml" and (path.exists() or " " not in what):
         declared = DeclaredExperiment(file=read_toml(path))
     elif path.suffix == ".py" and (path.exists() or not {" ", "{"} & {*what}):
-        from esper_ab.api.files import defines_trainer, load_declaration  # the latter runs code of the user's
+        from esper_ab.api.files import defines_trainer, load_declaration  # load_declaration runs the user's code
 
         if defines_trainer(path):
             options = options | {"trainer": what}
@@ -46,7 +46,7 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
     elif "{" in what:
         options = options | {"trainer": what}
     elif " " in what:
-        raise UsageError(f"{what}: no such file; a command has {{seed}} where it takes its seed, as in --seed {{seed}}")
+        raise UsageError(f"{what}: no such file; a command must say where its seed goes, as in --seed {{seed}}")
     else:
         raise UsageError(
             f"{what}: expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes with "
@@ -57,7 +57,7 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
 
 @contextmanager
 def completed(command: str) -> Iterator[None]:
-    """Ask for all decisions that are missing, with the command line completed as far as it can be."""
+    """Turn missing decisions into one UsageError that lists them and completes the command as far as possible."""
     try:
         yield
     except Missing as error:
@@ -65,14 +65,14 @@ def completed(command: str) -> Iterator[None]:
         wanted = "; ".join(f"{flag} ({decides})" for flag, (_, decides, _) in zip(shown, error.missing, strict=True))
         typed = click.get_current_context().meta.get(ARGUMENTS, ())
         line = " ".join((shell_command(command, *typed), *(flag for _, _, flag in error.missing)))
-        raise UsageError(f"missing: {wanted}. Complete it: {line}") from None
+        raise UsageError(f"missing: {wanted}. Complete the command: {line}") from None
 
 
 def read_job(options: Flags) -> AskedJob:
-    """Read WHAT and flags, as click has them; UsageError for anything that the machine need not be asked for."""
+    """Read WHAT and the flags, as click parsed them; UsageError for whatever can be refused without a preflight."""
     if not options["parallel"]:
         if (options["max_parallel"] or 1) > 1:
-            raise click.UsageError("--no-parallel is one run at a time; leave it or --max-parallel out")
+            raise click.UsageError("--no-parallel runs one at a time; remove it or --max-parallel")
         options = options | {"max_parallel": 1}
     declared, request = read_what(options)
     with completed("launch"):
@@ -80,7 +80,7 @@ def read_job(options: Flags) -> AskedJob:
     if len(parts.parts) > 1:
         for flag, why in _OF_ONE.items():
             if options[flag] not in (None, False):
-                raise UsageError(f"--{flag}: {why}; leave it out of a question over {len(parts.parts)} parts")
+                raise UsageError(f"--{flag}: {why}; remove it for a question over {len(parts.parts)} parts")
     tracking = declared.tracking
     if any(options[flag] is not None for flag in _TRACKING):
         tracking = tracking_of(options, tracking)
@@ -88,7 +88,7 @@ def read_job(options: Flags) -> AskedJob:
         check_tracking(tracking)
     calibration = reward_audit = None
     if options["calibration"] is not None:
-        from esper_ab.design.calibration_file import load_calibration  # with scipy: a launch without it is fast
+        from esper_ab.design.calibration_file import load_calibration  # needs scipy, which is slow to import
 
         calibration = load_calibration(options["calibration"])
     if options["reward_audit"] is not None:
@@ -101,14 +101,14 @@ def read_job(options: Flags) -> AskedJob:
 
 
 def tracking_of(options: Flags, declared: Tracking) -> Tracking:
-    """The trackers that flags ask for, or else WHAT; UsageError, before anything starts, for what cannot be used."""
+    """Return the trackers chosen by flags, or else by WHAT; UsageError if a tracker cannot be used."""
     names = split_commas(options["track"], "--track") if options["track"] is not None else []
     unknown = [name for name in names if name not in NAMES]
     if unknown:
-        raise UsageError(f"--track {unknown[0]}: no such tracker; there are {', '.join(NAMES)}")
+            raise UsageError(f"--track {unknown[0]}: no such tracker; choose from {', '.join(NAMES)}")
     for flag in _TRACKING[1:]:
         if options[flag] is not None and "wandb" not in names:
-            raise UsageError(f"--{flag.replace('_', '-')} goes with --track wandb")
+            raise UsageError(f"--{flag.replace('_', '-')} needs --track wandb")
     told = Tracking(
         wandb=wandb_mode("--wandb-mode", options["wandb_mode"]) if "wandb" in names else "off",
         wandb_entity=options["wandb_entity"] or "", wandb_project=options["wandb_project"] or "",

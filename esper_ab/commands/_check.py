@@ -1,8 +1,8 @@
-"""What of an experiment directory is as it was written. Changes nothing.
+"""Check an experiment directory for damage, without changing it.
 
-The journal is verified line by line, then the files that it vouches for: policies and copies of rewards and trainers
-by their sha256, checkpoints by sha256 and size; then settings by the sha256 in their own file. Only the intact part of
-a journal counts, for every reader and for `resume`.
+The journal is verified line by line, then the files whose digests it records: policies and copies of rewards and
+trainers by sha256, checkpoints by sha256 and size. Settings files carry a sha256 of their own. All readers, and
+`resume`, use only the intact lines before the first damage.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from esper_ab.journal.fold import History, Inconsistent, RunHistory, fold
 from esper_ab.journal.lock import holder
 from esper_ab.settings.request import read_toml
 
-_LISTED = 8  # names in one line of text; --json has them all
+_LISTED = 8  # file names on one line of text; --json lists them all
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check of one experiment directory found."""
+    """The result of checking one experiment directory."""
 
     experiment_dir: str
-    in_use_by: str  # the process that has it now; its checkpoints come and go and were not checked
-    lines: int  # intact ones, from the first on
+    in_use_by: str  # the process that holds the directory; its checkpoints change and are not checked
+    lines: int  # intact lines, counted from the first
     wall_time: str  # of the last intact line, ISO 8601
-    episodes: int  # recorded in them
+    episodes: int  # recorded in the intact lines
     evaluations: int
-    damage: str  # of the journal; "" when there is none
-    repairable: bool  # whether a cut would help
-    lines_behind: int  # the intact ones, of which the last may be unfinished
+    damage: str  # of the journal; "" if none
+    repairable: bool  # whether cutting the journal would help
+    lines_behind: int  # lines after the intact ones; the last may be unfinished
     faults: dict[str, str]  # file -> what is wrong with it
     removable: tuple[str, ...]  # files that `tidy` would remove
     removable_bytes: int
 
     @property
     def exit_status(self) -> int:
-        """0 when all is well, else that of a damaged journal."""
+        """0 if nothing is damaged, else the exit status for a damaged journal."""
         return JournalError.exit_code if self.damage or self.faults else 0
 
 
 def examine(experiment_dir: Path) -> Findings:
-    """Check the whole of `experiment_dir`. UsageError when there is no journal."""
+    """Check the whole of `experiment_dir`; UsageError if it has no journal."""
     user = holder(experiment_dir)
     reading = read(experiment_dir / JOURNAL_NAME)
     history, damage, repairable = fold_intact(reading)
     if not history and not damage and not user:
-        damage = "no event was recorded: launch it anew, under the same name"
-    behind = 1 if reading.torn_bytes and not user else 0  # while it is written to, the line may be whole by now
+        damage = "no event was recorded: launch it again under the same name"
+    behind = 1 if reading.torn_bytes and not user else 0  # a line still being written may be whole by now
     if damage:
         with open_to_read(experiment_dir / JOURNAL_NAME) as file:
             file.seek(reading.intact_bytes)
@@ -80,7 +80,7 @@ def examine(experiment_dir: Path) -> Findings:
 
 
 def fold_intact(reading: Reading) -> tuple[History | None, str, bool]:
-    """Fold a journal up to its first damage; return that damage, "" for none, and whether a cut there would help."""
+    """Fold a journal up to its first damage; return the history, the damage ("" if none), and if a cut would help."""
     damage, helps = "", False
 
     def until_damaged() -> Iterator[AnyEvent]:
@@ -96,12 +96,12 @@ def fold_intact(reading: Reading) -> tuple[History | None, str, bool]:
     try:
         return fold(events, keeps_records=False), damage, helps
     except Inconsistent as error:
-        deque(events, maxlen=0)  # a damaged line further on is what is told
-        foreign = f"its lines are intact, but {error}: no journal of this tool" if reading.lines else ""
+        deque(events, maxlen=0)  # read on: damage in a later line is what we report
+        foreign = f"its lines are intact, but {error}: not a journal of this tool" if reading.lines else ""
         return None, damage or foreign, False
 
 
-# --- the files that the journal vouches for, and what is wrong with them ---
+# --- files whose digests the journal records, and what is wrong with them ---
 
 
 def _faults(experiment_dir: Path, runs: Sequence[RunHistory], *, checkpoints: bool) -> Iterator[tuple[str, str]]:
@@ -112,7 +112,7 @@ def _faults(experiment_dir: Path, runs: Sequence[RunHistory], *, checkpoints: bo
         files = [path.relative_to(folder).as_posix() for path in files_below(folder) if path.suffix != ".pyc"]
         yield from _copy_faults(experiment_dir, code, files)
     for order in {run.spec.trainer.folder: run.spec.trainer for run in runs if run.spec.trainer}.values():
-        if not is_command(order.reference):  # the files of a command are the user's own
+        if not is_command(order.reference):  # a command's files are the user's own
             yield from _copy_faults(experiment_dir, order, order.files)
     for path in (experiment_dir / "experiment.toml", *sorted(experiment_dir.glob("runs/*/config.toml"))):
         try:
@@ -123,7 +123,7 @@ def _faults(experiment_dir: Path, runs: Sequence[RunHistory], *, checkpoints: bo
 
 
 def _run_faults(experiment_dir: Path, run: RunHistory, *, checkpoints: bool) -> Iterator[tuple[str, str]]:
-    """Faults of a run's policy and checkpoints: the newest is needed until its end, older ones may be gone."""
+    """Yield faults of a run's policy and checkpoints; an unfinished run needs its newest, older ones may be gone."""
     if run.evaluation is not None:
         file = run.evaluation.policy_file
         if what := _wrong(experiment_dir / file, run.evaluation.policy_sha256, None):
@@ -134,7 +134,7 @@ def _run_faults(experiment_dir: Path, run: RunHistory, *, checkpoints: bool) -> 
         if milestone != newest and not (experiment_dir / one.file).is_file():
             continue
         if what := _wrong(experiment_dir / one.file, one.sha256, one.size_bytes):
-            use = "resume goes further back" if run.expected else "it is of no use any more"
+            use = "resume starts from an earlier one" if run.expected else "it is no longer needed"
             yield one.file, f"checkpoint {milestone} of {run.ref.name}: {what}; {use}"
 
 
@@ -147,11 +147,11 @@ def _copy_faults(
     except OSError:
         intact = False
     if not intact:
-        yield code.folder, f"copy of {code.reference}: it is not what was copied there; resume refuses it"
+        yield code.folder, f"copy of {code.reference}: its content has changed; resume refuses it"
 
 
 def _wrong(path: Path, sha256: str, size_bytes: int | None) -> str:
-    """Say what is wrong with a file recorded with this sha256 and size (None: any); "" when nothing is."""
+    """Describe how a file differs from the recorded sha256 and size (None: any size); "" if it matches."""
     if not path.is_file():
         return "missing"
     try:
@@ -163,15 +163,15 @@ def _wrong(path: Path, sha256: str, size_bytes: int | None) -> str:
             found = hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    return "" if found == sha256 else f"sha256 {found[:12]}…, recorded with {sha256[:12]}…"
+    return "" if found == sha256 else f"sha256 {found[:12]}…, recorded as {sha256[:12]}…"
 
 
-# --- in words ---
+# --- as text ---
 
 
 def describe(found: Findings) -> str:
-    """The findings in words: a line for each, and last what to do."""
-    last = f", the last of {found.wall_time}" if found.wall_time else ""
+    """Write the findings as text: one line each, then what to do."""
+    last = f", the last from {found.wall_time}" if found.wall_time else ""
     lines = [
         f"{found.experiment_dir}: {counted(found.lines, 'line')} of the journal {'is' if found.lines == 1 else 'are'} "
         f"intact{last}; {counted(found.episodes, 'episode')}, {counted(found.evaluations, 'evaluation')}"
@@ -179,10 +179,10 @@ def describe(found: Findings) -> str:
     if found.in_use_by:
         lines.append(f"in use by {found.in_use_by}: checkpoints were not checked")
     if found.damage:
-        behind = f"; from there on: {counted(found.lines_behind, 'line')}" if found.lines_behind else ""
+        behind = f"; {counted(found.lines_behind, 'line')} from there on" if found.lines_behind else ""
         lines.append(f"damaged: {found.damage}{behind}")
     elif found.lines_behind:
-        lines.append("an unfinished line follows: it counts as not written, resume cuts it off")
+        lines.append("an unfinished line follows: it is ignored, and resume cuts it off")
     lines += [f"damaged: {file}: {what}" for file, what in found.faults.items()]
     if files := found.removable:
         more = f" and {len(files) - _LISTED} more" if len(files) > _LISTED else ""
@@ -194,10 +194,10 @@ def describe(found: Findings) -> str:
 def _remedy(found: Findings) -> str:
     if found.damage and found.repairable:
         cut = shell_command("tidy", found.experiment_dir, "--repair")
-        rest = "keeps the rest beside it; what was recorded there, resume does again"
-        return f"`{cut}` cuts the journal behind line {found.lines} and {rest}"
+        rest = "keeps the rest in a file beside it; resume repeats the work that was recorded there"
+        return f"`{cut}` cuts the journal after line {found.lines} and {rest}"
     if found.damage:
-        return "this cannot be repaired by a cut"
+        return "cutting the journal would not repair this"
     if found.faults:
         return "the journal is intact; the files named above cannot be repaired"
     return "all is well"

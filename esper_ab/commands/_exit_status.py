@@ -1,6 +1,6 @@
-"""What stands around every command: its exit status, its errors as one line, and the end of its help.
+"""What all commands share: exit statuses, one-line errors, and the end of their help.
 
-click's own handling would make Ctrl-C a 1 and print other words. The exit statuses:
+click alone would exit with 1 on Ctrl-C and word its errors differently. The exit statuses:
 
     0 done    1 internal error    2 what was asked cannot be done    4 a worker failed    5 journal damaged
     11 a worker hung    12 a condition of --fail-unless does not hold    75 disk full    130 interrupted
@@ -38,13 +38,13 @@ from esper_ab.contracts.errors import (
 )
 from esper_ab.contracts.wording import visible
 
-# --- unknown option --------------------------------------------------------------------------------------------------
-# "Did you mean" for an unknown option, by its meaning or by its letters.
+# --- unknown options -------------------------------------------------------------------------------------------------
+# "Did you mean" for an unknown option, by meaning or by spelling.
 
 
 def unknown_option(error: click.NoSuchOption) -> str:
-    """Write the sentence: options of the same meaning in other tools first, then those spelt alike, closest first."""
-    from esper_ab.settings.assignments import OURS  # for an option that does not exist alone: others do not wait
+    """Write the error for an unknown option: name ours of the same meaning, else those with similar spelling."""
+    from esper_ab.settings.assignments import OURS  # imported only for this error
 
     said = f"no option {error.option_name}"
     known = [flag for parameter in error.ctx.command.params for flag in parameter.opts] if error.ctx else []
@@ -53,15 +53,15 @@ def unknown_option(error: click.NoSuchOption) -> str:
         for key in OURS.get(error.option_name.lstrip("-").replace("-", "_"), ())
     ]
     if same and {flag.split()[0] for flag in same} <= set(known):
-        return f"{said}; here that is {' and '.join(same)}"
+        return f"{said}; here it is called {' and '.join(same)}"
     close = get_close_matches(error.option_name, known, n=2)
     return f"{said}; did you mean {' or '.join(close)}?" if close else said
 
 
-_EXAMPLE_WIDTH = 76  # of 80 columns: click indents by two, and two are for what continues a line
+_EXAMPLE_WIDTH = 76  # of 80 columns: click indents by two, and a continuation takes two
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # by descriptor: name in sys, mode
-_NO_THREAD = "can't start new thread"  # what Python says, as a RuntimeError
-# What a system says no with, to a file that the user chose.
+_NO_THREAD = "can't start new thread"  # the text of Python's RuntimeError
+# Errors with which the system refuses a file that the user chose.
 _REFUSED = frozenset({
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP,
     errno.ENAMETOOLONG, errno.EINVAL, errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.EFBIG,
@@ -73,18 +73,18 @@ STATUSES = (
 
 
 def epilog(*lines: str, statuses: str = "Exit statuses: esper-ab --help.") -> str:
-    """The epilog of a click command: example command lines, then the exit statuses. Tests run them."""
+    """Return the epilog of a click command: example command lines, which tests run, then the exit statuses."""
     shown = "\n".join(_folded(line) for line in lines)
     return f"\b\nExamples:\n{shown}\n\n{statuses}"
 
 
 def command_with(*examples: str, **how: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    """Decorator of a click command whose help ends in `examples`."""
+    """Return a decorator for a click command whose help ends with `examples`."""
     return click.command(epilog=epilog(*examples), **how)
 
 
 def _folded(line: str) -> str:
-    """An example within 80 columns, continued as a shell takes it; what is quoted, and a flag's value, stay with it."""
+    """Wrap an example at 80 columns with shell continuations; never split a quoted word or a flag from its value."""
     rows = ["  "]
     for word in re.findall(r"(?:--[\w-]+ (?!-))?(?:'[^']*'|\"[^\"]*\"|\S)+", line):
         if rows[-1].strip() and len(rows[-1]) + len(word) + 1 > _EXAMPLE_WIDTH:
@@ -102,10 +102,10 @@ def _report(message: str, status: int, args: Sequence[str]) -> int:
 
 
 def _of_the_system(error: OSError, args: Sequence[str]) -> int:
-    """An error of the system in one line; anything else that has its type is raised again, as a mistake of ours."""
+    """Report an OSError of the system in one line; raise any other OSError again, because it is a bug."""
     if error.errno in NO_ROOM:
         return _report(str(no_room(error)), DiskFull.exit_code, args)  # a journal's writer raises DiskFull
-    if error.errno == errno.EAGAIN and error.filename is None:  # of fork
+    if error.errno == errno.EAGAIN and error.filename is None:  # from fork
         return _report(_out_of_processes(error), UsageError.exit_code, args)
     if error.filename is None or error.errno not in _REFUSED:
         raise error
@@ -113,10 +113,10 @@ def _of_the_system(error: OSError, args: Sequence[str]) -> int:
 
 
 def _open_standard_streams() -> None:
-    """Give streams that were closed a place: else the next file that is opened becomes stdout or stderr for libraries.
+    """Open /dev/null for closed standard streams; otherwise libraries take the next opened file for stdout or stderr.
 
-    And Python has None in their place, which nobody can write to or ask whether it is a terminal. What is shown can be
-    written in any encoding.
+    Python sets such a stream to None, which cannot be written to or asked whether it is a terminal. Also make stdout
+    and stderr escape characters that their encoding lacks.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) < len(_STREAMS):
         os.set_inheritable(descriptor, True)
@@ -126,29 +126,30 @@ def _open_standard_streams() -> None:
             setattr(sys, name, os.fdopen(os.dup(number), mode, encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="backslashreplace")  # what its encoding does not have appears as its escape
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _lacking(error: Exception) -> str:
-    """What Python says where memory or a thread is lacking; any other RuntimeError is raised again, as a mistake."""
+    """Describe a lack of memory or threads; raise any other RuntimeError again, because it is a bug."""
     if isinstance(error, MemoryError):
         what = f" ({said})" if (said := " ".join(str(error).split())) else ""
-        return f"out of memory{what}; free some, or ask for less at once, as with --max-parallel; no journal is harmed"
+        remedy = "free some, or run less at the same time, for example with --max-parallel"
+        return f"out of memory{what}; {remedy}; journals are not affected"
     if str(error) != _NO_THREAD:
         raise error
     return _out_of_processes(error)
 
 
 def _out_of_processes(error: BaseException) -> str:
-    remedy = "end something, or raise `ulimit -u` or the control group's pids.max"
-    return f"no process or thread could be added ({error}): {remedy}; no journal is harmed"
+    remedy = "end other processes, or raise `ulimit -u` or the control group's pids.max"
+    return f"no process or thread could be started ({error}): {remedy}; journals are not affected"
 
 
 def leaving(status: int) -> int:
-    """End this process with `status` before Python takes its libraries apart, which takes up to a second.
+    """Exit with `status` without waiting up to a second for Python to tear down its libraries.
 
-    Return `status`, for sys.exit, where more is left to do: code of the user's that may hold open files, output that
-    cannot be written. A thread that was given up computes in a library, which may not be taken apart at all.
+    Return `status`, for sys.exit, if teardown must run: user code may hold open files, or the output could not be
+    written. If an abandoned thread still computes in a library, that library must not be torn down.
     """
     inline = sys.modules.get("esper_ab.launchers.inline")
     if inline is None or not inline.any_given_up():  # by now the journal is closed
@@ -164,7 +165,7 @@ def leaving(status: int) -> int:
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """While entered, SIGTERM is the interruption that Ctrl-C is, also where no coordinator catches it."""
+    """Treat SIGTERM as Ctrl-C inside this context, also where no coordinator handles it."""
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -178,12 +179,12 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
 @_terminated_as_interrupted()
 def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
-    """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
+    """Run `command` and return its exit status; print an error as one line on stderr, with --json also on stdout."""
     _open_standard_streams()
     try:
         status = command.main(args=list(args), prog_name=program, standalone_mode=False)
     except ConditionNotMet as error:
-        return _report(str(error), error.exit_code, ())  # stdout has the verdict already
+        return _report(str(error), error.exit_code, ())  # stdout already has the verdict
     except EsperError as error:
         return _report(str(error), error.exit_code, args)
     except OSError as error:

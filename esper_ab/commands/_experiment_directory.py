@@ -1,4 +1,4 @@
-"""The argument that names an experiment directory, as most commands have it."""
+"""The EXPERIMENT argument that most commands take."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from esper_ab.readers.joint_directory import refuse_joint
 
 
 class ExperimentDirectory(click.Path):
-    """Its type; the directory need not exist.
+    """Parameter type for an experiment directory, which need not exist.
 
-    `joint`: whether the command takes that of a joint experiment, too; else it is refused with the parts that it takes.
+    With `joint` the command also accepts a joint experiment; otherwise the error lists the parts to choose from.
     """
 
     def __init__(self, *, joint: bool = False) -> None:
@@ -21,7 +21,7 @@ class ExperimentDirectory(click.Path):
         self._joint = joint
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path."""
+        """Return the path; UsageError for a joint experiment if the command does not accept one."""
         path = super().convert(value, param, ctx)
         if not self._joint and isinstance(path, Path):
             refuse_joint(path, ctx.info_name if ctx and ctx.info_name else "this command")

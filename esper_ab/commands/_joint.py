@@ -1,4 +1,4 @@
-"""What `status` shows of a joint experiment: several tasks, or a grid of settings."""
+"""Show the status of a joint experiment: several tasks, or a grid of settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from esper_ab.readers.status import status, status_text
 
 
 def status_joint(directory: Path, *, json: bool) -> None:
-    """Show how far every part is."""
+    """Print the progress of every part, as text or JSON."""
     found, plan = read_joint(directory), read_plan(directory / PLAN_NAME)
     if json:
         parts = [
@@ -31,4 +31,4 @@ def status_joint(directory: Path, *, json: bool) -> None:
         else:
             click.echo(f"{part.name}: planned\n")
     page = directory / PAGE
-    click.echo(f"answer over all parts: {page if page.is_file() else 'when all of them are done'}")
+    click.echo(f"answer over all parts: {page if page.is_file() else 'available when all parts are finished'}")

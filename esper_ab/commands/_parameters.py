@@ -1,4 +1,4 @@
-"""Flags and their types as click decorators, in the words that all commands have in common. Light."""
+"""Helpers that declare flags as click decorators, shared by all commands. Imports no libraries."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import click
 
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
-Flags = dict[str, Any]  # values by name, as click has them
+Flags = dict[str, Any]  # values by name, as click parsed them
 
 PATH = click.Path(path_type=Path)
 AT_LEAST_1 = click.IntRange(min=1)
-MOST_SEEDS = 10_000  # that a command reckons with before there are runs
+MOST_SEEDS = 10_000  # for commands that compute before there are runs
 
 
 def takes(metavar: str | None, words: str, **how: Any) -> dict[str, Any]:
-    """Arguments of `click.option` for a flag with a value. Metavar N means a whole number; a default is shown."""
+    """Return arguments of `click.option` for a flag with a value; metavar N means an integer; the default is shown."""
     kind = int if metavar == "N" else None
     return {"metavar": metavar, "help": words, "type": kind, "show_default": bool(how.get("default")), **how}
 
 
 def valued(flag: str, metavar: str | None, words: str, *names: str, **how: Any) -> Decorator:
-    """Declare a flag with a value; `names`: a short one, or that of the argument."""
+    """Declare a flag with a value; `names`: a short form, or the argument's name."""
     return click.option(flag, *names, **takes(metavar, words, **how))
 
 
 def switched(words: str) -> dict[str, Any]:
-    """Arguments of `click.option` for a flag without a value."""
+    """Return arguments of `click.option` for a flag without a value."""
     return {"is_flag": True, "help": words}
 
 
@@ -38,12 +38,12 @@ def switch(flag: str, words: str, *names: str, **how: Any) -> Decorator:
     return click.option(flag, *names, **switched(words), **how)
 
 
-JSON = switched("Machine-readable output, nothing else on stdout.")
+JSON = switched("Print JSON, and nothing else, on stdout.")
 json_flag = click.option("--json", **JSON)
 
 
 def in_order(decorators: Sequence[Decorator]) -> Decorator:
-    """Decorator of a click command: all of them, in the order of its help."""
+    """Return a decorator that applies all `decorators` to a click command, in the order of its help."""
 
     def decorate(function: Function) -> Function:
         for one in reversed(decorators):

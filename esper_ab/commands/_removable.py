@@ -1,6 +1,7 @@
-"""What an experiment directory needs no more: checkpoints, temporary files of killed processes, console output.
+"""Find and remove files that an experiment directory no longer needs.
 
-Follows no link. Journal, policies, settings, reports and logs always stay.
+These are checkpoints, temporary files of killed processes, and console output. Links are not followed. Journal,
+policies, settings, reports and logs always stay.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from esper_ab.readers.status import state_of
 
 _OF_REPORTS = re.compile(rf"\.({'|'.join(map(re.escape, (SUMMARY, VERDICT, PAGE)))})\..+")  # report/build
 _OF_TRACKERS = re.compile(r"\..+\.json\..+")  # trackers/state
-_OF_WORKERS = re.compile(r"\..+\.pt\.\d+-\d+")  # contracts/below, for workers and for what they send
-_AT_WORK_S = 60.0  # reports and trackers write while nobody has the experiment directory
+_OF_WORKERS = re.compile(r"\..+\.pt\.\d+-\d+")  # contracts/below, by workers and for what they send
+_AT_WORK_S = 60.0  # reports and trackers write without holding the directory; leave their recent files
 _DEPTH = 3  # of a checkpoint below the folder: GROUP/SEED/MILESTONE.pt
 
 
@@ -32,17 +33,17 @@ _DEPTH = 3  # of a checkpoint below the folder: GROUP/SEED/MILESTONE.pt
 class Removable:
     """Files of one experiment directory that can be removed."""
 
-    files: tuple[Path, ...]  # relative to it
+    files: tuple[Path, ...]  # relative to the directory
     size_bytes: int
-    kept: str  # why others stay for now, or ""
+    kept: str  # why other files stay for now, or ""
 
 
 def removable(experiment_dir: Path, history: History) -> Removable:
-    """Find what can be removed of an experiment directory that no process holds."""
+    """Find removable files in an experiment directory that no process holds."""
     state, folder = state_of(history, held=False), experiment_dir / CHECKPOINTS
     files, kept = [*_temporary(experiment_dir), *_checkpoints(folder, history)], ""
     if state != "finished":
-        kept = f"; it is {state}, so what `{shell_command('resume', experiment_dir)}` needs was kept"
+        kept = f"; it is {state}, so files that `{shell_command('resume', experiment_dir)}` needs were kept"
     elif (experiment_dir / CONSOLE_NAME).is_file():
         files.append(experiment_dir / CONSOLE_NAME)
     if folder.is_symlink():
@@ -54,7 +55,7 @@ def removable(experiment_dir: Path, history: History) -> Removable:
 
 
 def remove(experiment_dir: Path, found: Removable) -> None:
-    """Remove what was found; UsageError when a process has begun to carry the experiment out in between."""
+    """Remove the files found; UsageError if a process has taken the experiment directory meanwhile."""
     with closing(Lock(experiment_dir)):
         for file in found.files:
             remove_below(experiment_dir, file)
@@ -64,7 +65,7 @@ def remove(experiment_dir: Path, found: Removable) -> None:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Regular files below `folder`, in order; none when it is a link, and none behind one."""
+    """Yield regular files below `folder` in order; a folder that is a link yields none, and links are not followed."""
     for at, below, names in os.walk(folder) if not folder.is_symlink() else ():
         below.sort()
         yield from (path for path in (Path(at, name) for name in sorted(names)) if _is_file(path))
@@ -80,7 +81,7 @@ def _temporary(experiment_dir: Path) -> Iterator[Path]:
 
 
 def _checkpoints(folder: Path, history: History) -> Iterator[Path]:
-    """Checkpoints of runs that are complete; a run that is still to be finished starts again from its own."""
+    """Yield checkpoints of complete runs; an unfinished run resumes from its own."""
     needed = {folder / name for name, run in history.runs.items() if run.started and run.expected}
     for path in files_below(folder):
         deep = len(path.relative_to(folder).parts) == _DEPTH

@@ -1,4 +1,4 @@
-"""`esper-ab calibrate`: one group against itself (A/A), to see what chance alone does on this task and machine."""
+"""`esper-ab calibrate`: compare a group with itself (A/A), to measure how much runs differ by chance."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from esper_ab.settings.request import Request
 _OWN = (
     "groups", "group", "seeds", "max", "looks", "no_early_stop", "futility", "control", "untested",
     "unpaired", "order", "vary",
-    # and those of an experiment that is planned later
+    # flags that only a later experiment needs
     "grid", "scores", "calibration", "reward_audit", "fail_unless", "yes", "track", "wandb_mode", "wandb_entity",
     "wandb_project", "parallel", "no_retry", "verbose",
 )
-_NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothing, and gives way to what was found
+_NO_MARGIN = 1.0  # placeholder for an A/A plan without a margin: decides nothing, and the calibration replaces it
 
 
 @command_with(
@@ -37,19 +37,19 @@ _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothin
     cls=ExperimentCommand,
 )
 @valued("--mode", "NAME",
-    "The group: a reward mode or a controller; shaped, and in Gymnasium env, unless it is named. A trainer has none.")
+    "The group: a reward mode or a controller. A trainer has none. [default: shaped; for Gymnasium env]")
 @valued("--runs", "N",
-    "How often it is trained, each time on its own randomness; an even number.", type=click.IntRange(min=LEAST_RUNS),
+    "How often to train it, each time with its own randomness; an even number.", type=click.IntRange(min=LEAST_RUNS),
     default=20)
 @valued("--seeds", "R",
-    "Of the experiment planned later: the rules are tried for it.", type=click.IntRange(1, MOST_SEEDS), default=10)
+    "Seeds of the experiment you plan; its rules are tried out.", type=click.IntRange(1, MOST_SEEDS), default=10)
 @experiment_options(without=_OWN, one_task=True)
 def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
-    """Train one group again and again, and show how often each rule would find a difference in it.
+    """Train one group repeatedly, and show how often each rule would find a difference by chance.
 
-    Interrupted, it goes on when the same command is given again with --name.
+    If it is interrupted, give the same command again with --name to continue.
     """
-    from esper_ab.commands._asking import completed, read_what  # with the Python API, which --help does not wait for
+    from esper_ab.commands._asking import completed, read_what  # imports the Python API, which --help does not need
 
     _, request = read_what(options)
     with completed("calibrate"):
@@ -61,7 +61,7 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     if options["dry_run"]:
         return
     job = make_directory(job)
-    # Here, so that --help and --dry-run wait for no scipy.
+    # Imported here, so that --help and --dry-run need no scipy.
     from esper_ab.design.calibration_file import FILE_NAME, calibration_text
     from esper_ab.execution.calibration import calibrate
 
@@ -77,15 +77,15 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
 
 
 def _plan(mode: str | None, runs: int, options: Flags, request: Request) -> Job:
-    """Plan two groups with the same settings and unpaired randomness: independent runs that change lanes as usual."""
+    """Plan two groups with equal settings and unpaired randomness: independent runs, assigned to lanes as usual."""
     if runs % 2:
-        raise UsageError(f"--runs {runs}: an even number is needed, as in --runs 20")
+        raise UsageError(f"--runs {runs}: must be even, as in --runs 20")
     if mode is not None and ("," in mode or "=" in mode):
-        raise UsageError(f"--mode {mode}: one reward mode or controller, as in --mode shaped")
+        raise UsageError(f"--mode {mode}: expected one reward mode or controller, as in --mode shaped")
     pairs, trainer, gym = runs // 2, request.said("trainer"), kind_of_task(request.said("task") or "") == GYMNASIUM
     if trainer and mode is not None:
-        raise UsageError(f"--mode {mode}: of a trainer the group is its settings, as in --set trainer.lr=1e-3")
-    # What both groups are, as --groups has it.
+        raise UsageError(f"--mode {mode}: a trainer has no modes; use its settings, as in --set trainer.lr=1e-3")
+    # The settings of both groups, in the notation of --groups.
     condition = "" if trainer else f"={mode or (ENV_REWARD if gym else 'shaped')}"
     own: dict[str, object] = {"seeds": pairs, "looks": [pairs], "early_stop": False, "unpaired": True}
     if (trainer or gym) and request.said("margin") is None:

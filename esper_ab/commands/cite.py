@@ -1,4 +1,4 @@
-"""`esper-ab cite`: how to cite the program, and an experiment's results as rows of a LaTeX table."""
+"""`esper-ab cite`: print BibTeX for the program, and an experiment's results as rows of a LaTeX table."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _SPECIAL = str.maketrans({char: f"\\{char}" for char in "_%&#$"})
 @command_with("esper-ab cite", "esper-ab cite experiments/EXPERIMENT")
 @click.argument("experiment_dir", metavar="[EXPERIMENT]", required=False, type=ExperimentDirectory())
 def command(experiment_dir: Path | None) -> None:
-    """Print how to cite esper_ab, and the results of EXPERIMENT as rows of a LaTeX table.
+    """Print BibTeX for esper_ab, and the results of EXPERIMENT as rows of a LaTeX table.
 
-    Its columns: the comparison, the difference with its interval, the pairs, the verdict.
+    The columns: comparison, difference, interval, number of pairs, verdict.
     """
     click.echo(_BIBTEX.format(version("esper-ab")))
     if experiment_dir is None:
         return
-    from esper_ab.api.loaded import load_experiment  # with numpy, which the entry does without
+    from esper_ab.api.loaded import load_experiment  # needs numpy, which the BibTeX entry does not
 
     loaded = load_experiment(experiment_dir)
     click.echo(f"\n% plan {loaded.history.plan.digest}")

@@ -1,4 +1,4 @@
-"""`esper-ab`: a table of the commands, each in the module of its name, which is imported when the command is called."""
+"""`esper-ab`: the table of commands; the module of a command is imported when the command is called."""
 
 from __future__ import annotations
 
@@ -9,52 +9,51 @@ import click
 
 from esper_ab.commands._exit_status import STATUSES, epilog, invoke, leaving
 
-# Heading -> name of a command and, with _ for -, of its module -> its help in one line: `--help` imports none of them.
+# Heading -> command name (and module name, with _ for -) -> its help in one line, so that `--help` imports no module.
 SECTIONS = {
     "Train and compare": {
         "launch": "Train one policy per group and seed on paired randomness, and compare the groups.",
-        "resume": "Go on with EXPERIMENT, however it was stopped; or add seeds to it.",
-        "stop": "End EXPERIMENT in order, as Ctrl-C does, and wait until it has ended.",
-        "slurm-script": "Print a script for sbatch that launches an experiment, and resumes it wherever it was "
-                        "interrupted.",
+        "resume": "Continue EXPERIMENT after it was stopped or interrupted; or add seeds to it.",
+        "stop": "Stop EXPERIMENT cleanly, as Ctrl-C does, and wait until it has ended.",
+        "slurm-script": "Print an sbatch script that launches an experiment, and resumes it after interruptions.",
     },
     "Follow and read": {
-        "status": "Show how far EXPERIMENT is, from its journal, and what became of its trackers.",
+        "status": "Show the progress of EXPERIMENT, and the state of its trackers.",
         "list": "List the experiments below DIR [default: experiments], newest first, with progress and verdicts.",
-        "logs": "Print the logs of EXPERIMENT: of one run, of a worker between runs, of the console, or all.",
+        "logs": "Print logs of EXPERIMENT: of one run, of one worker, of the console, or all.",
         "report": "Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal.",
         "figure": "Write one figure of the report of EXPERIMENT as PDF, SVG or PNG.",
-        "cite": "Print how to cite esper_ab, and the results of EXPERIMENT as rows of a LaTeX table.",
-        "query": "Answer a question about EXPERIMENT in SQL.",
+        "cite": "Print BibTeX for esper_ab, and the results of EXPERIMENT as rows of a LaTeX table.",
+        "query": "Run an SQL query over EXPERIMENT.",
         "export": "Write the tables of EXPERIMENT as CSV or Parquet files.",
         "compare": "Compare the groups of several experiment directories; exploratory.",
-        "judge": "Judge outcomes of runs made elsewhere: by PLAN, saying what was not followed, or exploratory.",
-        "track": "Fill trackers with what EXPERIMENT has recorded: Weights & Biases or TensorBoard.",
+        "judge": "Judge outcomes of runs made elsewhere: by PLAN, noting deviations from it, or exploratory.",
+        "track": "Send the records of EXPERIMENT to Weights & Biases or TensorBoard.",
     },
     "Before an experiment": {
-        "doctor": "Look at devices, driver, cores, memory, disk, limits and packages; each diagnosis has its remedy.",
-        "init": "Write an experiment file that runs as it is, with every setting and its default as a comment.",
-        "power": "Show the smallest difference that R seeds resolve, and the seeds that a margin needs.",
-        "design": "Write a plan for runs that are made elsewhere: comparisons, looks and bounds, before the first run.",
-        "calibrate": "Train one group again and again, and show how often each rule would find a difference in it.",
-        "growth": "Audit rewards of growth, run its heuristic controller alone, or download data of a task.",
+        "doctor": "Check devices, driver, cores, memory, disk, limits and packages; suggest a remedy for each problem.",
+        "init": "Write an experiment file, ready to run, with every setting and its default as a comment.",
+        "power": "Show the smallest difference that R seeds can detect, and the seeds that a margin needs.",
+        "design": "Write a plan for runs made elsewhere, before the first run: comparisons, looks and bounds.",
+        "calibrate": "Train one group repeatedly, and show how often each rule would find a difference by chance.",
+        "growth": "Audit rewards for growth, run its heuristic controller alone, or download a task's data.",
     },
     "Afterwards": {
-        "evaluate": "Evaluate saved policies, frozen with their normalisers, in fresh episodes.",
-        "tidy": "Remove checkpoints, temporary files and console output of EXPERIMENT…, or check what they keep.",
+        "evaluate": "Evaluate saved policies, with frozen normalisers, in fresh episodes.",
+        "tidy": "Remove checkpoints, temporary files and console output of EXPERIMENT…, or check what it keeps.",
     },
 }
 TABLE = {name: line for commands in SECTIONS.values() for name, line in commands.items()}
 
 
 def load_command(name: str) -> click.Command:
-    """The command `name` of the table, with its module imported."""
+    """Import the module of the command `name` and return the command."""
     command: click.Command = import_module(f"esper_ab.commands.{name.replace('-', '_')}").command
     return command
 
 
 class _LazyGroup(click.Group):
-    """A group that knows its commands by name and one line; the one that is called or completed is imported then."""
+    """A group that lists commands by name and one line of help, and imports one only to call or complete it."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -83,7 +82,7 @@ def group() -> None:
 
 
 def main() -> int:
-    """Entry of `esper-ab`."""
+    """Run `esper-ab` and return its exit status."""
     return leaving(invoke(group, sys.argv[1:], "esper-ab"))
 
 

@@ -1,4 +1,4 @@
-"""`esper-ab compare`: what several experiments say together; exploratory."""
+"""`esper-ab compare`: compare groups across experiments; exploratory."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from esper_ab.commands._parameters import json_flag
 def command(folders: tuple[Path, ...], control: str, alpha: float, scores: str, **shown: Any) -> None:
     """Compare the groups of several experiment directories; exploratory.
 
-    They must agree in task, budget, outcome, margin, arithmetic, code, versions and rng seed; what does not is named,
-    with exit status 2. Groups with equal settings are one group, and must have equal records. Runs of one seed form a
-    pair.
+    They must agree in task, budget, outcome, margin, arithmetic, code, versions and rng seed; otherwise the command
+    exits with status 2 and names what differs. Groups with equal settings count as one group, and must have equal
+    records. Runs with the same seed form a pair.
     """
-    # Here, so that --help waits for no scipy.
+    # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import with_scores
     from esper_ab.readers.external_plan import told_by_task
     from esper_ab.readers.joint import compare_directories

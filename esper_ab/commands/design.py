@@ -1,4 +1,4 @@
-"""`esper-ab design`: a plan with looks and boundaries for runs that are made elsewhere, written before the first."""
+"""`esper-ab design`: write a plan with looks and bounds for runs made elsewhere, before the first run."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from esper_ab.contracts.settings import whole_number
     "esper-ab design --groups new,old --seeds 20 --margin 2",
     "esper-ab design --groups new,old --seeds 100..119 --tasks Hopper,Walker --margin Hopper=200,Walker=300",
 )
-@valued("--groups", "A,B,…", "Names of what is compared, as the runs will have them.", required=True)
+@valued("--groups", "A,B,…", "Names of the groups, as in the results.", required=True)
 @valued("--seeds", "N|FIRST..LAST|A,B,…",
-    "How many seeds, which are then called 0 to N - 1; or which seeds (or pairs), in the order in which they are run.",
+    "Number of seeds, then named 0 to N - 1; or the names of seeds (or pairs), in the order in which they run.",
     required=True)
-@valued("--tasks", "A,B,…", "Tasks; there is a verdict on each and on their mean. [default: one, without a name]")
-@valued("--cells", "A,B,…", "Settings of which each group is judged at its own best; with --choose.")
+@valued("--tasks", "A,B,…", "Tasks; each gets a verdict, and so does their mean. [default: one, without a name]")
+@valued("--cells", "A,B,…", "Settings to choose from: each group is judged at its own best; needs --choose.")
 @valued("--choose", "N",
-    "Seeds, the first ones, on which cells are chosen; on top of --seeds.", type=click.IntRange(0, MOST_SEEDS),
+    "Extra seeds, run first, on which the cells are chosen.", type=click.IntRange(0, MOST_SEEDS),
     default=0)
 @external_options(*RULE)
-@valued("--looks", "N,N,…", "Seeds at the interim looks. [default: 10,14,20 of 20; one below 16]")
-@switch("--no-early-stop", "Go on with a comparison that is decided.")
+@valued("--looks", "N,N,…", "Numbers of seeds at the interim looks. [default: 10,14,20 for 20; one look below 16]")
+@switch("--no-early-stop", "Keep running after a comparison is decided.")
 @valued("--futility", "POWER",
-    "Stop a comparison at an interim look that makes a difference of the margin unlikely. [default: off]", type=float,
+    "Give up early when a difference as large as the margin has become unlikely. [default: off]", type=float,
     default=0.0)
-@valued("--out", "FILE", "The plan; never replaces a file.", type=PATH, default="plan.json")
+@valued("--out", "FILE", "The plan; an existing file is not replaced.", type=PATH, default="plan.json")
 @switch("--dry-run", "Show the plan and write nothing.")
 @json_flag
 def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
-    """Write a plan for runs that are made elsewhere: comparisons, looks and bounds, before the first run.
+    """Write a plan for runs made elsewhere, before the first run: comparisons, looks and bounds.
 
-    `esper-ab judge` holds the outcomes to it.
+    Later `esper-ab judge` checks the outcomes against it.
     """
-    # Here, so that --help waits for no scipy.
+    # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import designed
     from esper_ab.readers.external_plan import save_plan
     from esper_ab.report.external import render_plan
@@ -58,29 +58,29 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Names between commas."""
+    """Split names at commas."""
     return tuple(name.strip() for name in text.split(","))
 
 
 def _seeds(text: str, choose: int) -> tuple[str, ...]:
-    """Seeds in the order in which they are run: "0..19", "3,5,8", or how many, with the `choose` first ones on top."""
+    """Parse "0..19", "3,5,8" or a number (plus `choose` extra seeds, run first) into seeds, in the order they run."""
     if text.isdecimal():
         number = whole_number(text)
         if number is None or not 1 <= number <= MOST_SEEDS:
-            raise UsageError(f"--seeds {text}: from 1 to {MOST_SEEDS}")
+            raise UsageError(f"--seeds {text}: must be from 1 to {MOST_SEEDS}")
         return tuple(map(str, range(choose + number)))
     if ".." not in text:
         return _names(text)
     first, last = (whole_number(end) for end in text.split("..", 1))
     if first is None or last is None or first > last:
-        raise UsageError(f"--seeds {text}: FIRST..LAST, as in 0..19, or a list, as in 3,5,8")
+        raise UsageError(f"--seeds {text}: expected FIRST..LAST, as in 0..19, or a list, as in 3,5,8")
     if last - first >= MOST_SEEDS:
-        raise UsageError(f"--seeds {text}: {MOST_SEEDS} at most")
+        raise UsageError(f"--seeds {text}: at most {MOST_SEEDS}")
     return tuple(map(str, range(first, last + 1)))
 
 
 def _looks(text: str | None) -> tuple[int, ...]:
     found = [whole_number(part) for part in (() if text is None else _names(text))]
     if None in found:
-        raise UsageError(f"--looks {text}: numbers of seeds, as in 10,14,20")
+        raise UsageError(f"--looks {text}: expected numbers of seeds, as in 10,14,20")
     return tuple(one for one in found if one is not None)

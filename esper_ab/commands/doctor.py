@@ -1,4 +1,4 @@
-"""`esper-ab doctor`: whether experiments can run here, what would get in their way, and what would help."""
+"""`esper-ab doctor`: check if experiments can run on this machine, and suggest remedies for what prevents it."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _NAMED = ("esper-ab", "torch", "numpy", "pyzmq", "msgspec", "duckdb")  # package
 
 
 @command_with("esper-ab doctor", "esper-ab doctor --output-dir experiments --json", "esper-ab doctor --launcher slurm")
-@valued("--output-dir", "DIR", "Where experiment directories are to go.", type=PATH, default=Path("experiments"))
+@valued("--output-dir", "DIR", "Folder for experiment directories.", type=PATH, default=Path("experiments"))
 @shared_options(*LAUNCHER_FLAGS, "json")
-@switch("--verbose", "Show what is well, too.", "-v")
+@switch("--verbose", "Show passed checks, too.", "-v")
 def command(output_dir: Path, json: bool, verbose: bool, **options: Any) -> int:
-    """Look at devices, driver, cores, memory, disk, limits and packages; each diagnosis has its remedy.
+    """Check devices, driver, cores, memory, disk, limits and packages; suggest a remedy for each problem.
 
-    With a launcher for several nodes it asks each of them, and names what differs.
+    With a launcher for several nodes, check each node and report differences between them.
 
-    Exit status 2 when there is a problem, which is something with which `launch` is refused or fails here; warnings
-    leave it 0. It trains nothing and leaves nothing behind.
+    The exit status is 2 if there is a problem, which means that `launch` would be refused or fail here; warnings leave
+    it at 0. Nothing is trained, and no files are left behind.
     """
     diagnoses = [*diagnose_machine(output_dir), *_examine_nodes(output_dir, options)]
     levels = Counter(diagnosis.level for diagnosis in diagnoses)
@@ -47,12 +47,12 @@ def command(output_dir: Path, json: bool, verbose: bool, **options: Any) -> int:
 
 
 def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
-    """Findings about everything that experiments need here, in the order of what depends on what."""
+    """Yield diagnoses of everything that experiments need here; a check follows those that it depends on."""
     yield from examination.package_diagnoses(_NAMED)
     try:
         machine = examine(_questions())
     except EsperError as error:
-        yield problem("preflight", str(error), "put right what it says: a launch begins with it")
+        yield problem("preflight", str(error), "fix this first: every launch starts with the preflight")
     else:
         yield from examination.device_diagnoses(machine)
         yield processor.kernel(machine.kernels, *lacking_kernel(machine))
@@ -64,28 +64,28 @@ def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
 
 
 def _examine_nodes(out: Path, options: Flags) -> Iterator[Diagnosis]:
-    """Findings about each node of the launcher that is asked for, and in what they differ; none for this machine."""
-    # Here, because only launchers for several nodes need it: it imports what plans an experiment.
+    """Yield diagnoses of each node of the chosen launcher, and differences between nodes; none if it has no nodes."""
+    # Imported here, because it is slow and only launchers for several nodes need it.
     from esper_ab.execution.launching import make_launcher, read_launcher_flags
 
     try:
         launcher = make_launcher(read_launcher_flags(options))
     except UsageError as error:
-        yield problem("launcher", str(error), "docs/cluster.md has what each launcher needs")
+        yield problem("launcher", str(error), "docs/cluster.md lists what each launcher needs")
         return
     alike: dict[str, Machine] = {}
     for name, there in ask_nodes(_questions(), launcher, out).items() if launcher.nodes else ():
         topic = f"node {name}"
         if isinstance(there, EsperError):
-            yield problem(topic, str(there), "`esper-ab doctor` there shows what is wrong")
+            yield problem(topic, str(there), "run `esper-ab doctor` on it to see what is wrong")
         elif why := unfit(there, out):
-            yield problem(topic, why, "mend it there, or leave the node out")
+            yield problem(topic, why, "fix it there, or leave the node out")
         else:
             alike[name] = there
             cores = len(there.names("cpu"))
             yield ok(topic, f"{counted(cores, 'core')}, {kinds(there.devices)}, torch {there.torch_version}")
     for difference in differences(alike):
-        yield problem("nodes", difference, "install the same on all nodes, or choose nodes of one kind")
+        yield problem("nodes", difference, "install the same on all nodes, or choose nodes of the same kind")
 
 
 def _questions() -> Questions:
@@ -94,9 +94,9 @@ def _questions() -> Questions:
 
 
 def describe_diagnoses(diagnoses: list[Diagnosis], *, whole: bool = False) -> str:
-    """Findings in words: a line for each that is not well, its remedy on the next, and what they come to.
+    """Write the diagnoses as text: a line for each problem or warning, its remedy below, and a summary at the end.
 
-    `whole`: also for those that are.
+    With `whole`, passed checks get a line, too.
     """
     width = max(len(diagnosis.topic) for diagnosis in diagnoses)
     lines = []

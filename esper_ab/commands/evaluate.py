@@ -1,4 +1,4 @@
-"""`esper-ab evaluate`: the options; a child of the data plane, `workers.commands.evaluate`, does the work."""
+"""`esper-ab evaluate`: parse the options; a child process, `workers.commands.evaluate`, plays the episodes."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ _DECODER = msgspec.json.Decoder(PoliciesAnswer)
     "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/0.pt --rng-seed 7 --episodes 64",
 )  # fmt: skip
 @click.argument("policies", metavar="POLICY…", nargs=-1, required=True, type=click.Path())
-@valued("--episodes", "N", "Episodes to play. [default: as in the run]", "eval_episodes", type=AT_LEAST_1)
+@valued("--episodes", "N", "Episodes to play. [default: as many as the run]", "eval_episodes", type=AT_LEAST_1)
 @valued("--rng-seed", "N",
-    "Other draws. [default: the run's own, which repeats it, on the kind of device it had]", type=click.IntRange(min=0))
-@valued("--device", "NAME", "For the environments: cpu, or a GPU as plans name it.", default="cpu")
+    "Use other random numbers. [default: those of the run, which repeat its evaluation on the same kind of device]",
+    type=click.IntRange(min=0))
+@valued("--device", "NAME", "Device for the environments: cpu, or a GPU as plans name it.", default="cpu")
 @valued("--import", "MODULE",
-    "Let a policy for gym:MODULE:ID import this installed module. No other code that a policy names is run.",
+    "Allow a policy for gym:MODULE:ID to import this installed module. Other code named by a policy is never run.",
     "importable", multiple=True)
 @json_flag
 def command(policies: tuple[str, ...], json: bool, **asked: Any) -> None:
-    """Evaluate saved policies, frozen with their normalisers, in fresh episodes.
+    """Evaluate saved policies, with frozen normalisers, in fresh episodes.
 
     POLICY is a file such as EXPERIMENT/policies/GROUP/SEED.pt.
     """
@@ -58,9 +59,9 @@ def _warn(lines: Sequence[str]) -> None:
 
 
 def check_whole(policies: Sequence[str]) -> None:
-    """UsageError when a policy that lies in its experiment directory is not the file that its run recorded.
+    """UsageError if a policy inside its experiment directory is not the file that its run recorded.
 
-    Nothing is said of one that lies elsewhere, or whose journal cannot be read.
+    Policies elsewhere, and those whose journal cannot be read, are not checked.
     """
     for _, history, asked in _by_experiment(policies):
         for name, path in asked.items():
@@ -70,13 +71,13 @@ def check_whole(policies: Sequence[str]) -> None:
             found = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
             if found != evaluation.policy_sha256:
                 raise UsageError(
-                    f"{path} is not the policy that run {name} saved: its sha256 is {found[:12]}…, recorded was "
-                    f"{evaluation.policy_sha256[:12]}…; copy it elsewhere to evaluate it all the same"
+                    f"{path} is not the policy that run {name} saved: its sha256 is {found[:12]}…, but "
+                    f"{evaluation.policy_sha256[:12]}… was recorded; to evaluate it anyway, copy it elsewhere"
                 )
 
 
 def _by_experiment(policies: Sequence[str]) -> Iterator[tuple[Path, History, dict[str, Path]]]:
-    """Each experiment directory with a journal that can be read: its history, and its policies by name of the run."""
+    """Yield each experiment directory with a readable journal, its history, and its policies by name of the run."""
     found: dict[Path, dict[str, Path]] = {}
     for path in map(Path, policies):
         if len(path.absolute().parents) > 2:
@@ -87,9 +88,9 @@ def _by_experiment(policies: Sequence[str]) -> Iterator[tuple[Path, History, dic
 
 
 def describe_other_code(policies: Sequence[str]) -> list[str]:
-    """A sentence for each experiment directory whose policies were trained by another state of the code than this one.
+    """Return a warning for each experiment directory whose policies were trained by a different version of the code.
 
-    Nothing is said of a policy that no longer lies in its experiment directory, or whose journal cannot be read.
+    Policies outside their experiment directory, and those whose journal cannot be read, are skipped.
     """
     here, lines = provenance.code(), []
     for experiment_dir, history, asked in _by_experiment(policies):
@@ -98,7 +99,7 @@ def describe_other_code(policies: Sequence[str]) -> list[str]:
         others = [named(code) for code in there if code.get(key, "") != here.get(key, "")]
         if others:
             lines.append(
-                f"{experiment_dir.name}: trained by {' and by '.join(others)}, while the code here is {named(here)}: "
-                "numbers may differ from those of the run"
+                f"{experiment_dir.name}: trained by {' and by '.join(others)}, but the code here is {named(here)}: "
+                "outcomes may differ from those of the run"
             )
     return lines

@@ -1,4 +1,4 @@
-"""`esper-ab export`: the tables of an experiment directory as files that other programs read."""
+"""`esper-ab export`: write the tables of an experiment directory as CSV or Parquet files."""
 
 from __future__ import annotations
 
@@ -34,22 +34,23 @@ _FOLDER = "export"
 )
 @experiment_argument
 @valued("--out", "DIR",
-    "Where to put the files; made if it is not there. [default: EXPERIMENT/export]",
+    "Folder for the files; created if missing. [default: EXPERIMENT/export]",
     type=click.Path(path_type=Path, file_okay=False))
 @valued("--format", None,
-    "CSV with a header line, or Parquet with its types.", "form", type=click.Choice(("csv", "parquet")), default="csv")
+    "CSV with a header line, or Parquet with typed columns.", "form", type=click.Choice(("csv", "parquet")),
+    default="csv")
 @valued("--table", "TABLE",
-    f"Only this one: {', '.join(TABLES)}. Repeatable. [default: all]", "tables", multiple=True,
+    f"Write only this table: {', '.join(TABLES)}. Repeatable. [default: all]", "tables", multiple=True,
     type=click.Choice(TABLES))
-@switch("--force", "Replace files that are there.")
+@switch("--force", "Replace existing files.")
 @json_flag
 def command(
     experiment_dir: Path, out: Path | None, form: Format, tables: tuple[str, ...], force: bool, json: bool
 ) -> None:
     """Write the tables of EXPERIMENT as CSV or Parquet files.
 
-    There is one file per table: the views of `query`, the comparisons and their pairs. The command works while
-    EXPERIMENT is in progress: what is recorded so far is written.
+    There is one file per table: the views of `query`, the comparisons and their pairs. While EXPERIMENT is running,
+    the files hold what has been recorded so far.
     """
     chosen = tuple(dict.fromkeys(tables)) or TABLES
     written = export(experiment_dir, out or experiment_dir / _FOLDER, form, chosen, force=force)
@@ -63,19 +64,19 @@ def command(
 def export(
     experiment_dir: Path, folder: Path, form: Format, tables: Sequence[str], *, force: bool
 ) -> list[dict[str, Any]]:
-    """Write one file per table, each whole or not at all, and return what `--json` says of each.
+    """Write one file per table into `folder`; return table, file, rows and bytes of each.
 
-    When one cannot be written none of them takes its name.
-    UsageError when a file is there and `force` is not given, when `folder` cannot be written, or without a journal.
+    The files are replaced together, after all have been written in full.
+    UsageError if a file exists and `force` is false, if `folder` cannot be written, or if there is no journal.
     """
-    from esper_ab.analysis.analyse import analyse  # with scipy: --help is fast
+    from esper_ab.analysis.analyse import analyse  # imports scipy, which --help does not need
 
     files = {table: folder / f"{table}.{form}" for table in tables}
     loaded = load(experiment_dir)
     there = [str(file) for file in files.values() if file.exists()]
     if there and not force:
         more = f", and {len(there) - 1} more" if there[1:] else ""
-        raise UsageError(f"{there[0]} exists{more}; --force replaces, --out names another folder")
+        raise UsageError(f"{there[0]} exists{more}; --force replaces existing files, --out names another folder")
     comparisons = analyse(loaded.history).comparisons
     with viewed(experiment_dir, loaded.lines, loaded.history.design.measures.names) as connection:
         add_conclusions(connection, comparisons)
@@ -85,7 +86,7 @@ def export(
             else:
                 make_folder(folder)
             with tempfile.TemporaryDirectory(dir=folder, prefix=".export.") as draft:
-                drafts = {table: Path(draft, f".{file.name}") for table, file in files.items()}  # `tidy` knows the dot
+                drafts = {table: Path(draft, f".{file.name}") for table, file in files.items()}  # `tidy` removes these
                 rows = {table: _draft(connection, table, drafts[table], form) for table in files}
                 for table, file in files.items():
                     drafts[table].replace(file)
@@ -100,7 +101,7 @@ def export(
 
 
 def _draft(connection: DuckDBPyConnection, table: str, file: Path, form: Format) -> int:
-    """Write one table to `file`; its number of rows. OSError as far as DuckDB tells what went wrong."""
+    """Write one table to `file` and return its number of rows; OSError if DuckDB cannot write it."""
     import duckdb
 
     found = connection.sql(table_sql(table))

@@ -1,4 +1,4 @@
-"""`esper-ab figure`: one figure of a report, for a paper."""
+"""`esper-ab figure`: write one figure of a report, for a paper."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from esper_ab.commands._parameters import PATH, valued
 )  # fmt: skip
 @experiment_argument
 @click.argument("name", default="effects")
-@valued("--out", "FILE", "Where it goes; the end of its name is .pdf, .svg or .png. [default: NAME.pdf]", type=PATH)
+@valued("--out", "FILE", "Output file, ending in .pdf, .svg or .png. [default: NAME.pdf]", type=PATH)
 def command(experiment_dir: Path, name: str, out: Path | None) -> None:
     """Write one figure of the report of EXPERIMENT as PDF, SVG or PNG.
 
-    NAME is effects, curves, outcomes, pairs, or another that the report has.
+    NAME is effects, curves, outcomes, pairs or any other figure of the report.
     """
-    # Here, so that --help waits for no matplotlib.
+    # Imported here, so that --help needs no matplotlib.
     from esper_ab.api.loaded import load_experiment
     from esper_ab.report.figures.catalogue import write_figure
 

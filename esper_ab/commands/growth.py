@@ -1,4 +1,4 @@
-"""`esper-ab growth`: hosts and their seed modules without an experiment; children of the data plane grow them."""
+"""`esper-ab growth`: grow hosts and seed modules without an experiment; child processes do the work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DECODER, _TEXT = msgspec.json.Decoder(SoloAnswer), msgspec.json.Decoder(str)
 
 @click.group(epilog=epilog("esper-ab growth rewards shaped sparse", "esper-ab growth fetch cifar10"))
 def command() -> None:
-    """Audit rewards of growth, run its heuristic controller alone, or download data of a task."""
+    """Audit rewards for growth, run its heuristic controller alone, or download a task's data."""
 
 
 @command.command(epilog=epilog(
@@ -38,32 +38,31 @@ def command() -> None:
 ))  # fmt: skip
 @click.argument("rewards", metavar="[MODE | FILE:FUNCTION]…", nargs=-1)
 @hosts_options("task", "data_dir")
-@valued("--slots", "A,B,…", "Slots that may grow, in network order. [default: all]", default="")
+@valued("--slots", "A,B,…", "Slots that may grow a seed module, in network order. [default: all]", default="")
 @valued("--schedules", "N",
-    "Random schedules, among which best of n is.", type=click.IntRange(2), default=_AUDIT.schedules)
-@valued("--hosts", "N", "Of each behaviour.", type=AT_LEAST_1, default=_AUDIT.hosts)
+    "Number of random schedules; the best of n is chosen among them.", type=click.IntRange(2), default=_AUDIT.schedules)
+@valued("--hosts", "N", "Hosts per behaviour.", type=AT_LEAST_1, default=_AUDIT.hosts)
 @valued("--search", "N",
-    "Behaviours that the search for each reward tries; 0: no search.", "searched", type=click.IntRange(0),
-    default=_AUDIT.searched)
-@valued("--steps", "N", "Host epochs, and decisions, per episode.", type=click.IntRange(2), default=_AUDIT.steps)
-@valued("--set", "KEY=VALUE", "A setting of reward or growth, for all. Repeatable.", "assignments", multiple=True)
+    "Behaviours to try in the search for the one that each reward pays most; 0: no search.", "searched",
+    type=click.IntRange(0), default=_AUDIT.searched)
+@valued("--steps", "N", "Decisions, and host epochs, per episode.", type=click.IntRange(2), default=_AUDIT.steps)
+@valued("--set", "KEY=VALUE", "Set a reward or growth setting for all. Repeatable.", "assignments", multiple=True)
 @hosts_options("rng_seed", "device")
 @valued("--kernel", None,
-    "What trains hosts on a CPU; auto: the native kernel where it can be had.", type=click.Choice(KERNELS),
+    "How to train hosts on a CPU; auto: with the native kernel if available.", type=click.Choice(KERNELS),
     default=KERNELS[0])
-@valued("--out", "DIR", "Where the files go. [default: reward-audits/TASK-DIGEST]", type=PATH)
+@valued("--out", "DIR", "Folder for the files. [default: reward-audits/TASK-DIGEST]", type=PATH)
 @json_flag
 def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ...], **options: Any) -> None:
-    """Show what rewards pay for known behaviours.
+    """Show what rewards pay for known behaviours, and what it costs to choose behaviours by them.
 
-    Before anything is trained, and what it costs to choose by them. Without arguments: every reward mode of the
-    catalogue.
+    No policy is trained. Without arguments, every reward mode of the catalogue is audited.
     """
     question = make_audit_question(
         slots=tuple(filter(None, slots.split(","))),
         assignments=[read_assignment(text, f"--set {text}") for text in assignments], **options,
     )
-    # Here, so that --help waits for neither scipy nor matplotlib.
+    # Imported here, so that --help needs neither scipy nor matplotlib.
     from esper_ab.analysis.reward_audit import findings_of
     from esper_ab.live.console import waiting
     from esper_ab.report.page import render_page
@@ -88,19 +87,19 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
     "esper-ab growth heuristic --task synthetic --steps 25 --n-envs 2 --json",
 ))  # fmt: skip
 @hosts_options("task", "data_dir")
-@valued("--slots", "A B …", "Slots that may grow, in network order. [default: all]")
-@valued("--episodes", "N", "Each on fresh hosts.", type=AT_LEAST_1, default=1)
+@valued("--slots", "A B …", "Slots that may grow a seed module, in network order. [default: all]")
+@valued("--episodes", "N", "Episodes, each on fresh hosts.", type=AT_LEAST_1, default=1)
 @valued("--steps", "N",
-    "Host epochs, and decisions, per episode. An experiment has 25, in which a second seed module is rare.",
+    "Decisions, and host epochs, per episode. An experiment has 25, where a second seed module is rare.",
     type=AT_LEAST_1, default=75)
 @valued("--n-envs", "N", "Hosts per episode.", type=AT_LEAST_1, default=4)
 @hosts_options("rng_seed", "device")
 @json_flag
 def heuristic(json: bool, **options: Any) -> None:
-    """Grow hosts by the heuristic controller alone.
+    """Grow hosts with the heuristic controller alone.
 
-    What it germinates, advances, fossilises and prunes is counted by slot. Nothing is compared and no experiment
-    directory is written; `launch --groups heuristic,…` compares.
+    The output counts by slot what it germinates, advances, fossilises and prunes. Nothing is compared and no
+    experiment directory is written; to compare it, use `launch --groups heuristic,…`.
     """
     asked = make_question(**options)
     answer = answer_of("workers.commands.heuristic", asked, _DECODER)
@@ -113,30 +112,27 @@ def heuristic(json: bool, **options: Any) -> None:
     "esper-ab growth fetch cifar10", "esper-ab growth fetch cifar10 --data-dir data",
 ))  # fmt: skip
 @click.argument("task", metavar="TASK")
-@valued("--data-dir", "DIR", "Where to put it. [default: the user's cache]", default="")
+@valued("--data-dir", "DIR", "Folder for the data. [default: the user's cache]", default="")
 @json_flag
 def fetch(task: str, data_dir: str, json: bool) -> None:
-    """Download what TASK needs (cifar10).
-
-    Its size and checksum are verified.
-    """
+    """Download the data of TASK (cifar10), and verify its size and checksum."""
     said = answer_of("workers.commands.fetch", (task, data_dir), _TEXT)
     click.echo(json_module.dumps({"task": task, "detail": said}) if json else said)
 
 
 def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
-    """The question that the flags ask; UsageError for an unknown task."""
+    """Build the question for the child process from the flags; UsageError for an unknown task or empty --slots."""
     known = catalog.names("workers.tasks")
     if options["task"] not in known:
         raise UsageError(f"no task {options['task']!r}; {did_you_mean(options['task'], known)}")
     named = tuple(filter(None, (slots or "").split(",")))
     if slots is not None and not named:
-        raise UsageError("--slots: names are missing, as in --slots early late; leave it out for all there are")
+        raise UsageError("--slots: names are missing, as in --slots early late; omit the flag for all slots")
     return SoloQuestion(slots=named, **options)
 
 
 def count_by_slot(answer: SoloAnswer) -> dict[str, dict[str, int]]:
-    """Counts of operations by slot, over all hosts."""
+    """Count operations by slot, over all hosts."""
     seeds = [seed for host in answer.hosts for seed in host.seeds]
     return {slot: _done([seed for seed in seeds if seed.slot == slot]) for slot in answer.slots}
 
@@ -148,12 +144,12 @@ def _done(seeds: list[Seed]) -> dict[str, int]:
 
 
 def count_several_slots(answer: SoloAnswer) -> int:
-    """Number of hosts with seeds in more than one slot."""
+    """Count hosts with seed modules in more than one slot."""
     return sum(len({seed.slot for seed in host.seeds}) > 1 for host in answer.hosts)
 
 
 def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
-    """The answer in words: a table of slots, then a line per host."""
+    """Write the answer as text: a table of slots, then a line per host."""
     hosts = answer.hosts
     accuracies = [host.held_out_accuracy for host in hosts]
     width = max(map(len, ("slot", *answer.slots)))

@@ -1,7 +1,7 @@
-"""`esper-ab init`: an experiment file that runs as it is, with every setting there is as a comment.
+"""`esper-ab init`: write an experiment file that is ready to run, with every setting as a comment.
 
-Keys, types and defaults are read from the settings structs and the words from the flags' own help, so that the file
-cannot say anything that does not hold. A setting is commented out without a blank (`#lr = 0.002`), prose with one.
+Keys, types and defaults come from the settings structs, and descriptions from the flags' help, so that the file always
+agrees with the code. A commented-out setting has no space after the # (`#lr = 0.002`), prose has one.
 """
 
 from __future__ import annotations
@@ -26,52 +26,52 @@ from esper_ab.contracts.wording import shell_command
 from esper_ab.settings.assignments import FIELDS, Field
 from esper_ab.settings.kinds import kind_of
 
-_SET = ("task", "episodes", "steps", "n_envs", "seeds")  # written out with their defaults; the others are comments
+_SET = ("task", "episodes", "steps", "n_envs", "seeds")  # written with their defaults; other settings are comments
 _GROUPS = kind_of(FIELDS["task"].default).default_groups
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-_NAME_CHARS = 128  # of an experiment directory
+_NAME_CHARS = 128  # longest name of an experiment directory
 _WIDTH = 110
-_LARGE = 10**15  # a bound like that is of no use to a reader
+_LARGE = 10**15  # larger bounds would not help a reader
 
 
 @command_with("esper-ab init", "esper-ab init rates.py", "esper-ab init experiment.toml --force")
 @click.argument("file", metavar="[FILE.toml|FILE.py]", default="experiment.toml", type=PATH)
-@switch("--force", "Replace a file that is there.")
+@switch("--force", "Replace an existing file.")
 @json_flag
 def command(file: Path, force: bool, json: bool) -> None:
-    """Write an experiment file that runs as it is, with every setting and its default as a comment."""
+    """Write an experiment file, ready to run, with every setting and its default as a comment."""
     if file.suffix not in (".toml", ".py"):
-        raise UsageError(f"{file}: the end of its name says what it is: .toml or .py, as in experiment.toml")
-    # The name of the file without its ending, as far as an experiment directory can have it.
+        raise UsageError(f"{file}: the name must end in .toml or .py, as in experiment.toml")
+    # Turn the file's stem into a valid name for an experiment directory.
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", file.stem).strip("-_.")[:_NAME_CHARS] or "experiment"
     content = python_file(name) if file.suffix == ".py" else toml_file("" if name == file.stem else name)
     try:
         (write_below if force else create_below)(file.parent, file.name, content.encode())
     except FileExistsError:
-        raise UsageError(f"{file} exists already; --force replaces it") from None
+        raise UsageError(f"{file} already exists; --force replaces it") from None
     except OSError as error:
         raise refused(error, f"{file} cannot be written: {error.strerror}") from None
     line = shell_command("launch", file)
-    said = f"wrote {file}\nsee what it would do: {line} --dry-run\nrun it: {line}"
+    said = f"wrote {file}\nsee the plan: {line} --dry-run\nrun it: {line}"
     tree = {"file": str(file), "run": ["esper-ab", "launch", str(file)]}
     click.echo(json_module.dumps(tree) if json else said)
 
 
 def toml_file(name: str = "") -> str:
-    """A TOML experiment file: the keys, in the structure, of the `experiment.toml` that an experiment leaves.
+    """Return the text of a TOML experiment file, with the keys and structure of the `experiment.toml` of an experiment.
 
-    `name`: of the experiment, which without one is called as the file.
+    `name`: of the experiment; by default it is named after the file.
     """
     lines = [
         "# An experiment of esper-ab. Every setting is here with its default: remove the # in front of one to change",
-        "# it. `esper-ab doctor` says what this machine has.", "", *(f"# {line}" for line in _about_groups()),
+        "# it. `esper-ab doctor` shows the devices of this machine.", "", *(f"# {line}" for line in _about_groups()),
         f"groups = {json_module.dumps(_GROUPS)}", "",
     ]
     lines += [f'name = "{name}"'] if name else []
     sections = _sections()
     shown = [field for field in sections.pop("") if not (name and field.key == "name")]
     lines += [line for field in shown for line in _toml_lines(field)]
-    lines += ["", "# A group with settings of its own; in its table keys are dotted:", "#[group.fast]",
+    lines += ["", "# A group with settings of its own; keys in its table are dotted:", "#[group.fast]",
               '#reward = "shaped"', "#ppo.lr = 3e-3"]  # fmt: skip
     for section, fields in sections.items():
         about = _about(section)
@@ -81,7 +81,7 @@ def toml_file(name: str = "") -> str:
 
 
 def python_file(name: str) -> str:
-    """A Python experiment file, in which `esper-ab launch` finds `experiment`; every setting is a comment in it."""
+    """Return the text of a Python experiment file, which defines `experiment` and has every setting as a comment."""
     settings: list[str] = []
     for section, fields in _sections().items():
         settings += [f"# {about}"] if (about := _about(section)) else []
@@ -89,7 +89,7 @@ def python_file(name: str) -> str:
     runs = FIELDS["seeds"].default
     variants = [f'.add_variant("{group}", reward="{group}")' for group in _GROUPS]
     return "\n".join((
-        '"""An experiment of esper-ab: `esper-ab launch` with this file runs it.', "",
+        '"""An experiment of esper-ab; run this file with `esper-ab launch`.', "",
         "Every setting is here with its default; remove the # in front of one to change it.", '"""', "",
         "from esper_ab import create_experiment", "", "experiment = (", f'    create_experiment("{name}")',
         *(f"    # {line}" for line in _about_groups()), *(f"    {line}" for line in variants),
@@ -107,7 +107,7 @@ def _about_groups() -> tuple[str, ...]:
 
 
 def _sections() -> dict[str, list[Field]]:
-    """Return all settings by section; the experiment's own are in "", which comes first."""
+    """Return all settings by section; the experiment's own have the section "", which comes first."""
     found: dict[str, list[Field]] = {"": []}
     for field in sorted(FIELDS.values(), key=lambda field: field.of_group):
         found.setdefault(field.key.rpartition(".")[0], []).append(field)
@@ -115,20 +115,20 @@ def _sections() -> dict[str, list[Field]]:
 
 
 def _about(section: str) -> str:
-    """Return what the settings of a section of a group are about; "" for a section of the experiment."""
+    """Describe a section of group settings in one line; "" for a section of the experiment."""
     struct = next((one.type for one in msgspec.structs.fields(GroupSettings) if one.name == section), None)
     return (struct.__doc__ or "").splitlines()[0] if struct else ""
 
 
 def _words(field: Field) -> str:
-    """What its flag's help says of a setting, and its allowed values."""
+    """Describe a setting: the help of its flag, if it has one, and its allowed values."""
     allowed = f"one of {', '.join(catalog.names('workers.tasks'))}" if field.key == "task" else _allowed(field)
     has_flag = not (field.of_group or field.flag.startswith("no_"))
     return " ".join(filter(None, (flag_help().get(field.flag) if has_flag else "", allowed)))
 
 
 def _allowed(field: Field) -> str:
-    """The allowed values of a setting: choices of a Literal, bounds of a number, "" when the default says enough."""
+    """Describe the allowed values of a setting: choices or bounds; "" if the default says enough."""
     if get_origin(field.type) is Literal:
         choices = get_args(field.type)
         return " | ".join(map(str, choices)) if len(choices) > 1 else "the only value"
@@ -145,7 +145,7 @@ def _allowed(field: Field) -> str:
 
 def _toml_lines(field: Field) -> list[str]:
     name, words = field.key.rpartition(".")[2], _words(field)
-    if field.default is None:  # which TOML cannot say: nothing to uncomment, a description alone
+    if field.default is None:  # TOML has no null, so there is nothing to uncomment
         return [f"# {part}" for part in wrap(f"{name}: {words}", _WIDTH - 2)]
     return _lines(field.key, f"{name} = {json_module.dumps(field.default, ensure_ascii=False)}", words, _WIDTH)
 
@@ -157,7 +157,7 @@ def _python_lines(field: Field) -> list[str]:
 
 
 def _lines(key: str, setting: str, words: str, width: int) -> list[str]:
-    """Lines for one setting: `words` behind it, or above it where the line would be too long."""
+    """Write the lines for one setting: `words` after it, or above it if the line would be too long."""
     line = setting if key in _SET else f"#{setting}"
     if not words:
         return [line]

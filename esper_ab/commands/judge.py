@@ -1,4 +1,4 @@
-"""`esper-ab judge`: outcomes of runs made elsewhere, held to the plan of `esper-ab design`, or explored without one."""
+"""`esper-ab judge`: judge outcomes of runs made elsewhere, by a plan of `esper-ab design` or without one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from esper_ab.verdict.observations import Observations
     from esper_ab.verdict.vocabulary import Scale
 
-_RULE = (*RULE, "rows", "paired")  # what a plan says itself
+_RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
 
 
 @command_with(
@@ -33,25 +33,25 @@ _RULE = (*RULE, "rows", "paired")  # what a plan says itself
 @external_options("scores", "columns", "figure")
 @json_flag
 @valued("--fail-unless", "REQUIREMENT",
-    "Exit status 12 unless the verdict supports it, as in 'new better-than old'; of several tasks the verdict on "
-    "their mean. Can be repeated.", "requirements", multiple=True)
+    "Exit with status 12 unless the verdict supports it, as in 'new better-than old'; for several tasks, the verdict "
+    "on their mean. Repeatable.", "requirements", multiple=True)
 @external_options(*_RULE)
 @click.pass_context
 def command(
     context: click.Context, /, words: tuple[str, ...], requirements: tuple[str, ...], columns: str, figure: Path | None,
     json: bool, **options: Any
 ) -> None:
-    """Judge outcomes of runs made elsewhere: by PLAN, saying what was not followed, or exploratory.
+    """Judge outcomes of runs made elsewhere: by PLAN, noting deviations from it, or exploratory.
 
-    FILE is a CSV file whose header has group, seed (or pair), outcome and, where the plan has tasks, task; a row per
-    run, and an empty outcome for a run that failed. In its place there may be an experiment directory, or one per
-    task. A look is taken as soon as all runs that it asks for are there.
+    FILE is a CSV file with a row per run and the columns group, seed (or pair) and outcome, which is empty for a failed
+    run; if the plan has tasks, also task. An experiment directory, or one per task, can replace FILE. Each look is
+    taken once all of its runs are present.
 
-    A CSV file without PLAN is explored, which confirms nothing: --margin and what follows it say what a plan says.
-    The runs with one seed form a pair, in each task; pairs that share a cluster, another column, count as one. Where
-    no seed is in two groups, or a column run stands in its place, runs form no pairs.
+    A CSV file without PLAN is explored, which confirms nothing; --margin and the flags below it replace the plan. In
+    each task, runs with the same seed form a pair, and pairs that share a cluster (another column) count as one. Runs
+    form no pairs if no seed is in two groups, or if there is a column run instead of seed.
     """
-    # Here, so that --help waits for no scipy.
+    # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import with_scores
     from esper_ab.readers.external_plan import read_plan, told_by_task
     from esper_ab.verdict.judge import judge
@@ -59,12 +59,12 @@ def command(
 
     if len(words) == 1:
         if requirements:
-            raise UsageError("--fail-unless goes with a plan; what is found without one is exploratory")
+            raise UsageError("--fail-unless needs a plan; without one, results are exploratory")
         click.echo(printed(_explore(Path(words[0]), columns, options), figure=figure, json=json), nl=False)
         return
     told = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     if told:
-        raise UsageError(f"--{told[0]} goes with a CSV file alone; a plan says it itself")
+        raise UsageError(f"--{told[0]} is only for a CSV file without a plan; a plan already says it")
     plan = read_plan(Path(words[0]))
     asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
     found = with_scores(judge(plan, _read(words[1:], columns, plan.scales)), told_by_task(options["scores"]))
@@ -74,23 +74,23 @@ def command(
 
 
 def _explore(file: Path, columns: str, rule: Flags) -> OutcomeVerdicts:
-    # Here, so that --help waits for no scipy.
+    # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import explored
     from esper_ab.readers.external_table import read_csv
 
     if file.is_dir():
         raise UsageError(
-            f"{file} is a folder: judge takes a plan and outcomes, or a CSV file alone; "
-            f"`{shell_command('report', file)}` has the verdict of an experiment"
+            f"{file} is a folder: judge takes a plan and outcomes, or one CSV file; "
+            f"`{shell_command('report', file)}` shows the verdict of an experiment"
         )
     if file.suffix == ".json" and rule["margin"] is None:
-        raise UsageError(f"judge {file}: name the outcomes, too, as in `esper-ab judge plan.json results.csv`")
+        raise UsageError(f"judge {file}: name the outcomes as well, as in `esper-ab judge plan.json results.csv`")
     return explored(read_csv(file, columns_of(columns)), as_in_python(rule))
 
 
 def _read(words: Sequence[str], columns: str, scales: Sequence[Scale]) -> Observations:
-    """Read one CSV file or experiment directories."""
-    # Likewise.
+    """Read one CSV file, or experiment directories."""
+    # As above.
     from esper_ab.readers.external_table import read_csv
     from esper_ab.readers.joint import read_experiments
 
@@ -98,14 +98,14 @@ def _read(words: Sequence[str], columns: str, scales: Sequence[Scale]) -> Observ
     if len(named) == 1 and not named[0][1].is_dir():
         return read_csv(named[0][1], columns_of(columns))
     if columns:
-        raise UsageError("--columns goes with one CSV file; experiment directories have no columns")
+        raise UsageError("--columns applies to a CSV file; experiment directories have no columns")
     for _, folder in named:
         refuse_joint(folder, "judge", by_task=True)
     return read_experiments(named, scales)
 
 
 def _named(text: str) -> tuple[str, Path]:
-    """Task and path of TASK=PATH, of which each may have an "=" of its own; what exists as it stands has no task."""
+    """Split TASK=PATH, where both may contain "="; a text that is an existing path has no task."""
     found = [(text[:place], Path(text[place + 1 :])) for place, char in enumerate(text) if char == "="]
     if not found or Path(text).exists():
         return "", Path(text)

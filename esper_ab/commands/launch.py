@@ -1,4 +1,4 @@
-"""`esper-ab launch`, also `python -m esper_ab.launch`: from FILE and flags to a finished comparison."""
+"""`esper-ab launch`, also `python -m esper_ab.launch`: run an experiment and compare its groups."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from esper_ab.contracts.errors import WorkerFailed, WorkerHung
 def command(**options: Any) -> None:
     """Train one policy per group and seed on paired randomness, and compare the groups.
 
-    The groups of a seed train at the same time. FILE declares an experiment, and flags win: TOML with the same settings
-    (docs/cli.md), or Python, of which create_NAME_experiment(), get_experiment() or experiment is taken
-    (docs/python.md).
+    The groups of a seed train at the same time. WHAT is an experiment file, a trainer (.py) or a command. Flags
+    override an experiment file: TOML with the same settings (docs/cli.md), or Python that defines
+    create_NAME_experiment(), get_experiment() or experiment (docs/python.md).
     """
-    # Here, so that --help waits for no plan.
+    # Imported here, so that --help is fast.
     from esper_ab.commands._asking import read_job
     from esper_ab.control.rules.workers import Limits
     from esper_ab.execution.answer import show_answer
@@ -69,7 +69,7 @@ def command(**options: Any) -> None:
 
 
 def _failures(directory: Path) -> Iterator[str]:
-    """What was recorded before too much failed, and why runs failed."""
+    """Yield lines about the results so far, after too many failures, and about why runs failed."""
     from esper_ab.api.results import Results  # as above
     from esper_ab.execution.answer import write_report
     from esper_ab.report.build import printed
@@ -80,5 +80,5 @@ def _failures(directory: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    """Entry of `python -m esper_ab.launch`."""
+    """Run `python -m esper_ab.launch` and return its exit status."""
     return leaving(invoke(command, sys.argv[1:], "python -m esper_ab.launch"))

@@ -1,4 +1,4 @@
-"""`esper-ab list`: the experiment directories below a folder, newest first."""
+"""`esper-ab list`: list the experiment directories below a folder, newest first."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from esper_ab.contracts.wording import visible_line
 from esper_ab.readers.status import Listed, list_runs
 
 _HEADINGS = ("run", "state", "done", "last event", "groups", "verdict")
-_MOST_TOLD = 3
-_FOLLOW_S = 5  # between two pages of --follow
+_MOST_TOLD = 3  # comparisons whose verdicts are listed one by one
+_FOLLOW_S = 5  # between two writes of --follow
 
 
 @command_with("esper-ab list", "esper-ab list experiments --html experiments/index.html --follow")
 @click.argument("folder", metavar="[DIR]", default="experiments", type=click.Path(path_type=Path, file_okay=False))
 @valued("--html", "FILE",
     "Write the list as a page with links to the reports.", "page", type=click.Path(path_type=Path, dir_okay=False))
-@switch("--follow", "With --html: write it again every few seconds, until Ctrl-C; a browser loads it again by itself.")
+@switch("--follow", "With --html: rewrite the page every few seconds until Ctrl-C; a browser reloads it by itself.")
 @json_flag
 def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
     """List the experiments below DIR [default: experiments], newest first, with progress and verdicts."""
     if page is not None and json:
         raise click.UsageError("--html and --json exclude each other")
     if follow and page is None:
-        raise click.UsageError("--follow goes with --html")
+        raise click.UsageError("--follow needs --html")
     if not folder.is_dir():
-        raise UsageError(f"no folder {folder}: name the one that holds the experiment directories")
+        raise UsageError(f"no folder {folder}: name the folder that holds the experiment directories")
     if page is not None:
-        from esper_ab.report.page import write_listing  # with jinja2, which a list in the terminal does not wait for
+        from esper_ab.report.page import write_listing  # needs jinja2, which a list in the terminal does not
 
         write_listing(folder, page, refresh_s=_FOLLOW_S if follow else 0)
         click.echo(f"page: {page}")
@@ -64,7 +64,7 @@ def _table(found: list[Listed]) -> str:
 
 
 def _came_out(verdicts: tuple[str, ...]) -> str:
-    """Verdicts in one cell; of many comparisons, how many have which verdict, because a line must fit a screen."""
+    """Write the verdicts in one cell that fits a screen; for many comparisons, count each verdict."""
     if len(verdicts) <= _MOST_TOLD:
         return "; ".join(verdicts)
     counted = Counter(said.rpartition(": ")[2] for said in verdicts)
@@ -72,10 +72,10 @@ def _came_out(verdicts: tuple[str, ...]) -> str:
 
 
 def _local(wall_time: str) -> str:
-    """Write a wall time in the zone of this machine."""
+    """Write a wall time in this machine's time zone."""
     try:
         return f"{datetime.fromisoformat(wall_time).astimezone():%Y-%m-%d %H:%M:%S}" if wall_time else ""
-    except (ValueError, OverflowError):  # a journal may claim to be of the first of years, or of the last
+    except (ValueError, OverflowError):  # a journal may hold the first year there is, or the last
         return wall_time
 
 

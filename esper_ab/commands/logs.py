@@ -1,4 +1,4 @@
-"""`esper-ab logs`: what the processes of an experiment wrote, of a running, a finished or a dead one."""
+"""`esper-ab logs`: print what the processes of an experiment wrote, during it or later."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from esper_ab.live.viewer import Viewer
 
 _POLL_S = 0.25
 _CONSOLE = "console"
-_SHOWN = 8  # names in an error
+_SHOWN = 8  # names shown in an error
 
 
 @command_with(
@@ -34,12 +34,12 @@ _SHOWN = 8  # names in an error
 )
 @experiment_argument
 @click.argument("name", metavar="[GROUP/REPLICATE]", default="")
-@switch("--follow", "Go on with what is written, until the experiment ends.", "-f")
-@switch("--json", "A JSON object per line.")
+@switch("--follow", "Keep printing new lines until the experiment ends.", "-f")
+@switch("--json", "Print a JSON object per line.")
 def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
-    """Print the logs of EXPERIMENT: of one run, of a worker between runs, of the console, or all.
+    """Print logs of EXPERIMENT: of one run, of one worker, of the console, or all.
 
-    A run is named GROUP/SEED, a worker as in w00, the console `console`; without a name all logs are printed.
+    Name a run as GROUP/SEED, a worker as in w00, and the console as `console`; without a name all logs are printed.
     """
     viewer = Viewer(experiment_dir)
     known = sources(experiment_dir, viewer.history)
@@ -58,7 +58,7 @@ def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
 
 
 def sources(experiment_dir: Path, history: History) -> dict[str, Path]:
-    """Log files by name, there or to come: runs in plan order, workers, the console."""
+    """Return log files by name, existing or not yet: runs in plan order, workers, the console."""
     files = {name: experiment_dir / run.spec.log_file for name, run in history.runs.items()}
     known = set(files.values())
     files |= {path.stem: path for path in sorted((experiment_dir / LOGS).glob("*.log")) if path not in known}
@@ -66,12 +66,12 @@ def sources(experiment_dir: Path, history: History) -> dict[str, Path]:
 
 
 def lines(experiment_dir: Path, viewer: Viewer, name: str = "", *, follow: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield (log, line), each log in its order; with `follow` until no process has the experiment directory."""
+    """Yield (log, line) in each log's order; with `follow`, until no process holds the experiment directory."""
     read = Counter[str]()  # bytes, by log
     while True:
         viewer.catch_up()
         last = not (follow and viewer.held)
-        found = sources(experiment_dir, viewer.history)  # runs and workers may be added
+        found = sources(experiment_dir, viewer.history)  # again, because runs and workers may have been added
         for origin in [name] if name else found:
             data = _read_on(found[origin], read[origin], last=last)
             read[origin] += len(data)
@@ -83,7 +83,7 @@ def lines(experiment_dir: Path, viewer: Viewer, name: str = "", *, follow: bool 
 
 
 def _read_on(path: Path, offset: int, *, last: bool) -> bytes:
-    """The lines of a growing file that are new and whole; with `last` an unfinished one, too."""
+    """Return the new whole lines of a growing file; with `last`, an unfinished one, too."""
     if not path.exists():
         return b""
     with open_to_read(path) as file:

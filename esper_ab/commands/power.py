@@ -1,4 +1,4 @@
-"""`esper-ab power`: what a number of seeds can resolve and what a margin asks for, before anything is spent."""
+"""`esper-ab power`: compute what a number of seeds can detect, and how many a margin needs, before any training."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ if TYPE_CHECKING:
     "esper-ab power --sd-run 3.5 --margin 2 --seeds 10",
     "esper-ab power --experiment experiments/EXPERIMENT --margin 1 --comparisons 3",
 )
-@valued("--sd-run", "SD", "Standard deviation of runs of one group, in the unit of the outcome.", type=float)
-@valued("--calibration", "FILE", "Take it from a calibration.json.", type=PATH)
+@valued("--sd-run", "SD", "Standard deviation between runs of one group, in the unit of the outcome.", type=float)
+@valued("--calibration", "FILE", "Take the standard deviation from a calibration.json.", type=PATH)
 @valued("--experiment", "EXPERIMENT",
-    "Take it, and the pair correlation, from the pairs of an earlier experiment directory.", type=ExperimentDirectory())
+    "Take it, and the correlation of pairs, from an earlier experiment directory.", type=ExperimentDirectory())
 @valued("--rho", "R",
-    "Correlation of the two runs of a pair. [default: of EXPERIMENT; else a column each for 0, 0.3, 0.6]", type=float)
-@valued("--seeds", "R", "Of the plan in question.", type=click.IntRange(1, MOST_SEEDS), default=10)
+    "Correlation of the two runs of a pair. [default: that of EXPERIMENT; else columns for 0, 0.3 and 0.6]", type=float)
+@valued("--seeds", "R", "Seeds of the plan in question.", type=click.IntRange(1, MOST_SEEDS), default=10)
 @valued("--margin", "SIZE",
-    "The smallest difference worth acting on, in the unit of the outcome. [default: that of FILE or EXPERIMENT]",
+    "The smallest difference worth acting on, in the unit of the outcome. [default: from FILE or EXPERIMENT]",
     type=float)
 @valued("--alpha", "P", "Error rate of the whole experiment.", type=float, default=0.05)
-@valued("--comparisons", "M", "Comparisons that share it.", type=click.IntRange(1, LARGEST), default=1)
+@valued("--comparisons", "M", "Comparisons that share the error rate.", type=click.IntRange(1, LARGEST), default=1)
 @valued("--orders/--no-orders", None,
-    "Whether device and start order can matter, as a plan says (--dry-run). [default: as in EXPERIMENT; else they can]",
+    "Whether device and start order can matter; --dry-run tells. [default: as in EXPERIMENT; else they can]",
     default=None)
 @valued("--futility", "POWER",
-    "What stops for futility that keep POWER (0.8) at the margin would cost and save. [default: off]", type=float,
+    "Show what stopping for futility would cost and save, at a power of POWER (0.8). [default: off]", type=float,
     default=0.0)
 @json_flag
 def command(**options: Any) -> None:
-    """Show the smallest difference that R seeds resolve, and the seeds that a margin needs.
+    """Show the smallest difference that R seeds can detect, and the seeds that a margin needs.
 
-    Both are for a power of 80 %.
+    Both assume a power of 80 %.
     """
     _check(options)
-    # Here, so that --help waits for no scipy.
+    # Imported here, so that --help needs no scipy.
     from esper_ab.design.power import PowerQuestion
     from esper_ab.design.power_text import answer, power_text
 
     known, margin = _known(options)
-    positions = options["orders"]  # as told; else as in the plan of the experiment; else they can matter
+    positions = options["orders"]  # the flag first, then the experiment's plan; by default they can matter
     if positions is None and options["experiment"] is not None:
         positions = load(options["experiment"]).history.design.positions_matter
     question = PowerQuestion(
@@ -67,14 +67,14 @@ def command(**options: Any) -> None:
 
 
 def _check(options: Flags) -> None:
-    """UsageError without exactly one source of the spread, and for numbers out of bounds."""
+    """UsageError unless there is exactly one source of the spread and all numbers are in range."""
     sources = [name for name in ("sd_run", "calibration", "experiment") if options[name] is not None]
     if len(sources) != 1:
-        raise UsageError("say how much runs differ, once: --sd-run SD, --calibration FILE or --experiment EXPERIMENT")
+        raise UsageError("say once how much runs differ: --sd-run SD, --calibration FILE or --experiment EXPERIMENT")
     size: tuple[Callable[[float], bool], str] = (lambda x: 0.0 < x < math.inf, "a positive number")
-    kept = f"from {LEAST_KEPT} to below 1, or 0 for no such stop"
+    kept = f"at least {LEAST_KEPT} and below 1, or 0 to turn it off"
     rules: dict[str, tuple[Callable[[float], bool], str]] = {
-        "sd_run": size, "rho": (lambda x: -1.0 <= x < 1.0, "from -1 to below 1"), "margin": size,
+        "sd_run": size, "rho": (lambda x: -1.0 <= x < 1.0, "at least -1 and below 1"), "margin": size,
         "alpha": (lambda x: 0.0 < x < 0.5, "above 0 and below 0.5"),
         "futility": (lambda x: x == 0.0 or LEAST_KEPT <= x < 1.0, kept),
     }
@@ -82,12 +82,12 @@ def _check(options: Flags) -> None:
         if options[name] is not None and not holds(options[name]):
             raise UsageError(f"--{name.replace('_', '-')} {options[name]:g}: it must be {right}")
     if options["sd_run"] is not None and options["margin"] is None:
-        raise UsageError("--sd-run goes with --margin, the smallest difference worth acting on, in the same unit")
+        raise UsageError("--sd-run needs --margin, the smallest difference worth acting on, in the same unit")
 
 
 def _known(options: Flags) -> tuple[Known, float]:
-    """The spread to plan with, from the one source that is named, and the margin that holds there."""
-    # Here, so that --help waits for no scipy.
+    """Return the spread from the one source given, and the margin that goes with it."""
+    # Imported here, so that --help needs no scipy.
     from esper_ab.analysis.calibration import known_from_pairs
     from esper_ab.design.calibration_file import load_calibration
     from esper_ab.design.power_text import Known, check_varied

@@ -1,4 +1,4 @@
-"""`esper-ab query`: SQL over an experiment directory."""
+"""`esper-ab query`: run an SQL query over an experiment directory."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from esper_ab.readers.records import LIMIT_S, query, query_csv, query_json, quer
 @experiment_argument
 @click.argument("sql")
 @json_flag
-@switch("--csv", "Comma-separated output with a header line.")
+@switch("--csv", "Print comma-separated values with a header line.")
 @valued("--timeout", "SECONDS",
-    "Give up after that long.", "limit_s", type=click.FloatRange(min=0, min_open=True), default=LIMIT_S)
+    "Cancel the query after this time.", "limit_s", type=click.FloatRange(min=0, min_open=True), default=LIMIT_S)
 def command(experiment_dir: Path, sql: str, json: bool, csv: bool, limit_s: float) -> None:
-    """Answer a question about EXPERIMENT in SQL.
+    """Run an SQL query over EXPERIMENT.
 
     The views are runs, episodes, env_episodes, evaluations, ppo_updates, seed_events and incidents.
     """
@@ -33,4 +33,4 @@ def command(experiment_dir: Path, sql: str, json: bool, csv: bool, limit_s: floa
         raise click.UsageError("--json and --csv exclude each other")
     render = query_json if json else query_csv if csv else query_text
     answer = render(query(experiment_dir, sql, limit_s))
-    click.echo(visible(answer) if sys.stdout.isatty() else answer)  # a file gets CSV as it is
+    click.echo(visible(answer) if sys.stdout.isatty() else answer)  # a file gets the CSV unescaped

@@ -1,4 +1,4 @@
-"""`esper-ab report`: the report of an experiment directory, rebuilt from its journal."""
+"""`esper-ab report`: rebuild the report of an experiment directory from its journal."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from esper_ab.execution.answer import show_answer
 @joint_argument
 @json_flag
 @valued("--format", None,
-    "What is printed; md: Markdown for a pull request. [default: text]", "form",
+    "Output format; md: Markdown for a pull request. [default: text]", "form",
     type=click.Choice(("text", "md", "json")))
 @valued("--fail-unless", "REQUIREMENT",
-    "Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'; also worse-than, "
-    "equivalent-to, not-worse-than. Can be repeated.", "requirements", multiple=True)
-@switch("--quiet", "Print the answer alone.")
+    "Exit with status 12 unless the verdict supports it, as in 'simplified better-than shaped'; also worse-than, "
+    "equivalent-to, not-worse-than. Repeatable.", "requirements", multiple=True)
+@switch("--quiet", "Print only the answer.")
 def command(experiment_dir: Path, json: bool, form: str | None, requirements: tuple[str, ...], quiet: bool) -> None:
     """Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal."""
     form = "brief" if quiet and not (json or form) else form

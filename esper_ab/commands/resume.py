@@ -1,4 +1,4 @@
-"""`esper-ab resume`: go on with an experiment, from what its journal and checkpoints hold, or with more seeds."""
+"""`esper-ab resume`: continue an experiment from its journal and checkpoints, or add seeds to it."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from esper_ab.live.console import outlive_terminal
 )  # fmt: skip
 @joint_argument
 @valued("--seeds", "N",
-    "Add seeds to a finished EXPERIMENT; how many in all. The stricter rule of an extended plan then holds for what "
-    "is undecided.", type=AT_LEAST_1)
-@switch("--dry-run", "With --seeds: print what would be added and by which rule, and stop.")
+    "Total number of seeds: adds seeds to a finished EXPERIMENT. Comparisons that are still undecided then follow the "
+    "stricter rule of an extended plan.", type=AT_LEAST_1)
+@switch("--dry-run", "With --seeds: print what would be added, and by which rule, then exit.")
 @shared_options(*LAUNCHER_FLAGS, "quiet", "json")
 @valued("--fail-unless", "REQUIREMENT",
-    "Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.",
+    "Exit with status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.",
     "requirements", multiple=True)
 @switch("--allow-changed-code",
-    "Go on with another state of the code than that of the records; the verdict is then BLOCKED.")
+    "Continue although the code has changed since the first records; the verdict is then BLOCKED.")
 def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ...], **options: Any) -> None:
-    """Go on with EXPERIMENT, however it was stopped; or add seeds to it.
+    """Continue EXPERIMENT after it was stopped or interrupted; or add seeds to it.
 
-    From its journal and checkpoints. At its end it reports as `launch` does.
+    It continues from its journal and checkpoints, and reports at the end as `launch` does.
     """
-    # Here, so that --help waits for no numpy, scipy or zmq.
+    # Imported here, so that --help needs no numpy, scipy or zmq.
     from esper_ab.execution.going_on import check_resumable, resume
 
     json, allowed = options["json"], options["allow_changed_code"]
     if options["dry_run"] and seeds is None:
-        raise click.UsageError("--dry-run goes with --seeds")
+        raise click.UsageError("--dry-run needs --seeds")
     added = check_resumable(experiment_dir, seeds, requirements, allow_changed_code=allowed)
     if added is not None and not json:
         click.echo(added)

@@ -1,4 +1,4 @@
-"""`esper-ab slurm-script`: the script with which Slurm carries an experiment out, however often it interrupts it."""
+"""`esper-ab slurm-script`: print an sbatch script that runs an experiment and resumes it after interruptions."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _OWN = (
 )  # fmt: skip
 _PROGRAM = "esper_ab.commands.cli"
 _LAUNCHER = "slurm"
-_BOTH = ("--launcher", _LAUNCHER, "--quiet")  # what the script adds to launch and to resume
+_BOTH = ("--launcher", _LAUNCHER, "--quiet")  # added to both launch and resume
 Words = tuple[str, ...]  # of a command line
-_WARNING_S = 120  # before the time limit: to finish the barrier in progress
+_WARNING_S = 120  # before the time limit, to finish the current barrier
 
 
 @command_with(
@@ -34,30 +34,30 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
     "esper-ab slurm-script --nodes 4 --cores 16 --gpus 8 --name big --sbatch --partition=gpu --task cifar10",
     context_settings={"ignore_unknown_options": True},
 )
-@valued("--name", "NAME", "Name of the experiment directory, and of the job.", required=True)
+@valued("--name", "NAME", "Name of the experiment directory and of the job.", required=True)
 @valued("--output-dir", "DIR",
-    "Where experiment directories go; all nodes have to see it.", type=PATH, default=Path("experiments"))
-@valued("--nodes", "N", "Nodes, of one kind.", type=AT_LEAST_1, required=True)
-@valued("--cores", "N", "Cores on each node.", type=AT_LEAST_1, required=True)
-@valued("--gpus", "N", "GPUs on each node.", type=click.IntRange(min=0), default=0)
-@valued("--time", "TIME", "Time limit, as sbatch takes it: 8:00:00. [default: the partition's]")
+    "Folder for experiment directories; all nodes must see it.", type=PATH, default=Path("experiments"))
+@valued("--nodes", "N", "Number of nodes, all of one kind.", type=AT_LEAST_1, required=True)
+@valued("--cores", "N", "Cores per node.", type=AT_LEAST_1, required=True)
+@valued("--gpus", "N", "GPUs per node.", type=click.IntRange(min=0), default=0)
+@valued("--time", "TIME", "Time limit in sbatch's format, as in 8:00:00. [default: the partition's]")
 @valued("--sbatch", "OPTION",
-    "A further option of sbatch, as in --sbatch --constraint=h100. Repeatable.", multiple=True)
-@valued("--setup", "COMMAND", "A command before ours, as in --setup 'module load cuda'. Repeatable.", multiple=True)
+    "Another option for sbatch, as in --sbatch --constraint=h100. Repeatable.", multiple=True)
+@valued("--setup", "COMMAND", "A command to run first, as in --setup 'module load cuda'. Repeatable.", multiple=True)
 @click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="[WHAT] FLAGS OF LAUNCH…")
 def command(
     name: str, output_dir: Path, launch_flags: Words, setup: Words, **asked: Any
 ) -> None:
-    """Print a script for sbatch that launches an experiment, and resumes it wherever it was interrupted.
+    """Print an sbatch script that launches an experiment, and resumes it after interruptions.
 
-    Requeued after a preemption, or submitted again, it goes on from the journal.
+    When the job is requeued after a preemption, or submitted again, it continues from the journal.
     """
-    from esper_ab.commands.launch import command as launch  # here: help needs no settings
+    from esper_ab.commands.launch import command as launch  # imported here, because --help needs no settings
 
     check_name(name)
     for flag in launch_flags:
         if flag.partition("=")[0] in _OWN:
-            raise UsageError(f"{flag}: the script decides this itself; leave it out")
+            raise UsageError(f"{flag}: the script sets this itself; leave it out")
     context = launch.make_context("launch", list(launch_flags))
     _check_flags(context.params)
     options = _options(name, **asked)
@@ -65,8 +65,8 @@ def command(
 
 
 def _check_flags(options: Flags) -> None:
-    """UsageError for what `launch` would refuse without a look at a node, which would show only when the job begins."""
-    # Here, so that help needs no settings.
+    """UsageError for flags that `launch` would refuse on any node; otherwise the error would appear in the job only."""
+    # Imported here, because --help needs no settings.
     from esper_ab.commands._asking import read_job
     from esper_ab.design.design import check_design, comparisons
     from esper_ab.execution.answer import parse_requirements
@@ -74,13 +74,13 @@ def _check_flags(options: Flags) -> None:
 
     job = read_job(options)
     launcher_factory(_LAUNCHER, job.launcher.own)
-    asked = job.parts.parts[0].asked  # whose groups and control are those of all
+    asked = job.parts.parts[0].asked  # all parts have the same groups and control
     check_design(asked)
     parse_requirements(options["fail_unless"], [group.name for group in asked.groups], comparisons(asked))
 
 
 def _of_resume(launched: click.Context) -> Words:
-    """The flags of `launch` that were given and that `resume` has in the same sense: no journal holds them."""
+    """Return flags of `launch` that `resume` must repeat, because the journal does not hold them."""
     words: list[str] = []
     for param in launched.command.params:
         name = param.name or ""
@@ -95,11 +95,11 @@ def _of_resume(launched: click.Context) -> Words:
 def _options(
     name: str, *, nodes: int, cores: int, gpus: int, time: str | None, sbatch: Words
 ) -> Words:
-    """Of sbatch: one allocation that outlives the loss of a node, ends in order and may be requeued.
+    """Return options for sbatch: one allocation that survives the loss of a node, stops cleanly and can be requeued.
 
-    What the script prints goes where it is submitted from, a folder that is there: Slurm makes none.
+    The job's output file goes into the current folder, because Slurm creates no folders.
     """
-    output = str(Path.cwd() / f"{name}.slurm.txt").replace("%", "%%")  # which begins a replacement
+    output = str(Path.cwd() / f"{name}.slurm.txt").replace("%", "%%")  # % starts a replacement
     return (
         f"--job-name={name}", f"--nodes={nodes}", "--ntasks-per-node=1", f"--cpus-per-task={cores}",
         *((f"--gpus-per-node={gpus}",) if gpus else ()), *((f"--time={time}",) if time else ()),
@@ -112,15 +112,15 @@ def batch_script(
     experiment_dir: Path, flags: Words, again: Words, options: Words,
     setup: Words,
 ) -> str:  # fmt: skip
-    """The script's text. `flags`: of `launch`; `again`: those of them that `resume` takes, too.
+    """Return the script's text; `flags` are for `launch`, and `again` are those that `resume` needs, too.
 
-    `exec`: signals of Slurm to the script reach the coordinator itself.
+    With `exec`, signals from Slurm to the script reach the coordinator itself.
     """
     where = ("--name", experiment_dir.name, "--output-dir", str(experiment_dir.parent))
     resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *again, *_BOTH, outlives=True))
     launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *where, *_BOTH, "--yes", outlives=True))
     journal, joint = (shlex.quote(str(experiment_dir / name)) for name in (JOURNAL_NAME, JOINT_NAME))
-    begun = f"{{ read -r _ < {journal}; }} 2> /dev/null || [[ -s {joint} ]]"  # read: has it a whole line?
+    begun = f"{{ read -r _ < {journal}; }} 2> /dev/null || [[ -s {joint} ]]"  # read fails without a whole line
     lines = (
         "#!/bin/bash", *(f"#SBATCH {_quoted(option)}" for option in options),
         *setup,
@@ -131,7 +131,7 @@ def batch_script(
 
 
 def _quoted(option: str) -> str:
-    """An option as a line of #SBATCH has it: quoted like for a shell, but a backslash counts within quotes, too."""
+    """Quote an option for a #SBATCH line: as in a shell, except that a backslash is special within quotes, too."""
     name, equals, value = option.partition("=")
     value = shlex.quote(value.replace("\\", r"\\"))
     return f"{name}={value}" if equals else option

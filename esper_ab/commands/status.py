@@ -1,4 +1,4 @@
-"""`esper-ab status`: how far an experiment directory is, once or until it ends."""
+"""`esper-ab status`: show the progress of an experiment directory, once or until it ends."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from esper_ab.trackers.state import tracking_now, tracking_text
 )  # fmt: skip
 @joint_argument
 @switch("--follow",
-    "Show it as its own terminal would until it ends; Ctrl-C leaves it. With --json: a line of JSON now, after every "
-    "barrier, and at the end.", "-f")
+    "Show the live view until the experiment ends; Ctrl-C leaves it. With --json: print a line of JSON now, after "
+    "every barrier, and at the end.", "-f")
 @json_flag
 def command(experiment_dir: Path, follow: bool, json: bool) -> None:
-    """Show how far EXPERIMENT is, from its journal, and what became of its trackers.
+    """Show the progress of EXPERIMENT, and the state of its trackers.
 
-    Any number of viewers may follow an experiment; nothing that they do changes it.
+    Any number of viewers may follow an experiment; they never affect it.
     """
     if follow:
         refuse_joint(experiment_dir, "status --follow")
-        from esper_ab.live.following import follow_json, follow_view  # with rich, which a look does not wait for
+        from esper_ab.live.following import follow_json, follow_view  # needs rich, which a plain status does not
 
         (follow_json if json else follow_view)(experiment_dir)
         return
     if is_joint(experiment_dir):
-        from esper_ab.commands._joint import status_joint  # with execution and its plans
+        from esper_ab.commands._joint import status_joint  # imports plans, which other experiments do not need
 
         status_joint(experiment_dir, json=json)
         return

@@ -1,4 +1,4 @@
-"""`esper-ab stop`: Ctrl-C for an experiment whose terminal is not here."""
+"""`esper-ab stop`: send Ctrl-C to an experiment that runs in another terminal."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from esper_ab.journal.lock import Holder, holder
 from esper_ab.readers.status import status
 
 _POLL_S = 0.2
-_LEAVE_POLLS = 25  # 5 s for a process to end once it has let go of the experiment; one with other work does not
+_LEAVE_POLLS = 25  # 5 s for a process to end after it released the experiment; it may have other work
 
 
 @command_with("esper-ab stop experiments/EXPERIMENT", "esper-ab stop experiments/EXPERIMENT --now")
 @experiment_argument
-@switch("--now", "Do not wait for the barrier in progress: as Ctrl-C twice.")
+@switch("--now", "Do not wait for the current barrier, as with a second Ctrl-C.")
 @json_flag
 def command(experiment_dir: Path, now: bool, json: bool) -> None:
-    """End EXPERIMENT in order, as Ctrl-C does, and wait until it has ended.
+    """Stop EXPERIMENT cleanly, as Ctrl-C does, and wait until it has ended.
 
-    What was recorded is kept, and `esper-ab resume` goes on with it.
+    Its records are kept, and `esper-ab resume` continues from them.
     """
-    status(experiment_dir)  # refuses what is no experiment directory
+    status(experiment_dir)  # refuses other directories
     by = holder(experiment_dir)
     if by is not None:
         if by.pid and not (now or json):
-            click.echo(f"told process {by.pid}; waiting for its barrier in progress, which --now would not")
+            click.echo(f"signalled process {by.pid}; waiting for the current barrier (--now would not wait)")
         end(experiment_dir, by, now=now)
     found = status(experiment_dir)
     resume = "" if found.state == "finished" else shell_command("resume", experiment_dir)
@@ -50,15 +50,15 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
         "detail": found.detail, "resume": resume,
     }  # fmt: skip
     what = found.state + (f" ({found.detail})" if found.detail else "")
-    told = f"{found.experiment}: {what}" if by else f"{found.experiment}: nobody carries it out; it is {what}"
+    told = f"{found.experiment}: {what}" if by else f"{found.experiment}: not running; it is {what}"
     told += f"\nresume with: {resume}" if resume else ""
     click.echo(json_module.dumps(tree) if json else told)
 
 
 def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
-    """Interrupt the process `by` and return when it has ended; UsageError when it is out of reach.
+    """Interrupt the process `by` and wait until it has ended; UsageError if it cannot be signalled from here.
 
-    With `now` the second signal follows when the first was heeded: two at once would be one.
+    With `now`, send the second signal after the first was handled, because two signals at once would count as one.
     """
     reading = follow(experiment_dir / JOURNAL_NAME)
     process, left = _process(experiment_dir, by), _LEAVE_POLLS
@@ -75,22 +75,22 @@ def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
 
 
 def _process(experiment_dir: Path, by: Holder) -> psutil.Process:
-    """The process `by`: psutil signals no other that has been given its number meanwhile."""
+    """Return the process `by`, through psutil, which never signals a new process with the same number."""
     if by.host != socket.gethostname():
         there = "stop it there"
         if by.slurm_job.isdecimal():
             there = f"`scancel --batch --signal=TERM {by.slurm_job}` stops it from here"
         elif by.ray_job:
             there = f"`ray job stop {shlex.quote(by.ray_job)}` stops it from here"
-        raise UsageError(f"{experiment_dir} is carried out by {by}: {there}")
+        raise UsageError(f"{experiment_dir} is in use by {by}: {there}")
     if not by.pid:
-        raise UsageError(f"{experiment_dir} is carried out by a process that its .lock does not name: end it there")
+        raise UsageError(f"{experiment_dir} is in use by a process that its .lock does not name: stop it there")
     try:
         process = psutil.Process(by.pid)
     except psutil.Error:
-        raise UsageError(f"{experiment_dir} is carried out by {by}, which is not visible here (a container?)") from None
+        raise UsageError(f"{experiment_dir} is in use by {by}, which is not visible here (a container?)") from None
     if process_started(by.pid) != by.started:
-        raise UsageError(f"{experiment_dir} is carried out by {by}, but here that is another process: stop it there")
+        raise UsageError(f"{experiment_dir} is in use by {by}, but here that is another process: stop it there")
     return process
 
 
@@ -99,7 +99,7 @@ def _interrupt(process: psutil.Process) -> None:
         try:
             process.send_signal(signal.SIGINT)
         except psutil.AccessDenied:
-            raise UsageError("the experiment belongs to another user, who alone can stop it") from None
+            raise UsageError("the experiment belongs to another user, and only that user can stop it") from None
 
 
 def _heeded(reading: Reading) -> bool:

@@ -1,4 +1,4 @@
-"""`esper-ab tidy`: remove what experiment directories need no more, or check that what they keep is intact."""
+"""`esper-ab tidy`: remove files that experiment directories no longer need, or check that the others are intact."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from esper_ab.journal.lock import Lock, holder
 )  # fmt: skip
 @click.argument("experiment_dirs", metavar="EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
 @switch("--check",
-    "Change nothing: verify journal, policies, checkpoints, settings and copies of code, and name what would be "
-    "removed. Exit status 5 when something is damaged.")
+    "Change nothing: verify journal, policies, checkpoints, settings and copies of code, and list what would be "
+    "removed. Exit status 5 if something is damaged.")
 @switch("--repair",
-    "First cut a damaged journal at its first damaged line; what is cut off is kept beside it.", "repairs")
+    "First cut a damaged journal at its first damaged line; the removed part is kept beside it.", "repairs")
 @json_flag
 def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json: bool) -> int:
-    """Remove checkpoints, temporary files and console output of EXPERIMENT…, or check what they keep.
+    """Remove checkpoints, temporary files and console output of EXPERIMENT…, or check what it keeps.
 
-    Keeps journal, policies, experiment.toml, reports, logs and files of other tools; while an experiment is
-    unfinished, also what `resume` needs and the console's output. Refuses an experiment in progress, and then removes
-    nothing of the others either.
+    Journal, policies, experiment.toml, reports, logs and files of other tools stay; so do the console output and
+    whatever `resume` needs, until an experiment is finished. If one of the experiments is in progress, the command
+    refuses and removes nothing at all.
     """
     if check and repairs:
-        raise click.UsageError("--check changes nothing; leave it or --repair out")
+        raise click.UsageError("--check changes nothing; remove it or --repair")
     if check:
         findings = [examine(experiment_dir) for experiment_dir in experiment_dirs]
         checked = [msgspec.to_builtins(one) | {"exit_status": one.exit_status} for one in findings]
-        # Not msgspec's JSON: a path may have bytes that are no UTF-8.
+        # Not msgspec's JSON, because a path may have bytes that are not UTF-8.
         click.echo(json_module.dumps(checked) if json else "\n\n".join(map(describe, findings)))
         return max(one.exit_status for one in findings)
     for experiment_dir in experiment_dirs:
@@ -69,13 +69,13 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
 
 
 def repair(experiment_dir: Path) -> str:
-    """Cut the journal at its first damage or behind its last whole line, and keep what is cut off; say what was done.
+    """Cut the journal at its first damage or after its last whole line, keep the removed part, and describe the cut.
 
-    "" where nothing was to be done or a cut does not help. UsageError when somebody has the experiment directory;
-    OSError, with nothing changed, without room for what is cut off.
+    Return "" if there was nothing to cut or a cut would not help. UsageError if a process holds the experiment
+    directory; OSError, with nothing changed, if the disk has no room for the removed part.
     """
     path = experiment_dir / JOURNAL_NAME
-    check_there(path)  # before a lock is made in a folder that is none of ours
+    check_there(path)  # before a lock is created in a folder that is not ours
     with closing(Lock(experiment_dir)):
         reading = read(path)
         history, _, repairable = fold_intact(reading)
@@ -83,4 +83,4 @@ def repair(experiment_dir: Path) -> str:
             return ""
         size = path.stat().st_size - reading.intact_bytes
         kept = cut_off(experiment_dir, reading.intact_bytes, reading.lines)
-    return f"cut {size} bytes off the journal behind line {reading.lines}; they are in {kept.name}; "
+    return f"cut {size} bytes off the journal after line {reading.lines}; they are in {kept.name}; "

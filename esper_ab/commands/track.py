@@ -1,4 +1,4 @@
-"""`esper-ab track`: fill trackers with what an experiment directory holds, now or until its run ends."""
+"""`esper-ab track`: send the records of an experiment directory to trackers, once or until the experiment ends."""
 
 from __future__ import annotations
 
@@ -27,28 +27,29 @@ from esper_ab.trackers.state import at_work, read_settings, save_settings
 @experiment_argument
 @valued("--wandb", "[offline|online]",
     "Weights & Biases. [default: WANDB_MODE, else online]", flag_value="", is_flag=False)
-@switch("--tensorboard", "Event files in EXPERIMENT/tensorboard.")
+@switch("--tensorboard", "TensorBoard: event files in EXPERIMENT/tensorboard.")
 @valued("--wandb-entity", "NAME", "Team or user.")
 @valued("--wandb-project", "NAME", "[default: ab_test_NAME_DATE]")
-@switch("--follow", "Go on until the experiment ends.")
+@switch("--follow", "Keep sending until the experiment ends.")
 @json_flag
 def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> int:
-    """Fill trackers with what EXPERIMENT has recorded: Weights & Biases or TensorBoard.
+    """Send the records of EXPERIMENT to Weights & Biases or TensorBoard.
 
-    EXPERIMENT may be finished, running or stopped; twice is the same as once. Without a tracker, those are filled that
-    follow EXPERIMENT already. What is named here follows EXPERIMENT when it is resumed or extended.
+    EXPERIMENT may be finished, running or stopped, and repeating the command adds nothing twice. Without a tracker,
+    those that already follow EXPERIMENT are filled. Trackers named here also follow EXPERIMENT when it is resumed or
+    extended.
     """
-    load(experiment_dir)  # a damaged or absent journal is refused here
+    load(experiment_dir)  # raises for a damaged or missing journal
     before = read_settings(experiment_dir)
     asked = _change(before, options)
     names = tuple(name for name in NAMES if options[name] not in (None, False)) or wanted(before)
     if not names:
-        raise UsageError(f"{experiment_dir} is followed by no tracker: name one: --tensorboard or --wandb")
+        raise UsageError(f"{experiment_dir} has no tracker yet; name one: --tensorboard or --wandb")
     check_tracking(asked)
     for name in names:
         if at_work(experiment_dir, name):
             see = f"`{shell_command('logs', experiment_dir, f'tracker-{name}')}`"
-            raise UsageError(f"{experiment_dir}: {name} follows this run already; see {see}")
+            raise UsageError(f"{experiment_dir}: {name} already follows this experiment; see {see}")
     save_settings(experiment_dir, asked)
     told = fill(experiment_dir, names, live=follow)
     if json:
@@ -63,7 +64,7 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
 
 
 def _change(before: Tracking, options: Flags) -> Tracking:
-    """`before`, which followed it so far, as the flags change it; UsageError for flags without their tracker."""
+    """Return the settings `before` with the flags applied; UsageError for flags without their tracker."""
     told = ("wandb_entity", "wandb_project")
     changed: dict[str, Any] = {name: options[name] for name in told if options[name] is not None}
     if options["wandb"] is not None:
@@ -72,5 +73,5 @@ def _change(before: Tracking, options: Flags) -> Tracking:
         changed["tensorboard"] = True
     asked = msgspec.structs.replace(before, **changed)
     if asked.wandb == "off" and (asked.wandb_entity or asked.wandb_project):
-        raise UsageError("--wandb-entity and --wandb-project go with --wandb")
+        raise UsageError("--wandb-entity and --wandb-project need --wandb")
     return asked

@@ -1,4 +1,4 @@
-"""Folders as catalogues: every file of a package whose name does not begin with "_" is an entry, named by its stem."""
+"""Folders as catalogues: every file of a package whose name does not start with "_" is an entry, named by its stem."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def names(package: str) -> tuple[str, ...]:
 
 
 def entry(package: str, name: str, attribute: str) -> Any:
-    """Import entry `name` and return its `attribute`; KeyError that lists the existing entries when there is none."""
+    """Import entry `name` and return its `attribute`; if there is no such entry, KeyError that lists the others."""
     if name not in names(package):
         raise KeyError(f"no {name!r} in {package}; it has {', '.join(names(package))}")
     return getattr(importlib.import_module(f"{package}.{name}"), attribute)
 
 
 def entry_or(package: str, name: str, attribute: str, default: T) -> T:
-    """Import entry `name` and return its `attribute`; `default` when there is no such entry."""
+    """Import entry `name` and return its `attribute`; `default` if there is no such entry."""
     found: T = entry(package, name, attribute) if name in names(package) else default
     return found

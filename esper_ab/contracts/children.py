@@ -1,4 +1,4 @@
-"""Questions to children of the data plane, and their answers: the preflight, one controller alone, a reward audit."""
+"""Questions to child processes of the data plane, and their answers: preflight, one controller alone, reward audit."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from esper_ab.contracts.settings import (
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
 
 # --- gpu names -------------------------------------------------------------------------------------------------------
-# What a GPU is called in CUDA_VISIBLE_DEVICES, by which a worker is told its own.
+# The name of a GPU in CUDA_VISIBLE_DEVICES, which tells a worker which one it owns.
 #
-# MIG cuts a GPU into instances. A process sees one, the first that the variable names, and only by the name there:
-# torch counts it as one GPU, with a UUID that says nothing of instances.
+# MIG splits a GPU into instances. A process can use only one, the first that the variable names, and only by its name
+# there: torch counts it as one GPU, whose UUID does not identify the instance.
 
 
 _INSTANCE = "MIG-"
@@ -41,7 +41,7 @@ def gpu_names(uuids: Sequence[str], visible: str | None) -> list[str]:
 
 
 def is_beyond_one_instance(visible: str | None) -> bool:
-    """Return whether an instance is named beside others, of which a process would see none."""
+    """Whether an instance is named together with other devices, which a process could then not see."""
     named = _named(visible)
     return len(named) > 1 and any(name.startswith(_INSTANCE) for name in named)
 
@@ -54,7 +54,7 @@ def _named(visible: str | None) -> list[str]:
 # Question and answer of the preflight child: devices, catalogues, checks of rewards, controllers and data.
 
 
-DOING = "doing: "  # begins a line of the preflight's stderr that says what it does next
+DOING = "doing: "  # prefix of a line on the preflight's stderr that says what it does next
 
 
 class ControllerQuestion(Settings, frozen=True, kw_only=True):
@@ -70,24 +70,24 @@ class Questions(Settings, frozen=True, kw_only=True):
 
     task: str
     data_dir: str
-    slots: tuple[str, ...] = ()  # empty: all of the task
+    slots: tuple[str, ...] = ()  # empty: all of the task's
     user_rewards: tuple[str, ...]  # "path.py:function" or "module:function"
     controllers: tuple[ControllerQuestion, ...] = ()
-    # Of kind gymnasium:
+    # For kind gymnasium:
     outcome: str = ""
     outcome_better: Literal["higher", "lower"] = "higher"
     outcome_low: float | None = None  # least possible outcome; None: none
     outcome_high: float | None = None
-    outcome_worst: float | None = None  # what stands for one that is no number; None: nothing does
+    outcome_worst: float | None = None  # replaces a NaN; None: nothing does
     rewards: dict[str, RewardSettings] = msgspec.field(default_factory=dict)  # by group
-    # Of kind trainer:
+    # For kind trainer:
     trainer: TrainerQuestion | None = None
     trainer_outcome: Measure | None = None
-    gpus: tuple[str, ...] = ()  # to try, by name, or "cuda", which is all; the others are left alone
-    hosts: int = 0  # of growth, that a GPU is timed with; 0: it is not timed
+    gpus: tuple[str, ...] = ()  # GPUs to try, by name, or "cuda" for all; the others are not touched
+    hosts: int = 0  # of growth, for timing a GPU; 0: do not time it
     batch_size: int = 1
-    # Of a node:
-    shared_file: str = ""  # absolute path of a file that has to be visible; "": none
+    # For a node:
+    shared_file: str = ""  # absolute path of a file that must be visible; "": none
 
 
 class Device(Settings, frozen=True, kw_only=True):
@@ -98,55 +98,55 @@ class Device(Settings, frozen=True, kw_only=True):
     uuid: str  # "GPU-…"; "" for a core
     memory_bytes: int  # of the device; of the whole machine for a core
     capability: str = ""  # compute capability of a GPU, "9.0"
-    node: str = ""  # that it belongs to, by its name at the launcher; "": this machine
-    step_s: float = 0.0  # measured: an optimiser step of a GPU's hosts with a seed in every slot; 0: not measured
+    node: str = ""  # the launcher's name for its node; "": this machine
+    step_s: float = 0.0  # measured: a step of a GPU's hosts, with a seed module in every slot; 0: not measured
 
 
 class TaskFacts(Settings, frozen=True, kw_only=True):
-    """The facts about one task that planning needs. Fields from `slots` on are growth's; other kinds leave them."""
+    """Facts about one task for planning. Fields from `slots` on are for growth; other kinds leave the defaults."""
 
     name: str
     title: str
     measures: TaskMeasures
-    kind: str = "growth"  # names what reports and analyses have for tasks of this kind
-    repeats: bool = True  # whether its environments give the same again when they are asked the same
-    carries: bool = False  # whether they do so only when they are new: a reset leaves something of what was before
+    kind: str = "growth"  # selects parts of reports and analyses
+    repeats: bool = True  # whether its environments repeat an episode, given the same seed and actions
+    carries: bool = False  # whether they do so only when new, because a reset keeps some state
     step_s: float = 0.0  # measured: one step of one environment; 0: not measured
     episode_steps: int = 0  # the environments' own limit; 0: none
-    seen_steps: int = 0  # of the longest episode that the preflight has seen end; 0: none has
-    observation_width: int = 0  # numbers of one observation; 0 in plans older than this field
-    action_bounds: tuple[tuple[float, float] | None, ...] = ()  # by dimension of a box, None where one is infinite
+    seen_steps: int = 0  # of the longest episode that ended in the preflight; 0: none did
+    observation_width: int = 0  # numbers per observation; 0 in plans older than this field
+    action_bounds: tuple[tuple[float, float] | None, ...] = ()  # by dimension of a box, None if one is infinite
     slots: tuple[str, ...] = ()  # network order
     sizes: tuple[int, int, int] = (0, 0, 0)  # samples in train, validation, test
     sample_values: int = 0  # numbers per sample: C·H·W
     host_params: int = 0
-    host_multiply_adds: int = 0  # of one forward pass of one sample
-    classes: int = 0  # of the labels; 0: not known
-    host_values: int = 0  # activations of all convolutions of one sample; 0 in plans older than this field
+    host_multiply_adds: int = 0  # per forward pass of one sample
+    classes: int = 0  # of the labels; 0: unknown
+    host_values: int = 0  # activations of all convolutions for one sample; 0 in plans older than this field
 
 
 class Kernel(Settings, frozen=True, kw_only=True):
     """The native kernel in one width that the CPU of this machine can run."""
 
     name: HostKernel
-    build: str = ""  # as in Arithmetic; "" when it cannot be used
-    problem: str = ""  # why not; "" when it can
-    remedy: str = ""  # for that, one line
+    build: str = ""  # as in Arithmetic; "" if it cannot be used
+    problem: str = ""  # why not; "" if it can
+    remedy: str = ""  # one line
 
 
 class UserReward(Settings, frozen=True, kw_only=True):
     """A reward function that is not an entry of the catalogue."""
 
     reference: str
-    sha256: str  # of its source files together; "" when it has none
-    problem: str  # one line; "" when it can be imported and called
-    repeats: bool = True  # whether it gives the same for the same facts
-    root: str = ""  # folder of a function given as a file, and ...
-    files: tuple[str, ...] = ()  # ... what it was loaded from, below it: its own file first. Empty for a module
+    sha256: str  # of its source files together; "" if there are none
+    problem: str  # one line; "" if it can be imported and called
+    repeats: bool = True  # whether it returns the same for the same facts
+    root: str = ""  # folder of a function given as a file
+    files: tuple[str, ...] = ()  # its source files relative to `root`, its own file first; empty for a module
 
 
 class Machine(Settings, frozen=True, kw_only=True):
-    """The child's answer: devices, catalogues, and problems found."""
+    """The preflight's answer: devices, catalogues, and problems found."""
 
     torch_version: str
     cuda_build: str  # CUDA version torch was built for; "" for a CPU build
@@ -156,39 +156,39 @@ class Machine(Settings, frozen=True, kw_only=True):
     blueprints: tuple[str, ...]
     tasks: tuple[TaskFacts, ...]
     kernels: tuple[Kernel, ...] = ()  # the widest first
-    native_blueprints: tuple[str, ...] = ()  # of the blueprints, those that a native kernel trains
+    native_blueprints: tuple[str, ...] = ()  # blueprints that a native kernel can train
     multiply_adds_per_s: float  # measured: training a small grouped convolution by one thread of the CPU
     sources: str = ""  # hash of the code (contracts/source_files.py)
     sees_shared_file: bool = True
     start_s: float = 0.0  # measured: from the start of the child until it had imported torch
     cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # best bfloat16 instructions of the CPU; "": none
     user_rewards: tuple[UserReward, ...]
-    trainer: TrainerFacts | None = None  # of the one asked about
+    trainer: TrainerFacts | None = None  # of the trainer in question
     controller_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why it cannot be made
     reward_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why its reward cannot be computed
-    task_problem: str  # why the task's data cannot be read; "" when they can
-    gpu_problem: str  # why torch cannot use a GPU that exists; "" when it can use one, or there is none
-    unusable_gpus: str = ""  # of those that were tried, how many can be used and why the others cannot; "": all can
+    task_problem: str  # why the task's data cannot be read; "" if they can
+    gpu_problem: str  # why torch cannot use an existing GPU; "" if it can use one, or if there is none
+    unusable_gpus: str = ""  # how many of the tried GPUs can be used, and why the others cannot; "": all can
 
     def task(self, name: str) -> TaskFacts:
-        """Return the facts about the task `name`, which is one of those that there are."""
+        """Return the facts about the task `name`, which must be one of `tasks`."""
         return next(task for task in self.tasks if task.name == name)
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """Return the names of the devices of a kind: "cuda" or "cpu"."""
+        """Return the names of all devices of a kind: "cuda" or "cpu"."""
         return tuple(device.name for device in self.devices if device.name.startswith(f"{kind}:"))
 
 
 # --- solo ------------------------------------------------------------------------------------------------------------
-# Questions about one controller alone, or about saved policies, without a comparison; and the data plane's answers.
+# Questions about one controller or about saved policies, without a comparison, and the data plane's answers.
 
 
 class SoloQuestion(Settings, frozen=True, kw_only=True):
-    """The hosts that the heuristic is to grow."""
+    """The hosts that the heuristic controller should grow."""
 
     task: str
     data_dir: str  # "": the task's own default
-    slots: tuple[str, ...]  # empty: all of the task
+    slots: tuple[str, ...]  # empty: all of the task's
     episodes: PositiveInt
     steps: PositiveInt  # host epochs, and decisions, per episode
     n_envs: PositiveInt  # hosts per episode
@@ -197,13 +197,13 @@ class SoloQuestion(Settings, frozen=True, kw_only=True):
 
 
 class Seed(Settings, frozen=True, kw_only=True):
-    """The life of one seed in one slot."""
+    """The life of one seed module in one slot."""
 
     slot: str
     blueprint: str
     germinated: int  # step, from 1
     advanced: int  # number of times
-    end: str  # "fossilized", "pruned", or "" when still alive at the end of the episode
+    end: str  # "fossilized", "pruned", or "" if still alive at the end of the episode
     end_step: int | None
     contribution: float | None  # points, last measured
 
@@ -216,9 +216,9 @@ class Host(Settings, frozen=True, kw_only=True):
     seeds: tuple[Seed, ...]  # in the order of their germination
     held_out_accuracy: float  # percent, held out
     params_added: int
-    settled_step: int | None  # when the stabilisation latch opened; None: never
-    unsettled_steps: int  # steps without a live seed at which the latch was still closed
-    improving_steps: int  # steps without a live seed at which the latch was open and there was no plateau
+    settled_step: int | None  # step at which the stabilisation latch opened; None: never
+    unsettled_steps: int  # steps without a live seed module while the latch was closed
+    improving_steps: int  # steps without a live seed module while the latch was open, but without a plateau
     diverged: bool
 
 
@@ -231,17 +231,17 @@ class SoloAnswer(Settings, frozen=True, kw_only=True):
 
 
 class PoliciesQuestion(Settings, frozen=True, kw_only=True):
-    """The policies that `esper-ab evaluate` is to play."""
+    """The policies that `esper-ab evaluate` should play, and how."""
 
     policies: tuple[str, ...]
-    eval_episodes: PositiveInt | None  # None: as many as in the run
+    eval_episodes: PositiveInt | None  # None: as in the run
     rng_seed: NonNegativeInt | None  # None: the run's own
     device: str  # torch device of the environments
     importable: tuple[str, ...]  # modules that a policy's task may import
 
 
 class PoliciesAnswer(Settings, frozen=True, kw_only=True):
-    """A row, and a line that says the same, for every policy and kind of action."""
+    """A row, and the same as a line of text, for every policy and kind of action."""
 
     rows: tuple[dict[str, Any], ...]
     lines: tuple[str, ...]
@@ -249,45 +249,45 @@ class PoliciesAnswer(Settings, frozen=True, kw_only=True):
 
 
 # --- reward audit ----------------------------------------------------------------------------------------------------
-# Question and answer of `esper-ab growth rewards` and the data plane: rewards scored before anything trains.
+# Question and answer of `esper-ab growth rewards` and the data plane, which scores rewards before any training.
 #
-# The answer, with what it was made from, is the file that is kept, and part of the plan that includes it.
+# The answer and its question are saved to a file, and become part of a plan that includes them.
 
 
 SCHEMA = 2
 
 
 class AuditedReward(Settings, frozen=True, kw_only=True):
-    """A reward to be audited."""
+    """A reward to audit."""
 
     name: str  # for tables: its mode, or a group's name
     settings: RewardSettings
 
 
 class RewardAuditQuestion(Settings, frozen=True, kw_only=True):
-    """What is to be played, and which rewards score it."""
+    """The behaviours to play, and the rewards that score them."""
 
     task: str = "digits"
     data_dir: str = ""  # "": the task's own default
-    slots: tuple[str, ...] = ()  # empty: all of the task
+    slots: tuple[str, ...] = ()  # empty: all of the task's
     rewards: tuple[AuditedReward, ...]
     steps: Annotated[int, Meta(ge=2, le=LARGEST)] = 25  # host epochs, and decisions, per episode
-    schedules: Annotated[int, Meta(ge=2, le=LARGEST)] = 64  # random ones
-    hosts: PositiveInt = 2  # of each behaviour; the same hosts for all
-    searched: NonNegativeInt = 48  # behaviours that the search tries for each reward; 0: no search
+    schedules: Annotated[int, Meta(ge=2, le=LARGEST)] = 64  # random schedules
+    hosts: PositiveInt = 2  # per behaviour; the same hosts for all
+    searched: NonNegativeInt = 48  # behaviours to try per reward in the search; 0: no search
     growth: GrowthSettings = GrowthSettings()
     rng_seed: NonNegativeInt = 0
     device: str = "cpu"  # torch device of the hosts
-    arithmetic: Arithmetic | None = None  # None: by the kernel where it can be had, else torch
+    arithmetic: Arithmetic | None = None  # None: the kernel if available, else torch
 
 
 class Played(Settings, frozen=True, kw_only=True):
-    """A behaviour and what became of its hosts. Per host: `held_out_accuracy`, percent; else means."""
+    """A behaviour and the results of its hosts: `held_out_accuracy` per host, in percent, and means over hosts."""
 
     name: str
-    words: str  # what it does
+    words: str  # description of the behaviour
     kind: Literal["reference", "random"]
-    schedule: tuple[str, ...]  # as a controller takes it; empty when another controller played
+    schedule: tuple[str, ...]  # in the notation of the controller; empty if another controller played
     controller: str
     held_out_accuracy: tuple[float, ...]
     val_accuracy: float  # at the end, percent
@@ -300,16 +300,16 @@ class Played(Settings, frozen=True, kw_only=True):
 
 
 class Varied(Settings, frozen=True, kw_only=True):
-    """One constant of a reward altered, all else as it was; only those on which a return depends are listed."""
+    """The effect of changing one constant of a reward; only constants that affect a return are listed."""
 
     constant: str  # a key of `reward`
     was: str
     now: str
-    returns: tuple[float, ...]  # by behaviour, mean over hosts; empty when the reward refuses this value
+    returns: tuple[float, ...]  # by behaviour, mean over hosts; empty if the reward refuses this value
 
 
 class FoundBehaviour(Settings, frozen=True, kw_only=True):
-    """What a short search found that maximises a reward, grown again on hosts that the search did not see."""
+    """The best behaviour that a short search found for a reward, replayed on hosts that the search did not use."""
 
     behaviour: Played
     returned: float  # on those hosts
@@ -318,7 +318,7 @@ class FoundBehaviour(Settings, frozen=True, kw_only=True):
 
 
 class Scored(Settings, frozen=True, kw_only=True):
-    """One reward on all behaviours."""
+    """The scores of all behaviours under one reward."""
 
     reward: AuditedReward
     sha256: str  # of a user's code; "" for a mode of the catalogue
@@ -330,18 +330,18 @@ class Scored(Settings, frozen=True, kw_only=True):
 
 
 class RewardAuditAnswer(Settings, frozen=True, kw_only=True):
-    """All that was played and scored."""
+    """The results of a reward audit."""
 
     arithmetic: Arithmetic  # of the hosts
     torch_version: str
-    slots: tuple[str, ...]  # that may grow, by name, in network order
+    slots: tuple[str, ...]  # that may grow a seed module, in network order
     behaviours: tuple[Played, ...]  # reference behaviours first
     scored: tuple[Scored, ...]  # in the order of the question
-    found_by_accuracy: FoundBehaviour | None  # by the same search for validation accuracy at the end
+    found_by_accuracy: FoundBehaviour | None  # by the same search, for validation accuracy at the end
 
 
 class RewardAudit(Settings, frozen=True, kw_only=True):
-    """What is kept: an answer, its question, and the state of the code."""
+    """A saved reward audit: an answer, its question, and the state of the code."""
 
     schema: int
     digest: str  # sha256 of question, arithmetic, versions, and code of the project and of users

@@ -5,7 +5,7 @@
     ├── WorkerFailed      4   a worker died or reported an error; the end of its log is shown
     ├── WorkerHung       11   a worker, or the preflight, made no progress in time
     ├── ConditionNotMet  12   a verdict does not meet --fail-unless
-    ├── DiskFull         75   there is no room on the disk; nothing recorded is lost
+    ├── DiskFull         75   the disk is full; everything recorded is kept
     ├── JournalError      5   an experiment directory's journal is damaged
     └── Interrupted     130   Ctrl-C or SIGTERM
 """
@@ -19,23 +19,23 @@ from dataclasses import dataclass
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # errno values of an OSError that goes away when space is freed
 
-USER_FAULTS = (Exception, SystemExit)  # what a user's code may raise; sys.exit() in it ends no process of ours
+USER_FAULTS = (Exception, SystemExit)  # errors of users' code to catch; its sys.exit() must not end our process
 
 
 class UserCodeFailed(ValueError):
-    """A user's function or script failed, or returned what nobody can compute with; its message is all that he needs.
+    """A user's function or script failed or returned an unusable result; the message is complete without a traceback.
     """
 
-    again = False  # whether another attempt may fare better: a function is given the same again
+    again = False  # whether a retry may succeed: a function would get the same input again
 
 
 class OutOfMemory(RuntimeError):
-    """A worker's run does not fit its GPUs, and would not after another start."""
+    """A worker's run does not fit into its GPUs' memory; a retry would not help."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting that a message names, so that each front end can spell it as its users write it.
+    """A setting that a message names, so that each front end can spell it in its own way.
 
     `value`: None names the key alone. `assigned`: the command line has no flag for it, only `--set KEY=VALUE`.
     """
@@ -50,7 +50,7 @@ _NO_FLAGS = {"trainer": "the trainer", "outcome": "--higher or --lower", "outcom
 
 
 def as_flag(setting: Setting) -> str:
-    """Spell a setting as the command line takes it: `--n-envs 2`, `--slots early late`, `--set ppo.minibatches=2`."""
+    """Spell a setting for the command line: `--n-envs 2`, `--slots early late`, `--set ppo.minibatches=2`."""
     if setting.assigned:
         return f"--set {setting.key}={setting.value}"
     flag, value = _NO_FLAGS.get(setting.key) or f"--{setting.key.replace('_', '-')}", setting.value
@@ -64,15 +64,15 @@ def as_flag(setting: Setting) -> str:
 
 
 class EsperError(Exception):
-    """Base class: `str(error)` is shown to the user; `exit_code` is returned to the shell."""
+    """Base class of our errors: `str(error)` is shown to the user, and `exit_code` is returned to the shell."""
 
     exit_code = 1
 
 
 class UsageError(EsperError):
-    """The request cannot be carried out as given. Its parts are text and the settings that the text names.
+    """A request that cannot be carried out. Its parts are text, and settings that the text names.
 
-    `str(error)` spells settings as flags, `spelled` as another front end has them.
+    `str(error)` spells settings as flags, `spelled` in any other way.
     """
 
     exit_code = 2
@@ -81,7 +81,7 @@ class UsageError(EsperError):
         super().__init__(*parts)
 
     def spelled(self, spelling: Spelling) -> str:
-        """Return the message with every setting as `spelling` writes it."""
+        """Return the message with every setting spelled by `spelling`."""
         return "".join(spelling(part) if isinstance(part, Setting) else part for part in self.args)
 
     def __str__(self) -> str:
@@ -89,9 +89,9 @@ class UsageError(EsperError):
 
 
 class Missing(UsageError):
-    """Decisions that nobody but the user can make, and has not made; all of them at once.
+    """All missing decisions that only the user can make.
 
-    `missing`: for each its setting, what it decides, and how the command line says it.
+    `missing`: for each, its setting, what it decides, and its flag.
     """
 
     def __init__(self, missing: Sequence[tuple[Setting, str, str]]) -> None:
@@ -120,7 +120,7 @@ class DiskFull(EsperError):
 
 @contextmanager
 def naming(command: str, *, instead_of: str) -> Iterator[None]:
-    """While entered, have errors name `command` where they name another one, which knows less of what is going on."""
+    """Inside this context, replace the command `instead_of` in errors by `command`, which the user actually called."""
     try:
         yield
     except EsperError as error:
@@ -129,13 +129,13 @@ def naming(command: str, *, instead_of: str) -> Iterator[None]:
 
 
 def no_room(error: OSError) -> DiskFull:
-    """Return what to raise where a file outside of any journal finds no room."""
+    """Return the error for a full disk, for a file outside of journals."""
     where = f" for {error.filename}" if error.filename else ""
-    return DiskFull(f"no space on the disk{where}; no journal is harmed: free some space and run the command again")
+    return DiskFull(f"no space left on the disk{where}; journals are not affected: free some and repeat the command")
 
 
 def refused(error: OSError, *parts: str | Setting) -> EsperError:
-    """Return what to raise where the system refuses a file that the user chose: DiskFull, or UsageError of `parts`."""
+    """Return the error for a file, chosen by the user, that the system refused: DiskFull, or UsageError of `parts`."""
     return no_room(error) if error.errno in NO_ROOM else UsageError(*parts)
 
 
@@ -152,7 +152,7 @@ class ConditionNotMet(EsperError):
 
 
 class Interrupted(EsperError):
-    """Stopped by the user. `in_order`: after the barrier in progress, not in the middle of something."""
+    """Stopped by the user. `in_order`: after the current barrier, not in the middle of something."""
 
     exit_code = 130
 

@@ -1,4 +1,4 @@
-"""What the files of an experiment directory are called: those of its runs, their checkpoints, its answer."""
+"""Names of the files in an experiment directory: those of its runs, their checkpoints, and its answer."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from esper_ab.contracts.files import remove_below
 from esper_ab.contracts.records import Checkpoint, RunRef
 
 # --- run files -------------------------------------------------------------------------------------------------------
-# Where an experiment directory keeps what belongs to one run, as paths relative to it.
+# Files that belong to one run, as paths relative to the experiment directory.
 
 
 RUNS, LOGS, POLICIES, CHECKPOINTS = "runs", "logs", "policies", "checkpoints"  # folders of an experiment directory
 _NO_SIGNS = str.maketrans("=+", "__")
-FILE_LIMIT_BYTES = 4 << 30  # of a policy or checkpoint that is read
+FILE_LIMIT_BYTES = 4 << 30  # largest policy or checkpoint that is read
 
 
 def folder_of(run: RunRef) -> str:
-    """Return the folder of a run's settings and of what its trainer writes."""
+    """Return the folder of a run's settings and of its trainer's output."""
     return f"{RUNS}/{_plain(run)}"
 
 
 def config_of(run: RunRef) -> str:
-    """Return the file of the settings that repeat a run."""
+    """Return the file of settings with which a run can be repeated."""
     return f"{folder_of(run)}/config.toml"
 
 
@@ -34,7 +34,7 @@ def out_of(run: RunRef) -> str:
 
 
 def log_of(run: RunRef) -> str:
-    """Return the file of what a run prints."""
+    """Return the file for the output that a run prints."""
     return f"{LOGS}/{_plain(run)}.log"
 
 
@@ -44,50 +44,47 @@ def policy_of(run: RunRef) -> str:
 
 
 def _plain(run: RunRef) -> str:
-    """Return the name of a run without a folder in it."""
+    """Return the name of a run without a slash."""
     return f"{plain_group(run.group_id)}-{run.replicate}"
 
 
 def plain_group(name: str) -> str:
-    """Return a group's name as a folder that a script may be given as key=value: without "=" and "+"."""
+    """Return a group's name as a folder without "=" and "+", safe in a script's key=value argument."""
     return name.translate(_NO_SIGNS)
 
 
 # --- checkpoint files ------------------------------------------------------------------------------------------------
-# What a run's checkpoints are called: checkpoints/<group>/<replicate>/<milestone>.pt.
+# Names of a run's checkpoints: checkpoints/<group>/<replicate>/<milestone>.pt.
 #
-# On other machines a worker that was started in the place of another has <milestone>.<writer>.pt: one that is given up
-# for lost and is not, on a node that cannot be reached for a while, overwrites nothing of its successor's.
+# On other machines, a worker that replaces another writes <milestone>.<writer>.pt. So if the old one was given up but
+# still runs, on a node that was unreachable for a while, it overwrites nothing of its successor's.
 
 
-GENERATIONS = 2  # number kept: the newest, and the one before in case the newest gets damaged
+GENERATIONS = 2  # number kept: the newest, and the previous one in case the newest gets damaged
 _NAME = re.compile(r"(\d+)(\.\d+)?\.pt")
 
 
 def file_of(run: RunRef, milestone: int, writer: int = 1) -> str:
-    """Return the path of a worker's checkpoint of `milestone`, relative to the experiment directory."""
+    """Return the path of a worker's checkpoint for `milestone`, relative to the experiment directory."""
     again = f".{writer}" if writer > 1 else ""
     return f"{_folder(run)}/{milestone}{again}.pt"
 
 
 def is_file_of(run: RunRef, checkpoint: Checkpoint) -> bool:
-    """Whether a checkpoint lies where some worker of `run` keeps its milestone."""
+    """Whether a checkpoint has a path that a worker of `run` would use for its milestone."""
     named = _NAME.fullmatch(Path(checkpoint.file).name)
     return named is not None and checkpoint.file == f"{_folder(run)}/{checkpoint.milestone}{named[2] or ''}.pt"
 
 
 def is_name(name: str) -> bool:
-    """Whether a checkpoint may be called `name` in the folder of its run."""
+    """Whether `name` is valid for a checkpoint file."""
     return _NAME.fullmatch(name) is not None
 
 
 def remove_older(root: Path, file: str) -> None:
-    """Remove the generations below `root` that `file`, which is a checkpoint and has just been written, makes too old.
-
-    OSError.
-    """
+    """Remove generations below `root` that have become too old since the checkpoint `file` was written; OSError."""
     folder, written = Path(file).parent, _NAME.fullmatch(Path(file).name)
-    assert written is not None, "it is called as a checkpoint"
+    assert written is not None, "it has the name of a checkpoint"
     for old in (root / folder).glob("*.pt"):
         named = _NAME.fullmatch(old.name)
         if named is not None and int(named[1]) <= int(written[1]) - GENERATIONS:
@@ -99,7 +96,7 @@ def _folder(run: RunRef) -> str:
 
 
 # --- answer files ----------------------------------------------------------------------------------------------------
-# What the files of an answer are called, in an experiment directory and in that of a joint experiment.
+# Names of the files of an answer, in an experiment directory and in that of a joint experiment.
 
 
 SUMMARY, VERDICT, PAGE = "summary.txt", "verdict.json", "report.html"  # for terminals, programs and people
@@ -112,6 +109,6 @@ _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
 def check_name(name: str, origin: str = "--name") -> None:
-    """UsageError, which begins with `origin`, unless `name` can be a folder's name everywhere."""
+    """UsageError, which starts with `origin`, unless `name` is valid as a folder's name everywhere."""
     if not _FOLDER_NAME.fullmatch(name):
-        raise UsageError(f"{origin} {name!r}: a folder's name: a letter or digit, then letters, digits, '_', '.', '-'")
+        raise UsageError(f"{origin} {name!r}: must start with a letter or digit, then letters, digits, '_', '.', '-'")

@@ -1,4 +1,4 @@
-"""Files that others may have made or replaced: opened, written, replaced and removed behind no link."""
+"""Open, write, replace and remove files that others may have created or replaced, without following links."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ from pathlib import Path, PurePath
 import msgspec
 
 # --- unreadable ------------------------------------------------------------------------------------------------------
-# What msgspec raises for bytes that are not what was written: damage has many names, and each has to be caught.
+# Errors of msgspec for bytes that were damaged; there are several, and all must be caught.
 
 
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError)
 
 
 # --- regular file ----------------------------------------------------------------------------------------------------
-# Open files that others may have made or replaced, by a link, a named pipe, a device or whatever else.
+# Open files that others may have replaced, for example by a link, a named pipe or a device.
 #
-# An ordinary open follows a link to somebody's file and blocks on a pipe, and an ordinary read of a device has no end.
-# Every file that is not ours is read by `open_to_read` or `read_regular` (tests/house/test_house.py).
+# An ordinary open follows links and blocks on a pipe, and an ordinary read of a device never ends. Every file that is
+# not ours is read by `open_to_read` or `read_regular` (tests/house/test_house.py).
 
 
-LARGEST_BYTES = 1 << 30  # of a file that is read at once, unless its reader knows better
+LARGEST_BYTES = 1 << 30  # default limit for a file that is read in one go
 
 _IN_PLACE_OF_A_FILE = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})  # a link, a folder; a pipe, socket or device
 
 
 class NotRegular(OSError):
-    """Something else stands where a regular file or a folder is expected; `strerror` says so, beginning with "is"."""
+    """Something else is where a regular file or a folder is expected; `strerror` says what, starting with "is"."""
 
 
 def open_regular(path: Path, flags: int, mode: int = 0o600) -> int:
-    """A descriptor of the regular file `path`; NotRegular when it is none, OSError as of `os.open`. Never waits.
+    """Open the regular file `path` and return a descriptor; never blocks. NotRegular, or OSError as for `os.open`.
 
-    `flags` are those of `os.open` without O_TRUNC, which would empty a file before its kind is known.
+    `flags`: for `os.open`, without O_TRUNC, which would empty the file before it is checked.
     """
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, mode)
     except OSError as error:
         if error.errno in _IN_PLACE_OF_A_FILE:
-            raise not_regular(path, "is no regular file") from None
+            raise not_regular(path, "is not a regular file") from None
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise not_regular(path, "is no regular file")
+        raise not_regular(path, "is not a regular file")
     return descriptor
 
 
 def open_to_read(path: Path, buffer_bytes: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
-    """Open `path` for reading; links are followed. NotRegular for a pipe or a device, else OSError. Never blocks.
+    """Open `path` for reading; never blocks. NotRegular for a pipe or a device, other OSErrors as for `os.open`.
 
-    Reading a file is harmless where writing is not, and users link to their own files.
+    Links are followed, because reading is harmless and users link to their own files.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
@@ -65,30 +65,30 @@ def open_to_read(path: Path, buffer_bytes: int = io.DEFAULT_BUFFER_SIZE) -> io.B
         os.close(descriptor)
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        raise NotRegular(errno.EINVAL, "is no regular file", str(path))
+        raise NotRegular(errno.EINVAL, "is not a regular file", str(path))
     return io.BufferedReader(io.FileIO(descriptor), buffer_bytes)
 
 
 def read_regular(path: Path, most_bytes: int = LARGEST_BYTES) -> bytes:
-    """Return the content of the regular file at `path`; OSError as `open_to_read`, and for more than `most_bytes`."""
+    """Return the content of the regular file `path`; OSError as for `open_to_read`, or if it exceeds `most_bytes`."""
     with open_to_read(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most_bytes:
             raise OSError(errno.EFBIG, f"is larger than {most_bytes >> 20} MiB", str(path))
-        return file.read(size)  # not of the largest size, which Python would allocate at once
+        return file.read(size)  # not most_bytes, which Python would allocate at once
 
 
 def not_regular(path: Path, otherwise: str) -> NotRegular:
-    """The error for what stands at `path`: a symbolic link, or what `otherwise` says."""
+    """Return the error for what is at `path`: a symbolic link, or what `otherwise` says."""
     return NotRegular(errno.EINVAL, "is a symbolic link" if path.is_symlink() else otherwise, str(path))
 
 
 # --- below -----------------------------------------------------------------------------------------------------------
-# Files below a folder, such as an experiment directory: opened for writing, replaced and removed, behind no link.
+# Open for writing, replace and remove files below a folder, such as an experiment directory, without following links.
 #
-# An experiment directory may have been received from somebody else, with links in it. `root` is the user's own choice
-# and may be a link. Every folder below it has to be a folder, and the last name a regular file. An experiment
-# directory has mode 0700, so nobody else can exchange a folder for a link between the check and the act.
+# An experiment directory may come from somebody else, with links in it. `root` is the user's own choice and may be a
+# link. Everything above the file must be a folder, and the file must be regular. An experiment directory has mode 0700,
+# so nobody else can replace a folder by a link between the check and the use.
 
 
 _FILES_MODE = 0o644
@@ -96,9 +96,9 @@ PRIVATE = 0o700  # mode of an experiment directory
 
 
 def open_below(root: Path, name: str | PurePath, flags: int, mode: int = _FILES_MODE) -> int:
-    """Return a descriptor of the regular file `name` below `root`, with O_CREAT made with its folders.
+    """Open the regular file `name` below `root` and return a descriptor; with O_CREAT, create it and its folders.
 
-    NotRegular when it is none or lies behind a link, OSError as of `os.open`. `flags` without O_TRUNC.
+    NotRegular if it is something else or behind a link, OSError as for `os.open`. `flags`: without O_TRUNC.
     """
     path = _path(root, name)
     if flags & os.O_CREAT:
@@ -107,10 +107,10 @@ def open_below(root: Path, name: str | PurePath, flags: int, mode: int = _FILES_
 
 
 def write_below(root: Path, name: str | PurePath, data: bytes, *, synced: bool = False) -> None:
-    """Replace a file by `data`, so that a reader sees the old bytes or the new ones; OSError leaves the old ones.
+    """Replace a file atomically: readers see the old content or `data`, and an OSError leaves the old content.
 
-    `synced`: file and folders are on the disk afterwards, and what a killed writer of this file left behind is removed;
-    so one writer per file at a time.
+    `synced`: flush the file and its folders to disk, and remove what a killed writer of this file left behind; so there
+    must be only one writer per file at a time.
     """
     path = _path(root, name)
     _make_above(root, path)
@@ -130,21 +130,21 @@ def write_below(root: Path, name: str | PurePath, data: bytes, *, synced: bool =
         with suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError):
-            error.filename = str(path)  # unset when a write fails, else that of the temporary file
+            error.filename = str(path)  # not set if a write failed, or else that of the temporary file
         raise
     if synced:
         sync_folder(path.parent)
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of `data`; a full disk shortens a write without an error."""
+    """Write all of `data`; on a full disk `os.write` may write a part of it without an error."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def create_below(root: Path, name: str | PurePath, data: bytes) -> None:
-    """Make a file that is not there yet; FileExistsError where anything has its name, any other OSError leaves none."""
+    """Create a new file; FileExistsError if the name is taken. Any other OSError leaves no file."""
     descriptor = open_below(root, name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -152,12 +152,12 @@ def create_below(root: Path, name: str | PurePath, data: bytes) -> None:
     except BaseException as error:
         remove_below(root, name)
         if isinstance(error, OSError):
-            error.filename = str(root / name)  # unset when a write fails
+            error.filename = str(root / name)  # not set if a write failed
         raise
 
 
 def sync_folder(folder: Path) -> None:
-    """Force the names in a folder to the disk."""
+    """Flush the names in a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -166,21 +166,21 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_below(root: Path, name: str | PurePath) -> None:
-    """Remove the file `name` below `root`, if there is one; a link is removed itself. NotRegular behind a link."""
+    """Remove the file `name` below `root`, if it exists; a link is removed itself. NotRegular behind a link."""
     _path(root, name).unlink(missing_ok=True)
 
 
 def remove_folder_below(root: Path, name: str | PurePath) -> None:
-    """Remove the folder `name` below `root` with all that is in it, if there is one. NotRegular for a link."""
+    """Remove the folder `name` below `root` and its content, if it exists. NotRegular for a link."""
     path = _path(root, name)
     if path.is_symlink():
         raise not_regular(path, "")
     with suppress(FileNotFoundError):
-        shutil.rmtree(path)  # which follows no link
+        shutil.rmtree(path)  # does not follow links
 
 
 def remove_empty_below(root: Path, name: str | PurePath) -> bool:
-    """Remove the folder `name` below `root` if it is empty; whether it is gone. NotRegular behind a link."""
+    """Remove the folder `name` below `root` if it is empty; return whether it is gone. NotRegular behind a link."""
     try:
         _path(root, name).rmdir()
     except FileNotFoundError:
@@ -193,7 +193,7 @@ def remove_empty_below(root: Path, name: str | PurePath) -> bool:
 
 
 def make_folder(path: Path, *, exist_ok: bool = True, mode: int = 0o777) -> None:
-    """Make a folder with its parents; their names are on the disk afterwards. OSError. `mode`: of the last one."""
+    """Create a folder with its parents, and flush their names to disk; OSError. `mode`: of the last folder."""
     if not path.parent.exists():
         make_folder(path.parent)
     try:
@@ -208,7 +208,7 @@ def make_folder(path: Path, *, exist_ok: bool = True, mode: int = 0o777) -> None
 
 @contextmanager
 def removed_on_failure(folder: Path) -> Iterator[None]:
-    """Remove `folder` with all that is in it when what is done meanwhile fails, so that its name is free again."""
+    """Remove `folder` and its content if the body of this context fails, so that its name is free again."""
     try:
         yield
     except BaseException:
@@ -217,14 +217,14 @@ def removed_on_failure(folder: Path) -> Iterator[None]:
 
 
 def folder_below(root: Path, name: str | PurePath) -> Path:
-    """Make the folder `name` below `root`, for a library that opens files by their names; NotRegular behind a link."""
+    """Create the folder `name` below `root`, for a library that opens files by name; NotRegular behind a link."""
     folder = _path(root, PurePath(name, "any")).parent
     make_folder(folder)
     return folder
 
 
 def check_no_links(root: Path, folders: tuple[str, ...]) -> None:
-    """NotRegular when one of `folders` of `root`, or anything below it, is a symbolic link."""
+    """NotRegular if one of `folders` below `root`, or anything in it, is a symbolic link."""
     for folder in folders:
         if (root / folder).is_symlink():
             raise not_regular(root / folder, "")
@@ -235,35 +235,35 @@ def check_no_links(root: Path, folders: tuple[str, ...]) -> None:
 
 
 def _path(root: Path, name: str | PurePath) -> Path:
-    """Return the path of `name` below `root`; NotRegular where it leads elsewhere, or a folder above it is a link."""
+    """Return the path of `name` below `root`; NotRegular if it leads outside or a folder above it is a link."""
     if PurePath(name).is_absolute() or ".." in PurePath(name).parts:
         raise NotRegular(errno.EINVAL, f"is not below {root}", str(name))
     folder = root
     for part in PurePath(name).parts[:-1]:
         folder /= part
         if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-            raise not_regular(folder, "is no folder")
+            raise not_regular(folder, "is not a folder")
     return root / name
 
 
 def _make_above(root: Path, path: Path) -> None:
-    """Make the folders between `root`, which has to be there, and `path`."""
+    """Create the folders between `root`, which must exist, and `path`."""
     if path.parent != root and root.is_dir():
         make_folder(path.parent)
 
 
 # --- private folder --------------------------------------------------------------------------------------------------
-# A folder in the system's temporary place, which nobody else may enter.
+# A folder in the system's temporary folder that no other user can enter.
 
 
 _PREFIX = "esper-"
-_SHORT_TMP = 60  # characters: a path of a unix socket holds 107 bytes
+_SHORT_TMP = 60  # characters, because the path of a unix socket is limited to 107 bytes
 
 
 def private_folder(*, below: int = 0) -> Path:
-    """Make one with mode 0700; its owner removes it. One that a killed process has left is left to the system.
+    """Create a temporary folder with mode 0700; the caller removes it, or the system does if the caller is killed.
 
-    Its path is short enough for sockets; `below`: characters of folders that they lie in.
+    Its path is short enough for sockets; `below`: number of characters that will be added before a socket's name.
     """
     long = len(tempfile.gettempdir()) + below > _SHORT_TMP
     return Path(tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp" if long else None))

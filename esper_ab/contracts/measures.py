@@ -1,7 +1,6 @@
-"""What a task measures: the outcome that groups are compared by, and what is recorded beside it.
+"""Declarations of a task's measures: the outcome that decides comparisons, and other recorded numbers.
 
-A task declares names, units, directions and ranges; the plan holds them, and everything that is written about an
-experiment takes them from there.
+A task declares names, units, directions and ranges. The plan stores them, and all texts about an experiment use them.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from msgspec import Meta
 from esper_ab.contracts.settings import Settings
 
 MeasureName = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,63}\Z")]
-_PRINTABLE = r"\A[^\x00-\x1f\x7f$]*\Z"  # in figures, a dollar would begin mathematics
+_PRINTABLE = r"\A[^\x00-\x1f\x7f$]*\Z"  # in figures, a dollar would start mathematics
 Words = Annotated[str, Meta(min_length=1, max_length=60, pattern=_PRINTABLE)]
 Unit = Annotated[str, Meta(max_length=20, pattern=_PRINTABLE)]
-# Names of columns and numbers that every experiment has; a measure of one of these would hide them.
+# Names of columns and numbers that every experiment has; a measure with such a name would hide them.
 RESERVED = frozenset((
     "run", "group_id", "replicate", "reward_mode", "controller", "lane", "episode", "recorded_at", "env", "device",
     "steps", "outcome", "greedy", "evaluated", "reward_sum", "failed", "total_s", "train_s", "validate_s", "decide_s",
@@ -25,23 +24,23 @@ RESERVED = frozenset((
 ))  # fmt: skip
 
 
-# Outcomes, margins and scores are summed, squared, multiplied and divided by one another. Within these bounds no result
-# overflows; the largest number of single precision is 3e38.
-LARGEST_OUTCOME = 1e40  # size of an outcome, of an end of its range, and of a margin
-SMALLEST_MARGIN = 1e-30  # of a margin, and of the distance from the worst to the target
+# Outcomes, margins and scores are summed, squared, multiplied and divided by each other. Within these bounds no result
+# overflows; the largest single-precision number is 3e38.
+LARGEST_OUTCOME = 1e40  # of an outcome, an end of its range, or a margin, in absolute value
+SMALLEST_MARGIN = 1e-30  # of a margin, or of the distance from the worst to the target
 # The smallest difference in outcome worth acting on.
 Margin = Annotated[float, Meta(ge=SMALLEST_MARGIN, le=LARGEST_OUTCOME)]
 
-_PLURALS = ("points", "margins")  # units of differences that are words; others are symbols, which have no plural
+_PLURALS = ("points", "margins")  # units of differences that are words; symbols have no plural
 
 
 def countable(number: float) -> bool:
-    """Whether an outcome can be this number: finite, and at most LARGEST_OUTCOME in size."""
+    """Whether `number` is a valid outcome: finite, and at most LARGEST_OUTCOME in absolute value."""
     return abs(number) <= LARGEST_OUTCOME
 
 
 class Measure(Settings, frozen=True, kw_only=True):
-    """One number per environment and episode, in the words and the unit that everything written about it uses."""
+    """A number per environment and episode, with the words and unit for all texts about it."""
 
     name: MeasureName  # key in records and of a column: "held_out_accuracy"
     label: Words  # in sentences, tables and axes: "held-out accuracy"
@@ -58,7 +57,7 @@ class Measure(Settings, frozen=True, kw_only=True):
 
     @property
     def sign(self) -> float:
-        """-1.0 where lower is better, else 1.0."""
+        """-1.0 if lower is better, else 1.0."""
         return -1.0 if self.better == "lower" else 1.0
 
     def value(self, number: str) -> str:
@@ -80,17 +79,17 @@ class Measure(Settings, frozen=True, kw_only=True):
         return max(values) if self.better == "lower" else min(values)
 
     def possible(self, value: float) -> bool:
-        """Whether `value` lies in the declared range; rounding errors of a mean are forgiven."""
+        """Whether `value` lies in the declared range, within the rounding error of a mean."""
         slack = 1e-9 * max(1.0, abs(value))
         return (self.low is None or value >= self.low - slack) and (self.high is None or value <= self.high + slack)
 
 
 class TaskMeasures(Settings, frozen=True, kw_only=True):
-    """All that a task measures. The outcome has a direction; every name is declared once."""
+    """All measures of a task. The outcome has a direction; every name is declared once."""
 
     outcome: Measure
     measures: Annotated[tuple[Measure, ...], Meta(max_length=256)] = ()  # in the order of the records
-    margin: Margin | None = None  # None: the user has to say
+    margin: Margin | None = None  # None: the user must give one
 
     def __post_init__(self) -> None:
         if self.outcome.better == "neither":
@@ -105,20 +104,20 @@ class TaskMeasures(Settings, frozen=True, kw_only=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the measures beside the outcome, in the order of the records."""
+        """Names of the measures besides the outcome, in the order of the records."""
         return tuple(measure.name for measure in self.measures)
 
 
 # --- evaluation ------------------------------------------------------------------------------------------------------
-# How many episodes of an evaluation are played side by side: the same for every group and every run.
+# Numbers of episodes that an evaluation plays side by side: the same for every group and run.
 
 
 def episode_sizes(eval_episodes: int, n_envs: int) -> tuple[int, ...]:
-    """Return how many episodes are played side by side, time after time: `n_envs`, and at last what is left."""
+    """Return the numbers of episodes played side by side, one after the other: `n_envs` each, and last the rest."""
     full, rest = divmod(eval_episodes, n_envs)
     return (n_envs,) * full + ((rest,) if rest else ())
 
 
 def greedy_episodes(eval_episodes: int, n_envs: int) -> int:
-    """Return how many episodes a learner plays with greedy actions, too: as many as at first; never in the outcome."""
+    """Return the number of greedy episodes that a learner also plays: one round; they never enter the outcome."""
     return min(eval_episodes, n_envs)

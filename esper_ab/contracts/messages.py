@@ -1,6 +1,6 @@
-"""All messages between workers and coordinator. Any edit here bumps PROTOCOL; docs/internals/protocol.md explains.
+"""All messages between workers and coordinator. Changing one increments PROTOCOL; see docs/internals/protocol.md.
 
-A run's life is a line of milestones: 0 = warm, 1 … E = training episode 0 … E-1 recorded, E+1 = evaluated.
+A run passes milestones: 0 = warm, 1 … E = training episode 0 … E-1 recorded, E+1 = evaluated.
 `Release(milestone=p)` acknowledges milestone p and permits the work towards p+1.
 """
 
@@ -16,7 +16,7 @@ from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.contracts.trainer import TrainerOrder
 
 PROTOCOL = 18
-# A relative path without "." and "..": users call their files as they like.
+# A relative path without "." and ".."; users may name their files freely.
 _PART = r"(?!\.{1,2}(?:/|\Z))[^/\0]+"
 CopyBelow = Annotated[str, Meta(max_length=1024, pattern=rf"\A(?:{_PART}(?:/{_PART})*)?\Z")]  # "": there is none
 
@@ -30,35 +30,35 @@ class Lane(Message, frozen=True, kw_only=True, tag="Lane"):
 
     name: str  # "cpu:0", "cuda:1", "cuda:0+cuda:1"
     devices: tuple[str, ...]  # ("cuda:0", "cuda:1")
-    # Of the devices that are meant, checked by the worker, one per device; "" for CPU. A plan has those that were seen
-    # when it was made; an order those of the devices that the lane is bound to when its worker starts.
+    # Of the intended devices, checked by the worker, one per device; "" for CPU. A plan has those seen when it was
+    # made; an order has those of the devices to which the lane is bound when its worker starts.
     uuids: tuple[str, ...]
-    titles: tuple[str, ...] = ()  # their kind: product names, one per device; "" for CPU; empty when not known
+    titles: tuple[str, ...] = ()  # product names, one per device; "" for CPU; empty if unknown
 
 
 class RewardCode(Message, frozen=True, kw_only=True, tag="RewardCode"):
-    """The state of a user's reward function at the time of planning, which all runs use whatever is edited later."""
+    """A user's reward function as it was at the time of planning; all runs use this state."""
 
     reference: str  # as in the settings
-    folder: CopyBelow  # of it and of the local modules it imports, relative to the experiment directory; "": not copied
-    file: CopyBelow  # its copy, relative to that folder; "" when there is none
-    sha256: str  # of all copies together, or of the installed module; "" when that has no source
+    folder: CopyBelow  # of it and its local imports, relative to the experiment directory; "": not copied
+    file: CopyBelow  # its copy, relative to that folder; "" if there is none
+    sha256: str  # of all copies together, or of the installed module; "" if that has no source
 
 
 class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
-    """One worker's complete orders for one run; a worker receives nothing else."""
+    """A worker's complete orders for one run; it receives nothing else about the run."""
 
     ref: RunRef
     experiment_digest: str
     rng_seed: int
-    rng_label: str  # "" when paired; a group label when --unpaired: part of every rng address
+    rng_label: str  # "" if paired; with --unpaired a group label, which is part of every rng address
     task: str
     data_dir: str  # "" = the task's own default
     slots: tuple[str, ...]
     n_envs: int
     episodes: int
     steps: int  # decisions per episode = host epochs
-    eval_episodes: int  # grown by the trained policy's sampled actions; contracts/measures.py deals them out
+    eval_episodes: int  # played with the trained policy's sampled actions; contracts/measures.py splits them
     eval_reward_modes: tuple[str, ...]  # computed on every evaluation episode
     env_devices: tuple[str, ...]  # device of env i, length n_envs
     settings: GroupSettings
@@ -67,32 +67,32 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     policy_file: FileBelow  # relative to the experiment directory
     log_file: FileBelow  # relative to the experiment directory
     reward_code: tuple[RewardCode, ...] = ()  # of the user's own functions among modes, task and outcome
-    outcome: str = ""  # "": the task's own; "info:KEY" or a user's function, of kind gymnasium
-    outcome_worst: float | None = None  # of kind gymnasium: what stands for one that is no number; None: nothing does
-    repeats: bool = True  # whether the task's environments give the same again when they are asked the same
-    trainer: TrainerOrder | None = None  # of the user's own; None: what trains is the kind's
+    outcome: str = ""  # "": the task's own; for kind gymnasium "info:KEY" or a user's function
+    outcome_worst: float | None = None  # for kind gymnasium: replaces a NaN; None: nothing does
+    repeats: bool = True  # whether the task's environments repeat an episode, given the same seed and actions
+    trainer: TrainerOrder | None = None  # the user's own trainer; None: the kind's
 
 
 class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
-    """Start order of a new worker: enough to set up its process and to say Hello. Its runs come by wire."""
+    """Start order of a new worker: enough to set up its process and say Hello. Its runs arrive as messages."""
 
     endpoint: str
     worker: str  # "w00"; with the incarnation, its identity on the wire: "w00/1"
-    incarnation: int  # 1, 2, … : how often this worker has been started
+    incarnation: int  # 1, 2, …: how often this worker has been started
     lane: Lane
     arithmetic: Arithmetic
     experiment_dir: str
     log_file: str  # relative to the experiment directory
-    node: str = ""  # that the lane is bound to, by its name at the launcher; "": the coordinator's own machine
-    server_key: str = ""  # the coordinator's public key (contracts/link_keys.py); "" where the endpoint needs none
-    lost_after_s: float = 0.0  # without a connection for so long the worker ends; 0: the end of its parent tells it
+    node: str = ""  # the launcher's name for the lane's node; "": the coordinator's own machine
+    server_key: str = ""  # the coordinator's public key (contracts/link_keys.py); "" if the endpoint needs none
+    lost_after_s: float = 0.0  # the worker exits after so long without a connection; 0: it exits with its parent
     beat_s: float = 2.0  # between two heartbeats of its connection
 
     @property
     def writer(self) -> int:
-        """Number in the names of this worker's checkpoints: 1 where a worker that was given up cannot write any more.
+        """Number in the names of this worker's checkpoints: 1 if a worker that was given up can no longer write.
 
-        It can where its parent's end is not its own: on a node that cannot be reached for a while.
+        It could if it does not exit with its parent: on a node that is unreachable for a while.
         """
         return self.incarnation if self.lost_after_s else 1
 
@@ -121,7 +121,7 @@ class Hello(Message, frozen=True, kw_only=True, tag="Hello"):
 
 
 class Ready(Message, frozen=True, kw_only=True, tag="Ready"):
-    """The run is warm at `milestone`: 0 for a new run, else the milestone of the checkpoint from which it was restored.
+    """The run is warm at `milestone`: 0 for a new run, else the milestone of the checkpoint that was restored.
 
     `warm_up_s` is excluded from every record.
     """
@@ -134,7 +134,7 @@ class Ready(Message, frozen=True, kw_only=True, tag="Ready"):
 
 
 class Progress(Message, frozen=True, kw_only=True, tag="Progress"):
-    """Heartbeat: step within the work towards the next milestone. Never journalled."""
+    """Heartbeat: the step within the work towards the next milestone. Never journalled."""
 
     run: RunRef
     milestone: int
@@ -158,24 +158,24 @@ class Evaluated(Message, frozen=True, kw_only=True, tag="Evaluated"):
 
 
 class Failed(Message, frozen=True, kw_only=True, tag="Failed"):
-    """The worker cannot continue. `summary` is one line; the log has the traceback, too."""
+    """The worker cannot continue. `summary` is one line; the log also has the traceback."""
 
     summary: str
-    traceback: str  # "": a user's code failed, and the summary says all that concerns the user
-    again: bool = True  # whether it may fare better when it is started again as it was
+    traceback: str  # "": users' code failed, and the summary says everything
+    again: bool = True  # whether a retry with the same orders may succeed
 
 
 class Pong(Message, frozen=True, kw_only=True, tag="Pong"):
-    """Answer to a Ping: the worker is there and at rest. Never journalled."""
+    """Answer to a Ping: the worker is alive and idle. Never journalled."""
 
 
 # --- coordinator -> worker ------------------------------------------------------------------------------------------
 
 
 class Assign(Message, frozen=True, kw_only=True, tag="Assign"):
-    """Start this run: warm up, then answer Ready. With `milestone` > 0 resume it where its records end.
+    """Start this run: warm up, then answer Ready. With `milestone` > 0, resume it after its last record.
 
-    `checkpoints`, newest first: the run resumes from the first intact one; without any it starts from the beginning.
+    `checkpoints`, newest first: the run resumes from the first intact one, or starts over without any.
     """
 
     spec: RunSpec
@@ -191,14 +191,14 @@ class Release(Message, frozen=True, kw_only=True, tag="Release"):
 
 
 class Cancel(Message, frozen=True, kw_only=True, tag="Cancel"):
-    """Give up the run, whose replicate cannot be completed, and await the next Assign."""
+    """Give up the run, because its replicate cannot be completed, and await the next Assign."""
 
     run_name: str
     reason: str
 
 
 class Ping(Message, frozen=True, kw_only=True, tag="Ping"):
-    """To a worker at rest, whose loss nothing else might tell: answer Pong."""
+    """Check an idle worker, whose loss might go unnoticed otherwise; it answers Pong."""
 
 
 class Stop(Message, frozen=True, kw_only=True, tag="Stop"):

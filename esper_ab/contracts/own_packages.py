@@ -1,8 +1,8 @@
-"""Both packages, imported from where they lie beside each other: `workers` is a name that others use, too.
+"""Import both packages from where they are installed, because other distributions also use the name `workers`.
 
-It is also the program that every child process begins with, `python -P own_packages.py PARENT MODULE ARGUMENT…`: -P
-keeps the working directory from the front of the child's sys.path, and the packages are those of the parent. The child
-ends when process PARENT does, with 0 by itself, and with -1 when the process does that has started it, whichever it is.
+This file is also the program that starts every child process, `python -P own_packages.py PARENT MODULE ARGUMENT…`: -P
+keeps the working directory off the front of the child's sys.path, and the packages are those of the parent. The child
+exits when process PARENT does; with 0 it never does so, and with -1 it exits with the process that started it.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from typing import BinaryIO
 
 _ROOT = Path(__file__).absolute().parents[2]
 _SAFE_PATH = "PYTHONSAFEPATH"
-_WHOEVER = -1  # in the place of a parent's number: whoever starts the process
-# Programs that load code which the user names. `evaluate` is none: it reads files from anywhere, and so does not import
-# from a folder where they may have been unpacked.
+_WHOEVER = -1  # instead of a parent's number: the process that starts the child
+# Programs that load code named by the user. `evaluate` is not among them: it reads files from anywhere, so it must not
+# import from a folder where they may have been unpacked.
 _RUN_USERS_CODE = tuple(f"workers.commands.{name}" for name in ("describe", "rewards", "try_trainer"))
-_CLAIMING = threading.Lock()  # workers may be threads of one process, and its module table is one
+_CLAIMING = threading.Lock()  # because workers may be threads of one process, with one module table
 
 
 class ForeignPackage(ImportError):
-    """Another package has been imported under one of our names."""
+    """Another package has already been imported under one of our names."""
 
 
 def folder(package: str) -> Path:
-    """Where `package` ("workers.rewards") lies, without importing or looking for it; ModuleNotFoundError if nowhere."""
+    """Return the folder of `package` ("workers.rewards") without importing it; ModuleNotFoundError if it is missing."""
     path = _ROOT.joinpath(*package.split("."))
     if not (path / "__init__.py").is_file() or (
         package == "workers" and b"data plane of esper_ab" not in (path / "__init__.py").read_bytes()
     ):
         raise ModuleNotFoundError(
-            f"no package {package!r} of ours in {_ROOT}: another distribution may have a package of that name, and "
-            "have written over it or taken it away; `pip install --force-reinstall --no-deps esper-ab` puts it back"
+            f"no package {package!r} of ours in {_ROOT}: another distribution with a package of that name may have "
+            "overwritten or removed it; `pip install --force-reinstall --no-deps esper-ab` restores it"
         )
     return path
 
 
 def claim(module: str) -> None:
-    """Make sure that `module`, if it is one of `workers`, is ours, whatever lies on sys.path under that name.
+    """Make sure that `module`, if it belongs to `workers`, will be ours, whatever else sys.path has under that name.
 
-    ForeignPackage when this process has imported another package of that name before.
+    ForeignPackage if this process has already imported another package of that name.
     """
     if module.partition(".")[0] == "workers":
         _claim("workers")
@@ -61,33 +61,33 @@ def import_own(module: str) -> ModuleType:
 
 
 def child_command(module: str, *arguments: str, outlives: bool = False, elsewhere: bool = False) -> list[str]:
-    """What `python -m module arguments` would be if the working directory could get in the way of nothing.
+    """Return a command like `python -m module arguments`, but protected from files in the working directory.
 
-    It has to be started by the thread that waits for it, with which it ends; not if it `outlives` this process.
-    `elsewhere`: another process than this one will start it and be its parent, perhaps on another machine.
+    The thread that starts the child must also wait for it, because the child exits with it, unless it `outlives` this
+    process. `elsewhere`: another process will start the child and be its parent, perhaps on another machine.
     """
     parent = 0 if outlives else _WHOEVER if elsewhere else os.getpid()
     return [sys.executable, "-P", str(Path(__file__).absolute()), str(parent), module, *arguments]
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """`environment` with GPUs numbered as torch has them in the preflight, unless the user sets another order."""
+    """Return `environment` with GPUs numbered as in the preflight, unless the user has set another order."""
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **environment}
 
 
 def alone_command(file: str, *arguments: str) -> list[str]:
-    """Return what runs a file of ours that needs nothing but what is installed, and finds nothing else."""
+    """Return a command that runs one of our files in isolation, with installed packages only."""
     return [sys.executable, "-I", file, *arguments]
 
 
 @contextmanager
 def nothing_of_the_user() -> Iterator[None]:
-    """While entered, a spawned process imports neither the main module nor, to begin with, from the working directory.
+    """Inside this context, a spawned process imports neither the main module nor early from the working directory.
 
-    multiprocessing has every child import the parent's main module again, for functions that may live there. A worker's
-    entry does not, and a script or notebook that starts an experiment would start it again in every worker. And a child
-    begins as `python -c`, for which a queue.py in the working directory comes before the standard library's, whatever
-    the parent has on its sys.path, which the child is told a moment later.
+    multiprocessing makes every child import the parent's main module again, for functions that may be defined there. A
+    worker's entry is not, and a script or notebook that starts an experiment would start it again in every worker. A
+    child also begins as `python -c`, for which a queue.py in the working directory hides the standard library's until
+    the child receives the parent's sys.path.
     """
     main, safe = sys.modules["__main__"], os.environ.get(_SAFE_PATH)
     sys.modules["__main__"] = ModuleType("__main__")
@@ -103,21 +103,21 @@ def nothing_of_the_user() -> Iterator[None]:
 
 
 def add_working_directory() -> None:
-    """Let users' files find what lies in the working directory, unless something installed has the same name."""
+    """Let users' files import modules from the working directory, unless an installed one has the same name."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
 
 
 def take_output() -> BinaryIO:
-    """Return standard output for the answer of this process; what anybody prints goes to standard error from now on."""
+    """Return standard output for this process's answer, and redirect all later prints to standard error."""
     answer = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return answer
 
 
 def _claim(package: str) -> None:
-    """Import the top-level `package` from where it lies beside this one, unless that was done before."""
+    """Import the top-level `package` from beside this one, unless that was done before; ForeignPackage."""
     init = folder(package) / "__init__.py"
     with _CLAIMING:
         there = sys.modules.get(package)
@@ -132,17 +132,17 @@ def _claim(package: str) -> None:
     if not isinstance(file, str) or Path(file).resolve() != init.resolve():
         found = file or ", ".join(getattr(there, "__path__", ())) or "nowhere"
         raise ForeignPackage(
-            f"this process has imported another package `{package}`, from {found}, where {init.parent} is needed; "
-            "begin in a process that has not imported it"
+            f"this process has imported another package `{package}`, from {found}, but {init.parent} is needed; "
+            "start in a process that has not imported it"
         )
 
 
 def _main() -> None:
-    """Be `python -m MODULE ARGUMENT…` with our packages, and end with the parent."""
+    """Act as `python -m MODULE ARGUMENT…` with our packages, and exit with the parent."""
     starter, parent, module = os.getppid(), int(sys.argv.pop(1)), sys.argv.pop(1)
     found = importlib.util.find_spec("esper_ab")
     if found is None or found.origin is None or Path(found.origin).resolve().parents[1] != _ROOT.resolve():
-        sys.path.insert(0, str(_ROOT))  # a checkout that is not what is installed: processes spawned here need it, too
+        sys.path.insert(0, str(_ROOT))  # for a checkout that is not installed; processes spawned from here need it, too
     try:
         for package in ("esper_ab", "workers"):
             _claim(package)
@@ -150,12 +150,12 @@ def _main() -> None:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
     if parent:
-        # Here, because this file is a program, which finds our packages from now on.
+        # Imported here, because this file runs as a program, which can import our packages only from here on.
         from esper_ab.contracts.supervisor import end_with_parent
 
         end_with_parent(starter if parent == _WHOEVER else parent)
     if module in _RUN_USERS_CODE:
-        add_working_directory()  # of the others, those that need it are spawned, and do the same by themselves
+        add_working_directory()  # other processes that need it are spawned, and do it themselves
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 

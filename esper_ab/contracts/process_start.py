@@ -1,4 +1,4 @@
-"""When processes of this machine were started, and how many cores this one may use."""
+"""Start times of processes on this machine, and the number of cores that this process may use."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import psutil
 
 
 def usable_cores() -> int:
-    """Return the cores that this process may use; all that there are, where the system does not say."""
+    """Return the number of cores that this process may use, or of all cores if the system does not say."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def process_started(pid: int) -> float | None:
-    """Return the start time of a local process in seconds since boot; None when it does not exist or is a zombie.
+    """Return the start time of a local process in seconds since boot; None if it does not exist or is a zombie.
 
-    With `pid` it identifies the process. psutil counts from a boot time in whole seconds, which a set clock changes.
+    With `pid`, this identifies the process. psutil counts from a boot time in whole seconds, which a set clock changes.
     """
     try:
         process = psutil.Process(pid)

@@ -1,7 +1,7 @@
 """Facts about finished work, as workers report them and the journal keeps them.
 
-Outcome and measures may be compared between groups. Rewards may not: each mode has its own scale.
-Floats are finite or None: a worker replaces a non-finite number by None and reports that (`failed`, incidents).
+Outcomes and measures may be compared between groups. Rewards may not, because each mode has its own scale.
+Floats are finite or None: a worker replaces a non-finite number by None and reports it (`failed`, incidents).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_KEYS = 512  # largest map in any message
 
 
 def finite(number: float) -> float | None:
-    """Return the number as a record may hold it: None in the place of one that is not finite."""
+    """Return `number` as a record may hold it: None if it is not finite."""
     return number if math.isfinite(number) else None
 
 
@@ -49,33 +49,33 @@ class EnvEpisode(Record, frozen=True, kw_only=True):
 
     env: int
     device: str
-    steps: int  # done; fewer than planned only where the episode ended before
-    # What groups are compared by, as the plan declares it; measured apart from policy and reward. None: a training
-    # rollout in which no episode ended; an evaluation always has one.
+    steps: int  # done; fewer than planned only if the episode ended early
+    # The number that decides comparisons, as the plan declares it; independent of policy and reward. None: no episode
+    # ended in this training rollout; an evaluation always has one.
     outcome: float | None
     reward_sum: float | None
     failed: bool  # it broke down; its outcome is then the task's value for that
-    # By the names that the plan declares, in their order; None where one could not be measured.
+    # By the names that the plan declares, in their order; None if not measured.
     measures: Annotated[dict[str, float | None], Meta(max_length=MOST_KEYS)]
 
 
 class HeadUse(Record, frozen=True, kw_only=True):
     """Use of one action head in the decisions of a rollout, by the policy that made them."""
 
-    entropy: float | None  # mean of entropy / ln(valid choices), 0 … 1, where it had a choice; None: it never had
-    learnable: float  # share of the valid decisions in which the head was used with more than one valid choice
+    entropy: float | None  # mean of entropy / ln(valid choices), 0 … 1, over decisions with a choice; None: no such one
+    learnable: float  # share of the valid decisions that used the head with more than one valid choice
 
 
 class PPOUpdate(Record, frozen=True, kw_only=True):
-    """Diagnostics of one policy update; averaged over its minibatches unless said otherwise.
+    """Diagnostics of one policy update, averaged over its minibatches unless stated otherwise.
 
-    The defaults are those of an episode without a valid step.
+    The defaults are for an episode without a valid step.
     """
 
     policy_loss: float | None = None
     value_loss: float | None = None
     entropy: float | None = None  # joint entropy per decision over valid actions, nats, before the update
-    op_entropy: float | None = None  # of the op head alone
+    op_entropy: float | None = None  # of the op head only
     approx_kl: float | None = None
     clip_fraction: float | None = None
     explained_variance: float | None = None
@@ -86,12 +86,12 @@ class PPOUpdate(Record, frozen=True, kw_only=True):
     stopped_by_kl: bool = False
     advantage_std: float | None = None
     return_mean: float | None = None
-    # By head, in the order of the decision; empty without a single valid decision.
+    # By head, in the order of the decision; empty without a valid decision.
     heads: Annotated[dict[str, HeadUse], Meta(max_length=MOST_KEYS)] = {}
 
 
 class SeedEvent(Record, frozen=True, kw_only=True, array_like=True):
-    """One change in the life of a seed. `contribution` is the last one measured, in points."""
+    """A change in the life of a seed module. `contribution` is the last one measured, in points."""
 
     env: int
     step: int
@@ -106,7 +106,7 @@ class SeedEvent(Record, frozen=True, kw_only=True, array_like=True):
 
 
 class Timing(Record, frozen=True, kw_only=True):
-    """Wall time of one episode, seconds. Never part of a digest."""
+    """Wall time of one episode in seconds. Never part of a digest."""
 
     total_s: float
     train_s: float
@@ -128,7 +128,7 @@ class EpisodeRecord(Record, frozen=True, kw_only=True):
 
 
 class Checkpoint(Record, frozen=True, kw_only=True):
-    """Reference to a run's whole state at `milestone`, on disk before the record of that milestone was sent."""
+    """Reference to a run's full state at `milestone`, which was on disk before that milestone's record was sent."""
 
     milestone: int  # 1 … E: after training episode milestone - 1
     file: FileBelow  # relative to the experiment directory
@@ -142,12 +142,12 @@ class EvaluatedEpisode(Record, frozen=True, kw_only=True):
     episode: Index
     actions: Literal["sampled", "greedy"]
     outcome: EnvEpisode
-    # The episode's reward under every mode, also those its policy was not trained with.
+    # The episode's reward under every mode, including those with which its policy was not trained.
     rewards: Annotated[dict[str, float | None], Meta(max_length=MOST_KEYS)]
 
 
 class EvaluationRecord(Record, frozen=True, kw_only=True):
-    """The evaluation of one run's last policy, frozen with its normaliser, on rng paths shared by all groups."""
+    """The evaluation of one run's final policy, frozen with its normaliser, on rng paths shared by all groups."""
 
     run: RunRef
     episodes: tuple[EvaluatedEpisode, ...]

@@ -1,4 +1,4 @@
-"""Randomness by address: a path always gives the same numbers, independent of caller, time and order of draws.
+"""Random numbers by address: a path always gives the same numbers, independent of caller, time and order of draws.
 
 Counter-based Philox4x64 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") with a 128-bit key hashed
 from the path. torch's CPU generator keeps only 32 bits of its seed, so nothing that affects a result uses it.
@@ -49,7 +49,7 @@ class RngPath(msgspec.Struct, frozen=True):
 
 @functools.cache
 def _key_source() -> Callable[[bytes], np.random.SeedSequence]:
-    """Return a seed sequence class that hands its bytes to Philox as the key.
+    """Return a seed sequence class that passes its bytes to Philox as the key.
 
     Philox(key=…) would first read entropy from the system, only to overwrite it.
     """

@@ -1,8 +1,7 @@
 """Kinds of task, and the settings of one group: everything in which two groups may differ.
 
-Settings are frozen and typed; unknown keys are refused.
-
-Accuracies are percentages (0-100) everywhere; a difference of accuracies is in points.
+Settings are frozen and typed; unknown keys are refused. Accuracies are percentages (0-100) everywhere; differences of
+accuracies are in points.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ from esper_ab.contracts.trainer import TrainerValue
 GROWTH, GYMNASIUM, TRAINER = "growth", "gymnasium", "trainer"
 GYM_PREFIX, TRAINER_PREFIX = "gym:", "trainer:"
 INFO_PREFIX = "info:"  # of an outcome that is an entry of the last step's info
-ENV_REWARD = "env"  # the reward mode that is the environment's own reward
-REWARDS: dict[str, tuple[str, ...]] = {GYMNASIUM: (ENV_REWARD,), TRAINER: ()}  # of kinds that have no folder of them
+ENV_REWARD = "env"  # reward mode: the environment's own reward
+REWARDS: dict[str, tuple[str, ...]] = {GYMNASIUM: (ENV_REWARD,), TRAINER: ()}  # for kinds without a folder of rewards
 CONTROLLERS = {GYMNASIUM: ("random",), TRAINER: (TRAINER,)}
 
 
 def kind_of_task(task: str) -> str:
-    """Return the kind of a task as it is written in plans: `gym:ID` and `path/env.py:make` are of Gymnasium."""
+    """Return the kind of a task as written in plans; `gym:ID` and `path/env.py:make` are of kind gymnasium."""
     if task.startswith(TRAINER_PREFIX):
         return TRAINER
     return GYMNASIUM if ":" in task else GROWTH
 
 
 def is_own_outcome(outcome: str) -> bool:
-    """Return whether a Gymnasium task's outcome is a function of the user's own, which may read a whole episode."""
+    """Whether a Gymnasium task's outcome is a user's function, which may read a whole episode."""
     return bool(outcome) and not outcome.startswith(INFO_PREFIX)
 
 
@@ -47,27 +46,27 @@ ALL_KINDS: tuple[KindName, ...] = ("growth", "gymnasium", "trainer")
 
 @dataclass(frozen=True)
 class Spec:
-    """The rules of one setting beside its type, its bounds and its default. It stands in the annotation of its field.
+    """The rules of one setting besides its type, bounds and default; part of its field's annotation.
 
-    Several parts: a question over several tasks or a grid, of which each part is an experiment.
+    "Parts" are those of a question over several tasks or a grid; each part is an experiment.
     """
 
-    kinds: tuple[KindName, ...] = ()  # of task that read it; (): all that read its section
-    by_kind: Mapping[str, object] = field(default_factory=dict)  # defaults of kinds that have one of their own
-    flag: str = ""  # its flag, where that is not called as the key; "no_…" switches it off
-    names: Literal["", "function", "folder", "trainer"] = ""  # what its text names, which is then made absolute
-    same: bool = False  # it is the same in all parts
-    alone: str = ""  # why it has no place in a question over several parts
+    kinds: tuple[KindName, ...] = ()  # kinds of task that read it; (): all that read its section
+    by_kind: Mapping[str, object] = field(default_factory=dict)  # defaults of kinds with one of their own
+    flag: str = ""  # its flag, if that differs from the key; "no_…" turns it off
+    names: Literal["", "function", "folder", "trainer"] = ""  # what its text names; the path in it is made absolute
+    same: bool = False  # whether it is the same in all parts
+    alone: str = ""  # why it cannot be used with several parts
 
 
 Positive = Annotated[float, Meta(gt=0.0)]
 NonNegative = Annotated[float, Meta(ge=0.0)]
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
-# Initial bias of a logit of growth's op head; further out a choice would never be made.
+# Initial bias of a logit of growth's op head; with larger ones some choices would never be made.
 Logit = Annotated[float, Meta(ge=-20.0, le=20.0), Spec(("growth",))]
-# What computes policies and trains hosts: torch, or the kernel of workers/native in the width of these instructions.
+# What computes policies and trains hosts: torch, or the kernel of workers/native for these vector instructions.
 HostKernel = Literal["torch", "native-avx512", "native-avx2", "native-generic"]
-LARGEST = 2**63 - 1  # largest integer of a message
+LARGEST = 2**63 - 1  # largest integer in a message
 PositiveInt = Annotated[int, Meta(ge=1, le=LARGEST)]
 NonNegativeInt = Annotated[int, Meta(ge=0, le=LARGEST)]
 
@@ -77,11 +76,11 @@ DEFAULT_BLUEPRINTS = ("norm", "attention", "depthwise", "bottleneck", "conv_smal
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every settings struct: immutable, keyword-only, unknown keys refused."""
 
-    kinds: ClassVar[tuple[KindName, ...]] = ALL_KINDS  # of task that read its fields, unless a field says otherwise
+    kinds: ClassVar[tuple[KindName, ...]] = ALL_KINDS  # that read its fields, unless a field says otherwise
 
 
 class _Learner(Settings, frozen=True, kw_only=True):
-    """Base of settings that only policies of our own have."""
+    """Base of settings for policies that this tool trains."""
 
     kinds: ClassVar[tuple[KindName, ...]] = ("growth", "gymnasium")
 
@@ -96,41 +95,41 @@ class ControllerSettings(_Learner, frozen=True, kw_only=True):
 
 
 class PolicySettings(_Learner, frozen=True, kw_only=True):
-    """The actor-critic: its size, its start, and what it sees."""
+    """The actor-critic: its size, initial bias and inputs."""
 
-    # From 2 on: features are normalised over them, and one alone would be the same whatever is seen.
+    # At least 2, because features are normalised over them, and a single one would be constant.
     hidden: Annotated[int, Meta(ge=2, le=LARGEST)] = 64
-    memory: Literal["lstm", "none"] = "lstm"  # none: it decides by what it sees now
-    # The start: initial bias of each logit of the op head, to which masks apply. All 0: uniform over the valid ops, of
-    # which PRUNE then destroys most of what is grown before any reward can speak for it (docs/evidence/learning.md).
+    memory: Literal["lstm", "none"] = "lstm"  # none: decisions depend on the current observation only
+    # Initial bias of each logit of the op head, before masking. With all 0, an untrained policy is uniform over the
+    # valid ops, and PRUNE destroys most seed modules before any reward can favour them (docs/evidence/learning.md).
     bias_wait: Logit = 0.0
     bias_germinate: Logit = 1.0
     bias_set_alpha_target: Logit = -3.0
     bias_prune: Logit = -3.0
     bias_fossilize: Logit = 0.0
     bias_advance: Logit = 1.0
-    normalise_observations: bool = True  # by running moments; without it they are seen as they are, in growth within 2
+    normalise_observations: bool = True  # by running moments; else they are used as they are, in growth within 2
 
 
 class PPOSettings(_Learner, frozen=True, kw_only=True):
     """The policy update (Schulman et al. 2017, arXiv:1707.06347)."""
 
     lr: NonNegative = 2e-3  # 0: the policy stays as it started
-    lr_end: Fraction = 1.0  # share of it that is left at the last planned episode; linear on the way there
+    lr_end: Fraction = 1.0  # fraction of lr at the last planned episode; linear in between
     epochs: PositiveInt = 8
-    minibatches: PositiveInt = 2  # split by environment; whole sequences stay together
+    minibatches: PositiveInt = 2  # split by environment; sequences stay whole
     clip: Positive = 0.2
     gamma: Fraction = 0.995
     gae_lambda: Fraction = 0.98
     entropy_coef: NonNegative = 0.01
-    entropy_coef_end: NonNegative = 0.0  # linear over the planned episodes
+    entropy_coef_end: NonNegative = 0.0  # at the last planned episode; linear in between
     value_coef: NonNegative = 0.5
     max_grad_norm: Positive = 0.5
     target_kl: Positive = 0.05
 
 
 class GrowthSettings(Settings, frozen=True, kw_only=True):
-    """Training of hosts and seeds, and the blueprints that may be grafted."""
+    """Training of hosts and seed modules, and the blueprints that may be grafted."""
 
     kinds: ClassVar[tuple[KindName, ...]] = ("growth",)
 
@@ -139,11 +138,11 @@ class GrowthSettings(Settings, frozen=True, kw_only=True):
     seed_lr: Positive = 0.01
     momentum: Fraction = 0.9
     weight_decay: NonNegative = 5e-4  # host only
-    max_grad_norm: Positive = 1.0  # per environment for the host, per seed for seeds
+    max_grad_norm: Positive = 1.0  # per environment for the host, per module for seed modules
     gates: Literal["permissive", "strict"] = "permissive"
-    max_seeds: NonNegativeInt = 0  # live and fossilised seeds per environment; 0: as many as slots
-    blueprints: tuple[str, ...] = DEFAULT_BLUEPRINTS  # ordered: the order of the blueprint head
-    # Of activations of host training; plans hold no "auto".
+    max_seeds: NonNegativeInt = 0  # live and fossilised seed modules per environment; 0: as many as slots
+    blueprints: tuple[str, ...] = DEFAULT_BLUEPRINTS  # in the order of the blueprint head
+    # Of activations in host training; "auto" never appears in a plan.
     amp: Annotated[Literal["off", "bf16", "auto"], Spec(flag="amp")] = "off"
 
 
@@ -152,9 +151,9 @@ class RewardSettings(Settings, frozen=True, kw_only=True):
 
     kinds: ClassVar[tuple[KindName, ...]] = ("growth",)
 
-    # A file of workers/rewards, or path.py:function, or module:function; in Gymnasium `env`, too.
+    # A file of workers/rewards, or path.py:function, or module:function; in Gymnasium also `env`.
     mode: Annotated[str, Spec(("growth", "gymnasium"), by_kind={"gymnasium": "env"}, names="function")] = "shaped"
-    # Constants of a function of one's own in Gymnasium, which declares them.
+    # Constants that a user's function for Gymnasium declares.
     params: Annotated[dict[str, bool | int | float | str], Spec(("gymnasium",))] = msgspec.field(default_factory=dict)
     family: Literal["contribution", "loss"] = "contribution"
     contribution_weight: float = 1.0
@@ -186,7 +185,7 @@ class RewardSettings(Settings, frozen=True, kw_only=True):
     terminal_acc_weight: float = 0.05
     fossilize_terminal_scale: float = 3.0
     gamma: float = 0.995
-    divergence_penalty: float = -10.0  # under every mode: on the last executed decision of a host that diverged
+    divergence_penalty: float = -10.0  # under every mode, on the last executed decision of a host that diverged
     disable_pbrs: bool = False
     disable_terminal_reward: bool = False
     disable_anti_gaming: bool = False
@@ -209,19 +208,19 @@ class RewardSettings(Settings, frozen=True, kw_only=True):
 
 
 class GymSettings(Settings, frozen=True, kw_only=True):
-    """How rollouts are made of the episodes of a Gymnasium environment."""
+    """How episodes of a Gymnasium environment form rollouts."""
 
     kinds: ClassVar[tuple[KindName, ...]] = ("gymnasium",)
 
-    # episodes: one episode per environment, from a fresh reset to its end or `steps`. resets: `steps` steps, with as
-    # many resets as there are ends, each rollout from fresh ones. continues: the same, but a rollout goes on where the
-    # one before ended.
+    # episodes: one episode per environment, from a fresh reset to its end or to `steps`. resets: `steps` steps, with a
+    # reset at every end and at the start of each rollout. continues: the same, but a rollout continues where the
+    # previous one ended.
     rollout: Literal["episodes", "resets", "continues"] = "episodes"
-    episode_steps: NonNegativeInt = 0  # limit of an evaluation's episodes beside such rollouts; 0: the environment's
+    episode_steps: NonNegativeInt = 0  # limit of an evaluation episode with such rollouts; 0: the environment's
 
 
 class GroupSettings(Settings, frozen=True, kw_only=True):
-    """The settings of one group, asked for or resolved. `reward=`, `controller=`: short for `.mode`, `.name`."""
+    """The settings of one group, requested or resolved. `reward=`, `controller=`: short for `.mode`, `.name`."""
 
     controller: ControllerSettings = ControllerSettings()
     policy: PolicySettings = PolicySettings()
@@ -229,22 +228,22 @@ class GroupSettings(Settings, frozen=True, kw_only=True):
     growth: GrowthSettings = GrowthSettings()
     reward: RewardSettings = RewardSettings()
     gym: GymSettings = GymSettings()
-    # Of a trainer of the user's own, by the names of its fields or placeholders; once resolved all of them.
+    # Of the user's trainer, by the names of its fields or placeholders; complete once resolved.
     trainer: Annotated[dict[str, TrainerValue], Spec(("trainer",))] = {}
 
     @property
     def has_policy(self) -> bool:
-        """Whether a policy decides, trained or not, and not a controller of the catalogue."""
+        """Whether a policy decides, trained or not, rather than a controller of the catalogue."""
         return self.controller.name == "ppo"
 
     @property
     def learns(self) -> bool:
-        """Whether its policy is trained: with a learning rate of 0 it stays the untrained one."""
+        """Whether its policy is trained; with a learning rate of 0 it stays untrained."""
         return self.has_policy and self.ppo.lr > 0.0
 
 
 class ProcessArithmetic(Settings, frozen=True, kw_only=True):
-    """What a worker pins in its process, and the rules of torch's kernels."""
+    """What a worker pins in its process, and the rules for torch's kernels."""
 
     threads: Annotated[PositiveInt, Spec(flag="threads")] = 1  # per worker
     precision: Literal["float32"] = "float32"
@@ -253,27 +252,27 @@ class ProcessArithmetic(Settings, frozen=True, kw_only=True):
 
 
 class Arithmetic(ProcessArithmetic, frozen=True, kw_only=True):
-    """Settings that determine a result's bits besides code and rng seed; one choice per experiment, for all workers."""
+    """Settings that determine a result's bits, besides code and rng seed; the same for all workers of an experiment."""
 
     kernel: HostKernel = "torch"
-    kernel_build: str = ""  # compiler, flags and hash of sources, as its build record has them; "" for torch
-    hosts: Literal["kernel", "torch"] = "kernel"  # what trains them; torch on GPUs, and whatever the kernel cannot
+    kernel_build: str = ""  # compiler, flags and hash of sources, as in its build record; "" for torch
+    hosts: Literal["kernel", "torch"] = "kernel"  # what trains hosts; torch on GPUs, and for whatever the kernel cannot
 
     @property
     def host_kernel(self) -> HostKernel:
-        """What trains hosts."""
+        """The kernel that trains hosts, or "torch"."""
         return self.kernel if self.hosts == "kernel" else "torch"
 
 
 # --- plain values ----------------------------------------------------------------------------------------------------
-# Which values of a user's settings messages and files carry as they are: JSON has no infinity, a path has no NUL.
+# Values that messages and files can carry unchanged: JSON has no infinity, a path no NUL.
 
 
 _SHOWN_BITS = 256
 
 
 def expected_instead(value: object) -> str:
-    """Return what a number or a text would have to be to be carried; "" where it is."""
+    """Describe a value that could be carried, if this number or text cannot; "" if it can."""
     if isinstance(value, float) and not math.isfinite(value):
         return "a finite number"
     if isinstance(value, int) and not -LARGEST - 1 <= value <= LARGEST:
@@ -283,25 +282,25 @@ def expected_instead(value: object) -> str:
             return "text without NUL"
         try:
             value.encode()
-        except UnicodeEncodeError:  # of bytes that a shell or a file system gave
+        except UnicodeEncodeError:  # bytes from a shell or a file system
             return "text in UTF-8"
     return ""
 
 
 def as_text(value: object) -> str:
-    """Return a value of a setting as text: JSON, but a text without quotation marks."""
+    """Return the value of a setting as text: JSON, except that text has no quotation marks."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def whole_number(text: str) -> int | None:
-    """Return the number that digits write; None where they are none, or more than a message carries."""
+    """Parse a number from digits; None for other text, or for more than a message can carry."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST))):
         return None
     return int(text) if int(text) <= LARGEST else None
 
 
 def as_float(value: Any) -> float:
-    """Return a number as a float; a whole number beyond any float is infinite, not an error as float() has it."""
+    """Convert a number to float; a whole number that is too large becomes infinite, where float() would raise."""
     try:
         return float(value)
     except OverflowError:
@@ -309,7 +308,7 @@ def as_float(value: Any) -> float:
 
 
 def shown(value: object) -> str:
-    """Return a value as a message shows it: Python writes no number of thousands of digits."""
+    """Return a value for a message; a huge integer is described, because Python refuses to print it."""
     if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
         return f"one of {value.bit_length()} bits"
     return repr(value)

@@ -1,4 +1,4 @@
-"""Copies and hashes of source files: a user's, and the installed code."""
+"""Copy and hash source files: a user's, and the installed code."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from esper_ab.contracts.files import read_regular, write_below
 from esper_ab.contracts.own_packages import folder
 
 # --- source files ----------------------------------------------------------------------------------------------------
-# Copying and hashing a user's source files; hashes are equal exactly when all names and contents are.
+# Copy and hash a user's source files; hashes are equal exactly if all names and contents are.
 
 
 def source_sha256(root: Path, files: Iterable[str]) -> str:
-    """Return the sha256 over names and contents of `files`, relative to `root`. OSError when one cannot be read."""
+    """Return the sha256 over names and contents of `files`, relative to `root`; OSError if one cannot be read."""
     return _sha256((file, read_regular(root / file)) for file in sorted(files))
 
 
@@ -28,13 +28,13 @@ def _sha256(files: Iterable[tuple[str, bytes]]) -> str:
 
 
 def copy_files(root: Path, files: Sequence[str], target: Path) -> None:
-    """Copy `files`, relative to `root`, to the same places below the folder `target`. OSError when one cannot be."""
+    """Copy `files`, relative to `root`, to the same places below the folder `target`; OSError if one fails."""
     for file in files:
         write_below(target, file, read_regular(root / file))
 
 
 # --- installed code --------------------------------------------------------------------------------------------------
-# One hash of the installed code, which distinguishes states that no commit holds.
+# One hash of the installed code, which also distinguishes states that were never committed.
 
 
 _PACKAGES = ("esper_ab", "workers")
@@ -43,13 +43,13 @@ _SHOWN = 16  # hexadecimal digits
 
 
 def sources() -> str:
-    """Return `hash_sources` of both packages as they are on disk now, which is what a process started now imports."""
+    """Return `hash_sources` of both packages as they are on disk now, which is the code that a new process imports."""
     return hash_sources(folder(package) for package in _PACKAGES)
 
 
 def hash_sources(packages: Iterable[Path]) -> str:
-    """Return a shortened sha256 over names and contents of all modules in these folders, the kernel's sources
-    and libraries, and the data shipped there."""
+    """Return a shortened sha256 over names and contents of all modules, kernel sources and libraries, and data files.
+    """
     return _sha256(
         (f"{root.name}/{path.relative_to(root).as_posix()}", path.read_bytes())
         for root in packages
@@ -61,6 +61,6 @@ def hash_sources(packages: Iterable[Path]) -> str:
 def sources_imported() -> str:
     """Return `sources()` as of the first call in this process.
 
-    Threads that start later use the modules imported by then, even if the files are edited meanwhile.
+    Threads that start later use the modules imported by then, even if files are edited meanwhile.
     """
     return sources()

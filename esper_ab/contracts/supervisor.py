@@ -1,14 +1,13 @@
-"""Child processes that end with this one, as a program of its own: of one program, or of the workers of a node.
+"""Supervise child processes so that they end with this one; also a program, for one child or the workers of a node.
 
-- `supervisor.py WORD …` guards a program: it runs as long as the process that holds this one's stdin lives, and not
-  longer. Whatever ends first, the program or that process, even by SIGKILL: nothing that the program started is left,
-  in whatever session it is; what loses its parent falls to the guard. The exit status is the program's, 128 plus the
-  signal that ended it, or 127 when it could not be started.
-- `supervisor.py` supervises a node: it starts workers and says what becomes of them, by lines of JSON on its standard
-  streams. It ends when its input does, and the kernel ends its workers. In a cluster of Ray an actor does the same
+- `supervisor.py WORD …` guards one program for the process that holds its stdin. If the program or that process ends,
+  even by SIGKILL, everything that the program started is killed, in whatever session it is: orphans become children of
+  the guard. The exit status is the program's, 128 plus the signal that killed it, or 127 if it could not be started.
+- `supervisor.py` supervises a node: it starts workers and reports on them, by lines of JSON on its standard streams. It
+  exits when its input ends, and then the kernel kills its workers. In a Ray cluster an actor does the same
   (`esper_ab/launchers/_ray_actor.py`), and gets `Supervisor` by value.
 
-It runs beside every worker and must stay small: it imports the standard library, and psutil where it is needed.
+A copy runs beside every worker, so it must stay small: it imports the standard library, and psutil only if needed.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-ORPHANED = 70  # exit status of a process that ends because the one that it works for has
-NOT_STARTED = 126  # status of a worker whose process could not be started, as a shell has it
+ORPHANED = 70  # exit status of a process that exits because the process it works for has ended
+NOT_STARTED = 126  # status of a worker whose process could not be started, as in a shell
 _NO_PROGRAM = 127
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
-_COMPLAINT_BYTES = 64 << 10  # that are kept of standard error: the last ones
+_COMPLAINT_BYTES = 64 << 10  # number of last bytes kept of standard error
 _READ_BYTES = 64 << 10
 _TICK_S, _GAP_S = 1.0, 5.0
 
 
 def end_with_parent(parent: int) -> None:
-    """Have the kernel end this process as soon as the thread that started it, of process `parent`, has ended.
+    """Make the kernel kill this process when the thread of process `parent` that started it ends.
 
-    Only on Linux. It works whatever this process is doing, also while it is stopped.
+    Linux only. This works whatever the process is doing, even while it is stopped.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -50,8 +49,8 @@ def end_with_parent(parent: int) -> None:
 
 
 def guard(words: Sequence[str]) -> int:
-    """Run the program until it ends or stdin does; then end whatever it has left behind."""
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # orphans fall to this process, not to the machine's first
+    """Run a program until it or stdin ends, then kill everything it left behind; return its status."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # orphans become children of this process, not of init
     try:
         program = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, process_group=0, preexec_fn=partial(end_with_parent, os.getpid())
@@ -61,7 +60,7 @@ def guard(words: Sequence[str]) -> int:
         return _NO_PROGRAM
     threading.Thread(target=_kill_at_the_end_of_stdin, args=(os.pidfd_open(program.pid),), daemon=True).start()
     pid = status = 0
-    while pid != program.pid:  # orphans that end are reaped meanwhile
+    while pid != program.pid:  # also reaps orphans
         pid, status = os.wait()
     program.returncode = os.waitstatus_to_exitcode(status)
     _end_descendants()
@@ -76,8 +75,8 @@ def _kill_at_the_end_of_stdin(program: int) -> None:
 
 
 def _end_descendants() -> None:
-    """Kill and reap until no child is left: every descendant is a child at last, when those between have ended."""
-    import psutil  # here: a worker, which imports this module, needs none
+    """Kill and reap until no child is left; deeper descendants become children when those in between have ended."""
+    import psutil  # imported here, because a worker, which imports this module, does not need it
 
     with suppress(ChildProcessError):
         while True:
@@ -89,8 +88,8 @@ def _end_descendants() -> None:
 
 
 def times(guarding: int) -> dict[int, tuple[float, ...]]:
-    """Return the processor times of a guard and its descendants, by process."""
-    import psutil  # here: see above
+    """Return the processor times of a guard and its descendants, by pid."""
+    import psutil  # imported here, as above
 
     found = {}
     with suppress(psutil.NoSuchProcess):
@@ -101,15 +100,15 @@ def times(guarding: int) -> dict[int, tuple[float, ...]]:
 
 
 def end_of(file: int) -> bytes:
-    """Return the last bytes of what was written to a file that is open."""
+    """Return the last bytes written to an open file."""
     return os.pread(file, _COMPLAINT_BYTES, max(0, os.fstat(file).st_size - _COMPLAINT_BYTES))
 
 
 class Supervisor:
-    """Starts workers in `folder` and says what becomes of them, in lines.
+    """Starts workers in `folder` and reports on them.
 
-    They are lists: ["said", name, LINE], the first one of a worker's output, and ["ended", name, STATUS, COMPLAINT],
-    its status as `subprocess` has it and the end of its standard error; or NOT_STARTED and why.
+    Each report is a line with a JSON list: ["said", name, LINE], the first line of a worker's output; or ["ended",
+    name, STATUS, COMPLAINT], its status as in `subprocess` and the end of its standard error, or NOT_STARTED and why.
     """
 
     def __init__(self, folder: str, say: Callable[[bytes], object]) -> None:
@@ -119,8 +118,8 @@ class Supervisor:
     def do(self, message: Any) -> None:
         """Carry out one order; ignore it if its worker is not running.
 
-        Always on one thread that lives as long as this process: the kernel ends children with the thread that started
-        them.
+        Call this always from one thread that lives as long as this process, because the kernel kills children with the
+        thread that started them.
         """
         match message:
             case ["begin", name, command, text]:
@@ -146,7 +145,7 @@ class Supervisor:
 
     def _write(self, worker: subprocess.Popen[bytes], text: str) -> None:
         assert worker.stdin is not None, "a pipe"
-        with suppress(OSError, ValueError):  # it has ended, which shows by its status
+        with suppress(OSError, ValueError):  # it has ended; its status will tell
             worker.stdin.write(text.encode())
 
     def _follow(self, name: str, worker: subprocess.Popen[bytes], complaint: BinaryIO) -> None:
@@ -161,10 +160,10 @@ class Supervisor:
 
 
 def supervise() -> NoReturn:
-    """Do what the lines on stdin say, until it ends.
+    """Carry out orders from stdin, one per line, until it ends.
 
-    Stacks that were asked for before this process stood still, alone or with its machine, are of workers that were
-    given up meanwhile: they may not write into logs any more.
+    Requests for stacks from before a suspension of this process or its machine are ignored: their workers have been
+    given up meanwhile and must not write to logs.
     """
     supervisor = Supervisor(str(Path.cwd()), _print)
     ticked, stood_still, rest = time.monotonic(), -math.inf, b""
@@ -173,7 +172,7 @@ def supervise() -> NoReturn:
         now = time.monotonic()
         if now - ticked > _GAP_S:
             stood_still = now
-        ticked = now  # and not after the messages are done: it may stand still while it does one
+        ticked = now  # not after the messages are handled, because a suspension may fall into that time
         if ready:
             part = os.read(0, _READ_BYTES)
             if not part:

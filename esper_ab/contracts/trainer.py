@@ -1,4 +1,4 @@
-"""A trainer of the user's own: what is asked about it, what its rehearsal found, and a run's orders.
+"""A user's own trainer: the preflight's question, the rehearsal's results, and a run's orders.
 
 It is a Python file with `train(run)` and `evaluate(run, state)`, or a command with placeholders in braces.
 """
@@ -18,9 +18,9 @@ from esper_ab.contracts.records import FileBelow
 
 TrainerValue = bool | int | float | str
 Resumption = Literal["exactly", "resumes", "anew"]
-SEED, OUT = "seed", "out"  # placeholders that every run fills by itself
+SEED, OUT = "seed", "out"  # placeholders that every run fills in itself
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_FILES = (".json", ".csv")  # that may hold an outcome
+_FILES = (".json", ".csv")  # formats that may hold an outcome
 _FORMS = "NAME, FILE:NAME with a .json or .csv file below {out}, or wandb:KEY"
 
 
@@ -29,40 +29,40 @@ class TrainerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class _Told(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what is told about a trainer."""
+    """Base of messages about a trainer."""
 
 
 class TrainerQuestion(_Told, frozen=True, kw_only=True):
-    """A trainer that the preflight is to load and to rehearse."""
+    """A trainer that the preflight should load and rehearse."""
 
     reference: str  # the absolute path of a Python file, or a command
     directory: str  # where a command runs
     outcome: str  # name of a Python trainer's outcome, or a command's source of it
-    groups: dict[str, dict[str, TrainerValue]]  # settings by group, as asked for
-    rehearsal: dict[str, TrainerValue]  # settings of the rehearsal alone, which make it shorter
+    groups: dict[str, dict[str, TrainerValue]]  # settings by group, as requested
+    rehearsal: dict[str, TrainerValue]  # settings that shorten the rehearsal and apply only there
     points: int
     evaluations: int  # 0: as many as the trainer returns
     rng_seed: int
     threads: int
     deterministic: bool
-    gpu: str  # the first of the pool, "cuda:1", as far as the pool was named; "cuda": of all that there are; "": none
+    gpu: str  # first GPU of the requested pool, "cuda:1"; "cuda": any; "": none
 
 
 class TrainerFacts(_Told, frozen=True, kw_only=True):
-    """What the preflight found out about a trainer; `problem`: why it cannot be used, one line."""
+    """The preflight's findings about a trainer; `problem`: why it cannot be used, one line."""
 
     problem: str = ""
-    settings: dict[str, dict[str, TrainerValue]] = {}  # by group: complete, and of their types
+    settings: dict[str, dict[str, TrainerValue]] = {}  # by group: complete and typed
     root: str = ""  # folder of its files
-    files: tuple[str, ...] = ()  # below it; its own file first. Of a command: files that it names
+    files: tuple[str, ...] = ()  # relative to `root`, its own file first; for a command, files that it names
     sha256: str = ""  # of all files
-    metrics: dict[str, str] = {}  # of a point without the outcome, by the trainer's name -> the measure's
+    metrics: dict[str, str] = {}  # of a point, except the outcome, by the trainer's name -> the measure's
     evaluations: int = 1  # outcomes of one evaluation
-    repeats: bool = False  # the same seed twice gave the same numbers to the bit
+    repeats: bool = False  # whether the same seed gave the same numbers twice, to the bit
     resumption: Resumption = "anew"
-    evaluates_alike: bool = True  # also in a process that has not trained, as far as it repeats
-    shortened: str = ""  # settings of the rehearsal alone, as text
-    point_s: float = 0.0  # of one point in the rehearsal; the whole script for a command
+    evaluates_alike: bool = True  # whether a process that has not trained evaluates the same, as far as it repeats
+    shortened: str = ""  # settings of the rehearsal only, as text
+    point_s: float = 0.0  # time of one point in the rehearsal; for a command, of the whole script
     evaluate_s: float = 0.0
 
 
@@ -72,37 +72,37 @@ class TrainerOrder(_Told, frozen=True, kw_only=True):
     reference: str
     directory: str
     outcome: str
-    worst: float | None = None  # what stands for an outcome that is no number; None: nothing does
-    folder: str  # of the copy of a Python trainer, relative to the experiment directory; of a command's files: absolute
+    worst: float | None = None  # replaces a NaN outcome; None: nothing does
+    folder: str  # of the copy of a Python trainer, relative to the experiment directory; absolute for a command's files
     files: tuple[str, ...]
     sha256: str
     metrics: dict[str, str]  # of a point, by the trainer's name -> the measure's
     out: FileBelow  # the run's own folder, relative to the experiment directory
-    resumes: bool  # from a state; else it begins anew
+    resumes: bool  # whether from a state; else an interrupted run starts over
 
 
 @dataclass(frozen=True)
 class OutcomeSource:
-    """Where a command leaves its outcome."""
+    """Where a command writes its outcome."""
 
-    path: str  # of a .json or .csv file, relative to {out}; "": of the only one there is
-    key: str  # of a JSON file; column of a CSV file; what wandb.log is given
+    path: str  # of a .json or .csv file, relative to {out}; "": the only such file
+    key: str  # key of a JSON file, column of a CSV file, or key in wandb.log
     wandb: bool = False
 
 
 def is_command(reference: str) -> bool:
-    """Whether a trainer is a command; else it is the path of a Python file."""
+    """Whether a trainer is a command rather than the path of a Python file."""
     return not reference.endswith(".py") or bool(placeholders(reference))
 
 
 def called(reference: str) -> str:
-    """Return what people call a trainer: its file, or the first Python file or else the program of a command."""
+    """Return a trainer's name for people: its file, or the first Python file or else the program of a command."""
     words = shlex.split(reference) if is_command(reference) else [reference]
     return PurePath(next((word for word in words if word.endswith(".py")), words[0])).name
 
 
 def read_source(text: str) -> OutcomeSource:
-    """Read where a command leaves its outcome; ValueError with the forms for anything else."""
+    """Parse the source of a command's outcome; ValueError with the valid forms for anything else."""
     head, colon, key = text.partition(":")
     if colon and head == "wandb" and key:
         return OutcomeSource("", key, wandb=True)
@@ -119,12 +119,12 @@ def holds_outcome(name: str) -> bool:
 
 
 def placeholders(command: str) -> tuple[str, ...]:
-    """Return the names between braces, each once, in order."""
+    """Return the names in braces, each once, in order."""
     return tuple(dict.fromkeys(_PLACEHOLDER.findall(command)))
 
 
 def fill(command: str, values: Mapping[str, TrainerValue]) -> list[str]:
-    """Return the words of a command; a value stays one word whatever it holds, for no shell reads it."""
+    """Return the words of a command with placeholders filled in; a value always stays one word, as without a shell."""
 
     def text(found: re.Match[str]) -> str:
         value = values[found[1]]

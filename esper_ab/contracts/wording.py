@@ -1,4 +1,4 @@
-"""Text for users, of every room: counts, names and likely mistypings in sentences; what a terminal is shown. Pure."""
+"""Text for users: counts, names, likely typos and process endings in sentences; escaping for a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def n_pairs(count: int) -> str:
 
 
 def significant(value: float, digits: int = 2) -> str:
-    """Write `value` in so many significant digits, never as a power of ten: "0.035", "1.5", "150"."""
+    """Write `value` with this many significant digits, never as a power of ten: "0.035", "1.5", "150"."""
     return format(Decimal(f"{value:.{digits}g}"), "f")
 
 
 def capital(words: str) -> str:
-    """The start of a sentence; for `named` where it does not begin with a name."""
+    """Capitalise the result of `named` for the start of a sentence, unless it starts with a name."""
     return f"Any{words[3:]}" if words.startswith("any two of ") else words
 
 
 def named(pairs: Sequence[tuple[str, str]]) -> str:
-    """ "a and b"; "any two of a, b, c"; "a and each of b, c"; "a and b, c and d"."""
+    """Name pairs of groups: "a and b"; "any two of a, b, c"; "a and each of b, c"; "a and b, c and d"."""
     names = list(dict.fromkeys(name for pair in pairs for name in pair))
     if len(pairs) > 1 and len(pairs) == len(names) * (len(names) - 1) // 2:
         return f"any two of {', '.join(names)}"
@@ -52,14 +52,14 @@ def listed(names: Sequence[str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """End a sentence about an unknown name with those that are close, or with all there are."""
+    """Return the end of a sentence about an unknown name: similar names, or all known ones."""
     known = list(known)
-    return _close(name, known) or f"there is {', '.join(known) or 'none'}"
+    return _close(name, known) or f"known: {', '.join(known) or 'none'}"
 
 
 def which_setting(key: str, known: Iterable[str]) -> str:
-    """End a sentence about an unknown setting with those that are close, or with where all are: they are too many."""
-    return _close(key, list(known)) or "see docs/cli.md, or what `esper-ab init` writes"
+    """Return the end of a sentence about an unknown setting: similar ones, or where all are listed."""
+    return _close(key, list(known)) or "see docs/cli.md, or the file that `esper-ab init` writes"
 
 
 def _close(name: str, known: list[str]) -> str:
@@ -72,7 +72,7 @@ def _close(name: str, known: list[str]) -> str:
 # --- visible ---------------------------------------------------------------------------------------------------------
 # Escaping of untrusted text (a log, a message, a name in a journal) for a terminal.
 #
-# Characters that control a terminal, or that reorder or hide text, appear as their escape: an ESC as `\x1b`.
+# Characters that control a terminal, or that reorder or hide text, are replaced by their escape: an ESC by `\x1b`.
 
 
 def visible(text: str) -> str:
@@ -81,7 +81,7 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str, limit: int | None = None) -> str:
-    """Return `text` on one line, newlines and tabs escaped too, cut to `limit` characters and an ellipsis."""
+    """Return `text` on one line, with newlines and tabs escaped as well, cut to `limit` characters and an ellipsis."""
     shown = _escaped(text[:limit], keep="")
     return shown if limit is None or max(len(text), len(shown)) <= limit else f"{shown[:limit]}…"
 
@@ -103,11 +103,11 @@ def shell_command(command: str, *arguments: str | Path) -> str:
 
 
 # --- endings ---------------------------------------------------------------------------------------------------------
-# How processes have ended, in words.
+# How processes ended, in words.
 
 
 def name_of_signal(number: int) -> str:
-    """Return the name of a signal, "SIGKILL"; of one that has none, as those for real time, "signal 40"."""
+    """Return the name of a signal, "SIGKILL", or "signal 40" for one without a name, such as a real-time signal."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -115,10 +115,10 @@ def name_of_signal(number: int) -> str:
 
 
 def end_told(status: int, said: Sequence[str]) -> str:
-    """Say how a process ended, and the last of the lines that it wrote."""
-    return how_ended(status) + (f"; its last line: {said[-1].strip()}" if said else " and said nothing")
+    """Say how a process ended, with the last line that it printed."""
+    return how_ended(status) + (f"; its last line: {said[-1].strip()}" if said else " and printed nothing")
 
 
 def how_ended(status: int) -> str:
-    """Say how a process ended that has this status, as subprocess has it: below 0 for a signal."""
+    """Say how a process ended; `status` as in subprocess: negative for a signal."""
     return f"was killed by {name_of_signal(-status)}" if status < 0 else f"ended with exit status {status}"

@@ -1,8 +1,8 @@
-"""What p a comparison must reach at each look so that all looks together reject falsely with probability alpha.
+"""Bounds on p at each look, so that all looks together reject falsely with probability alpha.
 
-Alpha is spent as Lan & DeMets (1983) do after O'Brien & Fleming, and so is beta where looks stop for futility. Their
-boundary is for a normal statistic; with few pairs the t of an early look is far from it, so the nominal p of every look
-is calibrated on the law of the t itself. Futility is non-binding: no bound on p knows of it.
+Alpha is spent as in Lan & DeMets (1983) with an O'Brien-Fleming spending function, and so is beta if looks stop for
+futility. Their boundary assumes a normal statistic; with few pairs, the t of an early look is far from normal, so each
+nominal p is calibrated on the distribution of t itself. Futility is non-binding: no bound on p depends on it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from esper_ab.stats.floats import Floats
 # --- t process -------------------------------------------------------------------------------------------------------
 # Joint distribution of the adjusted paired t over successive interim looks, from the design alone, and its simulation.
 #
-# Let V_k be the differences of the first n_k pairs with position effects projected out; V_k lies in V_k+1, and the
-# least squares of `adjusted_difference` is the one-sample t in V_k. Rotated within each step from look to look, a step
-# adds one normal coordinate along tau's column and a chi-square of all the others. So the distribution depends on two
-# numbers per look only: the information on tau and the degrees of freedom.
+# Let V_k be the differences of the first n_k pairs with position effects projected out. V_k is a subspace of V_k+1, and
+# the least squares of `adjusted_difference` is the one-sample t in V_k. After a rotation within each step from look to
+# look, a step adds one normal coordinate along tau's column and a chi-square for the others. So the distribution
+# depends on only two numbers per look: the information on tau and the degrees of freedom.
 
 
 _NO_GAIN = 1e-9  # a gain of information below this is rounding
 
 
 class TProcess(msgspec.Struct, frozen=True, kw_only=True):
-    """Looks that can test tau: their replicates, information (pairs of a balanced plan) and df of the t at each."""
+    """Looks that can test tau, with replicates, information (in pairs of a balanced plan) and df of t at each."""
 
     looks: tuple[int, ...]
     information: tuple[float, ...]
@@ -49,8 +49,8 @@ class Draws(msgspec.Struct, frozen=True, kw_only=True):
 def t_process(sides: Sides, positions: int, looks: Sequence[int]) -> TProcess:
     """Compute the looks' information and df from `sides`, the positions (of a, of b) per replicate.
 
-    `positions` 1: not adjusted; `looks`: ascending replicates. Looks at which tau is aliased with position effects, or
-    without a degree of freedom, are left out.
+    `positions` 1: no adjustment; `looks`: numbers of replicates, ascending. Looks without a degree of freedom, or at
+    which tau is aliased with position effects, are left out.
     """
     kept, information, df = [], [], []
     for look in looks:
@@ -64,7 +64,7 @@ def t_process(sides: Sides, positions: int, looks: Sequence[int]) -> TProcess:
 
 
 def draw(process: TProcess, paths: int, rng: Generator) -> Draws:
-    """Draw the randomness of `paths` experiments, free of effect and scale."""
+    """Draw the randomness of `paths` experiments, before effect and scale are applied."""
     gains = _gains(process)
     dimensions = np.diff(np.asarray(process.df) + 1, prepend=0) - (gains > 0.0)
     normal = rng.standard_normal((len(process.looks), paths))
@@ -76,7 +76,7 @@ def draw(process: TProcess, paths: int, rng: Generator) -> Draws:
 
 
 def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> Floats:
-    """Return t of every look and path, [looks, paths], when tau is `effect` standard deviations of a pair."""
+    """Return t for every look and path, [looks, paths], if tau is `effect` standard deviations of a pair."""
     t = np.empty_like(draws.normal)
     along, square = np.zeros(draws.normal.shape[1]), np.zeros(draws.normal.shape[1])
     steps = zip(_gains(process), process.information, process.df, strict=True)
@@ -92,24 +92,24 @@ def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> Floats:
 
 
 def _gains(process: TProcess) -> Floats:
-    """Return the information that each look adds to the one before."""
+    """Return the information that each look adds to the previous one."""
     gains = np.diff(np.asarray(process.information), prepend=0.0)
     gains[gains < _NO_GAIN] = 0.0
     return gains
 
 
 PATHS = 2_000_000
-FUTILITY_PATHS = 500_000  # no claim depends on them
-_CHUNK = 50_000  # paths at a time: fits the cache of a core
+FUTILITY_PATHS = 500_000  # fewer, because no claim depends on them
+_CHUNK = 50_000  # paths at a time, which fit into a core's cache
 
 
 def obrien_fleming_spent(alpha: float, share: float) -> float:
-    """Two-sided alpha spent when `share` (0..1] of the replicates is there: 4 (1 - Phi(z_{alpha/4} / sqrt(share)))."""
+    """Return the two-sided alpha spent at `share` (0..1] of the replicates: 4 (1 - Phi(z_{alpha/4} / sqrt(share)))."""
     return float(4.0 * norm_sf(norm_isf(alpha / 4.0) / math.sqrt(share)))
 
 
 def beta_spent(beta: float, share: float) -> float:
-    """Chance to have stopped a true difference of the margin for futility after this `share` (0..1] of replicates."""
+    """Return the beta spent at `share` (0..1] of the replicates: the chance to have missed a true margin."""
     return obrien_fleming_spent(2.0 * beta, share) / 2.0
 
 
@@ -121,11 +121,11 @@ def nominal_p(
     rng: Generator,
     paths: int = PATHS,
 ) -> tuple[tuple[float, ...], ...]:
-    """[alphas][looks]: the two-sided p at or below which a look rejects; the first one is exact.
+    """Return the nominal two-sided p of each look, [alphas][looks]: the look rejects at or below it.
 
     `sides` are the positions (of a, of b) per replicate, `positions` 1 for no adjustment, `looks` ascending numbers of
-    replicates, the last one all of them. 0.0 at a look that cannot tell tau from the position effects: it never
-    rejects, and the next look spends its share. One look gets alpha itself.
+    replicates, the last one all of them. A look that cannot tell tau from position effects gets 0.0: it never rejects,
+    and the next look spends its share. A single look gets alpha itself; the first of several is exact, too.
 
     With s_k spent by look k, c_k solves P(p_k <= c_k and no earlier rejection) = s_k - s_k-1. As p_k is uniform, this
     is c_k = s_k - s_k-1 + P(p_k <= c_k and an earlier rejection); only the last term, the small one, is simulated.
@@ -150,12 +150,12 @@ def futility_p(
     rng: Generator,
     paths: int = FUTILITY_PATHS,
 ) -> tuple[float, ...]:
-    """[looks]: the one-sided p at the margin at or below which an interim look stops for futility; 0.0: it never does.
+    """Return the one-sided p at the margin, [looks], at or below which a look stops for futility; 0.0: it never does.
 
-    `spent`: chance to stop by each interim look. The t about the true difference has the law of the t of no difference,
-    whatever the spread is, so a difference of the margin is stopped with that chance at most. The last look stops
-    nothing. That a path crosses the efficacy boundary before it falls below this one is as good
-    as impossible, and not taken off.
+    `spent`: chance to stop by each interim look. Around the true difference, t has the distribution of t without a
+    difference, whatever the spread is, so a difference of the margin is stopped with at most that chance. The last look
+    never stops. Paths that cross the efficacy boundary before they fall below this one are not subtracted, because
+    there are practically none.
     """
     process = t_process(sides, positions, looks)
     usable = np.array([look in process.looks and look < looks[-1] for look in looks])
@@ -168,10 +168,10 @@ def futility_p(
 def _paths_with_small_p(
     process: TProcess, largest: Floats, rng: Generator, paths: int, tails: int = 2
 ) -> Floats:
-    """p at the first looks, [looks, kept]: of the simulated paths that might be rejected before the last of them.
+    """Return p at the first looks, [looks, kept], for simulated paths that might be rejected before the last of them.
 
-    `largest` [looks]: no nominal p exceeds it. (p_k <= c_k is part of a rejection by look k, which has probability
-    s_k; so c_k <= s_k.)
+    `largest` [looks]: upper bounds on the nominal p. (p_k <= c_k is part of a rejection by look k, which has
+    probability s_k; so c_k <= s_k.)
     """
     looks, df = largest.size, np.asarray(process.df)[: largest.size, None]
     bounds = t_isf(largest[:, None] / tails, df)
@@ -184,12 +184,12 @@ def _paths_with_small_p(
 
 
 def _solve(p: Floats, spent: Floats, paths: int) -> Floats:
-    """Nominal p of every look for one alpha. p [looks, kept paths of `paths`]; `spent` [looks], cumulative."""
+    """Return each look's nominal p for one alpha; p [looks, kept paths of `paths`], `spent` [looks], cumulative."""
     rejected = np.zeros(p.shape[1], dtype=bool)
     nominal = np.empty(spent.size)
     for look, increment in enumerate(np.diff(spent, prepend=0.0)):
         earlier = np.sort(p[look, rejected])
-        candidates = increment + np.arange(earlier.size + 1) / paths  # c if so many of `earlier` are at or below it
+        candidates = increment + np.arange(earlier.size + 1) / paths  # c, if that many of `earlier` are at or below it
         holds = candidates < np.append(earlier, np.inf)
         nominal[look] = candidates[int(np.argmax(holds))]
         rejected |= p[look] <= nominal[look]

@@ -1,4 +1,4 @@
-"""Estimates of chance from runs of one group, and how often each rule finds a difference among them."""
+"""Estimate the chance variation of runs of one group, and how often each rule finds a difference among them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from esper_ab.stats.pair import ROUNDING
 from esper_ab.stats.variances import sd_limits
 
 # --- calibration -----------------------------------------------------------------------------------------------------
-# Estimates of chance from runs of one group: their spread, their curves, the effect of device and order.
+# Estimates of chance from runs of one group: their spread, their curves, the effect of device and start order.
 #
-# Every run is of one group with its own randomness (A/A), so whatever differs between them is chance or place.
+# All runs belong to one group and have their own randomness (A/A), so only chance and position can make them differ.
 
 
 _LEVEL = 0.95
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
-    """Standard deviation of runs with its limits, in the unit of the values; chi-square limits assume normality."""
+    """Standard deviation between runs with its limits, in the unit of the values; the limits assume normality."""
 
     runs: int
     mean: float
@@ -36,7 +36,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Intraclass(msgspec.Struct, frozen=True, kw_only=True):
-    """Share of the variance of one episode's outcome that lies between runs."""
+    """Share of the variance of an episode's outcome that lies between runs."""
 
     r: float
     low: float
@@ -45,7 +45,7 @@ class Intraclass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean of one level of a factor minus that of its first level, 95 % interval."""
+    """Mean at one level of a factor minus that at its first level, with a 95 % interval."""
 
     level: str
     against: str
@@ -55,15 +55,15 @@ class LevelEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """Effects of a factor's levels; `aliased`: confounded with another factor, whose effect this may be as well."""
+    """Effects of a factor's levels; `aliased`: confounded with another factor, so the effect may be that factor's."""
 
     factor: str
     aliased: bool
-    levels: tuple[LevelEffect, ...]  # empty when there are too few runs to estimate any deviation
+    levels: tuple[LevelEffect, ...]  # empty if there are too few runs to estimate an error
 
 
 def spread(values: ArrayLike, level: float = _LEVEL) -> Spread:
-    """Compute the spread of values [runs], at least two."""
+    """Compute the spread of values [runs], at least two; ValueError for fewer or non-finite values."""
     x = floats(values)
     if x.ndim != 1 or x.size < 2 or not np.isfinite(x).all():
         raise ValueError(f"the spread of runs needs at least two finite values in one dimension, not {x.shape}")
@@ -76,7 +76,7 @@ def autocorrelation(curves: ArrayLike) -> float | None:
     """Return the lag-1 autocorrelation within runs of curves [runs, episodes], after removing trend and run means.
 
     The mean curve over runs and each run's own mean are subtracted; sums are pooled over runs. Biased downwards with
-    few episodes, by about 1 / episodes. None with fewer than four episodes or two runs, or when nothing varies.
+    few episodes, by about 1 / episodes. None with fewer than four episodes or two runs, or if nothing varies.
     """
     x = _curves(curves)
     runs, episodes = x.shape
@@ -90,16 +90,16 @@ def autocorrelation(curves: ArrayLike) -> float | None:
 
 
 def last_episodes(curves: ArrayLike) -> Floats:
-    """Return the last tenth of the episodes of curves [runs, episodes], at least two if there are."""
+    """Return the last tenth of the episodes of curves [runs, episodes], and at least two episodes if possible."""
     x = _curves(curves)
     return x[:, -max(2, math.ceil(x.shape[1] / 10)) :]
 
 
 def intraclass_correlation(curves: ArrayLike) -> Intraclass | None:
-    """Compute ICC(C,1) of curves [runs, episodes] with negligible trend, with its F limits at 95 %.
+    """Compute ICC(C,1) of curves [runs, episodes] with negligible trend, and its F limits at 95 %.
 
-    McGraw & Wong (1996), "Forming inferences about some intraclass correlation coefficients". The limits take episodes
-    of a run as independent given the run. None with fewer than two runs or episodes, or when nothing varies.
+    McGraw & Wong (1996), "Forming inferences about some intraclass correlation coefficients". The limits assume that a
+    run's episodes are independent given the run. None with fewer than two runs or episodes, or if nothing varies.
     """
     x = _curves(curves)
     runs, k = x.shape
@@ -121,9 +121,9 @@ def intraclass_correlation(curves: ArrayLike) -> Intraclass | None:
 
 
 def factor_effects(values: ArrayLike, factors: Mapping[str, Sequence[str]]) -> tuple[FactorEffect, ...]:
-    """Fit values [runs] on the factors' levels (one label per run) by least squares; one-level factors are left out.
+    """Fit values [runs] on the factors' levels (one label per run) by least squares; skip factors with one level.
 
-    Jointly when all are identifiable, else each factor alone and marked as aliased.
+    If not all factors are identifiable together, each is fitted alone and marked as aliased.
     """
     y = floats(values)
     varied = {name: labels for name, labels in factors.items() if len(set(labels)) > 1}
@@ -144,7 +144,7 @@ def factor_effects(values: ArrayLike, factors: Mapping[str, Sequence[str]]) -> t
 def _level_effects(
     y: Floats, matrix: Floats, first: int, levels: Sequence[str]
 ) -> tuple[LevelEffect, ...]:
-    """Return the effects of columns `first` … of the fit: level 1, 2, … against level 0, with t intervals."""
+    """Return the effects in columns from `first` on: levels 1, 2, … minus level 0, with t intervals."""
     df = y.size - matrix.shape[1]
     if df < 1:
         return ()
@@ -160,7 +160,7 @@ def _level_effects(
 
 
 def _indicators(labels: Sequence[str]) -> Floats:
-    """Return indicator columns [runs, levels - 1]: one per level but the first, in order of appearance."""
+    """Return indicator columns [runs, levels - 1]: one per level except the first, in order of appearance."""
     levels = list(dict.fromkeys(labels))
     return np.array([[float(label == level) for level in levels[1:]] for label in labels])
 
@@ -186,19 +186,19 @@ def _double_centred(x: Floats) -> Floats:
 # --- false claims ----------------------------------------------------------------------------------------------------
 # How often each rule finds a difference between two groups of the same runs: its error rate on the user's own curves.
 #
-# The runs of one group are dealt at random into two pseudo-groups, many times. Nothing differs between them but luck,
-# so every claim is false. The rates describe these runs; the deals share them and are not independent.
+# The runs of one group are split at random into two pseudo-groups, many times. These differ by chance only, so every
+# claim is false. The rates describe these runs; the splits share them and are not independent.
 
 
 SPLITS = 10_000
 _RESAMPLES = 1_000  # of the bootstrap
-_CHUNK = 1_000  # deals at a time
-_EPISODES_OF_ONE_RUN = 10  # what has been tested as if episodes were independent
+_CHUNK = 1_000  # splits at a time
+_EPISODES_OF_ONE_RUN = 10  # episodes of one run that are tested as if they were independent
 _LEAST_EPISODES = 4  # with fewer, Mann-Whitney on two runs cannot reach 5 %
 
 
 class FalseClaims(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule: the share of deals in which it claims a difference."""
+    """The share of random splits in which a rule claims a difference."""
 
     rule: str
     runs_per_group: int
@@ -213,11 +213,11 @@ def false_claims(
     rng: Generator,
     splits: int = SPLITS,
 ) -> tuple[FalseClaims, ...]:
-    """curves [runs, episodes] and outcomes [runs], dealt into two groups of `per_group` runs.
+    """Return each rule's share of false claims when runs are split at random into two groups of `per_group`.
 
-    Without episodes there are no rules of curves. `bounds`: (pairs, nominal p) of each look of our rule, none when it
-    never claims; the other rules are at 5 %.
-    ValueError when there are not runs enough for one deal.
+    `curves` [runs, episodes] and `outcomes` [runs]; without episodes, rules on curves are skipped. `bounds`: (pairs,
+    nominal p) of each look of our rule, empty if it never claims; the other rules test at 5 %.
+    ValueError if there are too few runs for one split.
     """
     x, y = floats(curves), floats(outcomes)
     if x.ndim != 2 or y.shape != x.shape[:1] or y.size < 2 * per_group:
@@ -250,23 +250,23 @@ def false_claims(
 def _deals(
     runs: int, per_group: int, splits: int, rng: Generator
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Indices of the runs of both pseudo-groups, [deals, per_group] each: no run is in both or twice in one."""
+    """Yield indices of the runs of both pseudo-groups, [splits, per_group] each; no run appears twice in a split."""
     for start in range(0, splits, _CHUNK):
         dealt = rng.permuted(np.tile(np.arange(runs), (min(_CHUNK, splits - start), 1)), axis=1)
         yield dealt[:, :per_group], dealt[:, per_group : 2 * per_group]
 
 
 def _differ(a: Floats, b: Floats) -> Bools:
-    """[deals, runs]: whether the means differ at all; sums that differ by rounding only are a tie."""
+    """Return [splits]: whether the means of a and b [splits, runs] differ by more than rounding."""
     difference = np.abs(a.mean(axis=1) - b.mean(axis=1))
     return np.asarray(difference > ROUNDING * np.maximum(1.0, np.abs(a).max(axis=1)))
 
 
 def _mann_whitney(a: Floats, b: Floats) -> Bools:
-    """[deals, runs, episodes], every episode taken as if it were a run: normal approximation, ties corrected."""
+    """Test a and b [splits, runs, episodes] with every episode as if it were a run: normal approximation with ties."""
     flat_a, flat_b = a.reshape(a.shape[0], -1), b.reshape(b.shape[0], -1)
     both = np.concatenate((flat_a, flat_b), axis=1)
-    varied = both.max(axis=1) > both.min(axis=1)  # of equal numbers there is no p
+    varied = both.max(axis=1) > both.min(axis=1)  # equal numbers have no p
     claims = np.zeros(a.shape[0], dtype=np.bool_)
     if varied.any():
         from scipy import stats  # slow to import, and only here
@@ -277,18 +277,18 @@ def _mann_whitney(a: Floats, b: Floats) -> Bools:
 
 
 def _resampled(runs: int, rng: Generator) -> Floats:
-    """[resamples, runs]: how much each run counts in a resample; every row sums to 1."""
+    """Return [resamples, runs]: the weight of each run in a resample; every row sums to 1."""
     return rng.multinomial(runs, np.full(runs, 1.0 / runs), size=_RESAMPLES) / runs
 
 
 def _bootstrap(a: Floats, b: Floats, weights: tuple[Floats, Floats]) -> Bools:
-    """[deals, runs]: whether the 95 % percentile interval of the difference of means excludes 0."""
+    """Return [splits]: whether the 95 % percentile interval of the difference of means excludes 0."""
     low, high = np.quantile(a @ weights[0].T - b @ weights[1].T, (0.025, 0.975), axis=1)
     return np.asarray((low > 0.0) | (high < 0.0))
 
 
 def _looks(d: Floats, bounds: Sequence[tuple[int, float]]) -> Bools:
-    """d [deals, pairs]: whether the paired t is at or below the nominal p at any look."""
+    """Return [splits]: whether the paired t of d [splits, pairs] reaches the nominal p at any look."""
     crossed = np.zeros(d.shape[0], dtype=np.bool_)
     for pairs, nominal_p in bounds:
         if nominal_p == 0.0:

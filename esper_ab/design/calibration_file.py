@@ -1,4 +1,4 @@
-"""calibration.json: the chance variation of one group, tied to task, settings and code; and in words."""
+"""Write, read and describe calibration.json: the chance variation of one group, tied to task, settings and code."""
 
 from __future__ import annotations
 
@@ -32,38 +32,36 @@ FILE_NAME = "calibration.json"
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Results of a calibration, in the units of its outcome; None or empty where not estimable."""
+    """Results of a calibration, in the unit of its outcome; None or empty if not estimable."""
 
     schema: int
     mode: str  # reward mode or controller that was calibrated
     circumstances: dict[str, str]  # must equal those of an experiment: task, horizon, outcome, … as JSON
     settings: dict[str, str]  # of the group, every key
     experiment: str  # plan digest of the runs
-    outcome: Measure  # that the outcomes are of
+    outcome: Measure  # declaration of the outcome
     versions: dict[str, str]
     code: dict[str, str]  # sources, commit, dirty
     spread: Spread  # of the runs' outcomes
     autocorrelation: float | None  # lag 1, of the training outcome by episode within runs
     intraclass: Intraclass | None  # of the training outcome in the last episodes
     effects: tuple[FactorEffect, ...]  # of device and start order on the outcome
-    deterministic: bool  # True: one replicate, run in two lanes on the same randomness, gave the same records
-    noise: EvaluationNoise | None  # of these runs; None where the outcome is not of the evaluation, or has one episode
-    planned: int  # replicates of the planned experiment
-    replicates: int  # with which the rules were simulated: at most half the runs
+    deterministic: bool  # whether a run repeated in another lane with the same randomness gave the same records
+    noise: EvaluationNoise | None  # of these runs; None if the outcome is not from the evaluation or from one episode
+    planned: int  # seeds of the planned experiment
+    replicates: int  # seeds with which the rules were simulated: at most half the runs
     claims: tuple[FalseClaims, ...]
     margin: float
-    margin_named: bool  # by the user or the task; if not, it is what `planned` uncorrelated pairs find with 80 % power
+    margin_named: bool  # by the user or the task; else it is what `planned` uncorrelated pairs detect with 80 % power
     power: tuple[PowerTable, ...]  # by pair correlation
 
     def run_sd(self, eval_episodes: int) -> float:
-        """Return the SD of outcomes of runs that are evaluated in `eval_episodes` episodes each, in the outcome's
-        unit.
-        """
+        """Return the SD of runs' outcomes if each is evaluated in `eval_episodes` episodes, in the outcome's unit."""
         return self.spread.sd * (1.0 if self.noise is None else math.sqrt(self.noise.variance_times(eval_episodes)))
 
     @property
     def sentence(self) -> str:
-        """The chance variation in one sentence, for a report without an estimate of its own."""
+        """The chance variation in one sentence, for reports without an estimate of their own."""
         s = self.spread
         apart = self.outcome.difference(significant(s.sd))
         return (
@@ -76,7 +74,7 @@ _DECODER = msgspec.json.Decoder(Calibration)
 
 
 def circumstances_of(experiment: ResolvedExperiment) -> dict[str, str]:
-    """Return, as JSON by key, what besides the groups' settings must agree for runs to be comparable."""
+    """Return, as JSON by key, what must agree for runs to be comparable, besides the groups' settings."""
     kept = {
         "task": experiment.task,
         "slots": experiment.slots,
@@ -90,20 +88,17 @@ def circumstances_of(experiment: ResolvedExperiment) -> dict[str, str]:
 
 
 def load_calibration(path: Path) -> Calibration:
-    """Read the calibration at `path`, a file or an experiment directory.
-
-    UsageError when there is none that can be read.
-    """
+    """Read the calibration at `path`, a file or an experiment directory; UsageError if it cannot be read."""
     return load_option_file(path, _DECODER, what="calibration", schema=SCHEMA, made_by="calibrate")
 
 
 def check_belongs(
     calibration: Calibration, experiment: ResolvedExperiment, code: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """UsageError unless a group of the resolved `experiment` is the calibrated group, trained in the same way.
+    """UsageError unless a group of `experiment` is the calibrated group, trained in the same way.
 
-    Returns a note for the plan when `code`, the state of the code now, is not the one that calibrated; else none: an
-    edit of a comment changes the code's hash, so this is for the reader to judge.
+    Return a note for the plan if the calibration was made with different code than `code`. This is not an error,
+    because editing a comment also changes the code's hash.
     """
     here = circumstances_of(experiment)
     apart = [
@@ -114,13 +109,13 @@ def check_belongs(
     if not apart:
         apart = min((_apart(calibration, group) for group in experiment.groups), key=len)
     if apart:
-        raise UsageError(f"--calibration does not belong to this experiment: {'; '.join(apart)}; calibrate anew")
+        raise UsageError(f"--calibration does not fit this experiment: {'; '.join(apart)}; calibrate again")
     there, now = calibration.code.get("sources", "unknown"), code.get("sources", "unknown")
-    return () if there == now else (f"The calibration was made by another state of the code ({there}; now {now}).",)
+    return () if there == now else (f"The code has changed since the calibration ({there}; now {now}).",)
 
 
 def _apart(calibration: Calibration, group: Group) -> list[str]:
-    """Return one phrase per setting in which a group differs from the calibrated group."""
+    """List the settings in which a group differs from the calibrated group."""
     settings = flat(group)
     return [
         f"{key} was {there}, is {settings.get(key)} in {group.name}"
@@ -137,7 +132,7 @@ _WIDTH = 100
 
 
 def calibration_text(found: Calibration) -> str:
-    """Everything that a calibration found, in words, lines of at most 100 characters."""
+    """Describe all results of a calibration, in lines of at most 100 characters."""
     s, outcome, digits = found.spread, found.outcome, digits_for(found.margin)
     mean = outcome.value(f"{s.mean:.{digits - 1}f}")
     unit = f", {outcome.apart}" if outcome.apart else ""
@@ -153,16 +148,16 @@ def calibration_text(found: Calibration) -> str:
         "",
         "Determinism: two devices with the same randomness gave the same records."
         if found.deterministic
-        else "Determinism: two devices with the same randomness gave DIFFERENT records: pairs share less than they "
-        "should.",
+        else "Determinism: two devices with the same randomness gave DIFFERENT records: pairs have less in common than "
+        "they should.",
         "",
-        f"How often each rule finds a difference where there is none, with these runs dealt at random into two groups "
-        f"of {found.replicates}{_fewer(found)}; 5 % is what a rule promises:",
+        f"How often each rule finds a difference by chance, with these runs split at random into two groups of "
+        f"{found.replicates}{_fewer(found)}; a rule promises 5 %:",
         *(_claim_line(claims, found.replicates) for claims in found.claims),
     ]
     lines += _margin_lines(found)
     if found.power:
-        lines += ["", "The pair correlation rho is not known from one mode; an experiment shows its own.", ""]
+        lines += ["", "One group does not show the pair correlation rho; an experiment will show its own.", ""]
         lines += table_lines(found.power, outcome.apart)
     return "\n".join(
         textwrap.fill(line, _WIDTH, break_long_words=False, break_on_hyphens=False) if line[:1].isalpha() else line
@@ -171,22 +166,22 @@ def calibration_text(found: Calibration) -> str:
 
 
 def _margin_lines(found: Calibration) -> list[str]:
-    """Return what a margin costs, where none was named: a hint, for how much matters only the user knows."""
+    """If no margin was named, explain the one used here, because only the user knows which difference matters."""
     if found.margin_named or not found.power:
         return []
     margin = found.outcome.difference(f"{found.margin:g}")
     return [
         "",
-        f"No margin was named. {max(found.planned, LEAST_PAIRS)} seeds find a difference of {margin} with 80 % "
-        "power, if pairs turn out to share nothing. Name the smallest difference that is worth acting on; a margin far "
-        "below this one takes more seeds. The table is for this one.",
+        f"No margin was named. {max(found.planned, LEAST_PAIRS)} seeds can find a difference of {margin} with 80 % "
+        "power, if pairs are uncorrelated; the table uses this margin. Name the smallest difference worth acting on; a "
+        "much smaller margin needs more seeds.",
     ]
 
 
 def _fewer(found: Calibration) -> str:
     if found.replicates == found.planned:
         return ""
-    return f" ({found.planned} are planned, but need {2 * found.planned} runs)"
+    return f" ({found.planned} are planned, which would need {2 * found.planned} runs)"
 
 
 def _noise_lines(found: Calibration) -> list[str]:
@@ -198,7 +193,7 @@ def _noise_lines(found: Calibration) -> list[str]:
 def _curve_sentence(found: Calibration) -> str:
     told = []
     if found.autocorrelation is None:
-        needs = "needs four episodes that vary, with an outcome in all runs"
+        needs = "needs at least four episodes that vary, with an outcome in every run"
         told.append(f"Autocorrelation of the training outcome: {needs}")
     else:
         told.append(f"Autocorrelation of the training outcome at lag 1: {found.autocorrelation:.2f}")
@@ -214,16 +209,16 @@ def _curve_sentence(found: Calibration) -> str:
 
 def _effect_lines(found: Calibration, digits: int) -> list[str]:
     if not found.effects:
-        return ["  one device, one place: nothing to compare"]
+        return ["  one device and one start order: nothing to compare"]
     lines = []
     for effect in found.effects:
         lines += [
-            f"  {effect.factor} {level.level} against {level.against}: {level.mean:+.{digits}f} "
+            f"  {effect.factor} {level.level} minus {level.against}: {level.mean:+.{digits}f} "
             f"[{level.low:+.{digits}f}, {level.high:+.{digits}f}]"
             for level in effect.levels
         ] or [f"  {effect.factor}: too few runs"]
     if any(effect.aliased for effect in found.effects):
-        lines.append("  Device and start order go together in this plan: each is estimated as if it were alone.")
+        lines.append("  Device and start order change together in this plan: each is estimated without the other.")
     return lines
 
 

@@ -1,7 +1,7 @@
 """Assignment of groups to positions in a block, so that no position favours a group. Pure.
 
-A position is what differs between the runs of one block besides their group: the lane and the start order, which are
-tied. Williams (1949), "Experimental designs balanced for the estimation of residual effects of treatments".
+A position is the lane together with the start order: apart from their groups, the runs of a block differ in nothing
+else. Williams (1949), "Experimental designs balanced for the estimation of residual effects of treatments".
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from functools import cache
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 Sides = Sequence[tuple[int, int]]  # per replicate, the positions of a and of b
-Place = tuple[Hashable, ...]  # of a run: the level of each factor besides its group
+Place = tuple[Hashable, ...]  # of a run: the level of each factor except its group
 
 
 @cache
 def williams_square(n: int) -> tuple[tuple[int, ...], ...]:
-    """Return rows (one per block) of treatments by position, [rows, n]: n rows when n is even, 2n when it is odd.
+    """Return rows (one per block) of treatments by position, [rows, n]: n rows for even n, 2n for odd n.
 
-    Every treatment is equally often in every position and equally often directly after every other one.
+    Every treatment is equally often in every position, and equally often directly after every other one.
     """
     first = [0]
     for step in range(1, n):
@@ -43,33 +43,33 @@ def order(n: int, block: int) -> tuple[int, ...]:
 
 
 def draws_positions(n: int) -> bool:
-    """Return whether the positions of a square of `n` groups are drawn by lot: a first look can be half a square.
+    """Whether the positions in a square of `n` groups are drawn at random, because a first look may be half a square.
 
-    Then every group has stood in some positions only, and which those are has to be chance.
+    Half a square puts each group into some positions only, so chance must decide which.
     """
     return n > LEAST_PAIRS
 
 
 def order_drawn(n: int, block: int, columns: Sequence[int]) -> tuple[int, ...]:
-    """Return the order of a block in the square whose positions are permuted by `columns`, alike in all blocks.
+    """Return the order of a block in the square whose positions are permuted by `columns`, the same for all blocks.
 
-    Still no group stands twice in a position before all others did. A permutation of groups would not do: positions
-    that follow one another in the square would meet the same two groups in a row.
+    As without the permutation, no group has a position twice before all others have had it. Permuting groups instead
+    would let adjacent positions of the square get the same two groups in a row.
     """
     row = order(n, block)
     return tuple(row[column] for column in columns)
 
 
 def identified(blocks: Sequence[Mapping[Hashable, Place]]) -> bool:
-    """Return whether the differences of the groups can be told from effects of their places, exactly.
+    """Whether the differences between groups can be separated exactly from effects of their places.
 
-    `blocks`: in each, the place of every group's run, a level per factor: (start order,) or (lane, start order). Each
-    block's runs are taken as differences from one of them, so that an effect of the block drops out. They identify the
-    groups if the rank of [places, groups] exceeds that of [places] by the number of groups less one. Integers are
-    eliminated, so nothing is rounded.
+    `blocks`: in each, the place of every group's run, a level per factor: (start order,) or (lane, start order). The
+    runs of a block are taken as differences from one of them, so that a block effect cancels. They identify the groups
+    if the rank of [places, groups] exceeds that of [places] by the number of groups less one. The elimination uses
+    integers, so nothing is rounded.
     """
     groups = {group: index for index, group in enumerate(dict.fromkeys(group for block in blocks for group in block))}
-    basis: dict[tuple[int, int], dict[tuple[int, int], int]] = {}  # by leading column; those of groups come last
+    basis: dict[tuple[int, int], dict[tuple[int, int], int]] = {}  # by leading column; columns of groups come last
     columns: dict[Hashable, tuple[int, int]] = {}
     seen, contrasts = set(), 0
     for block in blocks:
@@ -90,7 +90,7 @@ def identified(blocks: Sequence[Mapping[Hashable, Place]]) -> bool:
 
 
 def _leads(basis: dict[tuple[int, int], dict[tuple[int, int], int]], row: dict[tuple[int, int], int]) -> bool:
-    """Reduce `row` by the basis and add what is left of it; return whether that is a contrast of groups alone."""
+    """Reduce `row` by the basis and add the remainder; return whether that is a contrast between groups alone."""
     while row:
         lead = min(row)
         if lead not in basis:
@@ -108,11 +108,11 @@ def _leads(basis: dict[tuple[int, int], dict[tuple[int, int], int]], row: dict[t
 
 
 def estimable_orders(orders: Sequence[tuple[int, ...]]) -> bool:
-    """Return whether blocks whose groups start in these `orders` tell all groups from the positions."""
+    """Whether blocks in which groups start in these `orders` separate all groups from the positions."""
     return identified([{group: (position,) for position, group in enumerate(groups)} for groups in orders])
 
 
 def blocks_needed(n: int) -> int:
-    """Return the least number of consecutive blocks in which group differences are estimable beside the positions."""
+    """Return the least number of consecutive blocks in which group differences and position effects are separable."""
     orders = [order(n, block) for block in range(cycle(n))]
     return next(count for count in range(1, len(orders) + 1) if estimable_orders(orders[:count]))

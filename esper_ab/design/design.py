@@ -22,19 +22,19 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED
 from esper_ab.stats.text import digits_for, signed
 
 # --- outcome words ---------------------------------------------------------------------------------------------------
-# What an outcome is called in sentences.
+# Names of outcomes in sentences.
 
 
 def of_training(outcome: str, episodes: str = "training episodes") -> str:
-    """Say of which part of training an outcome is the mean, as "all training episodes"; "" of an evaluation's."""
+    """Name the part of training that an outcome averages, as in "all training episodes"; "" for an evaluation."""
     return {"last-tenth": f"the last tenth of the {episodes}", "curve-mean": f"all {episodes}"}.get(outcome, "")
 
 
-LEAST_KEPT = 0.5  # power that a stop for futility may be asked to keep
+LEAST_KEPT = 0.5  # least power that stopping for futility may keep
 LEAST_RUNS = 4  # of a calibration, for a spread with limits
 SEVERAL_LOOKS_FROM = 16  # replicates; below, one look at the end
 _LEAST_DF = 4  # residual degrees of freedom that an adjustment for positions must leave at the first look
-EXTENSION_STRICTNESS = 5.0  # evidence beyond the declared maximum, as a multiple of 1/alpha: e >= 100 at 5 %
+EXTENSION_STRICTNESS = 5.0  # evidence needed beyond the declared maximum, as a multiple of 1/alpha: e >= 100 at 5 %
 
 
 class Contrast(Settings, frozen=True, kw_only=True, omit_defaults=True):
@@ -42,7 +42,7 @@ class Contrast(Settings, frozen=True, kw_only=True, omit_defaults=True):
 
     a: str
     b: str
-    task: str = ""  # "": that of the experiment
+    task: str = ""  # "": the experiment's only task
 
     @property
     def groups(self) -> tuple[str, str]:
@@ -51,44 +51,44 @@ class Contrast(Settings, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Boundary(Settings, frozen=True, kw_only=True):
-    """The p that a comparison must reach at each look while `open` comparisons share alpha."""
+    """The bounds on p at each look while `open` comparisons share alpha."""
 
-    open: int  # comparisons not yet decided, this one among them
-    alpha: float  # what each of them holds: the experiment's alpha / open
+    open: int  # comparisons not yet decided, including this one
+    alpha: float  # share of each: the experiment's alpha / open
     nominal_p: tuple[float, ...]  # two-sided, one per look
 
 
 class Futility(Settings, frozen=True, kw_only=True):
-    """When an interim look stops a comparison that is not decided: a difference of the margin has become unlikely."""
+    """The rule that stops an undecided comparison early if a difference of the margin has become unlikely."""
 
-    power: float  # kept at the margin: of such differences at most 1 - power are stopped before the last look
-    nominal_p: tuple[float, ...]  # one-sided, at either margin, per look; 0.0 at the last one, which stops nothing
+    power: float  # kept at the margin: at most 1 - power of such differences are stopped before the last look
+    nominal_p: tuple[float, ...]  # one-sided, at either margin, per look; 0.0 at the last look, which never stops
 
 
 class Design(Settings, frozen=True, kw_only=True):
-    """What an experiment compares, with which test, at which looks and bounds."""
+    """What an experiment compares, by which test, at which looks and bounds."""
 
-    outcome_over: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: of runs that were made elsewhere
-    test: Literal["t", "welch"]  # welch: of runs that form no pairs, made elsewhere and not planned
+    outcome_over: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: by runs made elsewhere
+    test: Literal["t", "welch"]  # welch: for unpaired runs, made elsewhere without a plan
     alpha: float  # of the whole experiment
     margin: Positive  # in the unit of differences of the outcome
-    measures: TaskMeasures  # what is measured; the outcomes are of its outcome
-    comparisons: tuple[Contrast, ...]  # in the order in which they are reported
+    measures: TaskMeasures  # declares the outcome and further measures
+    comparisons: tuple[Contrast, ...]  # in the order of the report
     positions: int  # of a block's runs: device and start order
-    adjusted: bool  # whether position effects are estimated and removed; else they only cancel by balance
-    early_stop: bool  # whether a decided comparison ends, and a group without any other leaves later blocks
+    adjusted: bool  # whether position effects are estimated and removed; else they cancel only by balance
+    early_stop: bool  # whether a comparison ends once decided, and a group without an open one leaves later blocks
     looks: tuple[int, ...]  # complete replicates at the interim looks and the last one; empty in an open-ended plan
     boundaries: tuple[Boundary, ...]  # by `open`, from all comparisons down to one
     anytime_after: int | None  # replicates after which the anytime-valid rule holds; None: nothing after the last look
-    evidence: float  # e-value that the anytime-valid rule asks for while one comparison is open
-    positions_drawn: bool = False  # by lot for this experiment: their effects are noise in every comparison
-    positions_matter: bool = True  # False: records are a function of rng paths, whatever the device and start order
+    evidence: float  # e-value that the anytime-valid rule requires while one comparison is open
+    positions_drawn: bool = False  # whether drawn at random, so that their effects are noise in every comparison
+    positions_matter: bool = True  # False: records depend on rng paths only, not on device and start order
     futility: Futility | None = None  # None: no look stops for futility
-    worst: float | None = None  # declared: stands for lost runs of a group that is called better
+    worst: float | None = None  # declared; replaces lost runs of the group that looks better
 
     @property
     def outcome(self) -> Measure:
-        """What the outcomes are of."""
+        """The measure that decides."""
         return self.measures.outcome
 
     @property
@@ -98,7 +98,7 @@ class Design(Settings, frozen=True, kw_only=True):
 
     @property
     def digits(self) -> int:
-        """Decimals of outcomes and differences: 2, and more where the margin would lose its own."""
+        """Decimals of outcomes and differences: 2, or more if the margin has more."""
         return digits_for(self.margin)
 
     @property
@@ -120,27 +120,27 @@ class Design(Settings, frozen=True, kw_only=True):
 
     @property
     def too_few_to_adjust(self) -> bool:
-        """Whether the first look has too few replicates for an adjustment for positions."""
+        """Whether the first look has too few replicates to adjust for positions."""
         return (self.looks[0] if self.looks else LEAST_PAIRS) - self.positions < _LEAST_DF
 
     def least_small(self, replicates: int) -> int | None:
-        """Return how many pairs a look needs to say that a difference is smaller than the margin; None: it never may.
+        """Return how many pairs a look needs before it may call a difference smaller than the margin; None: never.
 
-        Interim looks may not: a group that collapses rarely looks small until a run has collapsed.
+        Interim looks never may: a group that collapses rarely looks fine until one of its runs has collapsed.
         """
         if replicates not in self.looks:
             return LEAST_OPEN_ENDED_PAIRS
         return LEAST_EQUIVALENCE_PAIRS if replicates == self.looks[-1] else None
 
     def boundary(self, n_open: int) -> Boundary:
-        """Return the boundary that holds while `n_open` comparisons are undecided."""
+        """Return the boundary for `n_open` undecided comparisons."""
         return next(boundary for boundary in self.boundaries if boundary.open == n_open)
 
 
 def default_looks(replicates: int) -> tuple[int, ...]:
-    """Return the replicates of the looks: one below 16; 12, 16 of 16; 10, 14, 20 of 20; else at like shares.
+    """Return the replicates of the looks: one look below 16; 12, 16 for 16; 10, 14, 20 for 20; else similar shares.
 
-    A look at six pairs would find only what has hardly any spread, mostly because nothing has gone wrong yet.
+    There is no look at six pairs: it would mostly decide comparisons with hardly any spread, before any run failed.
     """
     if replicates < SEVERAL_LOOKS_FROM:
         return (replicates,)
@@ -150,25 +150,25 @@ def default_looks(replicates: int) -> tuple[int, ...]:
 
 
 def looks_of(experiment: ExperimentSettings) -> tuple[int, ...]:
-    """Return the looks asked for, or the default ones; none in an open-ended plan."""
+    """Return the requested or default looks; empty for an open-ended plan."""
     return () if experiment.open_ended else experiment.looks or default_looks(experiment.seeds)
 
 
 def comparisons(experiment: ExperimentSettings) -> tuple[Contrast, ...]:
-    """Return every tested group against the control, or all pairs of tested groups when no control is named."""
+    """Return every tested group against the control, or all pairs of tested groups if no control is named."""
     tested = [group.name for group in experiment.groups if group.name not in experiment.untested]
     return contrasts(tested, experiment.control)
 
 
 def contrasts(groups: Sequence[str], control: str, task: str = "") -> tuple[Contrast, ...]:
-    """Return every group against `control`; all pairs of groups where that is ""."""
+    """Return every group against `control`, or all pairs of groups if it is ""."""
     if control:
         return tuple(Contrast(a=name, b=control, task=task) for name in groups if name != control)
     return tuple(Contrast(a=a, b=b, task=task) for a, b in combinations(groups, 2))
 
 
 def check_design(experiment: ExperimentSettings) -> None:
-    """Raise UsageError for a control, untested groups or looks that no design can have."""
+    """UsageError for an unknown control or untested group, or for invalid looks or futility."""
     names = [group.name for group in experiment.groups]
     for key, asked in (("control", (experiment.control,)), ("untested", experiment.untested)):
         for name in asked:
@@ -176,14 +176,15 @@ def check_design(experiment: ExperimentSettings) -> None:
                 raise UsageError(Setting(key, name), f": no such group; the groups are {', '.join(names)}")
     if experiment.control in experiment.untested:
         raise UsageError(
-            Setting("untested", experiment.control), ": it is the control that the others are compared with"
+            Setting("untested", experiment.control), ": the control must be tested, because the others are compared "
+            "with it"
         )
     if not comparisons(experiment):
-        raise UsageError(Setting("untested"), " leaves no two groups to compare")
+        raise UsageError(Setting("untested"), " leaves fewer than two groups to compare")
     if experiment.looks and experiment.open_ended:
         raise UsageError(
             Setting("looks"),
-            " goes with a number of seeds; without a maximum there is an interim look after every pair",
+            " needs a fixed number of seeds; without a maximum there is an interim look after every pair",
         )
     check_looks(experiment.looks, experiment.seeds)
     if experiment.futility:
@@ -191,36 +192,36 @@ def check_design(experiment: ExperimentSettings) -> None:
 
 
 def check_looks(looks: tuple[int, ...], replicates: int) -> None:
-    """Raise UsageError for looks that do not end at `replicates`, or of which the first has too few; () is none."""
+    """UsageError unless looks ascend, end at `replicates` and start late enough; () is valid."""
     if looks and (list(looks) != sorted(set(looks)) or looks[-1] != replicates):
         raise UsageError(
-            Setting("looks", looks), f": ascending and ending at the {replicates} seeds, as in ",
+            Setting("looks", looks), f": must ascend and end at the {replicates} seeds, as in ",
             Setting("looks", default_looks(replicates)),
         )  # fmt: skip
     if len(looks) > 1 and looks[0] < LEAST_PAIRS:
-        raise UsageError(Setting("looks", looks[0]), f": the first look needs {LEAST_PAIRS} seeds at least")
+        raise UsageError(Setting("looks", looks[0]), f": the first look needs at least {LEAST_PAIRS} seeds")
 
 
 def _check_futility(experiment: ExperimentSettings) -> None:
-    """Raise UsageError where the plan has nothing that could stop for futility."""
+    """UsageError if the plan has no look that could stop for futility."""
     asked = Setting("futility", experiment.futility)
     if experiment.futility < LEAST_KEPT:
-        raise UsageError(asked, f": the power to keep at the margin, from {LEAST_KEPT} to below 1; 0 for no such stop")
+        raise UsageError(asked, f": the power to keep must be at least {LEAST_KEPT} and below 1, or 0 to turn it off")
     if experiment.open_ended:
-        raise UsageError(asked, " goes with a number of seeds; without a maximum there is no planned look")
+        raise UsageError(asked, " needs a fixed number of seeds; without a maximum there is no planned look")
     if not experiment.early_stop:
-        raise UsageError(asked, " stops comparisons early, and without early stop none is stopped: one of the two")
+        raise UsageError(asked, " stops comparisons early, which contradicts no early stop: choose one")
     if len(looks_of(experiment)) == 1:
         raise UsageError(
-            asked, f": a plan of {counted(experiment.seeds, 'seed')} has one look, and so none that could "
-            f"stop; interim looks come with {SEVERAL_LOOKS_FROM} seeds, or with ", Setting("looks"),
+            asked, f": a plan of {counted(experiment.seeds, 'seed')} has a single look, so nothing can "
+            f"stop early; use at least {SEVERAL_LOOKS_FROM} seeds, or set ", Setting("looks"),
         )  # fmt: skip
 
 
 def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
-    """Return whether to adjust for positions: identifiable beside the groups, with enough df at the first look.
+    """Whether to adjust for positions: they must be separable from groups, and leave enough df at the first look.
 
-    `orders`: groups by position in the blocks up to the first look; a whole cycle of a repeating order will do.
+    `orders`: groups by position in the blocks up to the first look; one full cycle is enough.
     """
     return first_look - len(orders[0]) >= _LEAST_DF and estimable_orders(orders)
 
@@ -229,14 +230,14 @@ def make_design(
     experiment: ResolvedExperiment, orders: Sequence[tuple[str, ...]], *,
     measures: TaskMeasures, positions_matter: bool = True, worst: float | None = None,
 ) -> Design:  # fmt: skip
-    """Make the design of `experiment`, whose block of replicate r runs the groups `orders[r]` in start order.
+    """Make the design of `experiment`; the block of replicate r starts its groups in the order `orders[r]`.
 
-    `positions_matter`: whether a record may depend on its lane or start order; else nothing is adjusted for. `worst`:
-    the worst outcome, if one is declared.
+    `positions_matter`: whether a record may depend on its lane or start order; if not, nothing is adjusted for.
+    `worst`: the worst outcome, if one is declared.
     """
     compared, positions, looks = comparisons(experiment), len(experiment.groups), looks_of(experiment)
     first = looks[0] if looks else LEAST_PAIRS
-    # Positions that are aliased with the groups cannot be removed; the audit says so and blocks the verdict.
+    # Positions aliased with the groups cannot be removed; then the audit says so and blocks the verdict.
     numbers = {group.name: index for index, group in enumerate(experiment.groups)}
     numbered = [tuple(numbers[name] for name in order) for order in orders[:first]]
     adjusted = positions_matter and adjusts(numbered, first)
@@ -260,7 +261,7 @@ def make_design(
 def boundaries_of(
     alpha: float, count: int, sides: Sides, positions: int, looks: tuple[int, ...]
 ) -> tuple[Boundary, ...]:
-    """Return the bounds of `count` comparisons that share `alpha`, from all of them open down to one."""
+    """Return the bounds for `count` comparisons that share `alpha`, from all of them open down to one."""
     counts = range(count, 0, -1)
     alphas = tuple(alpha / n_open for n_open in counts)
     found = find_bounds(sides, positions, looks, alphas)
@@ -271,20 +272,20 @@ def boundaries_of(
 
 
 def futility_of(power: float, sides: Sides, positions: int, looks: tuple[int, ...]) -> Futility:
-    """Return the bounds that keep `power` at the margin; every comparison has its own, whatever alpha it holds."""
+    """Return bounds that keep `power` at the margin; they do not depend on a comparison's share of alpha."""
     (found,) = find_bounds(sides, positions, looks, (), beta=round(1.0 - power, 9))
     return Futility(power=power, nominal_p=found)
 
 
 def extended(design: Design, replicates: int) -> Design:
-    """Return the design for further replicates after a finished plan of `replicates`: stricter, and anytime-valid."""
+    """Return the design for more seeds after a finished plan of `replicates`: stricter, and anytime-valid."""
     if design.anytime_after is not None:
         return design
     return msgspec.structs.replace(design, anytime_after=replicates, evidence=EXTENSION_STRICTNESS / design.alpha)
 
 
 def rule(design: Design) -> str:
-    """Describe test, looks and bounds, as plan and report print them."""
+    """Describe test, looks and bounds, for plan and report."""
     said = [_at_looks(design)] if design.boundaries else []
     if design.anytime_after is not None:
         shared = len(design.comparisons) > 1
@@ -297,7 +298,7 @@ def rule(design: Design) -> str:
         return f"none: a verdict needs at least {LEAST_PAIRS} seeds"
     kind = "adjusted for device and order" if design.adjusted else "not adjusted for device and order"
     kind = kind if design.positions_matter else "not adjusted for device and order, which cannot matter here"
-    kind = f", {kind}" if design.outcome_over != "given" else ""  # of runs made elsewhere no position is known
+    kind = f", {kind}" if design.outcome_over != "given" else ""  # runs made elsewhere have no known positions
     test = f"paired t{kind}" if design.test == "t" else "Welch's t"
     return f"{test}; {'; '.join(said)}"
 
@@ -309,19 +310,19 @@ def _at_looks(design: Design) -> str:
     shared = ""
     if len(design.comparisons) > 1:
         shared = (
-            f"; {len(design.comparisons)} comparisons share alpha {design.alpha:g}, one that is larger than the margin "
-            "passes its share on"
+            f"; {len(design.comparisons)} comparisons share alpha {design.alpha:g}, and one that is larger than the "
+            "margin hands its share to the others"
         )
     stops = "" if design.early_stop or len(design.looks) == 1 else "; no early stop"
     if design.futility is not None:
         interim = zip(design.looks[:-1], design.futility.nominal_p, strict=False)
         each = ", ".join(f"{look} (p <= {p:.2g})" for look, p in interim)
         stops = (
-            f"; stopped for futility where both one-sided tests at the margin reach a bound, at seeds {each}: of "
-            f"true differences of the margin at most {100.0 * (1.0 - design.futility.power):.3g} %; no other bound "
-            "relies on it"
+            f"; stops for futility if both one-sided tests at the margin reach their bound, at seeds {each}: this "
+            f"stops at most {100.0 * (1.0 - design.futility.power):.3g} % of true differences of the margin, and no "
+            "other bound relies on it"
         )
     looks = f"{plural} {bounds}"
-    if design.outcome_over == "given" and len(design.looks) == 1:  # some of the replicates may have no pair
+    if design.outcome_over == "given" and len(design.looks) == 1:  # some seeds may have no pair
         looks = f"one look at all {'pairs' if design.test == 't' else 'runs'} (p <= {first.nominal_p[-1]:.2g})"
     return f"{looks}{shared}{stops}"

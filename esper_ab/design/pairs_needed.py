@@ -1,7 +1,7 @@
-"""Number of pairs needed to resolve a difference of a given size, from the spread of the pairs, never from their mean.
+"""Number of pairs needed to detect a difference of a given size, from the spread of the pairs, never from their mean.
 
-Power of the two-sided paired t by the noncentral t distribution; the range comes from the chi-square limits of the SD.
-If the test uses another p at every number of pairs, `p_bound` is a function of that number.
+The power is that of the two-sided paired t, by the noncentral t distribution; its range uses chi-square limits of the
+SD. If the test's p depends on the number of pairs, `p_bound` is a function of that number.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.variances import sd_limits
 
 POWER = 0.8
-SD_LIMITS = 0.8  # confidence of the range that comes from the uncertainty of the SD
-MOST_NAMED = 10_000  # pairs; beyond, it is said that more are needed
+SD_LIMITS = 0.8  # confidence of the range due to the uncertainty of the SD
+MOST_NAMED = 10_000  # pairs; larger numbers are reported as "more than 10,000"
 _MOST = 100_000
 
 PBound = float | Callable[[int], float]  # two-sided p that rejects, or a function of the number of pairs
 
 
 class PairsNeeded(msgspec.Struct, frozen=True, kw_only=True):
-    """Pairs for 80 % power at `margin`, at least LEAST_PAIRS; `low` and `high` at the 80 % limits of the SD."""
+    """Pairs for 80 % power at `margin`, at least LEAST_PAIRS; `low` and `high` for the 80 % limits of the SD."""
 
     margin: float
     alpha: float  # two-sided p that rejects with `pairs` pairs
@@ -36,18 +36,18 @@ class PairsNeeded(msgspec.Struct, frozen=True, kw_only=True):
 def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1) -> float:
     """Return P(two-sided paired t rejects at alpha | true mean difference = margin, SD of differences = sd).
 
-    `columns` of the design: tau and the position effects; pairs - columns degrees of freedom.
+    `columns`: of the design, tau and the position effects; there are pairs - columns degrees of freedom.
     """
     df = pairs - columns
     if df < 1 or alpha <= 0.0:
         return 0.0
     bound, shift = float(t_isf(alpha / 2.0, df)), margin * math.sqrt(pairs) / sd
-    # The far tail is left out: where it matters, it would add rejections in the wrong direction.
+    # The far tail is omitted: it would only add rejections in the wrong direction.
     return float(nct_sf(bound, df, shift))
 
 
 def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, columns: int = 1) -> PairsNeeded:
-    """Compute the pairs needed; sd > 0 of the differences with df degrees of freedom, margin > 0 in the same unit."""
+    """Compute the pairs needed; `sd` > 0 of the differences has `df` degrees of freedom, `margin` > 0 has its unit."""
     sd_low, sd_high = sd_limits(sd, df, SD_LIMITS)
     pairs = _least(sd, margin, p_bound, columns)
     return PairsNeeded(
@@ -57,9 +57,9 @@ def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, colu
 
 
 def smallest_resolvable(sd: float, pairs: int, alpha: float, columns: int = 1) -> float | None:
-    """Return the true difference that `pairs` pairs detect at two-sided p <= alpha with 80 % power; None: not any.
+    """Return the true difference that `pairs` pairs detect at two-sided p <= alpha with 80 % power; None: none.
 
-    sd > 0; the result is in its unit.
+    `sd` > 0 of the differences; the result is in its unit.
     """
     if pairs - columns < 1 or alpha <= 0.0:
         return None

@@ -1,7 +1,8 @@
-"""What a plan can resolve, before anything is spent: power, smallest difference, replicates for a margin.
+"""What a plan can detect, before any training: its power, the smallest difference, and the seeds that a margin needs.
 
-Power is the probability that a comparison, testing at its starting share of alpha, crosses its boundary at some look in
-the right direction. One look: noncentral t, exact. Several: simulated paths of the t (see `boundaries.py`).
+Power is the probability that a comparison, testing at its initial share of alpha, crosses its boundary at some look in
+the right direction. For one look it is exact, by the noncentral t; for several, the paths of t are simulated (see
+`boundaries.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.variances import sd_limits
 
 _PATHS = 100_000  # standard error of a power of 0.8: 0.0013
-_BISECTIONS = 16  # of a bracket no wider than its end: five digits
+_BISECTIONS = 16  # five digits, because the bracket is no wider than its upper end
 
 
 class Scheme(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,56 +36,56 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
 
     replicates: int
     looks: tuple[int, ...]  # of the plan
-    process: TProcess  # at those looks that can test
+    process: TProcess  # at the looks that can test
     nominal_p: tuple[float, ...]  # at the looks of `process`; empty below 6 replicates, where nothing is decided
     futility_p: tuple[float, ...] = ()  # likewise, one-sided at the margin; empty: no look stops for futility
 
 
 class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of `power_tables_of`."""
+    """The design for which `power_tables_of` computes power."""
 
     margin: float  # > 0
     alpha: float = 0.05  # of the whole experiment
-    groups: int = 2  # per block, so positions
-    comparisons: int = 1  # that share alpha at the start
-    looks: tuple[int, ...] = ()  # for the number of replicates they end at; else the default looks
-    positions_matter: bool = True  # whether the plan has to adjust for device and start order
-    futility: float = 0.0  # power that stops for futility keep at the margin; 0.0: no look stops for it
+    groups: int = 2  # per block; also the number of positions
+    comparisons: int = 1  # that share alpha at first
+    looks: tuple[int, ...] = ()  # used for the number of replicates at which they end; else the default looks
+    positions_matter: bool = True  # whether the plan may have to adjust for device and start order
+    futility: float = 0.0  # power at the margin that stopping for futility keeps; 0.0: no look stops for it
 
 
 class Stops(msgspec.Struct, frozen=True, kw_only=True):
-    """What stops for futility come to."""
+    """Costs and savings of stopping for futility."""
 
-    power: float  # at the margin, with them
-    expected: float  # replicates used on average when the difference is the margin
-    expected_none: float  # when there is no difference
-    expected_none_without: float  # the same, but for the stops
+    power: float  # at the margin, with such stops
+    expected: float  # mean replicates used if the difference is the margin
+    expected_none: float  # mean replicates used if there is no difference
+    expected_none_without: float  # the same, without such stops
 
 
 class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan of `replicates` resolves. Power and sizes are None where the plan can decide nothing."""
+    """What a plan of `replicates` can detect. Power and sizes are None if the plan can decide nothing."""
 
     replicates: int
     looks: tuple[int, ...]
     nominal_p: tuple[float, ...]
-    smallest: float | None  # found with 80 % power
-    smallest_low: float | None  # at the 80 % limits of the SD; None when its degrees of freedom are unknown
+    smallest: float | None  # difference detected with 80 % power
+    smallest_low: float | None  # for the 80 % limits of the SD; None if its degrees of freedom are unknown
     smallest_high: float | None
     power: float  # at the margin
-    expected: float | None  # replicates used on average when the difference is the margin
+    expected: float | None  # mean replicates used if the difference is the margin
     stops: Stops | None = None  # None: no look stops for futility
 
 
 class ReplicatesNeeded(msgspec.Struct, frozen=True, kw_only=True):
-    """Even numbers of replicates for 80 % power at the margin, default looks; None: more than MOST_NAMED."""
+    """Even numbers of replicates for 80 % power at the margin, with default looks; None: more than MOST_NAMED."""
 
     replicates: int | None
-    low: int | None  # at the 80 % limits of the SD; equal to `replicates` when its degrees of freedom are unknown
+    low: int | None  # for the 80 % limits of the SD; equal to `replicates` if its degrees of freedom are unknown
     high: int | None
 
 
 class PairSpread(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan is computed from: SD of a pair's difference with its 80 % limits, SD of runs, pair correlation."""
+    """Input of a power computation: SD of a pair's difference with its 80 % limits, SD of runs, pair correlation."""
 
     sd_run: float
     rho: float
@@ -94,12 +95,12 @@ class PairSpread(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """The 80 % limits of `sd`; None when its degrees of freedom are unknown."""
+        """The 80 % limits of `sd`; None if its degrees of freedom are unknown."""
         return None if self.sd_low is None or self.sd_high is None else (self.sd_low, self.sd_high)
 
 
 class PowerTable(PairSpread, frozen=True, kw_only=True):
-    """Answer for one run SD and one pair correlation."""
+    """The answer for one run SD and one pair correlation."""
 
     question: PowerQuestion
     rows: tuple[PowerRow, ...]
@@ -107,14 +108,14 @@ class PowerTable(PairSpread, frozen=True, kw_only=True):
 
 
 def sd_of_differences(sd_run: float, rho: float) -> float:
-    """SD of a paired difference, from that of a run and the correlation of pairs: sd sqrt(2 (1 - rho))."""
+    """Return the SD of a paired difference, from that of a run and the pair correlation: sd sqrt(2 (1 - rho))."""
     return sd_run * math.sqrt(2.0 * (1.0 - rho))
 
 
 def assumed(sd_run: float, rho: float, df: int | None = None) -> PairSpread:
-    """At a pair correlation in [-1, 1) that is supposed. ValueError for another, or a spread that is not positive.
+    """Return the spread of pairs for an assumed pair correlation `rho` in [-1, 1).
 
-    `df`: of `sd_run`; None when it is assumed.
+    `df`: of `sd_run`; None if that is assumed. ValueError for another `rho`, or if `sd_run` is not positive.
     """
     if not (sd_run > 0.0 and -1.0 <= rho < 1.0):
         raise ValueError(f"power needs sd > 0 and -1 <= rho < 1, not {sd_run} and {rho}")
@@ -129,17 +130,17 @@ def assumed(sd_run: float, rho: float, df: int | None = None) -> PairSpread:
 
 
 def observed(sd_run: float, sd: float, df: int) -> PairSpread:
-    """From the SD of pairs that were seen, with its degrees of freedom, both SDs positive.
+    """Return the spread of pairs from the SD of observed pairs and its degrees of freedom; both SDs are positive.
 
-    `rho` is what `assumed` would have to suppose for it, 1 - sd^2 / (2 sd_run^2): Pearson's r where both groups spread
-    alike, and nearer to 0 elsewhere.
+    `rho` is the value with which `assumed` would give the same SD, 1 - sd^2 / (2 sd_run^2): Pearson's r if both groups
+    have the same spread, and closer to 0 otherwise.
     """
     low, high = sd_limits(sd, df, SD_LIMITS)
     return PairSpread(sd_run=sd_run, rho=1.0 - sd**2 / (2.0 * sd_run**2), sd=sd, sd_low=low, sd_high=high)
 
 
 def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> Scheme:
-    """The rule of a plan whose blocks are counterbalanced in the usual order; `looks` end at `replicates`."""
+    """Return the rule of a plan whose blocks are counterbalanced in the usual order; `looks` end at `replicates`."""
     orders = [order(question.groups, block) for block in range(replicates)]
     adjusted = question.positions_matter and adjusts(orders[: cycle(question.groups)], looks[0])
     positions = question.groups if adjusted else 1
@@ -157,17 +158,17 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> 
 
 
 class Simulation:
-    """Power of one scheme at any effect, by the same draws for all of them, so that it grows with the effect."""
+    """Power of one scheme at any effect; all effects use the same draws, so that power grows with the effect."""
 
     def __init__(self, scheme: Scheme, rng: Generator, paths: int = _PATHS) -> None:
         self.scheme = scheme
         self._draws = draw(scheme.process, paths, rng) if len(scheme.nominal_p) > 1 else None
 
     def power(self, effect: float) -> float:
-        """P(crossed in the right direction); `effect` > 0 in SDs of a pair. 0.0 where the plan decides nothing."""
+        """Return P(crossed in the right direction); `effect` > 0 in SDs of a pair; 0.0 if the plan decides nothing."""
         if not self.scheme.nominal_p:
             return 0.0
-        if self._draws is None:  # noncentral t; the tail of the wrong direction is no power
+        if self._draws is None:  # noncentral t; the tail in the wrong direction does not count
             (df,), (information,) = self.scheme.process.df, self.scheme.process.information
             bound = float(t_isf(self.scheme.nominal_p[0] / 2.0, df))
             return float(nct_sf(bound, df, effect * math.sqrt(information)))
@@ -175,7 +176,7 @@ class Simulation:
         return float(np.mean(crossed.any(axis=0) & (np.take_along_axis(t, stop[None], axis=0)[0] > 0.0)))
 
     def expected_replicates(self, effect: float) -> float | None:
-        """Mean number of replicates when a crossing stops the comparison; None where the plan decides nothing."""
+        """Return the mean number of replicates if a crossing stops the comparison; None if nothing is decided."""
         if not self.scheme.nominal_p:
             return None
         if self._draws is None:
@@ -185,7 +186,7 @@ class Simulation:
         return float(np.mean(np.where(crossed.any(axis=0), looks[stop], self.scheme.replicates)))
 
     def with_stops(self, effect: float, margin: float) -> tuple[float, float]:
-        """Return power and mean replicates with stops for futility. `effect`, `margin`: in SDs of the differences."""
+        """Return power and mean replicates with stops for futility; `effect` and `margin` in SDs of the differences."""
         assert self._draws is not None
         process = self.scheme.process
         crossed, _, t = self._beyond(effect, self._draws)
@@ -199,7 +200,7 @@ class Simulation:
 
     @cached_property
     def smallest_effect(self) -> float | None:
-        """The effect, in SDs of a pair, with 80 % power; None where the plan decides nothing."""
+        """The effect, in SDs of a pair, with 80 % power; None if the plan decides nothing."""
         if not self.scheme.nominal_p:
             return None
         low, high = 0.0, 1.0 / math.sqrt(self.scheme.replicates)
@@ -213,7 +214,7 @@ class Simulation:
     def _beyond(
         self, effect: float, draws: Draws
     ) -> tuple[Bools, NDArray[np.intp], Floats]:
-        """Whether each path is beyond its bound at each look, the index of its first crossing, and t [looks, paths]."""
+        """Return whether each path is beyond its bound at each look, its first crossing's index, t [looks, paths]."""
         t = t_values(self.scheme.process, draws, effect)
         bounds = t_isf(np.asarray(self.scheme.nominal_p) / 2.0, self.scheme.process.df)
         beyond = np.abs(t) >= bounds[:, None]
@@ -226,7 +227,7 @@ def power_tables_of(
     question: PowerQuestion,
     rng: Generator,
 ) -> tuple[PowerTable, ...]:
-    """What plans of `replicates` resolve, and how many the margin asks for, with each spread and the same draws.
+    """Return what plans of `replicates` can detect and how many the margin needs, for each spread, by the same draws.
 
     ValueError unless the margin is positive.
     """
@@ -252,7 +253,7 @@ def replicates_needed(
     question: PowerQuestion,
     rng: Generator,
 ) -> ReplicatesNeeded:
-    """For 80 % power at the margin, with SD `sd` of the differences and its `limits`; default looks."""
+    """Return the replicates for 80 % power at the margin with default looks; `sd` of differences has `limits`."""
     found = {value: _least(question.margin / value, question, rng) for value in (sd, *(limits or ()))}
     low, high = limits or (sd, sd)
     return ReplicatesNeeded(replicates=found[sd], low=found[low], high=found[high])
@@ -274,7 +275,7 @@ def _row(simulation: Simulation, spread: PairSpread, margin: float) -> PowerRow:
 
 
 def _stops(simulation: Simulation, margin: float) -> Stops:
-    """`margin` in SDs of a pair."""
+    """Return the effect of stopping for futility; `margin` in SDs of a pair."""
     power, expected = simulation.with_stops(margin, margin)
     without = simulation.expected_replicates(0.0)
     assert without is not None
@@ -285,7 +286,7 @@ def _stops(simulation: Simulation, margin: float) -> Stops:
 
 
 def _least(effect: float, question: PowerQuestion, rng: Generator) -> int | None:
-    """Least even number of replicates with enough power at `effect`; None beyond MOST_NAMED."""
+    """Return the least even number of replicates with enough power at `effect`; None beyond MOST_NAMED."""
 
     def enough(half: int, looks: Callable[[int], tuple[int, ...]]) -> bool:
         plan = scheme(2 * half, looks(2 * half), question)
@@ -294,7 +295,7 @@ def _least(effect: float, question: PowerQuestion, rng: Generator) -> int | None
     def fixed(half: int) -> bool:
         return enough(half, lambda replicates: (replicates,))
 
-    # Looks cost power: no plan with looks needs fewer than the fixed one, which is exact and quick to compute.
+    # Looks cost power, so no plan with looks needs fewer seeds than one without, whose power is exact and fast.
     start = _first(fixed, LEAST_PAIRS // 2, MOST_NAMED // 2)
     if start is None:
         return None
@@ -303,7 +304,7 @@ def _least(effect: float, question: PowerQuestion, rng: Generator) -> int | None
 
 
 def _first(holds: Callable[[int], bool], start: int, most: int) -> int | None:
-    """Least n >= start with holds(n), by doubling steps and bisection; None beyond `most`."""
+    """Return the least n >= start with holds(n), by doubling steps and bisection; None beyond `most`."""
     low, high, step = start - 1, start, 1
     while not holds(high):
         low, high, step = high, high + step, 2 * step

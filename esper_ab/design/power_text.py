@@ -1,4 +1,4 @@
-"""Power and evaluation noise in words, and tables of power for a spread that is known."""
+"""Describe power and evaluation noise in words; compute power tables for a known spread."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import digits_for, with_unit
 
-_FEW_PATHS = 10_000  # for a plan's one line; standard error of a power of 0.8: 0.004
+_FEW_PATHS = 10_000  # for one line of a plan; standard error of a power of 0.8: 0.004
 
 # --- episodes text ---------------------------------------------------------------------------------------------------
-# Evaluation noise in words, as a report and `power` say it. Pure.
+# Evaluation noise in words, for a report and for `power`. Pure.
 
 
 def share_text(noise: EvaluationNoise) -> str:
     """Return the share of evaluation noise in the variance of an outcome, with its limits, in percent.
 
-    Estimates may be above 1, for they are ratios of variances; a share is 100 % at most.
+    An estimate is a ratio of variances and may exceed 1, so it is clamped to 100 %.
     """
     found = noise.components
     share, low, high = (100 * min(one, 1.0) for one in (found.share, found.share_low, found.share_high))
@@ -49,12 +49,12 @@ def share_text(noise: EvaluationNoise) -> str:
 
 
 def next_text(noise: EvaluationNoise) -> str:
-    """Return the number of evaluation episodes for the next plan and what it would change, from this estimate."""
+    """Suggest the number of evaluation episodes for the next plan and say what it would change, by this estimate."""
     eval_episodes = noise.next_eval_episodes
     if eval_episodes == noise.components.eval_episodes:
-        return f"--eval-episodes {eval_episodes}, as here, has the least variance x cost"
+        return f"--eval-episodes {eval_episodes}, as used here, has the least variance x cost"
     variance, cost = noise.variance_times(eval_episodes), noise.cost_times(eval_episodes)
-    more = eval_episodes > noise.components.eval_episodes  # then the variance is an upper limit
+    more = eval_episodes > noise.components.eval_episodes  # then the variance is an upper bound
     pairs, compute = _change(variance, "fewer", limit=more), _change(variance * cost, "less", limit=more)
     least = f" (a verdict needs {LEAST_PAIRS})" if variance < 1.0 else ""
     return (
@@ -65,24 +65,24 @@ def next_text(noise: EvaluationNoise) -> str:
 
 
 def _change(times: float, smaller: str, *, limit: bool) -> str:
-    """Return a multiple as a change in percent; `limit`: the multiple is an upper limit."""
+    """Return a factor as a change in percent; `limit`: the factor is an upper bound."""
     bound = "" if not limit else "at least " if times <= 1.0 else "at most "
     return f"{bound}{100 * abs(1.0 - times):.0f} % {smaller if times <= 1.0 else 'more'}"
 
 
 # --- power tables ----------------------------------------------------------------------------------------------------
-# Power tables for a spread that is known: one table for each pair correlation, all from the same draws.
+# Power tables for a known spread: one table per pair correlation, all from the same draws.
 
 
-ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates of the table
-RHO = (0.0, 0.3, 0.6)  # nobody knows the pair correlation before the first pairs
+ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates in the table
+RHO = (0.0, 0.3, 0.6)  # because the pair correlation is unknown before the first pairs
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """The spread to plan with: where from, and SD of runs with its degrees of freedom.
+    """The spread to plan with: its source, and the SD of runs with its degrees of freedom.
 
-    `rho`: the pair correlation, where it was given; `sd_pairs`: that of the differences of the pairs seen,
-    positions removed where the plan adjusts for them, with its degrees of freedom. None: unknown.
+    `rho`: the pair correlation, if given. `sd_pairs`: SD of the differences in observed pairs, without position effects
+    if the plan adjusts for them, with its degrees of freedom. None: unknown.
     """
     source: str
     sd: float
@@ -90,40 +90,40 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     rho: float | None = None
     sd_pairs: float | None = None
     df_pairs: int | None = None
-    noise: EvaluationNoise | None = None  # of what the spread was measured on
-    unit: str = ""  # of differences; "": not known, or none
+    noise: EvaluationNoise | None = None  # of the runs that showed the spread
+    unit: str = ""  # of differences; "": unknown, or none
 
 
 class EvalEpisodesAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What the number of evaluation episodes with the least variance x cost would change, for the first table."""
+    """Effect of the number of evaluation episodes with the least variance x cost, for the first table."""
 
-    eval_episodes: int  # of what was measured
-    share: float  # of evaluation noise in its variance
-    cost_share: float  # of the sampled evaluation in a run
+    eval_episodes: int  # of the measured runs
+    share: float  # of evaluation noise in their variance
+    cost_share: float  # of the sampled evaluation in the cost of a run
     best: int
     sd: float  # of differences with `best` episodes
-    cost_times: float  # a run with `best` episodes, as a multiple
+    cost_times: float  # cost of a run with `best` episodes, as a multiple
     needed: ReplicatesNeeded  # with `best` episodes
 
 
 class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Tables by pair correlation; the first one is that of the pairs seen, or of the given `rho`, if there is one."""
+    """Tables by pair correlation; the first is for the observed pairs or the given `rho`, if there is one."""
 
     known: Known
     replicates: int
     tables: tuple[PowerTable, ...]
-    eval_episodes: EvalEpisodesAnswer | None = None  # None where nothing is known of evaluation noise
+    eval_episodes: EvalEpisodesAnswer | None = None  # None if the evaluation noise is unknown
 
 
 def check_varied(known: Known) -> Known:
-    """The spread itself; UsageError for a spread of 0, with which nothing can be planned."""
+    """Return the spread; UsageError if it is 0, because planning needs a positive one."""
     if known.sd == 0.0:
-        raise UsageError(f"{known.source}: runs do not differ at all there; nothing can be planned with a spread of 0")
+        raise UsageError(f"{known.source}: runs do not differ at all there, but planning needs a positive spread")
     return known
 
 
 def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequence[int] = ROWS) -> PowerAnswer:
-    """Power tables of `rows` and `replicates`. Simulated power is seeded by what is asked: the same every time."""
+    """Compute power tables for `rows` and `replicates`; the question seeds the simulation, so results repeat."""
     rhos = RHO if known.rho is None else (known.rho, *(rho for rho in RHO if rho != known.rho))
     tables = power_tables(known, rhos, sorted({*rows, replicates}), question)
     eval_episodes = None if known.noise is None else _with_best(known.noise, tables[0])
@@ -131,7 +131,7 @@ def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequenc
 
 
 def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
-    """The answer of `table` once more, with the best number of episodes in the place of those measured."""
+    """Compute the answer of `table` again, with the best number of episodes instead of the measured one."""
     times = math.sqrt(noise.variance_times(noise.next_eval_episodes))
     limits = table.limits and (table.limits[0] * times, table.limits[1] * times)
     needed = replicates_needed(table.sd * times, limits, table.question, _generator(table.question))
@@ -143,8 +143,9 @@ def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
 
 
 def _generator(question: PowerQuestion, replicates: Sequence[int] = ()) -> Generator:
-    """A generator that is seeded by what is asked: the same draws with and without adjustment and stops, so that the
-    answers differ by these alone.
+    """Return a generator seeded by the question, except adjustment and stops.
+
+    So answers with and without these use the same draws, and differ by these alone.
     """
     asked = msgspec.to_builtins(question)
     del asked["positions_matter"], asked["futility"]
@@ -153,7 +154,7 @@ def _generator(question: PowerQuestion, replicates: Sequence[int] = ()) -> Gener
 
 
 def spreads(known: Known, rhos: Sequence[float]) -> tuple[PairSpread, ...]:
-    """Spread of pairs: one for each pair correlation, and before them that of the pairs seen, where there were any."""
+    """Return the spread of pairs for each correlation in `rhos`, preceded by that of the observed pairs, if any."""
     supposed = tuple(assumed(known.sd, rho, known.df) for rho in rhos)
     if known.sd_pairs is None or known.df_pairs is None:
         return supposed
@@ -163,18 +164,18 @@ def spreads(known: Known, rhos: Sequence[float]) -> tuple[PairSpread, ...]:
 def power_tables(
     known: Known, rhos: Sequence[float], replicates: Sequence[int], question: PowerQuestion
 ) -> tuple[PowerTable, ...]:
-    """One table for each of the `spreads`, from the same draws."""
+    """Compute a table for each of the `spreads`, from the same draws."""
     return power_tables_of(
         spreads(known, rhos), replicates, question, _generator(question, replicates)
     )
 
 
 # --- power text ------------------------------------------------------------------------------------------------------
-# Power in words: what a number of replicates resolves, what a margin needs, and the table of both.
+# Power in words: what a number of seeds can detect, what a margin needs, and the table of both.
 
 
 def power_text(found: PowerAnswer) -> str:
-    """An answer in words: the number of seeds, two sentences for each pair correlation, then the table."""
+    """Write an answer as text: the number of seeds, two sentences per pair correlation, then the table."""
     known, question = found.known, found.tables[0].question
     df = f", {known.df} degrees of freedom" if known.df else ""
     margin = with_unit(f"{question.margin:g}", known.unit)
@@ -197,7 +198,7 @@ def power_text(found: PowerAnswer) -> str:
 
 
 def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
-    """What another number of evaluation episodes would change; nothing where nothing is known of evaluation noise."""
+    """Describe the effect of another number of evaluation episodes; [] if the evaluation noise is unknown."""
     eval_episodes, table = found.eval_episodes, found.tables[0]
     if eval_episodes is None or found.known.noise is None:
         return []
@@ -211,42 +212,42 @@ def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
     compute = f", {after * eval_episodes.cost_times / before:.2f} times the compute" if before and after else ""
     return [
         *lines,
-        f"  With --eval-episodes {eval_episodes.best} the SD of differences is {sd} in the place of {seen}, and "
+        f"  With --eval-episodes {eval_episodes.best} the SD of differences is {sd} instead of {seen}, and "
         f"a run costs {eval_episodes.cost_times:.2f} times as much:",
-        f"  {_needs(eval_episodes.needed, margin).removesuffix('.')} in the place of {_count(before)}"
+        f"  {_needs(eval_episodes.needed, margin).removesuffix('.')} instead of {_count(before)}"
         f"{compute}.",
     ]
 
 
 def _where_from(known: Known, table: PowerTable) -> str:
-    """How the pair correlation of the first table is known, in brackets; "" when it is not."""
+    """Say in parentheses how the pair correlation of the first table is known; "" if it is not."""
     if known.sd_pairs is not None:
         sd = significant(table.sd, 3)
-        return f" (the pairs seen: their differences have an SD of {sd}, {known.df_pairs} degrees of freedom)"
-    return "" if known.rho is None else " (known)"
+        return f" (from observed pairs: their differences have an SD of {sd}, {known.df_pairs} degrees of freedom)"
+    return "" if known.rho is None else " (given)"
 
 
 def _resolves(row: PowerRow, unit: str) -> str:
     if row.smallest is None:
-        return f"{counted(row.replicates, 'seed')} cannot carry a verdict at all; {LEAST_PAIRS} are the least."
+        return f"{counted(row.replicates, 'seed')} are too few for a verdict, which needs {LEAST_PAIRS}."
     looks = ", ".join(map(str, row.looks))
     smallest = with_unit(significant(row.smallest), unit)
-    short = f" EQUIVALENT takes {LEAST_EQUIVALENCE_PAIRS} pairs." if row.replicates < LEAST_EQUIVALENCE_PAIRS else ""
+    short = f" EQUIVALENT needs {LEAST_EQUIVALENCE_PAIRS} pairs." if row.replicates < LEAST_EQUIVALENCE_PAIRS else ""
     return (
         f"{row.replicates} seeds (looks at {looks}) find a difference of {smallest}"
-        f"{_range(row.smallest_low, row.smallest_high)} with 80 % power; one of the margin's size with "
+        f"{_range(row.smallest_low, row.smallest_high)} with 80 % power, and a difference of the margin with "
         f"{row.power:.0%}.{short}{_stops(row)}"
     )
 
 
 def _stops(row: PowerRow) -> str:
-    """What stops for futility cost and save; "" of a plan without any."""
+    """Describe costs and savings of stopping for futility; "" for a plan without it."""
     if row.stops is None or row.expected is None:
         return ""
     lost = 100.0 * (row.power - row.stops.power)
     return (
-        f" Stops for futility cost {lost / 100.0:.3f} of that power and save seeds: {row.stops.expected_none:.1f} "
-        f"are used on average where nothing differs (without such stops {row.stops.expected_none_without:.1f}), "
+        f" Stopping for futility costs {lost / 100.0:.3f} of that power and saves seeds: {row.stops.expected_none:.1f} "
+        f"are used on average if nothing differs (without it {row.stops.expected_none_without:.1f}), "
         f"{row.stops.expected:.1f} ({row.expected:.1f}) at the margin."
     )
 
@@ -257,9 +258,9 @@ def _count(number: int | None) -> str:
 
 def _needs(needed: ReplicatesNeeded, margin: str) -> str:
     if needed.low == needed.high == needed.replicates:
-        return f"{margin} need {_count(needed.replicates)} seeds."
+        return f"A difference of {margin} needs {_count(needed.replicates)} seeds."
     return (
-        f"{margin} need about {_count(needed.replicates)} seeds (80 % range {_count(needed.low)} to "
+        f"A difference of {margin} needs about {_count(needed.replicates)} seeds (80 % range {_count(needed.low)} to "
         f"{_count(needed.high)})."
     )
 
@@ -269,7 +270,7 @@ def _range(low: float | None, high: float | None) -> str:
 
 
 def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
-    """A table of the smallest difference with 80 % power and the power at the margin, by replicates and correlation."""
+    """Write a table of smallest difference and power at the margin, by seeds and pair correlation."""
     margin = tables[0].question.margin
     digits = digits_for(margin)
     head = ["seeds", "looks", *(f"rho {table.rho:.2g}" for table in tables)]
@@ -288,9 +289,9 @@ def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
 
 
 def design_power_line(design: Design, run_sd: float | None) -> str:
-    """Say which difference a design finds at its own looks; "" for a design that decides nothing, or has no maximum.
+    """Say which difference a design can find at its own looks; "" if it decides nothing or has no maximum.
 
-    `run_sd`: SD of runs of one group, from a calibration. Pairs are taken as uncorrelated.
+    `run_sd`: SD between runs of one group, from a calibration. Pairs are assumed to be uncorrelated.
     """
     if not design.boundaries or design.anytime_after is not None:
         return ""

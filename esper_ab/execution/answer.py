@@ -1,4 +1,4 @@
-"""The answer of an experiment directory, also of a joint experiment's: written anew from its journals, and printed."""
+"""Rebuild and print the answer of an experiment directory, or of a joint experiment, from its journals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from esper_ab.verdict.requirement import Requirement, parse_requirement, require
 
 
 def write_report(experiment_dir: Path) -> ReportPaths:
-    """Analyse the journal and write the report files anew, which takes some seconds."""
+    """Analyse the journal and write the report files, which takes some seconds."""
     with waiting("writing the report"):
         return build_report(experiment_dir)
 
@@ -26,15 +26,15 @@ def write_report(experiment_dir: Path) -> ReportPaths:
 def parse_requirements(
     texts: Iterable[str], groups: Sequence[str], comparisons: Iterable[Contrast]
 ) -> list[Requirement]:
-    """Read the texts of --fail-unless; UsageError as `parse_requirement`."""
+    """Parse the texts of --fail-unless; UsageError as for `parse_requirement`."""
     return [parse_requirement(text, groups, comparisons) for text in texts]
 
 
 def show_answer(directory: Path, texts: Sequence[str] = (), form: str = "brief") -> None:
-    """Write the report and print it as "brief" (the answer alone), "text", "md" or "json".
+    """Write the report and print it as "brief" (only the answer), "text", "md" or "json".
 
-    `texts`: of --fail-unless, for a joint experiment about the mean over its parts; ConditionNotMet where one does not
-    hold.
+    `texts`: from --fail-unless; in a joint experiment they are about the mean over its parts. ConditionNotMet if one
+    does not hold.
     """
     if is_joint(directory):
         _show_joint(directory, texts, form)
@@ -48,8 +48,8 @@ def show_answer(directory: Path, texts: Sequence[str] = (), form: str = "brief")
 
 def _show_joint(directory: Path, texts: Sequence[str], form: str) -> None:
     if form == "md":
-        raise UsageError("--format md: one experiment's report has it; of several together there are text and json")
-    # With scipy, which --help does not wait for.
+        raise UsageError("--format md: only for a single experiment; a joint one has text and json")
+    # Imported here, because it needs scipy, which --help does not.
     from esper_ab.readers.joint import judge_directory
     from esper_ab.report.external import compared_in
     from esper_ab.report.joint import render_joint_brief, render_joint_json, write_joint_report

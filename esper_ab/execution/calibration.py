@@ -1,7 +1,7 @@
-"""Training a group against itself, and writing what that says about chance as EXPERIMENT/calibration.json.
+"""Train a group against itself, and write what this shows about chance to EXPERIMENT/calibration.json.
 
-It is two experiments, one after the other, and what they show. Interrupted, it goes on when the same command is given
-again with its name: what has ended is read, what has begun is resumed.
+A calibration consists of two experiments, one after the other. If it is interrupted, the same command with its name
+continues it: finished experiments are read, unfinished ones resumed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _DETERMINISM_EPISODES = 2  # the second one follows an update of the policy
 def calibrate(
     planned: PlannedExperiment, launcher: Launcher, replicates: int, *, named: bool, watched: bool, again: str
 ) -> Calibration:  # fmt: skip
-    """Carry out an A/A plan and write its calibration, for an experiment of `replicates`, into its directory.
+    """Carry out an A/A plan, and write its calibration, for an experiment of `replicates`, into its directory.
 
-    `named`: whether the margin of the plan is the user's or the task's; if not, the calibration has one to start from.
-    `again`: the command that goes on with it, which errors name. UsageError when it has been written before.
+    `named`: whether the plan's margin comes from the user or the task; if not, the calibration suggests one. `again`:
+    the command that continues the calibration, for errors. UsageError if it has already been written.
     """
     if (planned.experiment_dir / FILE_NAME).exists():
-        raise UsageError(f"{planned.experiment_dir} exists already; choose another with ", Setting("name"))
+        raise UsageError(f"{planned.experiment_dir} already exists; choose another with ", Setting("name"))
     _carry_on(planned, launcher, watched=watched, again=again)
     deterministic = _try_determinism(planned, launcher, again)
     history = load(planned.experiment_dir).history
@@ -43,17 +43,17 @@ def calibrate(
 
 
 def _carry_on(planned: PlannedExperiment, launcher: Launcher, *, watched: bool, again: str) -> None:
-    """Carry out what has not begun, resume what has not ended; UsageError where another experiment was planned."""
+    """Start or resume an experiment unless it is finished; UsageError if the directory has a different one."""
     experiment_dir = planned.experiment_dir
-    with naming(again, instead_of=shell_command("resume", experiment_dir, *launcher.flags)):  # which resumes one alone
+    with naming(again, instead_of=shell_command("resume", experiment_dir, *launcher.flags)):  # it would resume only one
         if not begun(experiment_dir):
             carry_out(planned, launcher, watched=watched)
             return
         history = load(experiment_dir).history
         if history.plan.digest != planned.plan.digest:
             raise UsageError(
-                f"{experiment_dir}: the calibration that has begun there is another: its settings, a file of yours or "
-                "the code were others; give the command as it was, or another ", Setting("name"),
+                f"{experiment_dir}: a different calibration was started there: settings, a file of yours or the code "
+                "have changed; repeat the original command, or choose another ", Setting("name"),
             )  # fmt: skip
         if not history.finished:
             resume(experiment_dir, launcher, watched=watched)

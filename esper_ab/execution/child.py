@@ -1,4 +1,4 @@
-"""One answer of a module of the data plane, which may import torch; the control plane does not."""
+"""Get one answer from a module of the data plane, which may import torch; the control plane does not."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Answer = TypeVar("Answer")
 
 
 def answer_of(module: str, question: object, decoder: msgspec.json.Decoder[Answer], code: str = "") -> Answer:
-    """Run `module` as a program with `question` as its input, and return its output, decoded.
+    """Run `module` as a program with `question` as its input, and return its decoded output.
 
-    UsageError with its last line on stderr when it refuses (status 2), and, naming `code` of the user's that it runs,
-    when it fails; else EsperError.
+    UsageError with its last line on stderr if it refuses (status 2), or if user code in it, named by `code`, fails;
+    EsperError if our own code fails.
     """
     child = subprocess.run(
         child_command(module), input=msgspec.json.encode(question), capture_output=True,
@@ -32,5 +32,5 @@ def answer_of(module: str, question: object, decoder: msgspec.json.Decoder[Answe
         raise UsageError(visible_line(said[-1].removeprefix("error: ")))
     ended = visible_line(end_told(child.returncode, said))
     if code:
-        raise UsageError(f"{code} ended its process: it {ended}")
+        raise UsageError(f"{code} ended its process, which {ended}")
     raise EsperError(f"{module} {ended}")

@@ -1,4 +1,4 @@
-"""Plan an experiment that was asked for, and carry a plan out: the way of every command that trains."""
+"""Plan a requested experiment, and carry out a plan, for every command that trains."""
 
 from __future__ import annotations
 
@@ -60,19 +60,19 @@ from esper_ab.trackers.state import read_settings, save_settings
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
 
-_NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by the terminal
+_NARROWEST = 40  # characters: a narrower terminal wraps sentences itself
 
 
 @dataclass(frozen=True, kw_only=True)
 class Beforehand:
-    """What was found out before the experiment and goes into its plan: what `calibrate` and `rewards` wrote."""
+    """Results from before the experiment that go into its plan: of `calibrate` and `growth rewards`."""
 
     calibration: Calibration | None = None
     reward_audit: RewardAudit | None = None
-    goes_on: bool = False  # the experiment of the name asked for may have begun: who carries it out goes on with it
+    goes_on: bool = False  # whether the experiment may already have begun, so that the caller continues it
 
     def eval_episodes(self, asked: AskedExperiment) -> EvalEpisodesChoice:
-        """Choose how many episodes the evaluations of an experiment take."""
+        """Choose the number of evaluation episodes."""
         return choose_eval_episodes(asked, self.calibration.noise if self.calibration else None)
 
 
@@ -85,15 +85,15 @@ class PlannedExperiment:
     plan: Plan
     cost: Estimate
     experiment_dir: Path
-    generated: str = ""  # the name of the experiment directory without suffix, when nobody asked for one
+    generated: str = ""  # the generated name of the experiment directory, without suffix; "": the user chose it
     known: Beforehand = Beforehand()
-    tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
-    about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
+    tracking: Tracking | None = None  # trackers, already checked; results do not depend on them
+    about: dict[str, Any] = field(default_factory=dict)  # the author's remarks, for [record] of experiment.toml
 
     @cached_property
     def power_line(self) -> str:
-        """Which difference the plan finds; "" where that is not known beforehand."""
-        from esper_ab.design.power_text import design_power_line  # with scipy, which --help does not wait for
+        """A sentence on the detectable difference; "" if that is unknown beforehand."""
+        from esper_ab.design.power_text import design_power_line  # needs scipy, which --help does not
 
         known, sd = self.known.calibration, self.plan.run_sd
         return design_power_line(self.plan.design, sd if known is None else sd or known.spread.sd)
@@ -103,10 +103,10 @@ def plan_part(
     asked: AskedExperiment, experiment_dir: Path, launcher: Launcher, machines: dict[bytes, Machine],
     known: Beforehand = Beforehand(), *, only_plan: bool = False,
 ) -> PlannedExperiment:  # fmt: skip
-    """Plan a new experiment; whatever can be refused is refused here, before anything starts or is written.
+    """Plan a new experiment; UsageError, before anything starts or is written, for whatever can be checked now.
 
-    `machines`: what is known of this machine and the launcher's nodes already, by what was asked. `only_plan`: it will
-    not be carried out by this process, which then imports nothing for that.
+    `machines`: known facts on this machine and the launcher's nodes, by question; extended here. `only_plan`: another
+    process will carry the plan out, so this one imports nothing for that.
     """
     evaluation = known.eval_episodes(asked)
     if not (known.goes_on and begun(experiment_dir)):
@@ -129,17 +129,17 @@ def plan_part(
 
 
 def _import_control() -> None:
-    """Import what carries an experiment out, while the preflight imports torch in its process."""
+    """Import what carries out an experiment while the preflight imports torch in its own process."""
     from esper_ab.control import experiment_run  # noqa: F401
     from esper_ab.launchers import local  # noqa: F401
 
 
 def choose_directory(output_dir: Path, name: str, task: str, pattern: str) -> Path:
-    """Return the directory of the experiment `name`; UsageError when that cannot name a folder.
+    """Return the directory of the experiment `name`; UsageError if the name is not valid for a folder.
 
-    "": of `pattern` with task and time, with the first suffix -2, -3, … that no experiment has.
+    If `name` is "", fill task and time into `pattern`, and add the first free suffix -2, -3, … if necessary.
     """
-    last = Path(task.removeprefix(TRAINER_PREFIX)).name  # of a file, not its folders
+    last = Path(task.removeprefix(TRAINER_PREFIX)).name  # for a file, without its folders
     task = "-".join(re.findall(r"[A-Za-z0-9]+", last)) or "task"
     chosen = name or pattern.format(task=task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
     check_name(chosen)
@@ -147,7 +147,7 @@ def choose_directory(output_dir: Path, name: str, task: str, pattern: str) -> Pa
 
 
 def _find_free(experiment_dir: Path) -> Path:
-    """Return `experiment_dir`, or it with the first suffix -2, -3, … that no experiment has."""
+    """Return `experiment_dir`, with the first free suffix -2, -3, … if it is taken."""
     suffixed = (experiment_dir.with_name(f"{experiment_dir.name}-{number}") for number in itertools.count(2))
     return next(path for path in itertools.chain((experiment_dir,), suffixed) if not path.exists())
 
@@ -156,11 +156,10 @@ def plan_on(
     machine: Machine, asked: AskedExperiment, name: str, evaluation: EvalEpisodesChoice,
     known: Beforehand = Beforehand(),
 ) -> tuple[Plan, Estimate]:  # fmt: skip
-    """Resolve, plan and estimate; UsageError for what the machine lacks, and for what is known of something else.
+    """Resolve, plan and estimate; UsageError if the machine lacks something or `known` does not fit the experiment.
 
-    Where fewer runs may train at the same time than a replicate has, they train one after the other, unless a placement
-    is asked for. Growing networks are trained on GPUs or on the CPU, where nobody said which: where it is estimated to
-    end sooner.
+    If fewer runs may train at the same time than a seed has, they train one after the other, unless a placement is
+    requested. Without requested devices, hosts of growth train on GPUs or on the CPU, whichever should finish sooner.
     """
     if 0 < asked.max_parallel < len(asked.groups) and asked.placement == "auto":
         asked = msgspec.structs.replace(asked, placement="sequence")
@@ -171,11 +170,11 @@ def plan_on(
         with suppress(UsageError):
             plans[kind] = _plan_on(machine, msgspec.structs.replace(asked, devices=(kind,)), name, evaluation, known)
     if not plans:
-        return _plan_on(machine, asked, name, evaluation, known)  # which says why not
+        return _plan_on(machine, asked, name, evaluation, known)  # raises the error
     costs = {kind: cost.duration_s for kind, (_, cost) in plans.items()}
     best = min(plans, key=costs.__getitem__)
     cpu, cuda = (f"{duration(costs[kind])} on" if kind in costs else "refused on" for kind in ("cpu", "cuda"))
-    note = f"Trained on {best}, by an estimate of both: {cpu} cpu, {cuda} cuda; --devices cpu or cuda decides it."
+    note = f"Trained on {best}, by an estimate of both: {cpu} cpu, {cuda} cuda; choose with --devices cpu or cuda."
     sooner, cost = plans[best]
     return msgspec.structs.replace(sooner, notes=(*sooner.notes, note)), cost
 
@@ -183,14 +182,14 @@ def plan_on(
 def _plan_on(
     machine: Machine, asked: AskedExperiment, name: str, evaluation: EvalEpisodesChoice, known: Beforehand
 ) -> tuple[Plan, Estimate]:
-    """Plan on the devices that were asked for, or all of the first kind that there is."""
+    """Plan on the requested devices, or on all of the first kind that exists."""
     experiment = resolve(asked, machine, name, evaluation.eval_episodes)
     remarks = kind_of(asked.task).remarks(asked, experiment, machine)
     if evaluation.why:
         remarks += (evaluation.why,)
     run_sd = None
     if known.calibration is not None:
-        from esper_ab.design.calibration_file import check_belongs  # with scipy, as the calibration itself
+        from esper_ab.design.calibration_file import check_belongs  # needs scipy, like the calibration itself
 
         remarks += check_belongs(known.calibration, experiment, provenance.code())
         run_sd = known.calibration.run_sd(experiment.eval_episodes)
@@ -202,10 +201,10 @@ def _plan_on(
 
 
 def claim_directory(planned: PlannedExperiment) -> PlannedExperiment:
-    """Make the directory's name this command's alone: where none was asked for, the first that is free.
+    """Claim the directory for this command; for a generated name, the first that is free.
 
-    A name that is lost to somebody who launched in the same second is replaced, and the plan made again under the new
-    one. UsageError when nobody can have it.
+    If another launch in the same second has taken a generated name, choose the next and plan again under it.
+    UsageError if no name can be claimed.
     """
     experiment_dir = planned.experiment_dir
     while planned.generated:
@@ -216,12 +215,13 @@ def claim_directory(planned: PlannedExperiment) -> PlannedExperiment:
             experiment_dir = _find_free(experiment_dir.with_name(planned.generated))
         except OSError as error:
             raise refused(
-                error, f"{experiment_dir} cannot be made: {error.strerror}; choose another with ", Setting("output_dir")
+                error, f"{experiment_dir} cannot be created: {error.strerror}; choose another with ",
+                Setting("output_dir"),
             ) from None
     if experiment_dir == planned.experiment_dir:
         return planned
-    taken = f"{planned.experiment_dir} has been taken by another experiment meanwhile"
-    click.echo(f"{taken}; this one goes into {experiment_dir}", err=True)
+    taken = f"{planned.experiment_dir} was taken by another experiment meanwhile"
+    click.echo(f"{taken}; this one uses {experiment_dir}", err=True)
     plan, _ = plan_on(
         planned.machine, planned.asked, experiment_dir.name, planned.known.eval_episodes(planned.asked), planned.known
     )
@@ -229,7 +229,7 @@ def claim_directory(planned: PlannedExperiment) -> PlannedExperiment:
 
 
 def format_plan(planned: PlannedExperiment, *, whole: bool) -> str:
-    """Write a plan in sentences that fit a terminal: in a few lines, or the whole of it."""
+    """Write a plan in sentences that fit the terminal: in a few lines, or in full."""
     width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
     if whole:
         return whole_plan(planned, width)
@@ -237,16 +237,16 @@ def format_plan(planned: PlannedExperiment, *, whole: bool) -> str:
 
 
 def whole_plan(planned: PlannedExperiment, width: int = WIDTH) -> str:
-    """Write all of a plan."""
+    """Write a plan in full."""
     there = room()
-    left = f"{there.bytes / 2**30:.1f} that are left by {there.by}" if there.by else ""
+    left = f"{there.bytes / 2**30:.1f} available under {there.by}" if there.by else ""
     text = plan_text(planned.plan, planned.cost, planned.experiment_dir, width, left)
     return "\n".join(filter(None, (text, planned.power_line)))
 
 
 def encode_plan(planned: PlannedExperiment) -> bytes:
     """Encode plan, estimate and experiment directory as JSON."""
-    where = msgspec.Raw(json.dumps(str(planned.experiment_dir)).encode())  # it may have bytes that are no UTF-8
+    where = msgspec.Raw(json.dumps(str(planned.experiment_dir)).encode())  # it may have bytes that are not UTF-8
     return msgspec.json.encode({"plan": planned.plan, "estimate": planned.cost, "experiment_dir": where})
 
 
@@ -254,11 +254,12 @@ def carry_out(
     planned: PlannedExperiment, launcher: Launcher, *, watched: bool, limits: Limits | None = None,
     also: Sequence[Observer] = (),
 ) -> None:  # fmt: skip
-    """Make the directory, unless `make_directory` has, train, evaluate and journal; the live view is an observer.
+    """Create the directory if necessary, then train, evaluate and journal; `watched` adds the live view.
 
-    A directory of that name in which nothing was recorded, and which nobody has, is taken in its place.
-    `limits`: of silence and deaths. `also`: who else is told.
+    An existing directory is reused if nothing was recorded in it and no process holds it. `limits`: on silence and
+    deaths. `also`: further observers.
     """
+    # Imported here, so that --help, plans and reports need no zmq, numpy or scipy.
     # Here, so that --help, plans and reports wait for no zmq, numpy or scipy.
     from esper_ab.control import experiment_run
     from esper_ab.journal.file import Journal
@@ -271,13 +272,13 @@ def carry_out(
         elif not planned.generated:
             claim_new(experiment_dir)
         try:
-            journal = Journal(experiment_dir)  # from here on nobody else takes the directory
+            journal = Journal(experiment_dir)  # from here on no other process can take the directory
         except DiskFull:
             with removed_on_failure(experiment_dir):
                 raise
         try:
             make_experiment_directory(experiment_dir, plan, planned.machine, whole_plan(planned), planned.about)
-            if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `track` may be called later
+            if planned.tracking not in (None, Tracking()):  # may have only tags, for a later `track`
                 with removed_on_failure(experiment_dir):
                     save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and later
             told = make_observers(stack, experiment_dir, plan, None, watched=watched)
@@ -291,10 +292,10 @@ def carry_out(
 def make_observers(
     stack: ExitStack, experiment_dir: Path, plan: Plan, history: History | None, *, watched: bool
 ) -> list[Observer]:
-    """Start what follows an experiment: the folder of each run, warnings on stderr, trackers, the live view.
+    """Start the observers of an experiment: folders of runs, warnings on stderr, trackers, the live view.
 
-    `stack` closes the view, and after a run that succeeded waits a little for the trackers. `history`: of an experiment
-    that goes on.
+    `stack` closes the view and, after a successful experiment, waits a little for the trackers. `history`: of an
+    experiment that continues.
     """
     experiment_dir = experiment_dir.absolute()  # users' code may leave the current directory
     blocks = plan.blocks if history is None else history.blocks
@@ -304,22 +305,22 @@ def make_observers(
         stack.push(trackers.settle)
         told.append(trackers)
     if watched:
-        from esper_ab.live.terminal import LiveView  # with rich, which a plan and --help do not wait for
+        from esper_ab.live.terminal import LiveView  # needs rich, which a plan and --help do not
 
         told.append(stack.enter_context(LiveView(plan, rich_console(), history=history)))
     return told
 
 
 # --- leftover --------------------------------------------------------------------------------------------------------
-# The directory of an experiment that was ended before anything of it was recorded: the next of its name takes it.
+# Reuse the directory of an experiment that ended before anything was recorded.
 
 
-_KEPT = frozenset({LOCK_NAME, CONSOLE_NAME})  # a lock is held, and the console may be written to
+_KEPT = frozenset({LOCK_NAME, CONSOLE_NAME})  # the lock is held, and the console may be written to
 _MADE = frozenset({JOURNAL_NAME, "experiment.toml", PLAN_TEXT, PLAN_NAME, "rewards", "trainer", "tracking", LOGS})
 
 
 def is_leftover(directory: Path) -> bool:
-    """Whether it is empty, or holds `.lock` and only what a command makes before the first event, and nobody has it."""
+    """Whether no process holds it and it is empty, or has `.lock` and only files from before the first event."""
     if directory.is_symlink() or not directory.is_dir() or is_joint(directory) or begun(directory):
         return False
     names = {path.name for path in directory.iterdir()}
@@ -327,7 +328,7 @@ def is_leftover(directory: Path) -> bool:
 
 
 def clear(directory: Path) -> None:
-    """Remove what is left in it; UsageError when somebody has it by now."""
+    """Remove the leftover files; UsageError if another process has taken the directory."""
     with closing(Lock(directory)):
         for path in tuple(directory.iterdir()):
             if path.name in _KEPT:
@@ -339,6 +340,6 @@ def clear(directory: Path) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a file or folder is called like one of ours, of a joint experiment's parts, or like a temporary file."""
+    """Whether a file or folder has one of our names, that of a joint experiment's part, or that of a temporary file."""
     plain = name.removeprefix(".").rpartition(".")[0] if name.startswith(".") else name
     return name in _KEPT or plain in _MADE or plain.endswith(".toml")

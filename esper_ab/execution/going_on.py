@@ -1,4 +1,4 @@
-"""Going on with an experiment: train what is left of it or of a joint one's parts, or add seeds to a finished one."""
+"""Continue an experiment: train what is left of it or of a joint one's parts, or add seeds to a finished one."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Preview:
     """The seeds that would be added, and the rule that would then decide."""
 
     experiment_dir: str
-    more: int  # replicates
-    replicates: int  # in all
-    groups: tuple[str, ...]  # that go on
+    more: int  # seeds to add
+    replicates: int  # seeds in all
+    groups: tuple[str, ...]  # groups that continue
     rule: str
 
     def __str__(self) -> str:
@@ -54,9 +54,9 @@ class Preview:
 def check_resumable(
     experiment_dir: Path, seeds: int | None, requirements: Sequence[str], *, allow_changed_code: bool
 ) -> Preview | None:
-    """UsageError unless the experiment can go on with this code; starts and writes nothing.
+    """UsageError unless the experiment can continue with this code; starts and writes nothing.
 
-    `seeds`: how many a finished experiment is to have; what that adds is returned. `requirements`: of --fail-unless.
+    `seeds`: total for a finished experiment; the result describes what that adds. `requirements`: from --fail-unless.
     """
     if is_joint(experiment_dir):
         if seeds is not None:
@@ -84,9 +84,9 @@ def resume(
     experiment_dir: Path, launcher: Launcher, *, seeds: int | None = None, watched: bool,
     allow_changed_code: bool = False, begin: Callable[[str], object] = str,
 ) -> None:  # fmt: skip
-    """Train what is left of an experiment, or what a finished one lacks to have `seeds`, and journal it there.
+    """Train what is left of an experiment, or add seeds to a finished one up to `seeds`, in the same journal.
 
-    Of a joint experiment: what is left of every part, in turn; `begin` is told the name of each.
+    For a joint experiment, train what is left of every part, one after the other; `begin` gets the name of each.
     """
     if is_joint(experiment_dir):
         _resume_joint(experiment_dir, launcher, watched=watched, allow_changed_code=allow_changed_code, begin=begin)
@@ -97,8 +97,8 @@ def resume(
     try:
         check_no_links(experiment_dir, _WRITTEN_TO)
     except NotRegular as error:
-        remedy = "nothing is written behind a link: put the folder or file itself in its place"
-        raise UsageError(f"{error.filename} {error.strerror}, and {remedy}") from None
+        remedy = "nothing is written through links: replace it by the folder or file itself"
+        raise UsageError(f"{error.filename} {error.strerror}, but {remedy}") from None
     _check_here(history, launcher, experiment_dir)
     with ExitStack() as stack:
         told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
@@ -114,7 +114,7 @@ def resume(
 def _resume_joint(
     directory: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool, begin: Callable[[str], object]
 ) -> None:
-    """Go on with the parts that are not finished, and launch those that never began; UsageError: all are finished."""
+    """Resume unfinished parts and launch those that never began; UsageError if all are finished."""
     joint = read_joint(directory)
     with closing(Lock(directory)):
         to_do = [
@@ -136,9 +136,9 @@ def _resume_joint(
 
 
 def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> None:
-    """UsageError unless what is left can be trained on the devices and in the arithmetic of the plan."""
+    """UsageError unless the plan's devices and arithmetic are available for what is left."""
     experiment, lanes = history.plan.experiment, history.plan.lanes
-    own_kernel = experiment.arithmetic.kernel != "torch"  # torch's version is the audit's business
+    own_kernel = experiment.arithmetic.kernel != "torch"  # the audit checks torch's version
     placed = bool(launcher.nodes) or any(any(lane.titles) for lane in lanes)
     if not (own_kernel or placed):
         reserve_lanes(launcher, lanes)
@@ -154,14 +154,14 @@ def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> N
 
 
 def extension(experiment_dir: Path, history: History, replicates: int) -> Extension:
-    """Blocks up to `replicates` in all; UsageError when the experiment cannot go on or has no need to."""
+    """Return blocks for up to `replicates` seeds in all; UsageError if the experiment cannot or need not continue."""
     if not history.finished:
         word = history.ended.status if history.ended else "not finished"
         raise UsageError(f"{experiment_dir}: the experiment is {word}; only a finished one can be extended")
     if replicates <= history.replicates:
-        there = f"{experiment_dir} has {history.replicates} already"
-        raise UsageError(f"--seeds {replicates}: {there}; name how many it is to have in all")
+        there = f"{experiment_dir} already has {history.replicates}"
+        raise UsageError(f"--seeds {replicates}: {there}; give the total number")
     if all_settled(history):
         over = "every comparison is decided or was stopped for futility"
-        raise UsageError(f"{experiment_dir}: {over}; nothing is left that more could decide")
+        raise UsageError(f"{experiment_dir}: {over}, so more seeds would decide nothing")
     return extend(history.plan, history.design, history.replicates, replicates - history.replicates)

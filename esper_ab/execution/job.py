@@ -1,6 +1,6 @@
-"""One job: what was asked for is planned, checked, given a directory and carried out. As a rule it has one part.
+"""A job plans a request, checks it, creates a directory and carries it out. Most jobs have one part.
 
-A joint experiment has several: all are planned before any is started, carried out one after the other, and answered
+A joint experiment has several parts: all are planned before any starts, carried out one after the other, and answered
 together.
 """
 
@@ -53,14 +53,14 @@ _PATTERN = "{task}-{time}"
 
 @dataclass(frozen=True, kw_only=True)
 class AskedJob:
-    """What a command or a program asks for, checked as far as possible without the machine."""
+    """The request of a command or a program, checked as far as possible without the machine."""
 
     parts: Parts
     output_dir: Path
     launcher: AskedLauncher = UNSAID
     tracking: Tracking = field(default_factory=Tracking)
     known: Beforehand = field(default_factory=Beforehand)
-    about: dict[str, Any] = field(default_factory=dict)  # what its author says of it
+    about: dict[str, Any] = field(default_factory=dict)  # the author's remarks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,19 +81,20 @@ class Job:
 
     @property
     def comparisons(self) -> tuple[Contrast, ...]:
-        """What is compared, over all parts."""
+        """The comparisons; for a joint experiment, those over all parts."""
         return (self.plan or self.parts[0].plan).design.comparisons
 
 
 def one_part(asked: AskedExperiment) -> Parts:
-    """Return an experiment as the only part of a job."""
+    """Return a job's parts for a single experiment."""
     return Parts(name=asked.name, alpha=asked.alpha, scores="", parts=(Part(name="", asked=asked),))
 
 
 def plan_job(asked: AskedJob, launcher: Launcher, pattern: str = _PATTERN, *, only_plan: bool = False) -> Job:
-    """Plan every part; whatever can be refused is refused here, before anything is written or starts.
+    """Plan every part; UsageError, before anything starts or is written, for whatever can be checked now.
 
-    `pattern`: of a name that nobody chose. `only_plan`: this process will not carry it out, and imports nothing for it.
+    `pattern`: for a generated name. `only_plan`: another process will carry the plan out, so this one imports nothing
+    for that.
     """
     parts, machines, names = asked.parts.parts, dict[bytes, Machine](), dict[str, str]()
     if several := len(parts) > 1:
@@ -107,7 +108,7 @@ def plan_job(asked: AskedJob, launcher: Launcher, pattern: str = _PATTERN, *, on
             place = directory / part.folder if several else directory
             one = execution.plan_part(part.asked, place, launcher, machines, asked.known, only_plan=only_plan)
             if twin := names.get(one.plan.digest):
-                raise UsageError(f"it is the same experiment as {twin}, and would count twice; name each once")
+                raise UsageError(f"this is the same experiment as {twin} and would count twice; name each once")
             names[one.plan.digest] = part.name
             planned.append(replace(
                 one, tracking=asked.tracking, about=asked.about,
@@ -121,8 +122,8 @@ def plan_job(asked: AskedJob, launcher: Launcher, pattern: str = _PATTERN, *, on
 
 def _together(job: Job, asked: Parts) -> Job:
     """Plan the answer over all parts of a joint experiment."""
-    from esper_ab.verdict.analysis_plan import Rule, make_plan  # which --help does not wait for
-    from esper_ab.verdict.vocabulary import Scale  # likewise
+    from esper_ab.verdict.analysis_plan import Rule, make_plan  # --help does not need it
+    from esper_ab.verdict.vocabulary import Scale  # as above
 
     first, parts = job.parts[0].plan.experiment, list(zip(asked.parts, job.parts, strict=True))
     scales = tuple(
@@ -139,7 +140,7 @@ def _together(job: Job, asked: Parts) -> Job:
 
 @contextmanager
 def _told_of(name: str) -> Iterator[None]:
-    """Begin a refusal with the part that it is of."""
+    """Prefix UsageErrors inside this context with the name of the part."""
     try:
         yield
     except UsageError as error:
@@ -147,8 +148,8 @@ def _told_of(name: str) -> Iterator[None]:
 
 
 def _scores(told: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
-    """Worst and target outcome by part: as told, or the ends of the declared ranges where every part has both."""
-    from esper_ab.readers.external_plan import ranges_of, told_by_task  # which --help does not wait for
+    """Return worst and target outcome by part: as given, or the ends of the declared ranges if all parts have both."""
+    from esper_ab.readers.external_plan import ranges_of, told_by_task  # --help does not need it
 
     if told:
         return ranges_of(plan.tasks, told_by_task(told))
@@ -162,12 +163,12 @@ def _scores(told: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
 
 
 def describe(job: Job, *, whole: bool = False) -> str:
-    """Say what will be done and what it costs: what its author says, what holds over all parts, the plan of each.
+    """Describe a job and its cost: the author's remarks, the rule over all parts, and the plan of each.
 
-    `whole`: all of each plan, in the place of a few lines.
+    `whole`: each plan in full instead of a few lines.
     """
     text, *more = (execution.format_plan(one, whole=whole) for one in job.parts)
-    if (first := job.parts[0]).about:  # what the author says of the experiment and its variants, in lines
+    if (first := job.parts[0]).about:  # the author's remarks on the experiment and its variants, a line each
         variants = first.about["variants"].items()
         said = [f"  {name}: {one['description']}" for name, one in variants if one["description"]]
         lines = [visible_line(line) for line in (first.about["description"], *said) if line]
@@ -178,7 +179,7 @@ def describe(job: Job, *, whole: bool = False) -> str:
 
 
 def _over_all(job: Job, plan: AnalysisPlan) -> str:
-    from esper_ab.verdict.sentences import rule_sentence  # with scipy
+    from esper_ab.verdict.sentences import rule_sentence  # needs scipy
 
     margins = "; ".join(f"{one.task}: {one.outcome.difference(f'{one.margin:g}')}" for one in plan.scales)
     return "\n".join((
@@ -194,43 +195,43 @@ def encode(job: Job) -> bytes:
     parts = [msgspec.Raw(execution.encode_plan(one)) for one in job.parts]
     if job.plan is None:
         return bytes(parts[0])
-    where = msgspec.Raw(json.dumps(str(job.directory)).encode())  # it may have bytes that are no UTF-8
+    where = msgspec.Raw(json.dumps(str(job.directory)).encode())  # it may have bytes that are not UTF-8
     return msgspec.json.encode({"experiment_dir": where, "sha256": job.plan.digest, "parts": parts})
 
 
 def excesses(cost: Estimate, there: Room) -> tuple[str, ...]:
-    """Say what of an estimate exceeds a day or the memory that is there."""
+    """Say if an estimate exceeds a day or the available memory; a sentence each."""
     found = []
     if cost.duration_s > _DAY_S:
         found.append(f"it is estimated to take {cost.duration_s / _DAY_S:.1f} days")
     if there.bytes < cost.memory_bytes and (there.bytes or there.by):
         has = f"{there.bytes / 2**30:.1f} GiB are available{f' by {there.by}' if there.by else ''}"
-        found.append(f"it is estimated to need {cost.memory_bytes / 2**30:.1f} GiB of memory, and {has}")
+        found.append(f"it is estimated to need {cost.memory_bytes / 2**30:.1f} GiB of memory, but {has}")
     return tuple(found)
 
 
 def confirm(job: Job, *, yes: bool, dry_run: bool) -> None:
-    """Warn of what the machine may not afford and ask, unless `yes`; UsageError without an assent.
+    """Warn if the machine may not be able to afford the job, and ask, unless `yes`; UsageError if the user declines.
 
-    Without a terminal nobody can assent. `dry_run`: only the warning, because nothing will be started.
+    Without a terminal it always counts as declined. `dry_run`: only warn, because nothing will be started.
     """
     whole = max((one.cost for one in job.parts), key=lambda cost: cost.memory_bytes)
     whole = msgspec.structs.replace(whole, duration_s=sum(one.cost.duration_s for one in job.parts))
     lanes = [lane for one in job.parts for lane in one.plan.lanes]
     on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
-    found = excesses(whole, Room(0, "") if on_gpu else room())  # a GPU's memory is checked when lanes are planned
+    found = excesses(whole, Room(0, "") if on_gpu else room())  # planning lanes has already checked a GPU's memory
     for sentence in found:
         click.echo(f"warning: {sentence}", err=True)
     if not found or yes or dry_run:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{'; '.join(found)}: --yes starts it all the same")
-    if not click.confirm("Start it all the same?", err=True):
-        raise UsageError("not started; fewer seeds, episodes or environments make a smaller plan")
+        raise UsageError(f"{'; '.join(found)}: --yes starts it anyway")
+    if not click.confirm("Start it anyway?", err=True):
+        raise UsageError("not started; for a smaller plan, reduce seeds, episodes or environments")
 
 
 def make_directory(job: Job) -> Job:
-    """Claim the experiment directory by making it, once the lanes are reserved; a joint experiment's is made later."""
+    """Reserve the lanes and create the experiment directory, which claims it; a joint experiment's is created later."""
     if job.joint is not None:
         return job
     (one,) = job.parts
@@ -243,9 +244,9 @@ def carry_out(
     job: Job, *, watched: bool, limits: Limits | None = None, also: Sequence[Observer] = (),
     begin: Callable[[str], object] = str,
 ) -> None:  # fmt: skip
-    """Carry out every part; nothing is left of a joint experiment whose plan cannot be written.
+    """Carry out every part; if the plan of a joint experiment cannot be written, remove everything again.
 
-    `begin` is told the name of each part of a joint experiment. The rest is as `execution.carry_out` has it.
+    `begin` gets the name of each part of a joint experiment. Otherwise as `execution.carry_out`.
     """
     if job.joint is None or job.plan is None:
         execution.carry_out(job.parts[0], job.launcher, watched=watched, limits=limits, also=also)
@@ -259,7 +260,7 @@ def carry_out(
         with removed_on_failure(job.directory):
             stack.enter_context(closing(Lock(job.directory)))
             if job.tracking != Tracking():
-                save_settings(job.directory, job.tracking)  # for parts that `resume` begins
+                save_settings(job.directory, job.tracking)  # for parts that `resume` will start
             save_plan(job.plan, job.directory / PLAN_NAME)
             write_joint(job.directory, job.joint, settings)
         for part, one in zip(job.joint.parts, job.parts, strict=True):
@@ -270,22 +271,22 @@ def carry_out(
 
 
 def launch_again(directory: Path, part: JointPart, launcher: Launcher, *, watched: bool) -> None:
-    """Launch a part that never began, from its settings; UsageError where they or the user's code are others now.
+    """Launch a part that never began, from its settings; UsageError if these or the user's code have changed.
 
-    Nobody else does: the caller has the lock. So a folder without an event was left by somebody who was ended.
+    The caller holds the lock, so a folder without an event was left by a command that was killed.
     """
     remove_folder_below(directory, part.folder)
     file = directory / f"{part.folder}.toml"
     one = execution.plan_part(parse(request(read_toml(file))), directory / part.folder, launcher, {})
     if one.plan.digest != part.digest:
         raise UsageError(
-            f"{file}: the part {part.name} would be another experiment than the one that was planned: its settings or "
-            "a reward, environment or trainer of yours were changed since; bring them back, or launch all of it anew"
+            f"{file}: the part {part.name} would differ from the one that was planned, because its settings or a "
+            "reward, environment or trainer of yours have changed; restore them, or launch the whole experiment again"
         )
     execution.carry_out(replace(one, tracking=read_settings(directory)), launcher, watched=watched)
 
 
 def resumed_as_a_whole(directory: Path, folder: Path) -> AbstractContextManager[None]:
-    """Have an error name the command that goes on with all parts, not with the one in `folder`."""
+    """Make errors suggest the command that resumes all parts, not only the one in `folder`."""
     alone, whole = (shell_command("resume", path) for path in (folder, directory))
     return naming(whole, instead_of=alone)

@@ -1,4 +1,4 @@
-"""Make the launcher that was asked for, by its name in the catalogue `esper_ab/launchers`."""
+"""Make the requested launcher, by its name in the catalogue `esper_ab/launchers`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ LAUNCHERS = "esper_ab.launchers"
 
 
 def make_launcher(asked: AskedLauncher) -> Launcher:
-    """Make the launcher that was asked for; what was not said is what it takes by itself.
+    """Make the requested launcher, with its own defaults for options that are not given.
 
-    UsageError with the catalogue for another name, and for what this launcher does not have.
+    UsageError for an unknown launcher, with the known ones, or for an option that it does not have.
     """
     own = asked.own
     make = launcher_factory(asked.launcher or DEFAULT_LAUNCHER, own)
@@ -28,18 +28,18 @@ def make_launcher(asked: AskedLauncher) -> Launcher:
 
 
 def launcher_factory(name: str, own: Iterable[str]) -> Callable[..., Launcher]:
-    """Find what makes the launcher `name` with the arguments `own`; UsageError as `make_launcher`."""
+    """Return the factory of the launcher `name`, which must accept the arguments `own`; UsageError otherwise."""
     if name not in catalog.names(LAUNCHERS):
-        raise UsageError(f"launcher {name!r}: no such launcher; there are {', '.join(catalog.names(LAUNCHERS))}")
+        raise UsageError(f"launcher {name!r}: no such launcher; choose from {', '.join(catalog.names(LAUNCHERS))}")
     make: Callable[..., Launcher] = catalog.entry(LAUNCHERS, name, "LAUNCHER")
     for key in own:
         if key not in inspect.signature(make).parameters:
-            raise UsageError(f"launcher {name} has no ", Setting(key))
+            raise UsageError(f"launcher {name} does not support ", Setting(key))
     return make
 
 
 def read_launcher_flags(options: Mapping[str, Any]) -> AskedLauncher:
-    """Read the flags that say what starts workers; UsageError for a label that is none."""
+    """Read the flags about starting workers; UsageError for an invalid label."""
     given = {key: options[key] for key in AskedLauncher.__struct_fields__ if options[key] not in (None, ())}
     if "ray_label" in given:
         given["ray_label"] = dict(map(_pair, given["ray_label"]))
@@ -49,5 +49,5 @@ def read_launcher_flags(options: Mapping[str, Any]) -> AskedLauncher:
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not (key and equals):
-        raise UsageError(f"--ray-label {text}: KEY=VALUE is needed, as `ray start --labels` takes it")
+        raise UsageError(f"--ray-label {text}: expected KEY=VALUE, as for `ray start --labels`")
     return key, value

@@ -1,4 +1,4 @@
-"""A reward audit: asked of a child of the data plane, which runs users' rewards, and kept as files."""
+"""Run a reward audit in a child process, which runs users' rewards, and save it to files."""
 
 from __future__ import annotations
 
@@ -20,22 +20,21 @@ from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.settings.option_file import load_option_file
 
 # --- audited rewards -------------------------------------------------------------------------------------------------
-# The part of a reward audit that concerns an experiment: the rewards of its learning groups, on hosts as it has
-# them.
+# The part of a reward audit that concerns an experiment: the rewards of its learning groups, if the hosts are the same.
 
 
 def belonging(
     reward_audit: RewardAudit, experiment: ResolvedExperiment, machine: Machine
 ) -> tuple[RewardAudit, tuple[str, ...]]:
-    """Return it with the rewards of `experiment` alone, in the order of its groups, and a note of what is missing.
+    """Return the audit with only the rewards of `experiment`, in the order of its groups, and a note on missing ones.
 
-    UsageError when its hosts are other ones, or when it has none of the rewards.
+    UsageError if the audit's hosts differ, or if it has none of the rewards.
     """
     learning = [group for group in experiment.groups if group.settings.has_policy]
     apart = _apart(reward_audit, experiment, learning)
     if apart:
         raise UsageError(
-            f"--reward-audit is of other hosts: {'; '.join(apart)}; audit them anew with `esper-ab growth rewards`"
+            f"--reward-audit used other hosts: {'; '.join(apart)}; audit again with `esper-ab growth rewards`"
         )
     codes = {user.reference: user.sha256 for user in machine.user_rewards}
     found = {
@@ -45,9 +44,9 @@ def belonging(
     kept = tuple({one.reward.name: one for several in found.values() for one in several}.values())
     if not kept:
         there = ", ".join(one.reward.name for one in reward_audit.answer.scored)
-        raise UsageError(f"--reward-audit: no group learns from a reward in it, with these constants; it has {there}")
+        raise UsageError(f"--reward-audit: no group learns from one of its rewards, with these constants: {there}")
     lacking = ", ".join(name for name, several in found.items() if not several)
-    notes = (f"The reward audit has none for {lacking}.",) if lacking else ()
+    notes = (f"The reward audit does not cover {lacking}.",) if lacking else ()
     own = replace(
         reward_audit, question=replace(reward_audit.question,
         rewards=tuple(one.reward for one in kept)), answer=replace(reward_audit.answer, scored=kept),
@@ -56,7 +55,7 @@ def belonging(
 
 
 def _apart(reward_audit: RewardAudit, experiment: ResolvedExperiment, learning: list[Group]) -> list[str]:
-    """Return one phrase for each difference between the hosts audited and those of the experiment."""
+    """List the differences between the audited hosts and those of the experiment."""
     asked = reward_audit.question
     there = {"task": asked.task, "steps": asked.steps, "slots": reward_audit.answer.slots}
     here = {"task": experiment.task, "steps": experiment.steps, "slots": experiment.slots}
@@ -72,7 +71,7 @@ def _apart(reward_audit: RewardAudit, experiment: ResolvedExperiment, learning: 
 
 
 def _is(scored: Scored, reward: RewardSettings, codes: Mapping[str, str]) -> bool:
-    """Return whether a reward is the one that was scored: its constants, and its mode or the code of its function."""
+    """Whether a reward is the scored one: equal constants, and the same mode or the same code of its function."""
     mine, own = reward.mode, scored.reward.settings
     if replace(own, mode=mine) != reward:
         return False
@@ -88,7 +87,7 @@ _DECODER, _ANSWER = msgspec.json.Decoder(RewardAudit), msgspec.json.Decoder(Rewa
 
 
 def audit(question: RewardAuditQuestion) -> RewardAudit:
-    """Play and score in a child process; UsageError, in one line, when it refuses."""
+    """Play and score in a child process; UsageError, in one line, if it refuses."""
     own = ", ".join(one.settings.mode for one in question.rewards if ":" in one.settings.mode)
     answer = answer_of(_MODULE, question, _ANSWER, code=own)
     code = sources()
@@ -100,19 +99,19 @@ def audit(question: RewardAuditQuestion) -> RewardAudit:
 
 
 def check_folder(folder: Path) -> None:
-    """UsageError unless files can be written into `folder`, which is made; to be called before minutes are spent."""
+    """Create `folder`; UsageError unless files can be written to it. Call this before minutes are spent."""
     try:
         make_folder(folder)
     except OSError as error:
         raise refused(error, f"--out {folder}: {error.strerror}; choose another folder") from None
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"--out {folder}: it cannot be written to; choose another folder")
+        raise UsageError(f"--out {folder}: not writable; choose another folder")
 
 
 def save(reward_audit: RewardAudit, page: str, folder: Path | None) -> Path:
-    """Write data and page into `folder`, in place of those that are there; UsageError when it cannot be written.
+    """Write data and page into `folder`, replacing existing ones, and return it; UsageError if it is not writable.
 
-    None: a folder whose name no other reward audit has, which is returned.
+    None: a folder named after the audit's digest.
     """
     folder = folder or Path("reward-audits", f"{reward_audit.question.task}-{reward_audit.digest[:_SHOWN]}")
     check_folder(folder)
@@ -122,10 +121,10 @@ def save(reward_audit: RewardAudit, page: str, folder: Path | None) -> Path:
 
 
 def load_reward_audit(path: Path) -> RewardAudit:
-    """Read the reward audit at `path`, a file or its folder; UsageError when there is none that can be read."""
+    """Read the reward audit at `path`, a file or its folder; UsageError if it cannot be read."""
     return load_option_file(path, _DECODER, what="reward audit", schema=SCHEMA, made_by="growth rewards")
 
 
 def encode(reward_audit: RewardAudit) -> bytes:
-    """Encode a reward audit as the file has it."""
+    """Encode a reward audit for its file."""
     return msgspec.json.format(msgspec.json.encode(reward_audit), indent=1) + b"\n"

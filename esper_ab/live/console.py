@@ -1,4 +1,4 @@
-"""Survival of a lost terminal: output is redirected to EXPERIMENT/console.log, and the experiment continues.
+"""Survive the loss of the terminal: redirect output to EXPERIMENT/console.log, and let the experiment continue.
 
 A terminal that hangs up sends SIGHUP to its foreground processes and answers every later write with EIO; a pipe whose
 reader has gone answers EPIPE. Ignoring the signal is not enough: the next line printed would end the experiment.
@@ -33,7 +33,7 @@ _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # colours and cursor movement
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show `what` on stderr while entered, if that is a terminal that can erase it afterwards; else nothing."""
+    """Show `what` on stderr inside this context, if that is a terminal that can erase it afterwards."""
     shown = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     if shown:
         _show(f"{what} …")
@@ -51,7 +51,7 @@ def _show(text: str) -> None:
 
 
 def rich_console() -> Console:
-    """Create a rich console for stdout: plain lines unless it is a terminal, even with FORCE_COLOR, as in many CIs.
+    """Create a rich console for stdout, with plain lines unless it is a terminal, even with FORCE_COLOR, as in CI.
 
     rich itself handles NO_COLOR and TERM, and checks at every use whether stdout is still a terminal.
     """
@@ -84,12 +84,12 @@ def _leads_to(stream: object, descriptor: int) -> bool:
 class _Fallback:
     """Redirects descriptors of a lost terminal to a file, for every writer in this process.
 
-    What is shown is written through a duplicate: the signal may arrive within a write, which Python then repeats, and
-    what was meant for a terminal must not get into the file as it is.
+    What is shown is written through a duplicate of the descriptor: the signal may arrive during a write, which Python
+    then repeats, and terminal output must not reach the file unfiltered.
     """
 
     def __init__(self, experiment_dir: Path) -> None:
-        self.shown: dict[int, int] = {}  # descriptor -> the duplicate that is written to
+        self.shown: dict[int, int] = {}  # descriptor -> its duplicate for writing
         self._path = experiment_dir / CONSOLE_NAME
         self._terminals = {descriptor for descriptor in _STANDARD if os.isatty(descriptor)}
         self._replaced: set[int] = set()
@@ -99,9 +99,9 @@ class _Fallback:
         self._replace(self._terminals)
 
     def write(self, descriptor: int, data: ReadableBuffer) -> int:
-        """Write like os.write, or to the file once the reader has gone.
+        """Write like os.write, or to the file if the terminal or reader is gone.
 
-        Output that the file cannot take either, as on a full disk, is dropped rather than ending the experiment.
+        Output that cannot go to the file either, for example on a full disk, is dropped so that the experiment goes on.
         """
         if descriptor in self._replaced:
             return self._to_file(descriptor, data)
@@ -130,7 +130,7 @@ class _Fallback:
             with suppress(OSError):
                 os.write(file, f"--- {stamp}: the terminal has gone; what it would have shown follows\n".encode())
         for descriptor in descriptors - self._replaced:
-            os.dup2(file, descriptor)  # also 0, which is not read; a read at its end fails, as at a dead terminal
+            os.dup2(file, descriptor)  # also 0, which is not read; reading it fails, as on a dead terminal
         self._replaced |= descriptors
         os.close(file)
 
@@ -160,5 +160,5 @@ def _surviving(stream: io.TextIOWrapper, descriptor: int, fallback: _Fallback) -
         stream.flush()
     fallback.shown[descriptor] = os.dup(descriptor)
     raw = io.BufferedWriter(_Survivor(descriptor, fallback))
-    lines = stream.line_buffering or stream.write_through  # with PYTHONUNBUFFERED the latter alone
+    lines = stream.line_buffering or stream.write_through  # PYTHONUNBUFFERED sets only the latter
     return io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=lines)

@@ -1,4 +1,4 @@
-"""What `esper-ab status --follow` shows of a run that another process carries out: its live view, or lines of JSON."""
+"""`esper-ab status --follow`: show the live view of another process's experiment, or lines of JSON."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer
 from esper_ab.readers.status import reported, status_of, status_text
 
-_LOOKS, _POLL_S = 240, 0.25  # how often a report is looked for, and between two looks
+_LOOKS, _POLL_S = 240, 0.25  # how often to look for a report, and the pause between
 
 
 def follow_view(experiment_dir: Path) -> None:
     """Show the experiment in this terminal until it ends; Ctrl-C ends only the viewer."""
     viewer, console = Viewer(experiment_dir), rich_console()
-    looks = _LOOKS if viewer.state == "running" else 0  # for a report that is still to come
+    looks = _LOOKS if viewer.state == "running" else 0  # for a report that is yet to come
     try:
         if viewer.state == "running" and not console.is_terminal:
-            click.echo(status_text(experiment_dir))  # present state, since the next line may take a while
+            click.echo(status_text(experiment_dir))  # the current state, since the next line may take a while
         if viewer.state == "running" or console.is_terminal:
             with LiveView(viewer.history.plan, console, history=viewer.history) as view:
                 for events in viewer.batches():
@@ -33,10 +33,10 @@ def follow_view(experiment_dir: Path) -> None:
                     view.tick()
         for _ in range(looks if viewer.state == "finished" else 0):
             if not reported(experiment_dir, viewer.history)[0]:
-                time.sleep(_POLL_S)  # who has carried it out writes the report now
+                time.sleep(_POLL_S)  # the coordinator is writing the report
     except KeyboardInterrupt:
         again, end = shell_command("status", experiment_dir, "--follow"), shell_command("stop", experiment_dir)
-        click.echo(f"\nleft; the run goes on. See it again: {again}; end it: {end}")
+        click.echo(f"\nleft; the experiment continues. To follow it again: {again}; to stop it: {end}")
         return
     click.echo(_last_words(experiment_dir, viewer) if console.is_terminal else status_text(experiment_dir))
 
@@ -66,7 +66,7 @@ def _last_words(experiment_dir: Path, viewer: Viewer) -> str:
     if viewer.state == "finished":
         told = [f"  {one.verdict}: {visible_line(one.headline)}" for one in reported(experiment_dir, viewer.history)[0]]
         report = shell_command("report", experiment_dir)
-        return "\n".join([f"{name}: finished; `{report}` has {'the rest' if told else 'the verdict'}", *told])
+        return "\n".join([f"{name}: finished; `{report}` shows {'the rest' if told else 'the verdict'}", *told])
     why = f": {visible_line(ended.detail)}" if ended and ended.detail else ""
-    gone = ", its coordinator is gone" if viewer.state == "stale" else why
-    return f"{name}: {viewer.state}{gone}; `{shell_command('resume', experiment_dir)}` goes on from there"
+    gone = ", because its coordinator is gone" if viewer.state == "stale" else why
+    return f"{name}: {viewer.state}{gone}; `{shell_command('resume', experiment_dir)}` continues it"

@@ -1,4 +1,4 @@
-"""Observers that write to stderr as things occur: warnings of faults, and a line per recorded event (--verbose)."""
+"""Observers that write to stderr immediately: warnings of faults, and a line per recorded event (--verbose)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOLD = ("restart", "start_delayed", "dropped_pair", "damaged_checkpoint", "inex
 
 
 class Warnings:
-    """Observer that writes to the current `sys.stderr`, so that a live view can keep itself below."""
+    """Observer that writes warnings to the current `sys.stderr`, so that a live view can stay below them."""
 
     def __init__(self, *, incidents: bool) -> None:
         """Create the observer; `incidents`: also print incidents, which a live view already shows."""
@@ -23,7 +23,7 @@ class Warnings:
 
     def observe(self, event: events.AnyEvent | Progress | str) -> None:
         if isinstance(event, str):
-            with suppress(OSError):  # stderr may be a file on the full disk; reported later, then
+            with suppress(OSError):  # stderr may be a file on the full disk; reported later in that case
                 sys.stderr.write(f"warning: {visible(event)}\n")
         elif self._incidents and isinstance(event, events.Incident) and event.category in _TOLD:
             about = f"{event.run_name}: " if event.run_name else ""
@@ -41,7 +41,7 @@ class Narration:
 
 
 def told(event: events.AnyEvent) -> str | None:
-    """Describe one journalled event in a line; None for one without interest to a reader."""
+    """Describe a journalled event in one line; None if it does not interest a reader."""
     match event:
         case events.WorkerStarted():
             return f"worker {event.worker}/{event.incarnation} on {event.device}: process {event.pid}"
@@ -49,7 +49,7 @@ def told(event: events.AnyEvent) -> str | None:
             return f"{event.run.name} started on {event.run.device}"
         case events.RunReady():
             return f"{event.run.name} ready after {event.warm_up_s:.1f} s" + (
-                f", to go on after episode {event.milestone - 1}" if event.milestone else ""
+                f", resuming after episode {event.milestone - 1}" if event.milestone else ""
             )
         case events.EpisodeRecorded(record=record):
             outcome = _number(mean_outcome(record))

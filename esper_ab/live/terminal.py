@@ -1,7 +1,7 @@
-"""Live view of an experiment in the terminal: a bar with the time left, and after every barrier a table of groups.
+"""Live view of an experiment in the terminal: a bar with the time left, and a table of groups after every barrier.
 
-An observer of the coordinator: it receives every journalled event and sign of life, and returns nothing. On a
-terminal it redraws in place; in a pipe or a file it writes a line a minute at most.
+It is an observer of the coordinator: it receives every journalled event and sign of life, and returns nothing. On a
+terminal it redraws in place; in a pipe or a file it writes at most one line a minute.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from esper_ab.plan.plan import Plan
 
 _REDRAW_S = 0.2
 _ECHO = 4  # columns kept free for the echo of two Ctrl-C, which would wrap and move the cursor
-_COLUMNS = ("group", "episodes", "", REWARD_LABEL, "entropy", "s / episode")  # the third is that of the outcome
+_COLUMNS = ("group", "episodes", "", REWARD_LABEL, "entropy", "s / episode")  # the third is the outcome's
 _WIDE = 80  # terminal columns that fit all table columns
 _LONGEST = 16  # longest word that is never broken
-_LINE_S = 60.0  # least time between plain lines
+_LINE_S = 60.0  # minimum time between plain lines
 
 
 class LiveView:
@@ -59,9 +59,9 @@ class LiveView:
     def __init__(
         self, plan: Plan, console: Console, clock: Callable[[], float] = time.monotonic, history: History | None = None
     ) -> None:
-        """Create the view; `clock`: seconds, monotonic, used only for the time left and the pace of redrawing.
+        """Create the view; `clock`: seconds, monotonic, only for the time left and the pace of redrawing.
 
-        `history`: the past of a continued experiment; the view takes it over and adds to it.
+        `history`: the past of a resumed experiment, which the view takes over and extends.
         """
         self._console = console
         self._clock = clock
@@ -162,7 +162,7 @@ class LiveView:
         )  # fmt: skip
 
     def tick(self, *, now: bool = False) -> None:
-        """Redraw if some time has passed since the last time, or at once."""
+        """Redraw if enough time has passed since the last redraw, or at once with `now`."""
         if not self._redraws or (self._clock() - self._drawn < _REDRAW_S and not now):
             return
         self._drawn = self._clock()
@@ -170,14 +170,14 @@ class LiveView:
         self._live.update(Group(self._state, Constrain(self._bar, self._console.width - _ECHO)), refresh=True)
 
     def _line(self, event: MilestoneReleased, history: History) -> None:
-        """Print a line for a barrier, unless the last one is recent."""
+        """Print a line for a barrier, unless the last line is recent."""
         now = self._clock()
         if now - self._lined < _LINE_S:
             return
         self._lined = now
         groups = "; ".join(_in_line(history, group) for group in history.groups)
         total = max(self._total(), 1e-9)
-        done = min(self._done(), total)  # what a restart has to do again is counted beside what is recorded
+        done = min(self._done(), total)  # work that a restart repeats is counted twice
         pace = (done - self._before) / max(now - self._began, 1e-9)  # episodes per second
         left = f", about {_duration((total - done) / pace)} left" if pace > 0 else ""
         where, differences = _milestone_name(event, history), "; ".join(_differences(history))
@@ -249,7 +249,7 @@ def _differences(history: History) -> list[str]:
 
 
 def _in_line(history: History, group: str) -> str:
-    """Say between which outcomes the runs of a group are so far; without any what it trains at."""
+    """Give the range of a group's outcomes so far; without any, its current training outcome."""
     design, digits = history.design, history.design.digits - (history.design.margin >= 1.0)
     outcomes = [outcome_of(run, design.outcome_over) for run in history.of_group(group)]
     if known := sorted(value for value in outcomes if value is not None):

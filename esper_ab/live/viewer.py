@@ -1,6 +1,6 @@
-"""Viewer of an experiment run by another process: follows the journal as it grows and changes nothing.
+"""Follow the journal of an experiment that another process runs, without changing anything.
 
-There may be any number of viewers, from any machine that sees the experiment directory.
+There may be any number of viewers, on any machine that sees the experiment directory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Viewer:
     """Follows the journal of one experiment directory."""
 
     def __init__(self, experiment_dir: Path) -> None:
-        """Read the journal so far; UsageError when missing or empty, JournalError, here and later, when damaged."""
+        """Read the journal so far; UsageError if it is missing or empty, JournalError, also later, if damaged."""
         self._experiment_dir = experiment_dir
         self._reading: Reading = follow(experiment_dir / JOURNAL_NAME)
         self.held = holder(experiment_dir) is not None  # before reading: a holder gone by then has written everything
@@ -46,7 +46,7 @@ class Viewer:
         return Loaded(history=self.history, lines=at.lines, wall_time=at.wall_time, torn_bytes=at.torn_bytes)
 
     def batches(self, poll_s: float = _POLL_S) -> Iterator[Reading]:
-        """Yield new events, in batches that the consumer adds to `history`, until experiment or process have ended."""
+        """Yield new events, in batches that the caller adds to `history`, until experiment or process have ended."""
         while self.state == "running":
             time.sleep(poll_s)
             self.held = holder(self._experiment_dir) is not None

@@ -1,4 +1,4 @@
-"""Experiment + machine -> blocks of RunSpec. Pure: no clock, no device, no file."""
+"""Turn an experiment and a machine into blocks of RunSpec. Pure: no clock, no device, no file."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def make_plan(
     experiment: ResolvedExperiment, machine: Machine, *, remarks: Sequence[str] = (),
     run_sd: float | None = None, reward_audit: RewardAudit | None = None,
 ) -> tuple[Plan, Estimate]:  # fmt: skip
-    """Decide everything that is decided before the first run; UsageError when the devices cannot carry one block.
+    """Make the plan and its cost estimate; UsageError if the devices cannot carry one block.
 
-    `remarks`: notes of those who resolved and calibrated, which follow the plan's own. `run_sd`: from a calibration.
-    `reward_audit`: of the rewards of `experiment` alone.
+    `remarks`: notes from resolving and calibration, which follow the plan's own. `run_sd`: from a calibration.
+    `reward_audit`: for the rewards of `experiment` only.
     """
-    check_design(experiment)  # first: on its comparisons and looks depends the number of sets of lanes
+    check_design(experiment)  # first, because the number of lane sets depends on its comparisons and looks
     task = machine.task(experiment.task)
     digest, matter = digest_of(experiment, machine), bool(positions_could_matter_by(experiment, machine))
     sets = _lane_sets(experiment, machine, positions_matter=matter)
@@ -73,7 +73,7 @@ def make_plan(
 
 
 def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
-    """`more` replicates after the `planned` ones: on the same lanes, in the order that the counterbalancing goes on."""
+    """Add `more` seeds after the `planned` ones, on the same lanes, continuing the counterbalanced order."""
     n_groups = len(plan.experiment.groups)
     sets = [plan.lanes[i : i + n_groups] for i in range(0, len(plan.lanes), n_groups)]
     templates = {spec.ref.group_id: spec for spec in plan.blocks[0].runs}
@@ -84,7 +84,7 @@ def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
 def _blocks(
     experiment: ResolvedExperiment, templates: Mapping[str, RunSpec], sets: Sequence[LaneSet], replicates: range
 ) -> tuple[Block, ...]:
-    """Return the blocks of `replicates`, which go round the sets of lanes; `templates`: a run of each group."""
+    """Return the blocks of `replicates`, which take the lane sets in turn; `templates`: a run of each group."""
     blocks = []
     for replicate in replicates:
         groups, lanes = positions(experiment, replicate, len(sets)), sets[replicate % len(sets)]
@@ -95,7 +95,7 @@ def _blocks(
 
 
 def _placed(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
-    """Return the orders of the same group for a replicate on a lane."""
+    """Return `template` with a seed and a lane filled in."""
     ref = msgspec.structs.replace(
         template.ref, name=f"{template.ref.group_id}/{replicate}", replicate=replicate, device=lane.name
     )
@@ -107,7 +107,7 @@ def _placed(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
 
 
 def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tuple[int, ...]:
-    """Group in each position of the block of `replicate`, where blocks go round `n_sets` sets of lanes."""
+    """Return the group in each position of the block of `replicate`, if blocks take `n_sets` lane sets in turn."""
     n_groups, (turn, lane_set) = len(experiment.groups), divmod(replicate, n_sets)
     if experiment.order == "fixed":
         return tuple(range(n_groups))
@@ -119,7 +119,7 @@ def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tu
 
 
 def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
-    """sha256 of what the experiment is: neither its name nor the order of its groups; a user's reward by its source."""
+    """Return the sha256 of an experiment, without its name and the order of groups; users' rewards enter by source."""
     groups = tuple(sorted(experiment.groups, key=lambda group: group.name))
     nameless = msgspec.structs.replace(experiment, name="", groups=groups)
     sources = {reward.reference: reward.sha256 for reward in machine.user_rewards}
@@ -129,15 +129,15 @@ def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
 
 
 def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_matter: bool) -> tuple[LaneSet, ...]:
-    """Return one set of lanes for each block that may run at the same time.
+    """Return a lane set for each block that may run at the same time.
 
-    No more sets than leave every one of them enough blocks to tell groups from lanes.
+    The number of sets is limited so that each gets enough blocks to tell groups from lanes.
     """
     n_groups, per_run = len(experiment.groups), experiment.devices_per_run
     devices = {device.name: device for device in machine.devices}
     pool = experiment.devices
     units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]
-    each = 1 if experiment.placement == "sequence" else n_groups  # runs of a block at the same time
+    each = 1 if experiment.placement == "sequence" else n_groups  # runs of a block that train together
     _refuse_too_few(experiment, len(units), each)
     at_once = len(units) // (n_groups if experiment.placement == "spread" else 1)
     at_once = min(at_once, experiment.max_parallel // each or experiment.seeds)
@@ -149,10 +149,10 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
 
 
 def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
-    """Return how many sets of lanes to use, up to `most`; UsageError where no comparison could ever be decided.
+    """Return how many lane sets to use, at most `most`; UsageError if no comparison could ever be decided.
 
-    So many that each has enough blocks by the first look, and that at every look every comparison can be told from the
-    effects of lanes, unless positions are drawn by lot, or fixed on purpose.
+    Each set must have enough blocks by the first look, and at every look each comparison must be distinguishable from
+    lane effects, unless positions are drawn at random or fixed on purpose.
     """
     n_groups, replicates = len(experiment.groups), experiment.seeds
     looks = [look for look in looks_of(experiment) or range(LEAST_PAIRS, replicates + 1) if look >= LEAST_PAIRS]
@@ -166,14 +166,14 @@ def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
     a, b = next(filter(None, (_mixed_up(experiment, look, 1) for look in looks)))
     least = next(count for count in itertools.count(first) if not _mixed_up(experiment, count, 1))
     raise UsageError(
-        Setting("order", experiment.order), f": in this draw {a} and {b} cannot be told from device and start order at "
-        f"{first} seeds; the first look needs {least}, as in ", Setting("looks", (least, max(replicates, least))),
+        Setting("order", experiment.order), f": in this draw {a} and {b} cannot be told from device and start order "
+        f"with {first} seeds; the first look needs {least}, as in ", Setting("looks", (least, max(replicates, least))),
         ", or ", Setting("order", "balanced"),
     )  # fmt: skip
 
 
 def _mixed_up(experiment: ResolvedExperiment, replicates: int, n_sets: int) -> tuple[str, str] | None:
-    """Return two compared groups that cannot be told from their lanes after `replicates`; None: there are none."""
+    """Return two compared groups that are confounded with their lanes after `replicates`; None if there are none."""
     names = [group.name for group in experiment.groups]
     lanes = []  # by group, per block
     for replicate in range(replicates):
@@ -195,12 +195,12 @@ def _lane(devices: Sequence[str], known: dict[str, Device], suffix: str = "") ->
 
 
 def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> None:
-    """Raise UsageError unless `n_units` sets of devices carry one block, and `max_parallel` its `each` runs at once."""
+    """UsageError if `n_units` sets of devices cannot carry one block, or `max_parallel` is below its `each` runs."""
     n_groups, per_run, there = len(experiment.groups), experiment.devices_per_run, len(experiment.devices)
     if per_run > experiment.n_envs:
         raise UsageError(
             Setting("devices_per_run", per_run), " with ", Setting("n_envs", experiment.n_envs),
-            f": a device would hold no environment; at most {experiment.n_envs}",
+            f": a device would have no environment; at most {experiment.n_envs}",
         )  # fmt: skip
     if n_units == 0:
         raise UsageError(
@@ -211,7 +211,7 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> 
         raise UsageError(
             f"{n_groups} groups of {per_run} each need {n_groups * per_run} devices with ",
             Setting("placement", "spread"), f", but the pool has {there} ({', '.join(experiment.devices)}); ",
-            Setting("placement", "share"), f" runs them side by side on {per_run}, ",
+            Setting("placement", "share"), f" runs them side by side on {per_run}, and ",
             Setting("placement", "sequence"), " one after the other",
         )  # fmt: skip
     if 0 < experiment.max_parallel < each:
@@ -222,7 +222,7 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> 
 
 
 def _run_spec(experiment: ResolvedExperiment, machine: Machine, digest: str, group: Group) -> RunSpec:
-    """Return orders that depend on this group and on no other; a replicate and a lane are given to them later."""
+    """Return the RunSpec of a group, independent of other groups; seed and lane are filled in later."""
     mode = "" if experiment.trainer else group.settings.reward.mode
     own_code = (mode, experiment.task, experiment.outcome)
     ref = RunRef(

@@ -3,13 +3,13 @@
     one host epoch = steps · step_s + work / speed
     work           = n_envs · (3 · train + validated · validation) · (multiply-adds + value · values)
 
-Small hosts are bound by reading and writing activations, not by multiplying: so a value of an activation counts as
-`value` multiply-adds. Before the first epoch all workers load torch at the same time, on the cores that there are; how
-long that takes is measured with the speed. On a GPU a step takes as long as the preflight measured it there.
-Multiply-adds and values are those of one forward pass of one bare host. The rates are fitted to
-docs/evidence/benchmarks/hosts.json; docs/evidence/scaling.md shows how far off they are. An estimate, not a promise:
-the cost of a grown host depends on what a policy grafts. Expect it to be right within a factor of two or three; the
-live view knows better after one episode.
+Small hosts are limited by reading and writing activations, not by multiplying, so an activation value counts as
+`value` multiply-adds. Before the first epoch, all workers load torch at the same time on the available cores; the
+preflight measures how long that takes, along with the speed. On a GPU a step takes as long as the preflight measured
+there. Multiply-adds and values are for one forward pass of one bare host. The rates are fitted to
+docs/evidence/benchmarks/hosts.json; docs/evidence/scaling.md shows their errors. The cost of a grown host depends on
+what a policy grafts, so expect an estimate within a factor of two or three; the live view is more accurate after one
+episode.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.settings.experiment import ResolvedExperiment
 
 # --- gpu memory ------------------------------------------------------------------------------------------------------
-# How much memory of a GPU a run needs, and whether a plan's runs fit. Pure.
+# The GPU memory that a run needs, and whether a plan's runs fit. Pure.
 #
 #     run = FIXED + all splits + n · ENV + the larger of COPIES · n · batch · values · 4 bytes and a validation's share
 #
 # n: environments on the GPU, which all train side by side there; values: of one forward pass of one bare host on one
-# sample. FIXED is CUDA with its libraries' workspaces. A validation comes in pieces that are a share of the GPU's
-# memory. tests/unit/workers/layers/test_device.py holds the last two terms against the tensors of a training step and
-# of a validation; what CUDA itself takes was never measured.
+# sample. FIXED covers CUDA and its libraries' workspaces. A validation is split into pieces that each use a fixed share
+# of the GPU's memory. tests/unit/workers/layers/test_device.py compares the last two terms with the tensors of a
+# training step and of a validation; the memory of CUDA itself was never measured.
 
 
 FIXED_BYTES = 2 << 30
 ENV_BYTES = 3 << 19  # parameters, momentum and moments of one environment
-COPIES = 7  # of the bare host's activations: with seeds, and their gradients
-VALIDATION_SHARE = 16  # of a GPU's memory, for all tensors of a piece
+COPIES = 7  # of the bare host's activations: with seed modules, and their gradients
+VALIDATION_SHARE = 16  # fraction of a GPU's memory, 1 / 16, for all tensors of a piece
 FLOAT_BYTES = 4
 
 
 def training_bytes(task: TaskFacts, n_envs: int, batch_size: int) -> int:
-    """Memory of training `n_envs` environments at the same time, without the fixed part of a run."""
+    """Return the bytes needed to train `n_envs` environments at the same time, without the fixed part of a run."""
     batch = min(batch_size, task.sizes[0])
     return n_envs * (ENV_BYTES + COPIES * batch * task.host_values * FLOAT_BYTES)
 
 
 def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> str:
-    """One sentence on the first GPU whose runs may not fit, with what would help; "" when all may."""
+    """Warn in one sentence about the first GPU whose runs may not fit, with a remedy; "" if all may fit."""
     task = machine.task(experiment.task)
     batch = max(group.settings.growth.batch_size for group in experiment.groups)
     splits = sum(task.sizes) * task.sample_values * FLOAT_BYTES
@@ -63,32 +63,32 @@ def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[L
         if runs * each > device.memory_bytes:
             shared = f"{runs} workers share it; " if runs > 1 else ""
             return (
-                f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB, and its runs may need about "
-                f"{runs * each / 2**30:.1f} GiB ({shared}docs/machine.md, Memory): fewer --n-envs or a "
-                "smaller growth.batch_size need less."
+                f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB, but its runs may need about "
+                f"{runs * each / 2**30:.1f} GiB ({shared}docs/machine.md, Memory): reduce --n-envs or "
+                "growth.batch_size."
             )
     return ""
 
 
 _PASSES = 3  # forward, and a backward pass that costs about two
-_PASSES_OF_GPU = 4 / 3  # a minibatch of a validation with counterfactuals, in minibatches of training
+_PASSES_OF_GPU = 4 / 3  # cost of a minibatch of a validation with counterfactuals, in minibatches of training
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """What a way of training hosts costs, relative to the measured speed."""
+    """Costs of one way to train hosts, relative to the measured speed."""
 
-    value: float  # multiply-adds that take as long as one value of an activation, in each pass
-    validated: float  # a sample of a validation with counterfactuals, in forward passes
+    value: float  # multiply-adds that take as long as one activation value, in each pass
+    validated: float  # forward passes per sample of a validation with counterfactuals
     step_s: float = 0.0  # per optimiser step, whatever its size
 
 
 NATIVE = Rates(value=30, validated=0.5, step_s=0.5e-3)
 TORCH = Rates(value=150, validated=4.0, step_s=15e-3)
 _WORKER_BYTES = 400 << 20  # Python, torch, its threads
-_COPIES = 7  # of all observations of a rollout, at most, in a worker that learns from them
-# Matrices of hidden x hidden in a policy: of three groups of heads, of the critic, and eight of the LSTM. At its peak a
-# worker takes so many copies of them (measured with 1,024 and 2,048 hidden units, with the LSTM and without).
+_COPIES = 7  # most copies of all observations of a rollout in a worker that learns from them
+# Matrices of hidden x hidden in a policy: three of the heads and one of the critic, and eight of the LSTM. The peak
+# memory of a worker is 13 copies of them (measured with 1,024 and 2,048 hidden units, with and without LSTM).
 _MATRICES, _LSTM_MATRICES, _POLICY_COPIES = 4, 8, 13
 _DECISION_S = 1e-3  # a policy's decision for all environments, with its share of the update
 
@@ -96,16 +96,16 @@ _DECISION_S = 1e-3  # a policy's decision for all environments, with its share o
 class Estimate(Settings, frozen=True, kw_only=True):
     """Estimated cost of an experiment."""
 
-    duration_s: float  # with the start of the workers; without the report
-    longest_s: float = 0.0  # the same, if episodes of Gymnasium last as long as they may; 0: as `duration_s`
-    start_up_s: float  # of that, until the first worker trains
+    duration_s: float  # includes the start of the workers, not the report
+    longest_s: float = 0.0  # the same, if Gymnasium episodes take as many steps as allowed; 0: as `duration_s`
+    start_up_s: float  # part of duration_s, until the first worker trains
     step_s: float  # one step of one run beside the others (growth: a host epoch), or a trainer's point
-    memory_bytes: int  # of all workers that live at the same time
-    basis: str  # one sentence: what the numbers rest on
+    memory_bytes: int  # of all workers that run at the same time
+    basis: str  # one sentence on the source of the numbers
 
 
 def epoch_s(task: TaskFacts, n_envs: int, batch_size: int, speed: float, rates: Rates) -> float:
-    """Seconds of one host epoch and its validation, of `n_envs` environments side by side on one device.
+    """Return the seconds for one host epoch and its validation, for `n_envs` environments side by side on one device.
 
     `speed`: multiply-adds per second, as the preflight measures it.
     """
@@ -116,7 +116,7 @@ def epoch_s(task: TaskFacts, n_envs: int, batch_size: int, speed: float, rates: 
 
 
 def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> Estimate:
-    """Estimate duration and memory of all runs; [E] environments train together, blocks in turn on each lane set."""
+    """Estimate duration and memory of all runs; a run's environments train together, a lane set's blocks in turn."""
     if machine.trainer is not None:
         return _of_trainer(experiment, lanes, machine, machine.trainer)
     task = machine.task(experiment.task)
@@ -127,7 +127,7 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
     speed, devices = machine.multiply_adds_per_s, experiment.devices_per_run
     basis = f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts taken as bare"
     if on_gpu:
-        step_s = devices * max(device.step_s for device in machine.devices)  # one interpreter launches for all
+        step_s = devices * max(device.step_s for device in machine.devices)  # one process launches kernels for all
         host_epoch_s = step_s * (math.ceil(task.sizes[0] / batch) + _PASSES_OF_GPU * task.sizes[1] / batch)
         basis = f"rough: {1e3 * step_s:.1f} ms measured for a minibatch on a GPU, with a seed module in every slot"
     else:  # the devices of a run take turns
@@ -143,19 +143,19 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
 def _of_environments(
     experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, task: TaskFacts
 ) -> Estimate:
-    """Estimate from the measured time of an environment's step; episodes are taken to last as the preflight's did.
+    """Estimate from the measured time of an environment's step, assuming episodes as long as in the preflight.
 
-    Their memory is that of episodes that last as long as they may.
+    The memory assumes episodes of the longest allowed length.
     """
     step_s = experiment.n_envs * task.step_s + _DECISION_S
     limit = min(experiment.steps, task.episode_steps or experiment.steps)
     ends = all(group.settings.gym.rollout == "episodes" for group in experiment.groups)  # with the episodes in it
     taken = min(limit, task.seen_steps or limit) if ends else experiment.steps
-    seen = f"episodes taken as {taken} steps long, as that of random actions was" if taken < limit else ""
+    seen = f"assuming episodes of {taken} steps, as with random actions" if taken < limit else ""
     basis = (
         f"rough: {1 / task.step_s:.0f} steps of an environment per second measured, "
-        f"{seen or f'episodes taken as {taken} steps long; shorter ones take less'}"
-        f"{f'; up to {limit / taken:.0f} times as long where policies last {limit}' if seen else ''}"
+        f"{seen or f'assuming episodes of {taken} steps; shorter ones take less'}"
+        f"{f'; up to {limit / taken:.0f} times as long if policies last {limit}' if seen else ''}"
     )
     shown = (limit if ends else experiment.steps) * experiment.n_envs * task.observation_width * FLOAT_BYTES
     learns = any(group.settings.has_policy for group in experiment.groups)
@@ -167,7 +167,7 @@ def _of_environments(
 
 
 def _policy_bytes(experiment: ResolvedExperiment) -> int:
-    """Return the memory of the largest policy that learns, with its optimiser."""
+    """Return the bytes for the largest policy that learns, with its optimiser."""
     sizes = (
         (_MATRICES + _LSTM_MATRICES * (group.settings.policy.memory == "lstm")) * group.settings.policy.hidden**2
         for group in experiment.groups if group.settings.has_policy
@@ -176,7 +176,7 @@ def _policy_bytes(experiment: ResolvedExperiment) -> int:
 
 
 def _episodes(experiment: ResolvedExperiment) -> float:
-    """Return the episodes of all environments in a run, with those of its evaluation."""
+    """Return the number of episodes per environment of a run, including its evaluation."""
     evaluated = experiment.eval_episodes + greedy_episodes(experiment.eval_episodes, experiment.n_envs)
     return experiment.episodes + evaluated / experiment.n_envs
 
@@ -184,17 +184,17 @@ def _episodes(experiment: ResolvedExperiment) -> float:
 def _of_trainer(
     experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, facts: TrainerFacts
 ) -> Estimate:
-    """Estimate from what the rehearsal took; a step is a point, between which nothing has to be heard."""
+    """Estimate from the rehearsal's times; a step is a point of the trainer."""
     run_s = facts.point_s * experiment.episodes + facts.evaluate_s
     short = f", which was shortened by {facts.shortened}" if facts.shortened else ""
-    basis = f"rough: as long as in the rehearsal{short}; memory without that of the trainer"
+    basis = f"rough: as long as in the rehearsal{short}; memory excludes the trainer's own"
     return _of_all(experiment, lanes, machine, (facts.point_s, run_s, _WORKER_BYTES), basis)
 
 
 def _of_all(
     experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, alone: tuple[float, float, int], basis: str
 ) -> Estimate:
-    """Return the estimate of all runs; `alone`: seconds of a step and of a run, and bytes, of one run by itself."""
+    """Return the estimate for all runs; `alone`: seconds per step and per run, and bytes, of one run by itself."""
     step_s, run_s, each = alone
     cores, queue = max(1, len(machine.names("cpu"))), float(len(experiment.groups))  # runs that wait for one another
     if experiment.placement == "spread":

@@ -1,7 +1,4 @@
-"""A new experiment directory and its experiment.toml, which `launch` reads again.
-
-The journal is none of its business.
-"""
+"""Create an experiment directory with its experiment.toml, which `launch` can read again; the journal comes later."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def versions() -> dict[str, str]:
-    """Installed versions of what a result may depend on; a package that is not installed is left out."""
+    """Return installed versions of packages that results may depend on; packages that are not installed are omitted."""
     found = {}
     for package in _PACKAGES:
         try:
@@ -47,9 +44,9 @@ def versions() -> dict[str, str]:
 
 
 def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None = None) -> str:
-    """Resolved settings in the form `launch` reads, then [record], which it skips: what was found when it ran.
+    """Return resolved settings in the form that `launch` reads, then [record], which it skips, with facts of this run.
 
-    `about`: what its author says of it, for [record].
+    `about`: the author's remarks, for [record].
     """
     tree = _settings(plan.experiment)
     used = {device for lane in plan.lanes for device in lane.devices}
@@ -73,11 +70,10 @@ def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None =
 
 
 def run_toml(plan: Plan, spec: RunSpec) -> str:
-    """Resolved settings of one run, in the form `launch` reads, then [record].
+    """Return resolved settings of one run, in the form that `launch` reads, then [record].
 
-    It has no comparison of its own, so what says how groups are compared is left at its default, and the replicates are
-    those up to this one: with any second group `launch` trains it again, to the same records on the same kind of
-    device.
+    A run has no comparison of its own, so settings about comparisons keep their defaults, and seeds go up to this one.
+    With any second group, `launch` trains the run again, to the same records on the same kind of device.
     """
     ref = spec.ref
     experiment = msgspec.structs.replace(
@@ -93,11 +89,11 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
     }  # fmt: skip
     command = shell_command("launch", config_of(ref), *_beside(spec), "--name", "again")
-    return f"# Run {ref.name}. It is trained again by: {command}\n" + "\n".join(_toml(tree)) + "\n"
+    return f"# Run {ref.name}. To train it again: {command}\n" + "\n".join(_toml(tree)) + "\n"
 
 
 def _beside(spec: RunSpec) -> tuple[str, ...]:
-    """Arguments that give a run's group a second one: a controller that costs little, or for a trainer its twin."""
+    """Return arguments that give a run's group a second one: a cheap controller or, for a trainer, a copy of itself."""
     name = spec.ref.group_id
     if spec.trainer is None:
         baseline, other = ("wait", "random") if kind_of_task(spec.task) == GROWTH else ("random", ENV_REWARD)
@@ -107,9 +103,9 @@ def _beside(spec: RunSpec) -> tuple[str, ...]:
 
 
 def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
-    """Return the settings that the kind of the task reads, as nested tables that `read_toml` reads back."""
+    """Return the settings that the task's kind reads, as nested tables that `read_toml` accepts."""
     tree: dict[str, Any] = msgspec.to_builtins(experiment)
-    del tree["arithmetic"]["kernel_build"]  # found, not asked for: another build is another arithmetic all the same
+    del tree["arithmetic"]["kernel_build"]  # detected, not requested
     groups, kind = tree.pop("groups"), kind_of_task(experiment.task)
     _leave_out_unread(tree, EXPERIMENT_FIELDS, kind)
     tree["groups"] = [group["name"] for group in groups]
@@ -130,15 +126,15 @@ def _leave_out_unread(table: dict[str, Any], fields: Mapping[str, Field], kind: 
 
 
 def _sha256(tree: dict[str, Any]) -> str:
-    """Hash the settings as they are read back from TOML, in which an empty table is not there."""
+    """Hash the settings as read back from TOML, which drops empty tables."""
     return settings_sha256(tomllib.loads("\n".join(_toml(tree))))
 
 
 def _toml(tree: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:
-    """Plain values first, then one table for each dict that has any."""
+    """Yield TOML lines: plain values first, then a table for each dict that has plain values."""
     for key, value in tree.items():
         if not isinstance(value, dict):
-            yield f"{_key(key)} = {json.dumps(value, ensure_ascii=False)}"  # these JSON values are TOML, too
+            yield f"{_key(key)} = {json.dumps(value, ensure_ascii=False)}"  # JSON of these values is valid TOML
     for key, value in tree.items():
         if isinstance(value, dict):
             path = (*above, key)
@@ -157,8 +153,8 @@ def make_experiment_directory(
     """Write experiment.toml, plan.txt and copies of users' reward functions and trainer into an empty directory.
 
     `text`: the whole plan in words.
-    UsageError when it cannot be written, or when a reward was edited meanwhile, and DiskFull: then nothing is left of
-    it.
+    UsageError if it cannot be written or a reward was edited meanwhile; DiskFull if the disk is full. After an error
+    the directory is removed.
     """
     with _refusing(experiment_dir), removed_on_failure(experiment_dir):
         write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
@@ -169,21 +165,21 @@ def make_experiment_directory(
 
 
 def claim_new(experiment_dir: Path) -> None:
-    """Make `experiment_dir`, empty, for `make_experiment_directory`; UsageError when somebody was faster, DiskFull."""
+    """Create `experiment_dir`, empty, for `make_experiment_directory`; UsageError if it already exists, or DiskFull."""
     with _refusing(experiment_dir):
         make_folder(experiment_dir, exist_ok=False, mode=PRIVATE)
 
 
 @contextmanager
 def _refusing(experiment_dir: Path) -> Iterator[None]:
-    """Have an error of the system name `experiment_dir` and what to choose in its place."""
+    """Turn an OSError into an error that names `experiment_dir` and suggests another."""
     try:
         yield
     except FileExistsError:
         raise UsageError(
-            f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("output_dir")
+            f"{experiment_dir} already exists; choose another with ", Setting("name"), " or ", Setting("output_dir")
         ) from None
     except OSError as error:
         raise refused(
-            error, f"{experiment_dir} cannot be made: {error.strerror}; choose another with ", Setting("output_dir")
+            error, f"{experiment_dir} cannot be created: {error.strerror}; choose another with ", Setting("output_dir")
         ) from None

@@ -1,4 +1,4 @@
-"""A plan in words: the six lines with which every launch begins, and the whole of it, as plan.txt has it. Pure."""
+"""A plan in words: the six lines that a launch prints first, and the full text of plan.txt. Pure."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 _BLOCKS_SHOWN = 12
-_SHORT_S = 10  # an estimate is no better than this
-WIDTH = 100  # characters: sentences are not set wider
+_SHORT_S = 10  # estimates are no more precise than this
+WIDTH = 100  # longest line of a wrapped sentence, in characters
 
 
 def question(plan: Plan) -> str:
-    """Ask in one sentence what an experiment asks."""
+    """Return the question that an experiment asks, in one sentence."""
     outcome, asked = plan.design.outcome, plan.experiment
     what = f"{outcome.label} of {called(asked.trainer)}" if asked.trainer else f"the {outcome.label} on {asked.task}"
     compared = plan.design.comparisons
-    if not compared:  # a journal of one group
+    if not compared:  # the journal has one group
         return f"What is {what} with {listed([group.name for group in asked.groups])}?"
     others = {one.b for one in compared}
     if len(others) > 1:
@@ -34,9 +34,9 @@ def question(plan: Plan) -> str:
 
 
 def short_text(plan: Plan, estimate: Estimate, experiment_dir: Path, power: str, width: int = WIDTH) -> str:
-    """Say what is asked, what it takes, when it is decided, what can be found, and where it goes.
+    """Summarise a plan in six lines: question, cost, when it decides, what it can detect, directory, next command.
 
-    What limits the answer follows; `plan_text` has the rest. `power`: a sentence on the difference that is found.
+    Notes that limit the verdicts follow; `plan_text` has the rest. `power`: a sentence on the detectable difference.
     """
     asked = plan.experiment
     n_groups, n_runs = len(asked.groups), len(asked.groups) * asked.seeds
@@ -61,15 +61,15 @@ def short_text(plan: Plan, estimate: Estimate, experiment_dir: Path, power: str,
 
 
 def _decides(plan: Plan) -> str:
-    """Say when and at which error rate a plan decides."""
+    """Say when a plan decides, and at which error rate."""
     design, seeds = plan.design, plan.experiment.seeds
     if plan.experiment.unpaired or (plan.experiment.order == "fixed" and design.positions_matter):
-        return "Decides nothing, as the note says."
+        return "Decides nothing; the note explains why."
     margin, alpha = f"margin {design.margin_words}", f"{100.0 * design.alpha:g} %"
     if design.anytime_after is not None:
-        return f"Decides after any seed from the {LEAST_PAIRS}th on, at {alpha} in all; {margin}."
+        return f"Can decide after any seed from the {LEAST_PAIRS}th on, at {alpha} in all; {margin}."
     if seeds < LEAST_PAIRS:
-        return f"Decides nothing: a verdict takes {LEAST_PAIRS} seeds; {margin}."
+        return f"Decides nothing: a verdict needs {LEAST_PAIRS} seeds; {margin}."
     short = f" EQUIVALENT would need {LEAST_EQUIVALENCE_PAIRS} seeds." if seeds < LEAST_EQUIVALENCE_PAIRS else ""
     when = f"once, after {seeds} seeds" if len(design.looks) < 2 else f"after {_either(design.looks)} seeds"
     return f"Decides {when}, at {alpha}{' in all' * (len(design.looks) > 1)}; {margin}.{short}"
@@ -84,13 +84,14 @@ def plan_text(
 ) -> str:  # fmt: skip
     """Format everything decided: groups, differences, blocks, devices, cost, notes.
 
-    `width`: of sentences, characters; columns and paths are not broken. `memory_left`: what a limit leaves, in words.
+    `width`: longest line of a sentence, in characters; columns and paths are not broken. `memory_left`: the memory
+    available under a limit, in words.
     """
     asked = plan.experiment
     n_runs = len(asked.groups) * asked.seeds
     at_first = " at first, more until every comparison is decided" if asked.open_ended else ""
     cost = (
-        f"{duration(estimate.duration_s)} with the start of the workers, "
+        f"{duration(estimate.duration_s)} including the start of the workers, "
         f"{estimate.memory_bytes / 2**30:.1f} GiB of memory{f', of {memory_left}' if memory_left else ''}"
     )
     lines = [
@@ -125,13 +126,13 @@ def plan_text(
 
 
 def _size(asked: ResolvedExperiment) -> str:
-    """Say what one run trains and is evaluated on."""
+    """Describe the training and the evaluation of one run."""
     if asked.trainer:
         points, outcomes = counted(asked.episodes, "point"), counted(asked.eval_episodes, "outcome")
         return f"{points} of {asked.trainer}; evaluation: {outcomes}"
     if asked.slots:
         more = f", slots {', '.join(asked.slots)}"
-    else:  # of Gymnasium
+    else:  # Gymnasium
         ends = any(group.settings.gym.rollout == "episodes" for group in asked.groups)
         total = asked.episodes * asked.steps * asked.n_envs
         more = f", {'at most ' if ends else ''}{total:,} environment steps per run"
@@ -142,7 +143,7 @@ def _size(asked: ResolvedExperiment) -> str:
 
 
 def _design(plan: Plan) -> Iterator[str]:
-    """Describe the comparisons, the looks and the deciding p-value."""
+    """Yield lines on comparisons, rule and lost runs."""
     design = plan.design
     pairs = ", ".join(f"{one.a} - {one.b}" for one in design.comparisons)
     better = f"{design.outcome.label}, {design.outcome.better} is better"
@@ -150,7 +151,7 @@ def _design(plan: Plan) -> Iterator[str]:
     yield f"comparisons: {pairs}; {outcome}, margin {design.margin_words}"
     yield f"rule: {rule(design)}"
     if design.worst is not None:
-        yield f"lost runs of a group that is called better count as {design.value(design.worst)}"
+        yield f"lost runs of the group that looks better count as {design.value(design.worst)}"
 
 
 def _sentence(text: str, width: int) -> str:
@@ -171,7 +172,7 @@ def _differences(plan: Plan) -> Iterator[str]:
 
 
 def _environments(plan: Plan) -> Iterator[str]:
-    """Environments by device for every lane's first run; the others' are the same. Nothing of a trainer's own runs."""
+    """Yield environments per device, for each lane's first run (later runs are the same); nothing for a trainer."""
     if plan.experiment.trainer:
         return
     yield "environments per device"
@@ -184,7 +185,7 @@ def _environments(plan: Plan) -> Iterator[str]:
 
 
 def duration(seconds: float) -> str:
-    """Return an estimated time in words."""
+    """Return an estimated duration in words."""
     if seconds < _SHORT_S:
         return f"under {_SHORT_S} s"
     if seconds < 90:

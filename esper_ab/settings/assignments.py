@@ -1,7 +1,7 @@
-"""Every setting by its dotted key, and how one that was written becomes a typed value. Knows no layers of a file.
+"""All settings by dotted key, and how a written value is converted to its type. Knows nothing about file layers.
 
-Type, bounds, default and rules of a setting ("ppo.lr") are read from its field. What is written for it is typed by
-them, once: never guessed, and refused with one line when it does not fit.
+Type, bounds, default and rules of a setting ("ppo.lr") come from its field. A written value is converted once, never
+guessed, and refused in one line if it does not fit.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.experiment import AskedExperiment
 
 # --- foreign keys ----------------------------------------------------------------------------------------------------
-# Keys of other trainers and of Hydra, and what they are called here: for messages only, no setting is read by them.
+# Keys of other trainers and of Hydra, with our names for them. Used in messages only; no setting is read by them.
 #
-# People bring files written for something else. Their keys are refused as any unknown key is; where there is one of
-# ours that means the same, the message names it.
+# People bring files written for something else. Their keys are refused like any unknown key; if one of ours means the
+# same, the message names it.
 
 
-# Keys of ours -> last parts of foreign keys that say the same. A test holds them against the schema.
+# Our keys -> last parts of foreign keys with the same meaning. A test compares them with the schema.
 _THEIRS = {
     ("ppo.lr",): ("learning_rate",),
     ("total_timesteps",): ("num_timesteps",),
@@ -60,43 +60,43 @@ _THEIRS = {
     ("policy.hidden",): ("hidden_size", "hidden_dim"),
 }
 OURS = {theirs: ours for ours, names in _THEIRS.items() for theirs in names}
-# Those that have no counterpart, and why not.
+# Foreign keys without a counterpart, and why there is none.
 _NONE = {
-    "defaults": "Hydra's defaults list has no counterpart here: every setting has its default and is named by its key",
-    "curriculum": "there is no curriculum here; what hosts learn is the experiment's task",
-    "simulation": "there is no simulation section here; the finished policy is evaluated in eval_episodes episodes",
+    "defaults": "Hydra's defaults list has no counterpart here: every setting has a default and is set by its key",
+    "curriculum": "there is no curriculum here; hosts learn the experiment's task",
+    "simulation": "there is no simulation section here; the trained policy is evaluated in eval_episodes episodes",
 }
 
 
 def foreign(key: str) -> str:
-    """The end of a sentence about a key of another trainer; "" for one that nobody is known to use.
+    """Return the end of a message about a key of another trainer; "" if the key is unknown.
 
-    `key`: dotted, as "trainer.learning_rate".
+    `key`: dotted, as in "trainer.learning_rate".
     """
     parts = key.split(".")
     if ours := OURS.get(parts[-1]):
-        return f"here that is {' and '.join(ours)}"
+        return f"here it is called {' and '.join(ours)}"
     return next((_NONE[part] for part in parts if part in _NONE), "")
 
 
 SHORT = {"reward": "reward.mode", "controller": "controller.name"}
-_NO_FUNCTIONS = (GYM_PREFIX, INFO_PREFIX)  # begin names with a colon that are none
-TOO_MANY_DIGITS = "a whole number has more digits than can be read"  # of thousands Python reads none
+_NO_FUNCTIONS = (GYM_PREFIX, INFO_PREFIX)  # prefixes of names with a colon that are not functions
+TOO_MANY_DIGITS = "a whole number has too many digits"  # Python refuses to parse thousands
 _CLOSING = {"[": "]", '"': '"', "'": "'"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One setting: what its field in the settings structs says."""
+    """One setting, as its field in the settings structs describes it."""
 
     key: str  # "ppo.lr"
     type: Any  # without its annotations
     bounded: Any  # with them
     default: Any
     spec: Spec
-    kinds: tuple[KindName, ...]  # of task that read it
+    kinds: tuple[KindName, ...]  # kinds of task that read it
     of_group: bool  # whether groups may differ in it
-    flag: str  # its flag, in Python's spelling, if it has one
+    flag: str  # its flag in Python's spelling, if it has one
 
 
 def _fields(struct: type[Settings], *, of_group: bool, prefix: str = "") -> Iterator[Field]:
@@ -114,9 +114,9 @@ def _fields(struct: type[Settings], *, of_group: bool, prefix: str = "") -> Iter
 
 
 _PARAMS = "reward.params"
-PARAM = f"{_PARAMS}."  # begins the keys that a user's own function declares
-TRAINER = "trainer."  # begins the keys of a trainer's own settings, which its file or command declares
-DECLARED = (PARAM, TRAINER)  # keys that users' code declares
+PARAM = f"{_PARAMS}."  # prefix of keys that a user's function declares
+TRAINER = "trainer."  # prefix of a trainer's own settings, which its file or command declares
+DECLARED = (PARAM, TRAINER)  # prefixes of keys that users' code declares
 GROUP_FIELDS = {field.key: field for field in _fields(GroupSettings, of_group=True)}
 EXPERIMENT_FIELDS = {field.key: field for field in _fields(AskedExperiment, of_group=False) if field.key != "groups"}
 FIELDS = {key: field for key, field in GROUP_FIELDS.items() if f"{key}." not in DECLARED} | EXPERIMENT_FIELDS
@@ -124,28 +124,28 @@ FIELDS = {key: field for key, field in GROUP_FIELDS.items() if f"{key}." not in 
 
 @dataclass(frozen=True)
 class Assignment:
-    """`key` = `value`; text from the command line is typed by the schema, a TOML value must already have the type."""
+    """`key` = `value`; text from the command line is converted by the schema, a TOML value must have the right type."""
 
     key: str
     value: Any
     origin: str  # for messages: "--set ppo.lr=3", "run.toml [ppo] lr"
-    folder: Path  # where relative paths in the value begin
+    folder: Path  # base of relative paths in the value
     is_text: bool
 
 
 def refuse_unknown(what: str, name: str, known: Collection[str], where: str = "") -> None:
-    """UsageError unless `name` is one of those that are `known`."""
+    """UsageError unless `name` is in `known`."""
     if name not in known:
         raise UsageError(f"{where}no {what} {name!r}; {did_you_mean(name, known)}")
 
 
 def of_group(key: str) -> bool:
-    """Whether a key is one of those that may differ between groups."""
+    """Whether groups may differ in the setting `key`."""
     return key.startswith(DECLARED) or (key in FIELDS and FIELDS[key].of_group)
 
 
 def split_commas(text: str, origin: str) -> list[str]:
-    """Split `text` at commas that are in no brackets and no quotes; pieces are stripped."""
+    """Split `text` at commas outside brackets and quotes, and strip the pieces; UsageError for an open bracket."""
     pieces, piece, open_until = [], "", ""
     for char in text:
         if open_until:
@@ -158,12 +158,12 @@ def split_commas(text: str, origin: str) -> list[str]:
             open_until = _CLOSING[char]
         piece += char
     if open_until:
-        raise UsageError(f"{origin}: no closing {open_until}")
+        raise UsageError(f"{origin}: missing a closing {open_until}")
     return [*pieces, piece.strip()]
 
 
 def read_assignment(text: str, origin: str) -> Assignment:
-    """Read `key=value` of the command line; UsageError for anything else."""
+    """Parse `key=value` from the command line; UsageError for anything else."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise UsageError(f"{origin}: {text!r} is not key=value, as in ppo.lr=1e-3")
@@ -176,7 +176,7 @@ def _unquote(text: str) -> str:
 
 
 def _read_value(text: str, kind: Any, origin: str) -> object:
-    """Read text as what msgspec may convert to `kind`: a list for a tuple, digits only for an integer."""
+    """Prepare text for msgspec's conversion to `kind`: a list for a tuple, digits only for an integer."""
     if get_origin(kind) is tuple:
         if not (text.startswith("[") and text.endswith("]")):
             raise UsageError(f"{origin}: expected a list, as in [a,b], not {text!r}")
@@ -191,12 +191,12 @@ def _read_value(text: str, kind: Any, origin: str) -> object:
 
 
 def typed(assignment: Assignment) -> Assignment:
-    """Return it with a value of the type that its key has; UsageError saying what was expected there."""
+    """Return the assignment with its value converted to the type of its key; UsageError if it does not fit."""
     return replace(assignment, value=convert_value(assignment), is_text=False)
 
 
 def convert_value(assignment: Assignment) -> Any:
-    """Convert the value to the type that its key has; UsageError saying what was expected there."""
+    """Convert the value to the type of its key; UsageError with the expected type if it does not fit."""
     _check_carried(assignment, assignment.value)
     if assignment.key.startswith(PARAM):
         return _constant(assignment)
@@ -213,17 +213,17 @@ def convert_value(assignment: Assignment) -> Any:
 
 
 def _instead(field: Field, raw: object, value: object, said: str) -> str:
-    """Return what was expected in place of `value`; `said`: msgspec's words on `raw`."""
+    """Describe the expected value instead of `value`; `said`: msgspec's error about `raw`."""
     if get_origin(field.type) is Literal:
         return f"no {raw!r}; {did_you_mean(str(raw), [str(choice) for choice in get_args(field.type)])}"
     if words := _words(field.type):
-        return f"expected a whole number from 1 up, or {words}, not {value!r}"
+        return f"expected a positive whole number, or {words}, not {value!r}"
     expected = said.split(", got")[0].split(" - at")[0].replace("`", "")
     return f"{expected[0].lower()}{expected[1:]}, not {value!r}"
 
 
 def _absolute(value: Any, names: str, folder: Path) -> Any:
-    """Give what a text names an absolute path: nobody who loads it later, in another process, has to be here."""
+    """Make the path in a value absolute, because another process may load it from elsewhere."""
     if names == "function" and not value.startswith(_NO_FUNCTIONS):
         return _make_absolute(value, folder)
     if value and (names == "folder" or (names == "trainer" and not is_command(value))):
@@ -232,7 +232,7 @@ def _absolute(value: Any, names: str, folder: Path) -> Any:
 
 
 def _check_carried(assignment: Assignment, value: object) -> None:
-    """UsageError for a value that would not reach a worker, or no file, as it is."""
+    """UsageError for a value that would not reach a worker or a file unchanged."""
     parts = value if isinstance(value, list | tuple) else (value,)
     for part in parts:
         if expected := expected_instead(part):
@@ -242,7 +242,7 @@ def _check_carried(assignment: Assignment, value: object) -> None:
 
 
 def _constant(assignment: Assignment) -> bool | int | float | str:
-    """Return a constant of a user's own function, which its declaration types; text that is no TOML value is text."""
+    """Return a constant of a user's function, whose declaration gives its type; text that is not TOML stays text."""
     value = assignment.value
     if assignment.is_text and isinstance(value, str):
         try:
@@ -252,30 +252,30 @@ def _constant(assignment: Assignment) -> bool | int | float | str:
         except ValueError:
             raise UsageError(f"{assignment.origin}: {TOO_MANY_DIGITS}") from None
     if not isinstance(value, bool | int | float | str):
-        text = f"expected a finite number, true, false or a text, not {assignment.value!r}"
+        text = f"expected a finite number, true, false or text, not {assignment.value!r}"
         raise UsageError(f"{assignment.origin}: {text}")
     _check_carried(assignment, value)
     return value
 
 
 def _own_value(assignment: Assignment) -> bool | int | float | str:
-    """Return a trainer's own setting as it was written; the preflight, which has its type, converts text."""
+    """Return a trainer's own setting as written; the preflight knows its type and converts text."""
     key, value, origin = assignment.key, assignment.value, assignment.origin
     if not key.removeprefix(TRAINER).isidentifier():
-        raise UsageError(f"{origin}: {key!r} names no setting of a trainer; one is {TRAINER}NAME, as in trainer.lr")
+        raise UsageError(f"{origin}: {key!r} is not a setting of a trainer; these are {TRAINER}NAME, as in trainer.lr")
     if not isinstance(value, bool | int | float | str):
         raise UsageError(f"{origin}: expected true or false, a number or text, not {value!r}")
     return _unquote(value) if isinstance(value, str) and assignment.is_text else value
 
 
 def _words(kind: Any) -> str:
-    """Return the words that may stand for a number of type `kind`; "" where only a number may."""
+    """Return the words that a setting of type `kind` accepts instead of a number; "" if it accepts none."""
     choices = [choice for part in get_args(kind) if get_origin(part) is Literal for choice in get_args(part)]
     return " or ".join(map(str, choices))
 
 
 def _make_absolute(mode: str, folder: Path) -> str:
-    """Give `path.py:function`, and `module:function` of a module in `folder`, an absolute path; leave others."""
+    """Make the path in `path.py:function` absolute, and turn a `module:function` in `folder` into such a path."""
     path, colon, function = mode.rpartition(":")
     if colon and path.endswith(".py"):
         return f"{(folder / Path(path).expanduser()).resolve()}:{function}"

@@ -1,8 +1,7 @@
-"""How many episodes `--eval-episodes auto` means: from calibrations that ship or a user's own, never from the
-experiment.
+"""Choose the number of evaluation episodes for `--eval-episodes auto`, by calibrations, never by the experiment itself.
 
-The calibrations that ship (eval_episodes.json, written by scripts/eval_episodes) rest on rng seeds that nothing else
-uses. A number is chosen once per experiment, for all of its groups, before anything starts.
+The calibrations in the package (eval_episodes.json, written by scripts/eval_episodes) use rng seeds that nothing else
+uses. The number is chosen once per experiment, for all of its groups, before anything starts.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.stats.evaluation_noise import Components, best_eval_episodes
 
 FILE = "eval_episodes.json"
-DEFAULT_EVAL_EPISODES = 16  # where there is no calibration
-FARTHEST = 4.0  # times as many or as few training episodes as a calibration that ships had
+DEFAULT_EVAL_EPISODES = 16  # without a calibration
+FARTHEST = 4.0  # largest factor between the training episodes of an experiment and of a calibration in the package
 
 
 class EvaluationNoise(Settings, frozen=True, kw_only=True):
-    """Variances of outcomes, the budget they were measured at, and what an episode took there, in seconds."""
+    """Variances of outcomes, the training budget at which they were measured, and the time per episode in seconds."""
 
     components: Components
     episodes: int
@@ -33,23 +32,23 @@ class EvaluationNoise(Settings, frozen=True, kw_only=True):
     evaluation_episode_s: float
 
     def training(self, episodes: int, n_envs: int) -> float:
-        """Return the cost of a run beside its sampled evaluation, in evaluation episodes, greedy ones included."""
+        """Return the cost of a run without its sampled evaluation, in evaluation episodes; includes greedy episodes."""
         return episodes * n_envs * self.training_episode_s / self.evaluation_episode_s + greedy_episodes(n_envs, n_envs)
 
     def best(self, episodes: int, n_envs: int) -> int:
-        """Return the episodes with the least variance x cost for runs of that budget: whole episodes."""
+        """Return the number of episodes with the least variance x cost for runs of that budget."""
         return best_eval_episodes(self.components.ratio_high, self.training(episodes, n_envs), n_envs)
 
     @property
     def next_eval_episodes(self) -> int:
-        """Return the episodes with the least variance x cost at its own budget."""
+        """The number of episodes with the least variance x cost at the measured budget."""
         return self.best(self.episodes, self.n_envs)
 
     def variance_times(self, eval_episodes: int) -> float:
-        """Return the variance of an outcome over `eval_episodes` episodes, as a multiple of that measured.
+        """Return the variance of an outcome over `eval_episodes` episodes, as a multiple of the measured variance.
 
-        More episodes are promised no more than the lower limit of the noise's share gives them: an estimate without any
-        policy variance would promise as little variance as one likes.
+        For more episodes, the reduction is limited by the lower limit of the noise's share; otherwise an estimate
+        without policy variance would promise any reduction.
         """
         found = self.components
         share = min(found.share_low, 1.0)
@@ -57,19 +56,19 @@ class EvaluationNoise(Settings, frozen=True, kw_only=True):
         return max(sure, found.variance(eval_episodes) / found.variance(found.eval_episodes))
 
     def cost_times(self, eval_episodes: int) -> float:
-        """Return the cost of a run with `eval_episodes` evaluation episodes, as a multiple of that measured."""
+        """Return the cost of a run with `eval_episodes` evaluation episodes, as a multiple of the measured cost."""
         training = self.training(self.episodes, self.n_envs)
         return (training + eval_episodes) / (training + self.components.eval_episodes)
 
     @property
     def cost_share(self) -> float:
-        """Return the share of the sampled evaluation in what a run cost."""
+        """The share of the sampled evaluation in the cost of a run."""
         eval_episodes = self.components.eval_episodes
         return eval_episodes / (self.training(self.episodes, self.n_envs) + eval_episodes)
 
 
 class Shipped(Settings, frozen=True, kw_only=True):
-    """A calibration of a task, and how it was made."""
+    """A calibration of a task in the package, and how it was made."""
 
     task: str
     slots: tuple[str, ...]
@@ -83,7 +82,7 @@ class Shipped(Settings, frozen=True, kw_only=True):
 
 
 class EvalEpisodesChoice(Settings, frozen=True, kw_only=True):
-    """How many episodes, and why, as the plan notes it; no reason where the number was asked for."""
+    """The number of episodes, and the reason as a note for the plan; no reason if the number was requested."""
 
     eval_episodes: int
     why: str = ""
@@ -94,19 +93,19 @@ _decode = msgspec.json.Decoder(tuple[Shipped, ...]).decode
 
 @cache
 def shipped() -> tuple[Shipped, ...]:
-    """Return the calibrations that ship with this package."""
+    """Return the calibrations in this package."""
     return _decode(files("esper_ab.settings").joinpath(FILE).read_bytes())
 
 
 def choose_eval_episodes(asked: AskedExperiment, own: EvaluationNoise | None = None) -> EvalEpisodesChoice:
-    """Return the number of episodes of every evaluation; `own`: of a calibration that belongs to the experiment."""
-    # as many as its evaluation returns, which its rehearsal finds out
+    """Choose the number of episodes of every evaluation; `own`: from a calibration that fits the experiment."""
+    # A trainer is evaluated as often as its rehearsal shows.
     if asked.trainer and asked.eval_episodes == "auto":
         return EvalEpisodesChoice(eval_episodes=DEFAULT_EVAL_EPISODES)
     if asked.eval_episodes != "auto":
         return EvalEpisodesChoice(eval_episodes=asked.eval_episodes)
     if asked.outcome_over != "evaluation":
-        return _choice(asked.n_envs, "the outcome is of training episodes")
+        return _choice(asked.n_envs, "the outcome is measured on training episodes")
     budget = f"{asked.episodes} x {asked.n_envs}"
     if own is not None:
         eval_episodes = own.best(asked.episodes, asked.n_envs)
@@ -115,9 +114,9 @@ def choose_eval_episodes(asked: AskedExperiment, own: EvaluationNoise | None = N
     if found is None:
         return _choice(
             asked.n_envs * -(-DEFAULT_EVAL_EPISODES // asked.n_envs),
-            f"the default of {DEFAULT_EVAL_EPISODES}, in whole turns of all environments: no calibration of "
-            f"{asked.task} at "
-            f"about {budget} training episodes of {asked.steps} steps ships; --calibration is one of your own",
+            f"the default of {DEFAULT_EVAL_EPISODES}, rounded up to a multiple of the environments; `esper-ab "
+            f"calibrate` finds a better number for "
+            f"{asked.task} with about {budget} training episodes of {asked.steps} steps",
         )
     noise, eval_episodes = found.noise, found.noise.best(asked.episodes, asked.n_envs)
     return _choice(
@@ -130,7 +129,7 @@ def choose_eval_episodes(asked: AskedExperiment, own: EvaluationNoise | None = N
 def _choice(eval_episodes: int, why: str) -> EvalEpisodesChoice:
     return EvalEpisodesChoice(
         eval_episodes=eval_episodes,
-        why=f"--eval-episodes auto: {counted(eval_episodes, 'episode')} of evaluation per run ({why}).",
+        why=f"--eval-episodes auto: {counted(eval_episodes, 'evaluation episode')} per run ({why}).",
     )
 
 
@@ -143,7 +142,7 @@ def _expected(noise: EvaluationNoise, eval_episodes: int) -> str:
 
 
 def _nearest(asked: AskedExperiment) -> Shipped | None:
-    """Return the shipped calibration of the task, slots and steps with the nearest budget; None: none is near."""
+    """Return the calibration in the package for the task, slots and steps with the nearest budget; None if too far."""
 
     def distance(one: Shipped) -> float:
         times = one.noise.episodes * one.noise.n_envs / (asked.episodes * asked.n_envs)

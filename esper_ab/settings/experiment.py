@@ -1,7 +1,7 @@
-"""An experiment and its groups, as asked for and as resolved on a machine: two types, one for each state.
+"""An experiment and its groups, as requested and as resolved on a machine: two types, one for each state.
 
-Both are validated once, frozen, and know every key; `parse` makes the first, `resolve` the second out of it. Also in
-which settings groups differ, and the start of their policies, in words.
+Both are validated once, frozen, and know every key; `parse` makes the first, and `resolve` turns it into the second.
+Also: the settings in which groups differ, and the initial bias of policies, in words.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from esper_ab.contracts.settings import (
 )
 
 Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
-ErrorRate = Annotated[float, Meta(gt=0.0, lt=0.5), Spec(same=True)]  # equivalence has an interval at 2 alpha
-_ONE_LOOK = Spec(alone="all parts are looked at once, when they are done")
-_MANY_LOOKS = Spec(alone="all parts are looked at once, so that their number of seeds is fixed")
-_OURS = Spec(("growth", "gymnasium"))  # a trainer of the user's own does it otherwise, or not at all
-_EARLY_STOP = Spec(flag="no_early_stop", alone="all parts are looked at once, when they are done")
+ErrorRate = Annotated[float, Meta(gt=0.0, lt=0.5), Spec(same=True)]  # an equivalence test uses an interval at 2 alpha
+_ONE_LOOK = Spec(alone="all parts are judged once, when they are done")
+_MANY_LOOKS = Spec(alone="all parts are judged once, so their number of seeds is fixed")
+_OURS = Spec(("growth", "gymnasium"))  # a user's trainer does this differently, or not at all
+_EARLY_STOP = Spec(flag="no_early_stop", alone="all parts are judged once, when they are done")
 
 
 class Group(Settings, frozen=True, kw_only=True):
@@ -45,98 +45,98 @@ class Group(Settings, frozen=True, kw_only=True):
 
 
 class ExperimentSettings(Settings, frozen=True, kw_only=True):
-    """The settings of an experiment, in either state. All are the same for every group, except what `groups` holds."""
+    """The settings of an experiment, in either state. Except for `groups`, they are the same for every group."""
 
-    name: Annotated[str, Spec(same=True)]  # of the experiment directory, too
+    name: Annotated[str, Spec(same=True)]  # also of the experiment directory
     groups: tuple[Group, ...]
     task: Annotated[str, Spec(("growth", "gymnasium"), names="function", same=True)] = "digits"
     data_dir: Annotated[str, Spec(("growth",), names="folder")] = ""
-    # The user's own: a Python file, or a command with {seed}; "": the task says who trains.
+    # A Python file or a command with {seed}; "": trained by the task.
     trainer: Annotated[str, Spec(("trainer",), names="trainer")] = ""
     trainer_folder: Annotated[str, Spec(("trainer",), names="folder")] = ""  # where a command runs
-    # NAME=VALUE: settings of the preflight's rehearsal of a trainer alone.
+    # NAME=VALUE: settings that apply only to the preflight's rehearsal of a trainer.
     rehearsal: Annotated[tuple[str, ...], Spec(("trainer",))] = ()
-    # Of a Gymnasium task: "info:KEY", or a user's function; "": the environment's own return. Of a trainer: a name, or
+    # For Gymnasium: "info:KEY", or a user's function; "": the environment's own return. For a trainer: a name, or
     # json:PATH:KEY, csv:PATH:COLUMN, wandb:KEY; "": the name "outcome".
     outcome: Annotated[str, Spec(("gymnasium", "trainer"), names="function")] = ""
-    # "": higher; a trainer has to say it.
+    # "": higher; required for a trainer.
     outcome_better: Annotated[Literal["", "higher", "lower"], Spec(("gymnasium", "trainer"))] = ""
     outcome_unit: Annotated[str, Spec(("trainer",))] = ""
-    # LOW..HIGH, either may be left out; the worse end stands for what is no number.
+    # LOW..HIGH, either may be omitted; a NaN counts as the worse end.
     outcome_range: Annotated[str, Spec(("gymnasium", "trainer"))] = ""
     slots: tuple[str, ...]  # network order
     n_envs: Annotated[PositiveInt, Spec(("growth", "gymnasium"), by_kind={"gymnasium": 8})] = 4
     episodes: Annotated[PositiveInt, Spec(by_kind={"gymnasium": 50})] = 3
-    # Of Gymnasium, whose episodes have a length of their own, a limit.
+    # For Gymnasium, whose episodes have their own length, a limit.
     steps: Annotated[PositiveInt, Spec(("growth", "gymnasium"), by_kind={"gymnasium": 1000})] = 25
     seeds: Annotated[PositiveInt, Spec(same=True)] = 6
     rng_seed: Annotated[NonNegativeInt, Spec(same=True)] = 0
     devices: tuple[str, ...]  # the pool: "cpu:0", "cuda:1"
     devices_per_run: Annotated[PositiveInt, _OURS] = 1
-    max_parallel: NonNegativeInt = 0  # runs that train at the same time, at most; 0: as many as the devices carry
+    max_parallel: NonNegativeInt = 0  # most runs that train at the same time; 0: as many as the devices allow
     placement: Literal["auto", "spread", "share", "sequence"]
-    order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # which group takes which position in a block
+    order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # how groups are assigned to positions in a block
     sync: Literal["lockstep", "independent"] = "lockstep"
     unpaired: Annotated[bool, Spec(alone="a part without pairs has no value per seed")] = False
     telemetry: Annotated[bool, Spec(("growth", "gymnasium"), flag="no_telemetry")] = True
-    # What one run comes to.
+    # The part of a run that its outcome summarises.
     outcome_over: Annotated[Literal["evaluation", "last-tenth", "curve-mean"], Spec(same=True)] = "evaluation"
     alpha: ErrorRate = 0.05  # of the whole experiment, shared by its comparisons
     margin: Margin | None
     # Complete seeds at the looks; empty: design.default_looks.
     looks: Annotated[tuple[PositiveInt, ...], _ONE_LOOK] = ()
     control: Annotated[str, Spec(same=True)] = ""  # the group that all others are compared with; "": all pairs
-    # Groups that are measured and in no comparison.
+    # Groups that are measured without being compared.
     untested: Annotated[tuple[str, ...], Spec(same=True, alone="every group is compared in every part")] = ()
-    # A decided comparison ends; a group without any other leaves later blocks.
+    # A decided comparison ends; a group without an open one leaves later blocks.
     early_stop: Annotated[bool, _EARLY_STOP] = True
-    # Power at the margin that stops for futility have to keep; 0: no look stops for it.
+    # Power at the margin that stopping for futility must keep; 0: no look stops for it.
     futility: Annotated[Share, _ONE_LOOK] = 0.0
     # No maximum: blocks of `seeds` are added until every comparison is decided.
     open_ended: Annotated[bool, _MANY_LOOKS] = False
 
 
 class AskedArithmetic(ProcessArithmetic, frozen=True, kw_only=True):
-    """The arithmetic as requested: `resolve` replaces `auto` and `native` by what they mean on the machine."""
+    """The arithmetic as requested: `resolve` replaces `auto` and `native` by their meaning on the machine."""
 
     kernel: Annotated[Literal["auto", "native", HostKernel], Spec(("growth", "gymnasium"), flag="kernel")] = "auto"
-    # kernel: where it can; with `auto` torch does what it cannot.
+    # kernel: if possible; with `auto`, torch does the rest.
     hosts: Annotated[Literal["kernel", "torch"], Spec(("growth",))] = "kernel"
 
 
 class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
-    """The experiment as requested, checked as far as possible without the machine; `resolve` fills what is empty."""
+    """The experiment as requested, checked as far as possible without the machine; `resolve` fills in the rest."""
 
     name: Annotated[str, Spec(same=True)] = ""  # empty: one is generated
-    # Environment steps of a run, which say how many rollouts it has, in place of `episodes`; 0: not said.
+    # Environment steps of a run, which determine the number of rollouts instead of `episodes`; 0: not given.
     total_timesteps: Annotated[NonNegativeInt, Spec(("gymnasium",))] = 0
     eval_episodes: PositiveInt | Literal["auto"] = "auto"  # auto: by a calibration (settings/eval_episodes.py)
-    slots: Annotated[tuple[str, ...], Spec(("growth",))] = ()  # empty: all that the task has
-    margin: Margin | None = None  # None: that of the task, where it declares one
-    devices: tuple[str, ...] = ()  # empty: GPUs or cores, by an estimate; "cuda" and "cpu" are all of a kind
+    slots: Annotated[tuple[str, ...], Spec(("growth",))] = ()  # empty: all of the task's
+    margin: Margin | None = None  # None: the task's own, if it declares one
+    devices: tuple[str, ...] = ()  # empty: GPUs or cores, by an estimate; "cuda" or "cpu": all of a kind
     placement: Literal["auto", "spread", "share", "sequence"] = "auto"  # spread, or share on few devices
     arithmetic: AskedArithmetic = AskedArithmetic()
 
 
 class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
-    """The experiment as it will run, with name, slots, devices, precisions and kernel, checked against this machine."""
+    """The experiment as it will run, with name, slots, devices, precisions and kernel, checked on this machine."""
 
     margin: Margin
-    eval_episodes: PositiveInt  # grown by each trained policy's sampled actions; the same for every group
+    eval_episodes: PositiveInt  # played with each trained policy's sampled actions; the same for every group
     placement: Literal["spread", "share", "sequence"] = "spread"
     arithmetic: Arithmetic = Arithmetic()
 
     @property
     def task_title(self) -> str:
-        """The task as people call it: a trainer's without the mark of its kind."""
+        """The task's name for people: for a trainer, without the prefix of its kind."""
         return self.task.removeprefix(TRAINER_PREFIX)
 
 
 # --- differences -----------------------------------------------------------------------------------------------------
-# In which settings groups differ, and by how many of those that can matter. Pure.
+# Settings in which groups differ, and those of them that can matter. Pure.
 
 
-_LEARNING_ONLY = ("policy.", "ppo.", "reward.")  # read by no controller but ppo
+_LEARNING_ONLY = ("policy.", "ppo.", "reward.")  # read by the controller ppo only
 
 
 class Difference(Settings, frozen=True, kw_only=True):
@@ -147,13 +147,13 @@ class Difference(Settings, frozen=True, kw_only=True):
 
 
 def flat(group: Group) -> dict[str, str]:
-    """Every setting of a group as text, by dotted key."""
+    """Return every setting of a group as text, by dotted key."""
     sections = msgspec.to_builtins(group.settings)
     return {f"{section}.{key}": as_text(value) for section, keys in sections.items() for key, value in keys.items()}
 
 
 def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
-    """Settings that are not the same in all groups, in the order of the schema."""
+    """Return the settings that differ between groups, in the order of the schema."""
     tables = {group.name: flat(group) for group in groups}
     keys = next(iter(tables.values()))
     return tuple(
@@ -164,27 +164,27 @@ def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
 
 
 def axes(a: Group, b: Group) -> tuple[str, ...]:
-    """Keys in which two groups differ and that one of them reads: a controller that does not learn reads no reward."""
+    """Return keys in which two groups differ and that one of them reads: without a learner, rewards are not read."""
     learns = {"ppo"} == {a.settings.controller.name, b.settings.controller.name}
     keys = (difference.key for difference in differences((a, b)))
     found = [key for key in keys if learns or not key.startswith(_LEARNING_ONLY)]
-    return tuple(key for key in found if key != "reward.params" or "reward.mode" not in found)  # they go with it
+    return tuple(key for key in found if key != "reward.params" or "reward.mode" not in found)  # implied by the mode
 
 
 def pairs_by_axes(groups: Sequence[Group]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Axes of every pair of groups, by their names."""
+    """Return the axes of every pair of groups, by their names."""
     return {(a.name, b.name): axes(a, b) for a, b in combinations(groups, 2)}
 
 
 # --- start -----------------------------------------------------------------------------------------------------------
-# The start of the policies in words. Pure.
+# The initial bias of the policies, in words. Pure.
 
 
 UNIFORM = "uniform over the valid ops"
 
 
 def start(settings: PolicySettings) -> str:
-    """Say where an untrained policy starts: "uniform over the valid ops", or with which biases."""
+    """Describe the initial bias of an untrained policy: "uniform over the valid ops", or its biases."""
     biases = {
         name.removeprefix("bias_"): value
         for name, value in msgspec.structs.asdict(settings).items()
@@ -194,7 +194,7 @@ def start(settings: PolicySettings) -> str:
 
 
 def starts(groups: Iterable[Group]) -> dict[str, list[str]]:
-    """Return the learning groups by their start."""
+    """Return initial bias, in words -> names of the learning groups with it."""
     found: dict[str, list[str]] = {}
     for group in groups:
         if group.settings.has_policy:

@@ -1,4 +1,4 @@
-"""What a kind of task decides of an experiment's settings. One object per kind, each with the same four methods."""
+"""How a kind of task affects an experiment's settings. One object per kind, each with the same four methods."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from esper_ab.settings.outcome_range import read_range
 
 
 def is_user_reward(mode: str) -> bool:
-    """Whether a reward mode names a function of the user's own."""
+    """Whether a reward mode names a user's function."""
     return ":" in mode
 
 
 class SettingsKind:
-    """What tasks of every kind have in common, as far as policies of our own are trained."""
+    """What all kinds of task share; the defaults are for kinds whose policies this tool trains."""
 
     name: KindName
-    words: str  # what such tasks are: "growing networks"
-    rewards: tuple[str, ...]  # names of rewards that a group may be called by
+    words: str  # describes such tasks: "growing networks"
+    rewards: tuple[str, ...]  # names of rewards that a group may have as its name
     controllers: tuple[str, ...]  # likewise, of controllers that do not learn
     default_groups: tuple[str, ...] = ()
-    no_groups: str = ""  # why there are none by default
-    free_names = False  # whether a group may be called anything
+    no_groups: str = ""  # why there are no default groups
+    free_names = False  # whether a group may have any name
     on_cores = False  # whether a GPU would be idle
 
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
-        """Return the experiment with what the kind decides of it; UsageError for what does not go together.
+        """Return the experiment with the kind's own changes; UsageError for settings that contradict each other.
 
-        `said`: everything that was said.
+        `said`: every assignment that was made.
         """
         for one in said:
             readers = FIELDS[one.key].kinds if one.key in FIELDS else ("gymnasium",)
             if self.name not in readers and not (one.key in FIELDS and one.value == FIELDS[one.key].default):
                 kinds = " and ".join(kind_words(reader) for reader in readers)
                 raise UsageError(
-                    f"{one.origin}: {one.key} is a setting of {kinds}; task {asked.task} does not read it, leave it out"
+                    f"{one.origin}: {one.key} is a setting for {kinds}; task {asked.task} does not read it, so omit it"
                 )
         for group in asked.groups:
             self._check_group(group.name, group.settings)
@@ -51,7 +51,7 @@ class SettingsKind:
         return asked
 
     def ask(self, asked: AskedExperiment) -> Questions:
-        """Return what only the preflight child can tell about an experiment."""
+        """Return the questions about an experiment that only the preflight child can answer."""
         modes = {group.settings.reward.mode for group in asked.groups}
         return Questions(
             task=asked.task, data_dir=asked.data_dir, slots=asked.slots,
@@ -68,14 +68,14 @@ class SettingsKind:
     def resolve(
         self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
     ) -> dict[str, Any]:
-        """Name what the machine decides of an experiment's settings, by key, and check all others against it.
+        """Return the settings that the machine decides, by key, after checking all others against the machine.
 
-        UsageError for what is not there. `eval_episodes`: as asked for, or as chosen.
+        UsageError if something is missing. `eval_episodes`: as requested or chosen.
         """
         if asked.placement == "sequence" and asked.sync == "independent":
             raise UsageError(
-                Setting("placement", asked.placement), " takes turns at the barrier; ", Setting("sync", "independent"),
-                " has none: choose one",
+                Setting("placement", asked.placement), " takes turns at the barrier, but ",
+                Setting("sync", "independent"), " has none: choose one",
             )  # fmt: skip
         for group in asked.groups:
             _check_on(group, asked, machine)
@@ -85,7 +85,7 @@ class SettingsKind:
         }
 
     def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
-        """Tell what the machine decided of what was asked for, in one sentence each."""
+        """Return notes on decisions by the machine, one sentence each."""
         return ()
 
     def _check_group(self, name: str, settings: GroupSettings) -> None:
@@ -98,12 +98,12 @@ class SettingsKind:
         if name in self.controllers and controller.name != name:
             raise UsageError(f"{here} would use controller {controller.name!r}; give it another name")
         if reward.family == "loss" and reward.mode != "shaped":
-            raise UsageError(f"{here}: reward.family=loss goes with reward.mode=shaped only, not {reward.mode!r}")
+            raise UsageError(f"{here}: reward.family=loss needs reward.mode=shaped, not {reward.mode!r}")
         if reward.mode == "shaped" and reward.gamma != 0.995:
-            raise UsageError(f"{here}: mode shaped holds for reward.gamma=0.995 only, not {reward.gamma}")
+            raise UsageError(f"{here}: mode shaped needs reward.gamma=0.995, not {reward.gamma}")
         if controller.schedule and controller.name != "schedule":
             raise UsageError(
-                f"{here}: controller.schedule is read by controller=schedule only, not by {controller.name!r}"
+                f"{here}: controller.schedule needs controller=schedule; {controller.name!r} does not read it"
             )
         blueprints = settings.growth.blueprints
         if not blueprints or len(set(blueprints)) != len(blueprints):
@@ -111,22 +111,22 @@ class SettingsKind:
 
 
 def kind_words(name: str) -> str:
-    """Return what tasks of a kind are: "growing networks"."""
+    """Describe tasks of a kind, as in "growing networks"."""
     kind: SettingsKind = catalog.entry("esper_ab.settings.kinds", name, "KIND")
     return kind.words
 
 
 def _refuse_reward_as_outcome(outcome: str, group: Group) -> None:
-    """UsageError where the outcome is what a group trains on."""
+    """UsageError if the outcome is the reward that a group trains on."""
     if outcome and outcome == group.settings.reward.mode:
         raise UsageError(
-            Setting("outcome", outcome), f" is the reward of group {group.name!r}: a reward says nothing about who "
-            "is better; name what the task is about, or leave it out for the environment's own return",
+            Setting("outcome", outcome), f" is the reward of group {group.name!r}, and a reward does not tell which "
+            "group is better; name an outcome that the task is about, or omit it for the environment's own return",
         )  # fmt: skip
 
 
 def _check_on(group: Group, asked: AskedExperiment, machine: Machine) -> None:
-    """UsageError for what the machine has found wrong with a group."""
+    """UsageError if the machine found a problem with a group."""
     settings = group.settings
     mode = settings.reward.mode
     if group.name in machine.reward_problems:
@@ -143,6 +143,6 @@ def _check_on(group: Group, asked: AskedExperiment, machine: Machine) -> None:
     if settings.has_policy and whole and settings.ppo.minibatches > asked.n_envs:
         raise UsageError(
             f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with ",
-            Setting("n_envs", asked.n_envs), "; a minibatch is made of whole environments: at most ",
+            Setting("n_envs", asked.n_envs), "; a minibatch consists of whole environments: at most ",
             Setting("ppo.minibatches", asked.n_envs, assigned=True),
         )  # fmt: skip

@@ -1,6 +1,6 @@
-"""How workers are started, as flags, the table [launcher] of a file or arguments in Python say it.
+"""How to start workers, as given by flags, the [launcher] table of a file, or Python arguments.
 
-No result depends on it. What nobody says is what the launcher takes by itself.
+Results do not depend on it. For anything not given, the launcher has its own default.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DEFAULT = "local"
 
 
 class AskedLauncher(msgspec.Struct, frozen=True, kw_only=True):
-    """None: not said. The names are those of the flags."""
+    """Launcher options, named like the flags; None: not given."""
 
     launcher: str | None = None
     transport: Literal["ipc", "tcp"] | None = None
@@ -27,12 +27,12 @@ class AskedLauncher(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def own(self) -> dict[str, Any]:
-        """What only some launchers take."""
+        """The options that only some launchers accept."""
         return {key: value for key, value in said(self).items() if key not in ("launcher", "transport")}
 
     @property
     def words(self) -> tuple[str, ...]:
-        """It as flags, as they would be typed."""
+        """The options as command-line flags."""
         words: list[str] = []
         for key, value in said(self).items():
             pairs = [f"{one}={other}" for one, other in value.items()] if isinstance(value, dict) else [value]
@@ -41,23 +41,23 @@ class AskedLauncher(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(words)
 
     def over(self, weaker: AskedLauncher) -> AskedLauncher:
-        """What is said here, and what only `weaker` says."""
+        """Return these options, completed by those of `weaker`."""
         return msgspec.structs.replace(weaker, **said(self))
 
 
 UNSAID = AskedLauncher()
-msgspec.json.Decoder(AskedLauncher)  # now, in one thread: tests/house/test_decoders.py
+msgspec.json.Decoder(AskedLauncher)  # built now, in one thread: tests/house/test_decoders.py
 
 
 def said(asked: AskedLauncher) -> dict[str, Any]:
-    """What was said, by key."""
+    """Return the options that were given, by key."""
     return {key: value for key, value in msgspec.structs.asdict(asked).items() if value is not None}
 
 
 def asked_launcher(values: object, origin: str, spelling: Mapping[str, str] | None = None) -> AskedLauncher:
-    """Check what was said at `origin`, a table; UsageError. `spelling`: of keys that are called otherwise there."""
+    """Check a table of options from `origin`; UsageError if invalid. `spelling`: keys that have another name there."""
     if not isinstance(values, Mapping):
-        raise UsageError(f"{origin} is a table, as in launcher.name = {values!r}")
+        raise UsageError(f"{origin} must be a table, as in launcher.name = {values!r}")
     known = {(spelling or {}).get(key, key): key for key in AskedLauncher.__struct_fields__}
     for name in values:
         if name not in known:

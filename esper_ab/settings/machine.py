@@ -1,4 +1,4 @@
-"""On which devices, by what and in which precision runs train: what `auto` means on a machine, what it lacks. Pure."""
+"""Resolve devices, kernel and precision: the meaning of `auto` on a machine, and what the machine lacks. Pure."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment, Group
 
 
 def asked_gpus(experiment: AskedExperiment) -> tuple[str, ...]:
-    """Return the GPUs that an experiment may have, as far as it names them; "cuda" is all that there are."""
+    """Return the GPUs that an experiment may use, as it names them; "cuda" means all."""
     return tuple(name for name in experiment.devices or ("cuda",) if not name.startswith("cpu"))
 
 
 def _cpu_lanes(experiment: AskedExperiment, machine: Machine) -> tuple[str, ...]:
-    """Return the names of the lanes on the CPU: one per core, or as many as a block needs."""
+    """Return the names of the CPU lanes: one per core, or as many as a block needs if that is more."""
     needed = len(experiment.groups) * experiment.devices_per_run
     return tuple(f"cpu:{index}" for index in range(max(needed, len(machine.names("cpu")))))
 
 
 def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: bool) -> tuple[str, ...]:
-    """Return the pool: what was asked, or every GPU, or, without one, CPU lanes: one per core, or as a block needs.
+    """Return the device pool: the requested devices, or all GPUs, or CPU lanes if there is no GPU.
 
-    `on_cores`: environments and policies are there, and a GPU would be idle. UsageError for what is not there.
+    CPU lanes: one per core, or as many as a block needs if that is more. `on_cores`: environments and policies use
+    only the CPU. UsageError for a device that is missing or would be idle.
     """
     if not experiment.devices:
         if machine.gpu_problem and not on_cores:
-            raise UsageError(f"{machine.gpu_problem}; to use the CPU all the same, say ", Setting("devices", ("cpu",)))
+            raise UsageError(f"{machine.gpu_problem}; to use the CPU anyway, add ", Setting("devices", ("cpu",)))
         gpus = () if on_cores else machine.names("cuda")
         return gpus or _cpu_lanes(experiment, machine)
     for name in experiment.devices if on_cores else ():
         if name.startswith("cuda"):
             raise UsageError(
-                Setting("devices"), f": environments and policies of {experiment.task} are on the CPU, and {name} "
+                Setting("devices"), f": environments and policies of {experiment.task} run on the CPU, so {name} "
                 "would be idle; name cores, or leave it out",
             )  # fmt: skip
     there = tuple(device.name for device in machine.devices)
     if all(name.startswith("cpu") for name in experiment.devices):
-        there = _cpu_lanes(experiment, machine)  # what is planned without a word on devices can be asked for by name
+        there = _cpu_lanes(experiment, machine)  # lanes of a default plan can also be requested by name
     pool: list[str] = []
     for name in experiment.devices:
         named = machine.names(name) if name in ("cpu", "cuda") else (name,)
@@ -53,31 +54,31 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
             because = (
                 machine.unusable_gpus
                 or machine.gpu_problem
-                or (not machine.names("cuda") and "no GPU is visible: `esper-ab doctor` looks for the reason")
+                or (not machine.names("cuda") and "no GPU is visible: run `esper-ab doctor` to find out why")
             )
             because = f" ({because})" if name.startswith("cuda") and because else ""
-            raise UsageError(Setting("devices"), f": no {missing[0]!r} here; there is {', '.join(there)}{because}")
+            raise UsageError(Setting("devices"), f": no {missing[0]!r} here; available: {', '.join(there)}{because}")
         pool.extend(named)
     for name in pool:
         if pool.count(name) > 1:
             raise UsageError(
-                Setting("devices"), f": {name} is there twice; several runs share a device with ",
+                Setting("devices"), f": {name} is named twice; to share a device between runs, use ",
                 Setting("placement", "share"),
             )  # fmt: skip
     return tuple(pool)
 
 
 # --- kernel ----------------------------------------------------------------------------------------------------------
-# What computes policies and trains hosts: what `auto` and `native` mean on a machine, what cannot be had there. Pure.
+# What computes policies and trains hosts: the meaning of `auto` and `native` on a machine. Pure.
 #
-# Chosen once per experiment, before anything starts, from what was asked and what the devices are, never from a timing
-# of its own: its bits are an arithmetic of their own, which is the same for every group and every worker.
+# The choice is made once per experiment, before anything starts, from the request and the devices, never from a timing.
+# Each kernel has its own arithmetic, so all groups and workers must use the same one.
 
 
 def resolve_kernel(asked: AskedArithmetic, machine: Machine, untrainable: str = "") -> Arithmetic:
-    """Name the kernel and its build, and what trains hosts. UsageError for a kernel that cannot be had.
+    """Return the arithmetic with its kernel, its build, and what trains hosts; UsageError if a kernel is unusable.
 
-    `untrainable`: which hosts it cannot train, as `untrainable_hosts` says it.
+    `untrainable`: hosts that the kernel cannot train, from `untrainable_hosts`.
     """
     kernel = _find(asked.kernel, machine)
     unusable = _why_unusable(kernel, machine)
@@ -85,70 +86,72 @@ def resolve_kernel(asked: AskedArithmetic, machine: Machine, untrainable: str = 
         return torch_alone(asked)
     obstacle = (untrainable if asked.kernel != "auto" and asked.hosts == "kernel" else "") or unusable
     if kernel is None or obstacle:
-        raise UsageError(f"arithmetic.kernel={asked.kernel}: {obstacle}; torch can be had, auto takes what there is")
+        raise UsageError(
+            f"arithmetic.kernel={asked.kernel}: {obstacle}; use torch, or auto for whatever is available"
+        )
     return Arithmetic(**msgspec.structs.asdict(asked) | {
         "kernel": kernel.name, "kernel_build": kernel.build, "hosts": "torch" if untrainable else asked.hosts,
     })  # fmt: skip
 
 
 def torch_alone(asked: AskedArithmetic) -> Arithmetic:
-    """Return the arithmetic that is asked for, without a kernel."""
+    """Return the requested arithmetic with torch instead of a kernel."""
     return Arithmetic(**msgspec.structs.asdict(asked) | {"kernel": "torch", "hosts": "kernel"})
 
 
 def kernel_notes(
     asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine, untrainable: str = ""
 ) -> tuple[str, ...]:
-    """Tell what `auto` and `native` came to, in one sentence."""
+    """Say in one note how `auto` or `native` was resolved."""
     if asked.arithmetic.kernel not in ("auto", "native"):
         return ()
     arithmetic = resolved.arithmetic
     built = arithmetic.kernel_build.partition(";")[0]
     why = f"built by {built}" if built else "; ".join(filter(None, lacking_kernel(machine)))
-    hosts = f"; hosts: torch ({untrainable or 'asked for'})" if arithmetic.hosts == "torch" else ""
+    hosts = f"; hosts: torch ({untrainable or 'requested'})" if arithmetic.hosts == "torch" else ""
     return (f"--kernel {asked.arithmetic.kernel}: {arithmetic.kernel} ({why}){hosts}.",)
 
 
 def check_kernel(planned: Arithmetic, machine: Machine) -> None:
-    """UsageError unless workers on `machine` can have the kernel of a plan, built as it was."""
+    """UsageError unless workers on `machine` have the kernel of a plan, with the same build."""
     if planned.kernel == "torch":
         return
     kernel = _find(planned.kernel, machine)
     if kernel is None or kernel.problem:
-        raise UsageError(f"runs were computed by {planned.kernel}: {_why_unusable(kernel, machine)}")
+        raise UsageError(f"earlier runs were computed by {planned.kernel}: {_why_unusable(kernel, machine)}")
     if kernel.build != planned.kernel_build:
         raise UsageError(
-            f"{planned.kernel} is another arithmetic here ({kernel.build}) than in the plan ({planned.kernel_build}), "
-            "and no comparison may mix them; install what made the plan, with the compiler that it names"
+            f"the build of {planned.kernel} here ({kernel.build}) differs from the plan's ({planned.kernel_build}), "
+            "and a comparison must not mix them; install the version that made the plan, with the same compiler"
         )
 
 
 def lacking_kernel(machine: Machine) -> tuple[str, str]:
-    """Return why there is no kernel on this machine, and the remedy; "" when there is one."""
+    """Return why this machine has no kernel, and the remedy; both "" if it has one."""
     if any(not kernel.problem for kernel in machine.kernels):
         return "", ""
     return next(((kernel.problem, kernel.remedy) for kernel in machine.kernels), ("there is no kernel", ""))
 
 
 def untrainable_hosts(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> str:
-    """Return which hosts no kernel can train, and why; "" for none. `groups` have their precision."""
+    """Say which hosts no kernel can train, and why; "" if there are none. The groups' precision must be resolved."""
     gpu = next((name for name in devices if not name.startswith("cpu")), "")
     if gpu:
-        return f"on {gpu} hosts are trained by torch, and one experiment has one arithmetic"
+        return f"torch trains the hosts on {gpu}, and one experiment has one arithmetic"
     for group in groups:
         growth = group.settings.growth
         if growth.amp != "off":
-            return f"group {group.name!r} has growth.amp={growth.amp}, and the kernel is in float32"
+            return f"group {group.name!r} has growth.amp={growth.amp}, but the kernel uses float32"
         foreign = [name for name in growth.blueprints if name not in machine.native_blueprints]
         if foreign:
-            return f"blueprint {foreign[0]!r} of group {group.name!r} is torch code and no chain of layers"
+            return f"blueprint {foreign[0]!r} of group {group.name!r} is torch code, not a chain of layers"
     return ""
 
 
 def _find(asked: str, machine: Machine) -> Kernel | None:
-    """Return the kernel that was asked for by name, or the widest that can be used; None when there is none.
+    """Return the kernel requested by name, or the widest usable one; None if there is none.
 
-    A kernel with a problem may be found when it was asked for.
+    A kernel requested by name may have a problem.
     """
     if asked not in ("auto", "native"):
         return next((kernel for kernel in machine.kernels if kernel.name == asked), None)
@@ -157,7 +160,7 @@ def _find(asked: str, machine: Machine) -> Kernel | None:
 
 
 def _why_unusable(kernel: Kernel | None, machine: Machine) -> str:
-    """Return what is wrong with the kernel that was asked for, or that there is none; "" for nothing."""
+    """Describe the problem with the requested kernel, or its absence; "" if it is usable."""
     if kernel is not None:
         return kernel.problem and f"{kernel.problem}; {kernel.remedy}"
     there = ", ".join(kernel.name for kernel in machine.kernels)
@@ -165,18 +168,18 @@ def _why_unusable(kernel: Kernel | None, machine: Machine) -> str:
 
 
 # --- precision -------------------------------------------------------------------------------------------------------
-# In which precision hosts train: what `auto` means on a machine, and what cannot be had there. Pure.
+# The precision of host training: the meaning of `auto` on a machine, and what the machine lacks. Pure.
 #
-# Chosen once per experiment, before anything starts, from what the machine is and never from a timing: so it is the
-# same for every group and every worker. A group that names its precision differs in it, as in any other setting.
+# The choice is made once per experiment, before anything starts, from the machine and never from a timing, so it is the
+# same for all groups and workers. Groups that set a precision themselves differ in it, as in any other setting.
 
 
-BF16_CAPABILITY = (8, 0)  # NVIDIA: bfloat16 matrix units, and bfloat16 at all in cuDNN
+BF16_CAPABILITY = (8, 0)  # NVIDIA GPUs with bfloat16 matrix units, and with bfloat16 in cuDNN
 Precision = Literal["off", "bf16"]
 
 
 def resolve_precision(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> tuple[Group, ...]:
-    """Replace `auto` by what it means for `devices`; UsageError for a precision that they do not have."""
+    """Replace `auto` by its meaning for `devices`; UsageError for a precision that they lack."""
     chosen, _ = automatic(devices, machine)
     resolved = []
     for group in groups:
@@ -190,7 +193,7 @@ def resolve_precision(groups: Sequence[Group], devices: Sequence[str], machine: 
 
 
 def automatic(devices: Sequence[str], machine: Machine) -> tuple[Precision, str]:
-    """Return what `auto` means on these devices, and why."""
+    """Return the meaning of `auto` on these devices, and the reason."""
     older = [name for name in devices if name.startswith("cuda") and _capability(name, machine) < BF16_CAPABILITY]
     if any(name.startswith("cpu") for name in devices):
         found = machine.cpu_bf16 or "no bf16 instructions"
@@ -201,7 +204,7 @@ def automatic(devices: Sequence[str], machine: Machine) -> tuple[Precision, str]
 
 
 def precision_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
-    """Tell what `auto` came to, and of half precision on a CPU without instructions for it; one sentence each."""
+    """Note how `auto` was resolved, and bf16 on a CPU without instructions for it; one sentence each."""
     notes = []
     if any(group.settings.growth.amp == "auto" for group in asked.groups):
         chosen, why = automatic(resolved.devices, machine)
@@ -217,8 +220,8 @@ def _refuse_impossible(group: Group, devices: Sequence[str], machine: Machine) -
     for name in devices:
         if amp == "bf16" and name.startswith("cuda") and _capability(name, machine) < BF16_CAPABILITY:
             raise UsageError(
-                f"group {group.name!r}: growth.amp=bf16 on {name}: it has compute capability {_text(name, machine)}, "
-                "bf16 needs 8.0; choose off"
+                f"group {group.name!r}: growth.amp=bf16 on {name}: its compute capability is {_text(name, machine)}, "
+                "but bf16 needs 8.0; choose off"
             )
 
 
@@ -227,6 +230,6 @@ def _text(name: str, machine: Machine) -> str:
 
 
 def _capability(name: str, machine: Machine) -> tuple[int, int]:
-    """Return the compute capability of a device; (0, 0) when it is not known."""
+    """Return the compute capability of a device; (0, 0) if unknown."""
     major, _, minor = _text(name, machine).partition(".")
     return (int(major), int(minor or 0)) if major else (0, 0)

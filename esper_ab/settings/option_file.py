@@ -1,4 +1,4 @@
-"""Results of one command that an option of another reads: a JSON file with a schema number."""
+"""Read JSON files with a schema number that one command writes and an option of another command takes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _File = TypeVar("_File", bound=_Numbered)
 def load_option_file(
     path: Path, decoder: msgspec.json.Decoder[_File], *, what: str, schema: int, made_by: str
 ) -> _File:
-    """Read the file that an option called `what` names: `path` itself, or the file of that name in it.
+    """Read the file for the option `what`: `path` itself, or the file named after the option in that folder.
 
-    UsageError when there is none of this schema that can be read; `made_by`: the command that writes one.
+    UsageError if it cannot be read or has another schema; `made_by`: the command that writes such files.
     """
     file = path / f"{what.replace(' ', '_')}.json" if path.is_dir() else path
     option = "--" + what.replace(" ", "-")
@@ -34,10 +34,10 @@ def load_option_file(
     except OSError as error:
         raise UsageError(f"{option} {file}: {error.strerror}; `esper-ab {made_by}` writes one") from None
     except UNREADABLE as error:
-        raise UsageError(f"{option} {file}: no {what} of this version: {error}") from None
+        raise UsageError(f"{option} {file}: not a {what} of this version: {error}") from None
     if found.schema != schema:
         raise UsageError(
-            f"{option} {file}: schema {found.schema}, this version reads {schema}; "
-            f"`esper-ab {made_by}` writes one anew"
+            f"{option} {file}: schema {found.schema}, but this version reads {schema}; "
+            f"create it again with `esper-ab {made_by}`"
         )
     return found

@@ -1,4 +1,4 @@
-"""What the settings of an outcome mean: its range, its measure, and what a trainer's rehearsal takes. Pure."""
+"""Read settings of an outcome (its range, its measure) and of a trainer's rehearsal. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from esper_ab.settings.assignments import TRAINER
 from esper_ab.settings.experiment import ExperimentSettings
 
 # --- outcome range ---------------------------------------------------------------------------------------------------
-# Which outcomes are possible, as `--outcome-range` says it, and what stands for one that is no number. Pure.
+# The range of possible outcomes from `--outcome-range`, and the value that replaces a NaN. Pure.
 
 
 def read_range(text: str) -> tuple[float | None, float | None]:
-    """Read LOW..HIGH, of which either may be missing; UsageError for anything else."""
+    """Parse LOW..HIGH, where either may be missing; UsageError for anything else."""
     if not text:
         return None, None
     parts = text.split("..")
@@ -30,13 +30,13 @@ def read_range(text: str) -> tuple[float | None, float | None]:
 
 
 def worst_outcome(experiment: ExperimentSettings) -> float | None:
-    """Return the worse end of the outcome's range; None where it has none."""
+    """Return the worse end of the outcome's range; None if it has none."""
     low, high = read_range(experiment.outcome_range)
     return high if experiment.outcome_better == "lower" else low
 
 
 # --- trainer ---------------------------------------------------------------------------------------------------------
-# What the settings of a trainer of the user's own mean: its rehearsal's, and its outcome. Pure.
+# Settings of a user's trainer: of its rehearsal, and of its outcome. Pure.
 
 
 DEFAULT_OUTCOME = "outcome"
@@ -44,7 +44,7 @@ _LABEL_CHARS = 60
 
 
 def read_rehearsal(texts: Iterable[str]) -> dict[str, TrainerValue]:
-    """Read NAME=VALUE, with or without `trainer.` before the name; UsageError for anything else."""
+    """Parse NAME=VALUE, with or without `trainer.` before the name; UsageError for anything else."""
     found: dict[str, TrainerValue] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -56,7 +56,7 @@ def read_rehearsal(texts: Iterable[str]) -> dict[str, TrainerValue]:
 
 
 def outcome_measure(experiment: ExperimentSettings) -> Measure:
-    """Return the outcome as the plan declares it, called by its name or the last part of a command's source of it."""
+    """Return the declaration of the outcome; its label is its name or the last part of a command's source."""
     low, high = read_range(experiment.outcome_range)
     label = experiment.outcome.rpartition(":")[2] or DEFAULT_OUTCOME
     return Measure(

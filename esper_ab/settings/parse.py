@@ -1,4 +1,4 @@
-"""Request -> AskedExperiment: its groups, with every setting, and nothing ignored in silence."""
+"""Turn a Request into an AskedExperiment with complete groups; a setting without effect is an error."""
 
 from __future__ import annotations
 
@@ -20,25 +20,24 @@ from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.kinds import kind_of
 from esper_ab.settings.request import Layer, Request
 
-msgspec.json.Decoder(GroupSettings)  # now, in one thread: tests/house/test_decoders.py
+msgspec.json.Decoder(GroupSettings)  # built now, in one thread: tests/house/test_decoders.py
 msgspec.json.Decoder(AskedExperiment)
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """One group as asked for: its own layers."""
+    """One group as requested, with its own layers."""
 
     name: str
     table: Layer
-    own: Layer  # over all others: the reward or controller that --groups names, and --group
+    own: Layer  # overrides all others: the reward or controller from --groups, and --group
 
 
 def parse(request: Request) -> AskedExperiment:
-    """Return the one experiment that is asked for; UsageError, one line with the remedy, for what cannot be honoured.
-    """
+    """Return the one experiment that is requested; UsageError, one line with the remedy, if it is invalid."""
     task = request.said("task") or FIELDS["task"].default
     if request.tasks or request.by_task or "," in task:
-        raise UsageError(Setting("task"), ": one is asked for here; `esper-ab launch` takes several together")
+        raise UsageError(Setting("task"), ": give one task here; only `esper-ab launch` takes several")
     kind = kind_of(task, trained=bool(request.said("trainer")))
     asked = _collect_groups(request, kind)
     defaults = {key: field.spec.by_kind[kind.name] for key, field in FIELDS.items() if kind.name in field.spec.by_kind}
@@ -46,7 +45,7 @@ def parse(request: Request) -> AskedExperiment:
     folders = {plain_group(one.name): one.name for one in groups}
     for one in groups:
         if (other := folders[plain_group(one.name)]) != one.name:
-            raise UsageError(Setting("groups"), f": {one.name} and {other} would share a folder; give one another name")
+            raise UsageError(Setting("groups"), f": {one.name} and {other} would share a folder; rename one of them")
     _refuse_without_effect(request, asked)
     values = defaults | {key: one.value for key, one in request.common.items()}
     values = {key: value for key, value in values.items() if not of_group(key)}
@@ -56,12 +55,12 @@ def parse(request: Request) -> AskedExperiment:
     if len(groups) < 2:
         only = groups[0].name
         raise UsageError(
-            Setting("groups"), f": one group ({only}) cannot be compared; name another, as in {only},wait"
+            Setting("groups"), f": a single group ({only}) cannot be compared; add another, as in {only},wait"
         )
     return experiment
 
 
-def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # values by dotted key, as a tree
+def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # dotted keys -> nested tables
     tree: dict[str, Any] = {}
     for key, value in values.items():
         *sections, name = key.split(".")
@@ -73,11 +72,11 @@ def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # values by dotted key, 
 
 
 def _make_group(asked: _Asked, request: Request, defaults: Mapping[str, object]) -> Group:
-    """Put one group's layers together."""
+    """Merge one group's layers; UsageError for an invalid name."""
     if not re.fullmatch(GROUP_NAME, asked.name):
         raise UsageError(
-            f"group name {asked.name!r}: it names files, so a letter or digit, then letters, digits and _.=+-, "
-            "64 at most"
+            f"group name {asked.name!r}: it names files, so it must start with a letter or digit, then letters, digits "
+            "and _.=+-, at most 64 in all"
         )
     layers = {**request.weak, **asked.table, **request.strong, **asked.own}
     values = {**defaults, **{key: one.value for key, one in layers.items()}}
@@ -86,7 +85,7 @@ def _make_group(asked: _Asked, request: Request, defaults: Mapping[str, object])
 
 
 def _collect_groups(request: Request, kind: SettingsKind) -> list[_Asked]:
-    """Collect the groups and what is said of each."""
+    """Collect the groups and their own layers."""
     created = [*(() if request.alone else request.tables), *request.altered]
     if kind.no_groups and not (request.groups or created):
         raise UsageError(Setting("groups"), kind.no_groups)
@@ -96,7 +95,7 @@ def _collect_groups(request: Request, kind: SettingsKind) -> list[_Asked]:
     for name in called:
         if called.count(name) > 1:
             raise UsageError(
-                Setting("groups"), f": {name!r} is there twice; give one another name, as in {name}2={name}"
+                Setting("groups"), f": {name!r} is named twice; rename one, as in {name}2={name}"
             )
     for name in dict.fromkeys(created):
         if name not in called:
@@ -107,15 +106,15 @@ def _collect_groups(request: Request, kind: SettingsKind) -> list[_Asked]:
 
 
 def _named(text: str, request: Request, kind: SettingsKind) -> _Asked:
-    """Return the group that `--groups`, or the list of a file, calls NAME or NAME=MODE."""
+    """Return the group that an entry of `--groups` or of a file's list describes: NAME or NAME=MODE."""
     if not text.strip():
-        raise UsageError(Setting("groups"), ": a name is missing; names between commas, as in shaped,wait")
-    if text in request.tables or text in request.altered:  # "lr=1e-3", of --vary
+        raise UsageError(Setting("groups"), ": a name is missing; separate names by commas, as in shaped,wait")
+    if text in request.tables or text in request.altered:  # "lr=1e-3", from --vary
         name, equals, meaning = text, "", ""
     else:
         name, equals, meaning = (part.strip() for part in text.partition("="))
     if not equals and ":" in name:
-        raise UsageError(Setting("groups", text), f": a function of your own needs a group's name, as in mine={text}")
+        raise UsageError(Setting("groups", text), f": name the group of your own function, as in mine={text}")
     if kind.free_names and not equals:
         return _with_layers(name, (), request)
     choice = _find_choice(meaning if equals else name, kind, f"--groups {text}", request)
@@ -130,7 +129,7 @@ def _with_layers(name: str, chosen: Iterable[Assignment], request: Request) -> _
 
 
 def _find_choice(name: str, kind: SettingsKind, origin: str, request: Request) -> tuple[Assignment, ...]:
-    """Assign the reward mode, controller or user function that is called `name`; () when it is none of these."""
+    """Return the assignment of the reward mode, controller or user function `name`; () if it is none of these."""
     for key, known in (("reward.mode", kind.rewards), ("controller.name", kind.controllers)):
         if name in known or (":" in name and key == "reward.mode"):
             return (typed(Assignment(key, name, origin, request.folder, is_text=False)),)
@@ -139,19 +138,19 @@ def _find_choice(name: str, kind: SettingsKind, origin: str, request: Request) -
 
 def _explain_no_choice(name: str, kind: SettingsKind) -> str:
     if name.endswith(".py"):
-        return f"{name!r} is a file; a function of your own is FILE:FUNCTION, as in mine={name}:reward"
+        return f"{name!r} is a file; give your own function as FILE:FUNCTION, as in mine={name}:reward"
     hint = did_you_mean(name, [*kind.rewards, *kind.controllers])
     return f"no reward mode or controller {name!r}; {hint}"
 
 
 def _refuse_without_effect(request: Request, asked: Sequence[_Asked]) -> None:
-    """UsageError for a setting of all groups that every group overrides; of a grid, that any does."""
+    """UsageError for a setting of all groups that every group overrides; in a grid, that any group overrides."""
     for key, assignment in request.strong.items():
         overriding = [group.name for group in asked if key in group.own]
         if overriding and len(overriding) == len(asked):
             raise UsageError(f"{assignment.origin} has no effect: every group has its own {key}; leave it out")
         if overriding and assignment.origin.startswith("--grid"):
             raise UsageError(
-                f"{assignment.origin}: group {overriding[0]!r} has its own {key}, and in a cell of a grid all groups "
-                "have the same; leave one of the two out"
+                f"{assignment.origin}: group {overriding[0]!r} has its own {key}, but all groups in a cell of a grid "
+                "must have the same; remove one of the two"
             )

@@ -1,6 +1,6 @@
-"""A question over several tasks, or over a grid of settings -> what is asked of each part: an experiment of its own.
+"""Split a question over several tasks, or over a grid of settings, into parts, each an experiment of its own.
 
-A part is one task, in one cell of the grid. All parts have the same groups and seeds, and together one alpha.
+A part is one task in one cell of the grid. All parts have the same groups and seeds, and share one alpha.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Cell = tuple[str, ...]  # "ppo.lr=1e-4", "ppo.epochs=2"
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What is asked in one part. `asked` has the part's share of alpha, so that its own report claims no more."""
+    """One part of a question. `asked` has the part's share of alpha, so that its own report claims no more."""
 
-    name: str  # "digits"; of a grid "ppo.lr=1e-4", or "digits, ppo.lr=1e-4"
+    name: str  # "digits"; in a grid "ppo.lr=1e-4", or "digits, ppo.lr=1e-4"
     asked: AskedExperiment
 
     @property
     def folder(self) -> str:
-        """Name of its experiment directory."""
+        """Name of the part's experiment directory."""
         return folder_of(self.name)
 
 
@@ -42,20 +42,20 @@ class Part:
 class Parts:
     """A question over several parts."""
 
-    name: str  # of the joint experiment's directory; "": one is generated
-    alpha: float  # of everything that is claimed
+    name: str  # of the joint experiment's directory; "": to be generated
+    alpha: float  # of all claims together
     scores: str  # WORST..TARGET, one or by part; "": none
     parts: tuple[Part, ...]
 
 
 def folder_of(name: str) -> str:
-    """Return a folder's name for a part: its own, and a hash where that cannot be one."""
+    """Return the folder name for a part: its own name, or a sanitised one with a hash."""
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:_LONGEST_FOLDER] or "part"
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def parse_parts(request: Request) -> Parts | None:
-    """Return what is asked of each part; None for one task and no grid. UsageError as `parse`."""
+    """Return the parts of a question; None for one task without a grid. UsageError as for `parse`."""
     tasks, cells = _tasks(request), grid(request.grid)
     if len(tasks) < 2 and not cells:
         _refuse_for_one(tasks, request)
@@ -82,26 +82,26 @@ def parse_parts(request: Request) -> Parts | None:
 
 
 def share_of(alpha: float, parts: int, groups: int, *, controlled: bool) -> float:
-    """Return the alpha at which a part by itself claims nothing that is not claimed over all parts and their mean.
+    """Return the alpha of a part, low enough that its own report claims nothing that the joint answer does not.
 
-    A comparison that is decided hands its share on: over all parts to every other one, in a part by itself to those of
-    this part. So the last one of a part has all of the part's alpha, and over all parts at least this.
+    A decided comparison hands its share on: in the joint answer to all others, in a part to those of this part only. So
+    the last comparison of a part holds all of the part's alpha, and in the joint answer it holds at least as much.
     """
     comparisons = groups - 1 if controlled else groups * (groups - 1) // 2
     return alpha / (comparisons * parts + 1)
 
 
 def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
-    """Return all combinations of KEY=V1,V2 texts; () without any. UsageError for a key or a value given twice."""
+    """Return all combinations of KEY=V1,V2 texts, or () for no texts; UsageError for a repeated key or value."""
     axes: dict[str, list[str]] = {}
     for text in texts:
         key, equals, values = text.partition("=")
         pieces = split_commas(values, f"--grid {text}")
         if not (equals and key.strip()) or not all(pieces) or len(set(pieces)) < len(pieces) or len(pieces) < 2:
-            raise UsageError(f"--grid {text}: two values or more, all different, as in ppo.lr=1e-4,1e-3")
+            raise UsageError(f"--grid {text}: give at least two different values, as in ppo.lr=1e-4,1e-3")
         key = SHORT.get(key.strip(), key.strip())
         if key == "margin" or (key in FIELDS and FIELDS[key].spec.same):
-            raise UsageError(f"--grid {text}: {key} is the same in every cell")
+            raise UsageError(f"--grid {text}: {key} must be the same in every cell")
         if key in axes:
             raise UsageError(f"--grid {text}: {key} is varied twice")
         axes[key] = pieces
@@ -112,53 +112,53 @@ def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
 
 
 def _tasks(request: Request) -> tuple[str, ...]:
-    """Return the tasks that are named: on the command line, else in the file; () where none is."""
+    """Return the tasks named on the command line, or else in the file; () if there are none."""
     one = request.common.get("task")
     if one is not None and "," in one.value:
         right = f"--task {one.value}" if one.origin.startswith("--") else f"task = {json.dumps(one.value.split(','))}"
-        raise UsageError(f"{one.origin}: several tasks are named as in {right}")
+        raise UsageError(f"{one.origin}: to name several tasks, write {right}")
     tasks = request.tasks or ((one.value,) if one else tuple(request.by_task))
     for task in request.by_task:
         if task not in tasks:
-            raise UsageError(f"[tasks.{task}]: no such task is named; {did_you_mean(task, tasks)}")
+            raise UsageError(f"[tasks.{task}]: there is no such task here; {did_you_mean(task, tasks)}")
     return tasks
 
 
 def _margins(request: Request, tasks: Sequence[str]) -> dict[str, float]:
-    """Return the margin of each task that --margin names one by one; of "" where it is that of all."""
+    """Return the margin of each task that --margin names; one margin for all has the key ""."""
     text = request.margins
     if not text:
         return {}
     pieces = [[part.strip() for part in piece.rpartition("=")] for piece in text.split(",")]
     named = [task for task, _, _ in pieces]
     if any(task not in tasks for task in filter(None, named)) or (len(named) > 1 and not all(named)):
-        raise UsageError(f"--margin {text}: a size for all, or TASK=SIZE,… of the tasks {', '.join(tasks)}")
+        raise UsageError(f"--margin {text}: give one size for all, or TASK=SIZE,… for {', '.join(tasks)}")
     if twice := [task for task in named if named.count(task) > 1]:
         raise UsageError(f"--margin {text}: {twice[0]} is named twice")
     try:
         return {task: float(size) for task, _, size in pieces}
     except ValueError:
-        raise UsageError(f"--margin {text}: a size is a number, as in --margin {tasks[0] or 'digits'}=2") from None
+        raise UsageError(f"--margin {text}: a size must be a number, as in --margin {tasks[0] or 'digits'}=2") from None
 
 
 def _of_part(request: Request, task: str, cell: Iterable[Assignment], margins: Mapping[str, float]) -> Request:
-    """Return what would be asked by somebody who has this part only."""
+    """Return the request for this part alone."""
     said: dict[str, object] = {"task": task} if task else {}
     if (margin := margins.get(task, margins.get(""))) is not None:
         said["margin"] = margin
     own = request.by_task.get(task, {})
     for key, assignment in own.items():
         if FIELDS[key].spec.same:
-            raise UsageError(f"{assignment.origin}: {key} is the same for all tasks; set it once, above")
+            raise UsageError(f"{assignment.origin}: {key} must be the same for all tasks; set it once, above")
     strong = {**request.strong, **{one.key: one for one in (*of_flags(said), *cell)}}
     return replace(request, weak={**request.weak, **own}, strong=strong, tasks=(), by_task={}, margins="")
 
 
 def _refuse_for_one(tasks: Sequence[str], request: Request) -> None:
     if request.by_task:
-        raise UsageError(f"[tasks.{tasks[0]}] is of a question over several tasks, and one is named: set it above")
+        raise UsageError(f"[tasks.{tasks[0]}] is only for several tasks, but there is one: set its keys at the top")
     if request.margins:
-        raise UsageError(f"--margin {request.margins}: with one task it is a size alone")
+        raise UsageError(f"--margin {request.margins}: for one task, give only a size")
     if request.scores:
         raise UsageError("--scores describes several tasks together; name them, as in --task digits,mixture")
 
@@ -171,6 +171,5 @@ def _refuse_alone(asked: AskedExperiment) -> None:
 
 
 def _shared(asked: AskedExperiment, share: float) -> AskedExperiment:
-    """Return the experiment at its share of alpha: complete, and with one look at the end."""
+    """Return the experiment with its share of alpha and a single look at the end."""
     return msgspec.structs.replace(asked, name="", alpha=share, looks=(asked.seeds,))
-

@@ -1,7 +1,7 @@
-"""What is asked for: flags, a TOML file and Python become one `Request`, each key known, each value typed, once.
+"""Merge flags, a TOML file and Python settings into one `Request`, in which every key is known and every value typed.
 
-From weak to strong: defaults; the file's common tables; the file's table of the group; `--set` and flags; the reward or
-controller in `--groups`; `--group`. A flag that is not given sets nothing.
+From weakest to strongest: defaults; the file's common tables; the file's table of the group; `--set` and flags; the
+reward or controller in `--groups`; `--group`. A flag that is not given sets nothing.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from esper_ab.settings.assignments import (
 )
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 
-_NO_NAME = re.compile(r"[^A-Za-z0-9_.=+-]+")  # in a group's name
+_NO_NAME = re.compile(r"[^A-Za-z0-9_.=+-]+")  # not allowed in a group's name
 _NAME_CHARS = 64
-_LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # flags with names, and an example
+_LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # flags with lists of names, an example
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileSettings:
-    """What a TOML file or a Python program declares, as it was written."""
+    """The declarations of a TOML file or a Python program, as written."""
 
-    folder: Path = Path()  # where relative paths in `groups` begin
+    folder: Path = Path()  # base of relative paths in `groups`
     groups: tuple[str, ...] = ()
     common: tuple[Assignment, ...] = ()
     tables: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # group -> its own settings
-    tasks: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # of several tasks -> its own settings
+    tasks: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # task, of several -> its own settings
     launcher: AskedLauncher = UNSAID
 
 
@@ -58,17 +58,17 @@ Layer = Mapping[str, Assignment]  # by key
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is asked for, checked key by key and typed."""
+    """A request, with all keys checked and all values typed."""
 
     groups: tuple[str, ...]  # "shaped", "a=shaped"
-    folder: Path  # where relative paths in `groups` begin
-    alone: bool  # only `groups`, and those that `altered` creates; else those of `tables`, too
+    folder: Path  # base of relative paths in `groups`
+    alone: bool  # whether the groups of `tables` are ignored, and only `groups` and `altered` count
     weak: Layer  # for all groups
     tables: Mapping[str, Layer]  # group -> its own settings, over `weak`
     strong: Layer  # for all groups, over `tables`
     altered: Mapping[str, Layer]  # group -> its own settings, over all others
-    tasks: tuple[str, ...] = ()  # that are named, where it is more than one
-    by_task: Mapping[str, Layer] = field(default_factory=dict)  # of several tasks -> its own settings, over `weak`
+    tasks: tuple[str, ...] = ()  # if there are several
+    by_task: Mapping[str, Layer] = field(default_factory=dict)  # task, of several -> its own settings, over `weak`
     margins: str = ""  # TASK=SIZE,…
     grid: tuple[str, ...] = ()  # KEY=V1,V2,…
     scores: str = ""  # WORST..TARGET, one or by part
@@ -76,15 +76,15 @@ class Request:
 
     @property
     def common(self) -> Layer:
-        """What is said for all groups."""
+        """The settings of all groups, by key."""
         return {**self.weak, **self.strong}
 
     def said(self, key: str) -> Any:
-        """Return the value of a key for all groups; None where nothing is said of it."""
+        """Return the value of a key for all groups; None if it is not set."""
         return self.common[key].value if key in self.common else None
 
     def more(self, written: Iterable[Assignment]) -> Layer:
-        """Check and type what is said for all groups beside `strong`; UsageError as `request`."""
+        """Check and type further settings for all groups; UsageError as for `request`, or if one is already set."""
         found = _layer(written, free=bool(self.said("trainer")))
         for key, one in found.items():
             if key in self.strong:
@@ -92,38 +92,38 @@ class Request:
         return found
 
     def also(self, groups: tuple[str, ...], flags: Mapping[str, object]) -> Request:
-        """Return what is asked for with these groups alone, and these flags more; UsageError as `request`."""
+        """Return the request with only these groups and with further flags; UsageError as for `request`."""
         return replace(self, groups=groups, alone=True, strong={**self.strong, **self.more(of_flags(flags))})
 
 
 def _varied(text: str, *, trained: bool) -> dict[str, list[Assignment]]:
-    """Read --vary KEY=V1,V2,…: for each value a group called KEY=VALUE; a trainer's own setting needs no prefix."""
+    """Parse --vary KEY=V1,V2,… into a group KEY=VALUE per value; a trainer's own setting needs no prefix."""
     key, equals, values = (part.strip() for part in text.partition("="))
     origin, found = f"--vary {text}", dict[str, list[Assignment]]()
     pieces = split_commas(values, origin) if equals and key else []
     if len(pieces) < 2 or not all(pieces):
-        raise UsageError(f"{origin}: expected a key and two values or more, as in lr=3e-4,1e-3")
+        raise UsageError(f"{origin}: expected a key and at least two values, as in lr=3e-4,1e-3")
     full = f"{TRAINER}{key}" if trained and "." not in key else SHORT.get(key, key)
     for piece in pieces:
         name = f"{key}={_NO_NAME.sub('-', piece)}"[:_NAME_CHARS]
         if name in found:
-            raise UsageError(f"{origin}: two groups would be called {name}; each value once, or name them with --group")
+            raise UsageError(f"{origin}: two groups would be named {name}; remove one value, or use --group")
         found[name] = [Assignment(full, piece, origin, Path.cwd(), is_text=True)]
     return found
 
 
 def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Request:
-    """Put flags over a file; UsageError, one line with the remedy.
+    """Merge flags over a file; UsageError, one line with the remedy, if they are invalid.
 
-    `options`: value by name, as click has them; a flag that a command does not have counts as not given.
+    `options`: value by name, as click parsed them; missing keys count as not given.
     """
     groups = split_commas(options["groups"], "--groups") if options.get("groups") is not None else ()
     vary = options.get("vary") or ""
     for flag in ("groups", "group", "control") if vary else ():
         if options.get(flag):
-            raise UsageError(f"--vary makes the groups and compares all with the first; leave it or --{flag} out")
+            raise UsageError(f"--vary makes the groups and compares all with the first; remove it or --{flag}")
     if vary and (file.groups or file.tables):
-        raise UsageError("--vary makes the groups, and the file declares some already: leave one of the two out")
+        raise UsageError("--vary makes the groups, but the file declares groups, too: remove one of them")
     found = request(
         file, groups=tuple(groups), group=options.get("group") or (), assignments=options.get("set") or (),
         flags=read_flags(options), vary=vary,
@@ -135,10 +135,10 @@ def request(
     file: FileSettings = NO_FILE, *, groups: tuple[str, ...] = (), group: Iterable[str] = (),
     assignments: Iterable[str] = (), flags: Mapping[str, object] | None = None, vary: str = "",
 ) -> Request:  # fmt: skip
-    """Put the command line over `file`; UsageError for an unknown key, and a value that its key cannot have.
+    """Merge the command line over `file`; UsageError for an unknown key or an invalid value.
 
-    `groups`: "shaped", "a=shaped". `group`: of --group, "fast:ppo.lr=1e-3". `assignments`: of --set, "ppo.lr=1e-3".
-    `flags`: key -> value of its own flag. `vary`: of --vary, "lr=3e-4,1e-3".
+    `groups`: "shaped", "a=shaped". `group`: from --group, "fast:ppo.lr=1e-3". `assignments`: from --set, "ppo.lr=1e-3".
+    `flags`: key -> value of its own flag. `vary`: from --vary, "lr=3e-4,1e-3".
     """
     said, common, by_task = dict(flags or {}), list(file.common), dict(file.tasks)
     margins = str(said.pop("margin")) if isinstance(said.get("margin"), str) else ""
@@ -167,17 +167,17 @@ def request(
 
 
 def _task_names(flag: object, file: FileSettings) -> list[str]:
-    """Return the tasks that --task names, or a list of the file."""
+    """Return the tasks from --task, or else from the file's list; UsageError for an empty or repeated name."""
     listed = next((one.value for one in file.common if one.key == "task" and isinstance(one.value, list)), [])
     names = list(map(str, listed)) if flag is None else split_commas(str(flag), "--task")
     for name in names:
         if not name.strip() or names.count(name) > 1:
-            raise UsageError(Setting("task"), f": {name!r} is there twice" if name.strip() else ": a name is missing")
+            raise UsageError(Setting("task"), f": {name!r} is named twice" if name.strip() else ": a name is missing")
     return names
 
 
 def of_flags(flags: Mapping[str, object]) -> list[Assignment]:
-    """Return what flags say, by key."""
+    """Convert flags to assignments."""
     return [
         Assignment(key, value, as_flag(Setting(key.rpartition(".")[2])), Path.cwd(), is_text=False)
         for key, value in flags.items()
@@ -185,7 +185,7 @@ def of_flags(flags: Mapping[str, object]) -> list[Assignment]:
 
 
 def _layer(written: Iterable[Assignment], *, free: bool, in_group: bool = False) -> Layer:
-    """Check and type the assignments of one layer; a repeated key is an error: one of the two would be ignored."""
+    """Check and type the assignments of one layer; a repeated key is an error, because one would be ignored."""
     found: dict[str, Assignment] = {}
     for one in written:
         _check_key(one, in_group=in_group, free=free)
@@ -196,7 +196,7 @@ def _layer(written: Iterable[Assignment], *, free: bool, in_group: bool = False)
 
 
 def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
-    """UsageError for a key that nobody has; `free`: a trainer of the user's own declares some."""
+    """UsageError for an unknown key; `free`: keys of the user's trainer are accepted."""
     key = assignment.key
     if key.startswith(PARAM) or (free and key.startswith(TRAINER)):
         return
@@ -208,10 +208,10 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
             " for all of them",
         )  # fmt: skip
     known = [name for name, one in FIELDS.items() if one.of_group or not in_group]
-    own = f"a setting of the trainer's own is {TRAINER}{key}" if free and "." not in key else ""
+    own = f"the trainer's own setting would be {TRAINER}{key}" if free and "." not in key else ""
     hint = own or foreign(key) or which_setting(key, [*known, *SHORT])
     if key.startswith(TRAINER) and not foreign(key):
-        hint = "these are settings of a trainer of your own, and there is none"
+        hint = "such keys are settings of your own trainer, and there is none"
     raise UsageError(f"{assignment.origin}: unknown key {key!r}; {hint}")
 
 
@@ -221,7 +221,7 @@ def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
         name, colon, rest = text.partition(":")
         if not colon or not rest.strip():
             raise UsageError(
-                f"--group {text}: expected NAME:key=value,key=value, which alters one group; to name groups: "
+                f"--group {text}: expected NAME:key=value,key=value, which changes one group; to name groups, use "
                 f"--groups {name or 'shaped,simplified'}"
             )
         for item in split_commas(rest, f"--group {name}"):
@@ -230,16 +230,16 @@ def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
 
 
 def read_flags(options: Mapping[str, Any]) -> dict[str, object]:
-    """Return the settings that flags give, by key; UsageError for a list or number that is none."""
+    """Return the settings given by flags, by key; UsageError for an invalid list or number."""
     found: dict[str, object] = {}
     for key, setting in FIELDS.items():
         value, negates = options.get(setting.flag), setting.flag.startswith("no_")
         if key == "seeds" or value is None or (value is False and (negates or not setting.default)):
-            continue  # 0 is a value, and refused as one
+            continue  # a 0 goes on, and is refused later
         found[key] = False if negates else _flag_value(setting, value)
     higher, lower = options.get("higher"), options.get("lower")
     if higher and lower:
-        raise UsageError("--higher and --lower: one outcome decides; leave one of the two out")
+        raise UsageError("--higher and --lower exclude each other, because one outcome decides")
     if higher or lower:
         found |= {"outcome": higher or lower, "outcome_better": "higher" if higher else "lower"}
     return found | _seeds(options.get("seeds"), options.get("max"))
@@ -256,36 +256,36 @@ def _flag_value(setting: Field, value: Any) -> object:
         return [_whole(piece, flag) for piece in pieces] if setting.key == "looks" else pieces
     names = [piece for piece in str(value).split(",") if piece]
     if not names:
-        raise UsageError(f"{flag}: names are missing, as in {_LISTS[setting.key]}; leave it out for all there are")
+        raise UsageError(f"{flag}: names are missing, as in {_LISTS[setting.key]}; omit the flag for all of them")
     return names
 
 
 def _whole(text: str, origin: str, otherwise: str = "") -> int:
-    """Convert a whole number typed at `origin`; UsageError for anything else. `otherwise`: what else may be typed."""
+    """Parse a whole number typed at `origin`; UsageError for anything else. `otherwise`: a permitted alternative."""
     if (found := whole_number(text)) is None:
         raise UsageError(f"{origin}: expected a whole number{otherwise}, not {visible_line(text, 40)!r}")
     return found
 
 
 def _seeds(seeds: str | None, most: int | None) -> dict[str, object]:
-    """Read `--seeds N`; `auto --max N`: looks on the way to N; `auto`: no maximum."""
+    """Resolve `--seeds N`; `--seeds auto --max N`: looks up to N seeds; `--seeds auto`: no maximum."""
     if seeds is None or seeds != "auto":
         if most is not None:
-            raise UsageError("--max goes with --seeds auto; --seeds N is a maximum already")
+            raise UsageError("--max needs --seeds auto; --seeds N is already a maximum")
         return {} if seeds is None else {"seeds": _whole(seeds, "--seeds", " or auto")}
     return {"open_ended": True} if most is None else {"seeds": most}
 
 
 def settings_sha256(tree: dict[str, Any]) -> str:
-    """Return the sha256 of a tree of settings, as [record] of an experiment.toml keeps it; it covers all of them."""
+    """Return the sha256 over all settings of a tree, as [record] of an experiment.toml stores it."""
     return hashlib.sha256(json.dumps(tree, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def read_toml(path: Path) -> FileSettings:
-    """Read the file at `path`; UsageError naming the line when it is not TOML."""
+    """Read the settings file at `path`; UsageError, with the line if it is not TOML."""
     try:
         tree = tomllib.loads(read_regular(path).decode("utf-8-sig"))
-        record = tree.pop("record", {})  # of an experiment.toml: what was found when it ran
+        record = tree.pop("record", {})  # in an experiment.toml: facts from the time it was planned
         sha256 = settings_sha256(tree)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
@@ -297,8 +297,8 @@ def read_toml(path: Path) -> FileSettings:
         raise UsageError(f"{path}: no settings: lists or tables are nested too deeply") from None
     if isinstance(record, dict) and record.get("settings", sha256) != sha256:
         raise UsageError(
-            f"{path}: its settings are not those that [record] vouches for: they were edited or the file is damaged; "
-            "take the table [record] out of an edited copy"
+            f"{path}: the settings do not match the hash in [record]: they were edited, or the file is damaged; "
+            "remove the table [record] from an edited copy"
         )
     groups, launcher = tree.pop("groups", []), tree.pop("launcher", {})
     tables, tasks = tree.pop("group", {}), tree.pop("tasks", {})

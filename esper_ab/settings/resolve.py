@@ -1,6 +1,6 @@
-"""What was asked + the machine -> what will be run: slots, modes, blueprints, devices, precision, kernel, hosts.
+"""Turn a request and a machine into what will run: slots, modes, blueprints, devices, precision, kernel, hosts.
 
-Pure. Nothing is replaced in silence: what is not there is refused, naming what was asked and what exists.
+Pure. Nothing is replaced silently: a missing part is an error that names the request and the parts that exist.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from esper_ab.settings.kinds import kind_of
 
 
 def resolve(asked: AskedExperiment, machine: Machine, name: str, eval_episodes: int) -> ResolvedExperiment:
-    """Name everything that the machine decides, and check everything else against it; UsageError.
+    """Resolve everything that the machine decides, and check the rest against it; UsageError if it does not fit.
 
-    `name`: of the experiment. `eval_episodes`: as asked for, or as chosen.
+    `name`: of the experiment. `eval_episodes`: as requested or chosen.
     """
     task = _find_task(asked, machine)
     found = kind_of(asked.task).resolve(asked, machine, task, eval_episodes)
@@ -41,12 +41,12 @@ def _find_task(experiment: AskedExperiment, machine: Machine) -> TaskFacts:
 
 
 def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
-    """Return the margin asked for, or that of the task; UsageError where neither names one."""
+    """Return the requested margin, or that of the task; UsageError if there is neither."""
     margin, outcome = experiment.margin or task.measures.margin, task.measures.outcome
     if margin is None:
         unit = f", in {outcome.apart}" if outcome.apart else ""
         raise UsageError(
-            Setting("margin"), f" is missing: task {task.name} declares none; say which difference in {outcome.label} "
-            f"is worth acting on{unit}. `esper-ab calibrate` shows how much runs of one group differ",
+            Setting("margin"), f" is missing: task {task.name} declares none; give the smallest difference in "
+            f"{outcome.label} worth acting on{unit}. `esper-ab calibrate` shows how much runs of one group differ",
         )  # fmt: skip
     return margin

@@ -1,4 +1,4 @@
-"""What is asked of a reward audit -> its question, every key and name checked."""
+"""Turn the flags of a reward audit into its question, with every key and name checked."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.contracts.wording import which_setting
 from esper_ab.settings.assignments import GROUP_FIELDS, Assignment, convert_value, refuse_unknown
 
-KERNELS = ("auto", "torch")  # auto: the native kernel where it can be had
+KERNELS = ("auto", "torch")  # auto: the native kernel if available
 _SECTIONS = ("growth", "reward")
-msgspec.json.Decoder(RewardAuditQuestion)  # now, in one thread: tests/house/test_decoders.py
+msgspec.json.Decoder(RewardAuditQuestion)  # built now, in one thread: tests/house/test_decoders.py
 
 
 def make_question(
     *, rewards: Sequence[str], assignments: Sequence[Assignment], kernel: str = "auto", **options: Any
 ) -> RewardAuditQuestion:
-    """Return the question; `options`: its other fields. UsageError for an unknown task or setting, a reward named
-    twice, or a value that a field cannot have.
+    """Return the question; `options`: its other fields.
+
+    UsageError for an unknown task or setting, a reward named twice, or an invalid value.
     """
     twice = [name for name, count in Counter(rewards).items() if count > 1]
     if twice:
-        raise UsageError(f"reward {twice[0]!r} is named twice; once is enough")
+        raise UsageError(f"reward {twice[0]!r} is named twice; remove one")
     settings = _settings(assignments)
     asked = tuple(
         AuditedReward(name=mode, settings=msgspec.structs.replace(settings.reward, mode=mode))
@@ -46,14 +47,14 @@ def make_question(
 
 
 def _settings(assignments: Sequence[Assignment]) -> GroupSettings:
-    """Return the settings that the assignments make of the defaults."""
+    """Return the default settings with the assignments applied; UsageError for a key of another section."""
     found: dict[str, dict[str, object]] = {section: {} for section in _SECTIONS}
     keys = [key for key in GROUP_FIELDS if key.partition(".")[0] in _SECTIONS and key != "reward.params"]
     for one in assignments:
         if one.key == "reward.mode":
-            raise UsageError(f"{one.origin}: rewards are named as arguments, as in esper-ab growth rewards sparse")
+            raise UsageError(f"{one.origin}: give rewards as arguments, as in esper-ab growth rewards sparse")
         if one.key not in keys:
-            raise UsageError(f"{one.origin}: no setting of reward or growth; {which_setting(one.key, keys)}")
+            raise UsageError(f"{one.origin}: not a setting of reward or growth; {which_setting(one.key, keys)}")
         section, _, name = one.key.partition(".")
         found[section][name] = convert_value(one)
     default = GroupSettings()

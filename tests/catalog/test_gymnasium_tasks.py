@@ -73,16 +73,16 @@ def test_notes_say_who_trains_on_the_outcome_and_what_does_not_repeat() -> None:
     own = " ".join(plan(asked("env", "random", task=GYM, margin=5.0)).notes)
     assert "also the reward" not in own
     assert "do not repeat" not in own
-    assert "Device and start order cannot matter" in own
+    assert "scheduling cannot affect results" in own
 
 
 def test_notes_say_what_follows_where_environments_carry_state_across_resets() -> None:
     carrying = plan(asked("env", "random", task=GYM, margin=5.0), repeats=False, carries=True)
     text = " ".join(carrying.notes)
     assert "The environments carry state from one reset to the next" in text
-    assert "a run that is resumed after a death gives other results than an undisturbed one" in text
-    assert "an evaluation begins without that state" in text
-    assert "groups with equal settings differ" not in text
+    assert "a run that is retried after its worker dies will differ" in text
+    assert "an evaluation starts without that state" in text
+    assert "groups with equal settings will differ" not in text
     assert "do not repeat" not in text
     assert carrying.carries
     assert not plan(asked("env", "random", task=GYM, margin=5.0), repeats=False).carries

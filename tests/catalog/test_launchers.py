@@ -263,4 +263,4 @@ def test_loading_one_loads_no_other(name: str) -> None:
 def test_another_name_is_answered_with_the_catalogue() -> None:
     with pytest.raises(UsageError) as raised:
         make_launcher(AskedLauncher(launcher="descriptors"))
-    assert str(raised.value) == f"launcher 'descriptors': no such launcher; there are {', '.join(NAMES)}"
+    assert str(raised.value) == f"launcher 'descriptors': no such launcher; choose from {', '.join(NAMES)}"

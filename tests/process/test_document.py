@@ -146,11 +146,11 @@ experiment = (
 
 
 @pytest.mark.parametrize(("of_a", "base", "said"), [
-    ('trainer__curriculum="/env/mettagrid/curriculum/nav_memory_sequence"', "", "there is no curriculum here; what "
-     "hosts learn is the experiment's task"),
+    ('trainer__curriculum="/env/mettagrid/curriculum/nav_memory_sequence"', "", "there is no curriculum here; "
+     "hosts learn the experiment's task"),
     ("", 'defaults=["/common", "/agent/fast"]', "base config: defaults: unknown key 'defaults'; Hydra's defaults list "
      "has no counterpart here"),
-    ("", "trainer__num_workers=4", "here that is n_envs and max_parallel"),
+    ("", "trainer__num_workers=4", "here it is called n_envs and max_parallel"),
 ])  # fmt: skip
 def test_the_keys_of_the_blocks_as_they_stand_are_refused_with_the_name_of_ours(tmp_path, of_a, base, said) -> None:
     path = tmp_path / "x.py"

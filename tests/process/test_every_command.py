@@ -254,7 +254,7 @@ def test_what_stands_in_place_of_a_lock_is_neither_written_nor_waited_for(
     assert (tmp_path / "precious").read_text() == "thesis"
     assert not (tmp_path / "nothing").exists()
     if name in TAKE_THE_LOCK:
-        what = "is a symbolic link" if "link" in kind else "is no regular file"
+        what = "is a symbolic link" if "link" in kind else "is not a regular file"
         *_, last = error.splitlines()  # a preflight on a busy machine says first that it takes long
         assert status == 2, out + error
         assert re.match(rf"error: experiments/(one|two)/\.lock {what}: remove it", last)
@@ -281,7 +281,7 @@ def test_no_command_waits_at_a_pipe_in_a_received_directory(
         status = invoke(group, [*name.split(), *(settings if name == "launch" else arguments(name))], "esper-ab")
     said = "".join(capfd.readouterr())
     assert (status in (0, 2, 5), said.count("error: ") <= 1) == (True, True), said
-    assert status == 0 or re.search(r"experiments/one|is no regular file", said), said
+    assert status == 0 or re.search(r"experiments/one|is not a regular file", said), said
 
 
 @pytest.mark.usefixtures("place")

@@ -84,7 +84,7 @@ def test_by_default_the_plan_chooses_the_hosts_and_a_repetition_has_the_same_pla
         kinds = [played.actions for played in run.evaluation.episodes]
         assert kinds.count("sampled") == run.spec.eval_episodes == 18
         assert kinds.count("greedy") == (3 if run.ref.controller == "ppo" else 0)
-    said = "--eval-episodes auto: 18 episodes of evaluation per run (the default of 16"
+    said = "--eval-episodes auto: 18 evaluation episodes per run (the default of 16"
     assert any(said in note for note in history.plan.notes)
     config = tmp_path / "run" / "experiment.toml"
     assert "eval_episodes = 18" in config.read_text()

@@ -136,8 +136,8 @@ def test_a_process_that_has_imported_another_package_of_the_name(tmp_path: Path,
     (tmp_path / "script.py").write_text(HAS_IMPORTED_IT)
     inline, policy, ran = Folder(tmp_path).gives(sys.executable, "script.py", str(finished)).splitlines()[-3:]
     because = (
-        f"this process has imported another package `workers`, from {tmp_path}/workers/__init__.py, where "
-        f"{home_of('workers')} is needed; begin in a process that has not imported it"
+        f"this process has imported another package `workers`, from {tmp_path}/workers/__init__.py, but "
+        f"{home_of('workers')} is needed; start in a process that has not imported it"
     )
     assert inline == f"UsageError launcher inline: {because}, or use launcher local"
     assert policy == f"UsageError {because}"

@@ -108,7 +108,7 @@ def test_a_part_whose_settings_were_changed_is_not_launched(place: Path, capsys:
     text = settings.read_text().partition("[record]")[0]
     settings.write_text(text.replace("rng_seed = 0", "rng_seed = 1"))
     assert invoke(group, ["resume", "experiments/both", "--launcher", "inline", "--quiet"], "esper-ab") == 2
-    assert "would be another experiment than the one that was planned" in capsys.readouterr().err
+    assert "would differ from the one that was planned" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("place")

@@ -173,7 +173,7 @@ def test_viewers_come_and_go_without_effect(tmp_path, environment, undisturbed):
     for viewer in (left, staying):
         assert viewer.stdout.readline().startswith("fake: running")
     interrupt(left)
-    assert "left; the run goes on" in told(left)
+    assert "left; the experiment continues" in told(left)
     process.send_signal(signal.SIGCONT)
     process.communicate(timeout=PATIENCE_S)
     build_report(experiment_dir)  # the last that a viewer waits for
@@ -195,7 +195,7 @@ def test_stop_ends_a_run_as_ctrl_c_does(tmp_path, environment):
     assert ended(experiment_dir) == "interrupted"
     assert [pid for pid in worker_pids(experiment_dir) if process_started(pid) is not None] == []
     again = told(operate(environment, "stop", experiment_dir))
-    assert "nobody carries it out; it is interrupted" in again
+    assert "not running; it is interrupted" in again
     assert f"resume with: esper-ab resume {experiment_dir}" in again
 
 

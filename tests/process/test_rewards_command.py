@@ -158,7 +158,7 @@ def test_an_experiment_journals_it_and_its_report_shows_its_rewards(
     assert kept.digest == made[1].digest
     assert [scored.reward.name for scored in kept.answer.scored] == ["sparse", "mine.py:gain"]
     whole = (experiment_dir / "plan.txt").read_text()
-    assert "The reward audit has none for shaped." in " ".join(whole.split())
+    assert "The reward audit does not cover shaped." in " ".join(whole.split())
     first = {name: (experiment_dir / name).read_bytes() for name in ("summary.txt", "report.html")}
     build_report(experiment_dir)
     assert {name: (experiment_dir / name).read_bytes() for name in first} == first

@@ -149,7 +149,7 @@ def test_a_tracker_ends_when_the_coordinator_was_killed(tmp_path):
             [sys.executable, "-m", "esper_ab.commands.cli", "track", experiment_dir, "--tensorboard"],
             capture_output=True, text=True
         )
-        assert (refused.returncode, "follows this run already" in refused.stderr) == (2, True)
+        assert (refused.returncode, "already follows this experiment" in refused.stderr) == (2, True)
         coordinator.kill()
     eventually(lambda: not at_work(experiment_dir, "tensorboard"))
     assert read_progress(experiment_dir, "tensorboard").state == "done"

@@ -1,4 +1,4 @@
-"""A catalogue of kinds of task, one `KIND` per file, named by the kind; no other file of the room knows their names."""
+"""A catalogue of kinds of task: one `KIND` per file, named after the file; no other file here knows their names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from esper_ab.settings.kind import SettingsKind
 
 
 def kind_of(task: str, *, trained: bool = False) -> SettingsKind:
-    """Return the kind of a task as plans have it; `trained`: by a trainer of the user's own, of which it is no name."""
+    """Return the kind of a task name as in plans; `trained`: by the user's trainer, whatever the name."""
     kind: SettingsKind = catalog.entry(__name__, TRAINER if trained else kind_of_task(task), "KIND")
     return kind

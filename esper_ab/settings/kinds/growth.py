@@ -23,7 +23,7 @@ from esper_ab.settings.machine import (
 
 
 class GrowthKind(SettingsKind):
-    """Hosts train, on GPUs or on the CPU, while a policy grows them."""
+    """Growing networks: hosts train on GPUs or on the CPU while a policy grows them."""
 
     name = "growth"
     words = "growing networks"
@@ -31,7 +31,7 @@ class GrowthKind(SettingsKind):
     default_groups = ("shaped", "simplified")
 
     def ask(self, asked: AskedExperiment) -> Questions:
-        """Ask about GPUs, too, and how fast they train hosts."""
+        """Ask also about GPUs and how fast they train hosts."""
         return msgspec.structs.replace(
             super().ask(asked), gpus=asked_gpus(asked), hosts=-(-asked.n_envs // asked.devices_per_run)
         )
@@ -39,7 +39,7 @@ class GrowthKind(SettingsKind):
     def resolve(
         self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
     ) -> dict[str, Any]:
-        """Name slots, precisions and kernel, too."""
+        """Return also slots, precisions and kernel."""
         slots = _resolve_slots(asked, task)
         found = super().resolve(asked, machine, task, eval_episodes)
         groups = resolve_precision(asked.groups, found["devices"], machine)
@@ -49,7 +49,7 @@ class GrowthKind(SettingsKind):
         return found | {"slots": slots, "groups": groups, "arithmetic": arithmetic}
 
     def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
-        """Tell precision and kernel."""
+        """Return notes on precision and kernel."""
         untrainable = untrainable_hosts(resolved.groups, resolved.devices, machine)
         return (*precision_notes(asked, resolved, machine), *kernel_notes(asked, resolved, machine, untrainable))
 
@@ -60,7 +60,7 @@ def _resolve_slots(asked: AskedExperiment, task: TaskFacts) -> tuple[str, ...]:
         refuse_unknown(f"slot in task {task.name}:", slot, task.slots)
     right = tuple(slot for slot in task.slots if slot in slots)
     if slots != right:
-        raise UsageError(Setting("slots", slots), ": each once, in network order, as in ", Setting("slots", right))
+        raise UsageError(Setting("slots", slots), ": name each once, in network order, as in ", Setting("slots", right))
     return slots
 
 

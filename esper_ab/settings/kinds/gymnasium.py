@@ -1,4 +1,4 @@
-"""Tasks that are environments of Gymnasium."""
+"""The kind of tasks that are Gymnasium environments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from esper_ab.settings.outcome_range import read_range, worst_outcome
 
 
 class GymnasiumKind(SettingsKind):
-    """Environments and policy are on the CPU; an episode ends where the environment ends it."""
+    """Gymnasium environments: they and the policy run on the CPU, and the environment ends its episodes."""
 
     name = "gymnasium"
     words = "Gymnasium environments"
@@ -27,7 +27,7 @@ class GymnasiumKind(SettingsKind):
     on_cores = True
 
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
-        """Turn `total_timesteps` into rollouts, of which the last is a whole one, too."""
+        """Convert also `total_timesteps` to a number of whole rollouts, rounding up."""
         super().read(asked, said)
         if asked.outcome == "return":
             asked = msgspec.structs.replace(asked, outcome="")
@@ -35,20 +35,20 @@ class GymnasiumKind(SettingsKind):
             return asked
         if any(one.key == "episodes" for one in said):
             raise UsageError(
-                Setting("total_timesteps"), " and ", Setting("episodes"), " both say how long a run trains: choose one"
+                Setting("total_timesteps"), " and ", Setting("episodes"), " both set how long a run trains: choose one"
             )
         for group in asked.groups:
             if group.settings.gym.rollout == "episodes":
                 raise UsageError(
-                    Setting("total_timesteps"), f": the rollouts of group {group.name!r} end with their episodes, and "
-                    "nobody knows after how many steps; with ", Setting("gym.rollout", "continues", assigned=True),
-                    " each has as many as ", Setting("steps"), " says",
+                    Setting("total_timesteps"), f": the rollouts of group {group.name!r} end with their episodes, so "
+                    "their steps are unknown; with ", Setting("gym.rollout", "continues", assigned=True),
+                    " each has as many steps as ", Setting("steps"), " says",
                 )  # fmt: skip
         rollouts = -(-asked.total_timesteps // (asked.steps * asked.n_envs))
         return msgspec.structs.replace(asked, episodes=rollouts, total_timesteps=0)
 
     def ask(self, asked: AskedExperiment) -> Questions:
-        """Ask about the outcome and every group's reward, too."""
+        """Ask also about the outcome and every group's reward."""
         low, high = read_range(asked.outcome_range)
         return msgspec.structs.replace(
             super().ask(asked), outcome=asked.outcome, outcome_better=asked.outcome_better or "higher",
@@ -59,14 +59,14 @@ class GymnasiumKind(SettingsKind):
     def resolve(
         self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
     ) -> dict[str, Any]:
-        """Check rollouts, and name the kernel, too."""
+        """Check rollouts, and return also the kernel."""
         found = super().resolve(asked, machine, task, eval_episodes)
         for group in asked.groups:
             _check_rollouts(group, asked, task)
         return found | {"arithmetic": resolve_kernel(asked.arithmetic, machine)}
 
     def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
-        """Tell the kernel."""
+        """Return notes on the kernel."""
         return kernel_notes(asked, resolved, machine)
 
 
@@ -78,13 +78,13 @@ def _check_rollouts(group: Group, experiment: AskedExperiment, task: TaskFacts) 
         raise UsageError(
             Setting("outcome_over", experiment.outcome_over), f": group {group.name!r} has gym.rollout={gym.rollout}, "
                                                               f"and a "
-            "rollout in which no episode ends has no outcome; say ", Setting("outcome_over", "evaluation"), " or ",
+            "rollout in which no episode ends has no outcome; use ", Setting("outcome_over", "evaluation"), " or ",
             Setting("gym.rollout", "episodes", assigned=True),
         )  # fmt: skip
     if not (gym.episode_steps or task.episode_steps):
         raise UsageError(
-            f"group {group.name!r}: gym.rollout={gym.rollout}: the environment has no limit of its own, and a "
-            "rollout's steps are none; say how long an episode of the evaluation may be, as in ",
+            f"group {group.name!r}: gym.rollout={gym.rollout}: neither the environment nor a rollout limits the length "
+            "of an evaluation episode; set a limit, as in ",
             Setting("gym.episode_steps", 1000, assigned=True),
         )  # fmt: skip
 

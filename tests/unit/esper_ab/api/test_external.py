@@ -75,8 +75,8 @@ def test_files_that_cannot_be_read_or_written_are_named(tmp_path):
 
 
 def test_columns_are_a_mapping_and_go_with_a_table(tmp_path):
-    assert "columns: a mapping" in _refused(lambda: esper_ab.compare_outcomes(RUNS, margin=2.0, columns="group=a"))
-    assert "columns are those of a table" in _refused(
+    assert "columns must map" in _refused(lambda: esper_ab.compare_outcomes(RUNS, margin=2.0, columns="group=a"))
+    assert "columns applies to a table" in _refused(
         lambda: esper_ab.judge_outcomes(_plan(), tmp_path, columns={"group": "a"})
     )
 

@@ -74,7 +74,7 @@ def test_what_is_imported_is_not_the_files_own(written) -> None:
     try:
         assert load_declaration(own).asked.name == "x"
         own.write_text("from elsewhere import get_experiment\n")
-        with pytest.raises(UsageError, match=r"no experiment of its own \(get_experiment is imported\)"):
+        with pytest.raises(UsageError, match=r"no experiment of its own \(it imports get_experiment\)"):
             load_declaration(own)
     finally:
         del sys.modules["elsewhere"]
@@ -87,7 +87,7 @@ def test_several_are_named_and_refused(written) -> None:
     with pytest.raises(UsageError) as caught:
         load_declaration(written(TWO))
     assert str(caught.value).endswith(
-        "several experiments: create_x_experiment (x), create_y_experiment (y); give each a file of its own"
+        "several experiments: create_x_experiment (x), create_y_experiment (y); put each into a file of its own"
     )
 
 
@@ -108,10 +108,10 @@ def test_equal_ones_count_as_one_and_anything_else_as_two(written, change: str) 
     ("exit(3)", 1, "SystemExit: 3"),
     ("experiment = create_experiment('x').add_variant('a').add_variant('b', q=1).build()", 1, "variant 'b': q: unkn"),
     ("def experiment():\n    return create_experiment('x')", 1, "experiment is not built yet; end it with .build()"),
-    ("def get_experiment():\n    return {}", 1, "get_experiment() is no experiment but a value of type dict"),
+    ("def get_experiment():\n    return {}", 1, "get_experiment() must be an experiment, not dict"),
     ("def get_experiment():\n    return ABExperiment('x')", 1, "get_experiment: experiment 'x' has no variant"),
-    ("def get_experiment(lr):\n    return make('x', lr)", 1, "get_experiment needs lr; it is called without arguments"),
-    ("run_ab_test(make('x'))", 1, "run_ab_test is called while file.py is read"),
+    ("def get_experiment(lr):\n    return make('x', lr)", 1, "get_experiment needs lr, but is called without"),
+    ("run_ab_test(make('x'))", 1, "run_ab_test is called while file.py is being loaded"),
     ("raise RuntimeError('two\\nlines \\x1b[31m')", 1, "RuntimeError: two"),
 ])  # fmt: skip
 def test_an_error_in_the_file_is_one_line_with_its_place(written, text: str, line: int, said: str) -> None:
@@ -139,7 +139,7 @@ def test_an_error_in_what_it_imports_has_the_files_line(written) -> None:
     ("file.yaml", "", "expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes"),
     ("nowhere/file.py", None, "No such file or directory"),
     ("nowhere.toml", None, "No such file or directory"),
-    ("file.py", "async def get_experiment():\n    return make('x')", "get_experiment is async, and nothing awaits it"),
+    ("file.py", "async def get_experiment():\n    return make('x')", "get_experiment is async, but nothing awaits it"),
     ("file.toml", "groups = [", "not TOML"),
 ])  # fmt: skip
 def test_what_is_no_experiment_file_is_refused(written, tmp_path: Path, name: str, text: str | None, said: str) -> None:

@@ -95,13 +95,13 @@ def test_figures(run, tmp_path):
     assert run.plot("pairs") is not run.plot("pairs")
     with pytest.raises(UsageError, match="no figure 'pair'; did you mean pairs"):
         run.plot("pair")
-    with pytest.raises(UsageError, match=f"no figure 'x'; there is {', '.join(run.figures)}$"):
+    with pytest.raises(UsageError, match=f"no figure 'x'; known: {', '.join(run.figures)}$"):
         run.plot("x")
 
 
 def test_nothing_to_draw(tmp_path):
     run = load_experiment(write(tmp_path / "run", one_replicate()[:1]))
-    with pytest.raises(UsageError, match="nothing to draw"):
+    with pytest.raises(UsageError, match="no records to draw"):
         run.plot("effects")
 
 
@@ -144,9 +144,9 @@ def test_policies_that_cannot_be_had(tmp_path):
     run = load_experiment(write(tmp_path / "failed", failed_run()))
     for (group, replicate), words in {
         ("shape", 0): "no group 'shape' in .*; did you mean shaped",
-        ("shaped", 6): "no seed 6 of shaped in .*; there is 0 to 5",
+        ("shaped", 6): "no seed 6 of shaped in .*; seeds are 0 to 5",
         ("shaped", 3): "shaped/3 has no policy in .*: it is training, not finished",
-        ("shaped", 0): r"policies/shaped/0.pt: No such file or directory; the journal names it",
+        ("shaped", 0): r"policies/shaped/0.pt: No such file or directory; the journal records it",
     }.items():
         with pytest.raises(UsageError, match=words):
             run.policy(group, replicate)
@@ -180,9 +180,9 @@ def test_loading_loads_no_torch_and_no_frame_library(experiment_dir):
 def test_a_pair_that_is_not_compared_is_answered_with_those_that_are(run):
     with pytest.raises(KeyError) as caught:
         run.verdicts["simplified", "shaped"]
-    reversed_pair = "there is shaped - simplified, with the signs reversed"
+    reversed_pair = "use shaped - simplified, with the signs reversed"
     assert str(caught.value) == f"no comparison simplified - shaped; {reversed_pair}"
-    with pytest.raises(KeyError, match="there is shaped - simplified, shaped - wait, simplified - wait"):
+    with pytest.raises(KeyError, match="comparisons: shaped - simplified, shaped - wait, simplified - wait"):
         run.verdicts["shaped", "nobody"]
     with pytest.raises(KeyError, match="'shaped' is not a pair of groups"):
         run.verdicts["shaped"]

@@ -75,7 +75,7 @@ def refusal(how):
 
 
 def test_a_bad_name_is_that_of_the_argument(tmp_path):
-    assert refusal(lambda: run_ab_test(START.build(), tmp_path, name="a b")).startswith("name 'a b': a folder's name")
+    assert refusal(lambda: run_ab_test(START.build(), tmp_path, name="a b")).startswith("name 'a b': must start with")
     assert refusal(lambda: run_ab_test(START.build(), tmp_path, name=3)) == "name=3: expected str, got int"
 
 

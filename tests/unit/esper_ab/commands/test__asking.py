@@ -54,8 +54,8 @@ def test_without_what_there_are_flags_alone() -> None:
 @pytest.mark.parametrize(("what", "words"), [
     ("train", "train: expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes"),
     ("a.yaml", "a.yaml: expected an experiment"), ("nowhere.py", "nowhere.py: No such file"),
-    ("nowhere.toml", "nowhere.toml: No such file"), ("python train.py", "python train.py: no such file; a command has"),
-    ("my runs/other.py", "my runs/other.py: no such file; a command has {seed} where"),
+    ("nowhere.toml", "nowhere.toml: No such file"), ("python train.py", "python train.py: no such file; a command"),
+    ("my runs/other.py", "my runs/other.py: no such file; a command must say where"),
     ("", "expected"),
 ])  # fmt: skip
 def test_anything_else_is_refused_in_one_line(folder: Path, what: str, words: str) -> None:
@@ -85,7 +85,7 @@ def test_one_message_asks_for_all_that_is_missing_with_a_line_to_give(folder: Pa
     given = shlex.split(f"{line} --output-dir a.toml")
     first = esper_ab(*given, folder=folder)
     assert first.returncode == 2
-    asked, completed = first.stderr.split(". Complete it: esper-ab ")
+    asked, completed = first.stderr.split(". Complete the command: esper-ab ")
     assert all(flag in asked for flag in flags.split())
     for blank, value in (("KEY", "lr"), ("V1,V2", "1,2"), ("VALUE", "2"), ("NAME", "score"), ("SIZE", "1")):
         completed = completed.replace(blank, value)

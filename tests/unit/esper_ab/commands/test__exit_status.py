@@ -77,9 +77,9 @@ def test_a_command_is_taken_apart_only_where_something_may_be_left_to_do(before)
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("--repeats", "no option --repeats; here that is --seeds"),
-        ("--num-timesteps", "no option --num-timesteps; here that is --total-timesteps"),
-        ("--learning-rate", "no option --learning-rate; here that is --set ppo.lr=..."),
+        ("--repeats", "no option --repeats; here it is called --seeds"),
+        ("--num-timesteps", "no option --num-timesteps; here it is called --total-timesteps"),
+        ("--learning-rate", "no option --learning-rate; here it is called --set ppo.lr=..."),
         ("--xyzzy", "no option --xyzzy"),
     ],
 )

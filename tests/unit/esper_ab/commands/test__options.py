@@ -56,4 +56,4 @@ def test_a_help_speaks_of_several_tasks_where_the_command_takes_them(name, sever
 @pytest.mark.parametrize("name", ["design", "judge"])
 def test_a_help_says_that_a_margin_is_asked_for(name):
     options = {param.name: param for param in load_command(name).params}
-    assert "it has no default" in options["margin"].help
+    assert "there is no default" in options["margin"].help

@@ -56,5 +56,5 @@ def test_a_child_that_is_killed_is_an_error_in_a_line(policy, monkeypatch, capfd
     monkeypatch.setattr(child, "child_command", lambda *_: ["sh", "-c", "kill -KILL $$"])
     assert invoke(group, ["evaluate", str(policy), "--json"], "esper-ab") == 1
     told = capfd.readouterr()
-    assert told.err.endswith("error: workers.commands.evaluate was killed by SIGKILL and said nothing\n")
+    assert told.err.endswith("error: workers.commands.evaluate was killed by SIGKILL and printed nothing\n")
     assert json.loads(told.out)["exit_status"] == 1

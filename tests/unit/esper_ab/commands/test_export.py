@@ -61,7 +61,7 @@ def test_twice_gives_the_same_bytes(experiment_dir, tmp_path):
 
 def test_what_is_there_is_replaced_by_force_only(experiment_dir, tmp_path):
     (tmp_path / "pairs.csv").write_text("mine")
-    with pytest.raises(UsageError, match=r"pairs.csv exists; --force replaces, --out names another folder"):
+    with pytest.raises(UsageError, match=r"pairs.csv exists; --force replaces existing files, --out names another"):
         program.export(experiment_dir, tmp_path, "csv", records.TABLES, force=False)
     assert [file.name for file in tmp_path.iterdir()] == ["pairs.csv"]
     assert (tmp_path / "pairs.csv").read_text() == "mine"

@@ -95,7 +95,7 @@ def test_a_file_is_not_replaced_unasked(
     assert invoke(command, [name], "init") == 0
     (tmp_path / name).write_text("mine")
     assert invoke(command, [name], "init") == 2
-    assert "exists already; --force replaces it" in capsys.readouterr().err
+    assert "already exists; --force replaces it" in capsys.readouterr().err
     assert (tmp_path / name).read_text() == "mine"
     assert invoke(command, [name, "--force"], "init") == 0
     assert "shaped" in (tmp_path / name).read_text()

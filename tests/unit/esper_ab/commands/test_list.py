@@ -85,7 +85,7 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(("flags", "said"), [
-    (("--follow",), "--follow goes with --html"), (("--html", "page.html", "--json"), "exclude each other"),
+    (("--follow",), "--follow needs --html"), (("--html", "page.html", "--json"), "exclude each other"),
 ])  # fmt: skip
 def test_what_makes_no_page_is_refused(tmp_path, capsys, flags, said):
     assert invoke(group, ["list", str(tmp_path), *flags], "esper-ab") == 2

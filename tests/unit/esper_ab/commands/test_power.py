@@ -50,10 +50,10 @@ def test_words_say_what_the_tables_say() -> None:
     found = table(Known(source="given", sd=3.5, df=19, rho=0.3), 16)
     text = power_text(found)
     needed = found.tables[0].needed
-    assert "Pair correlation 0.3 (known):" in text
-    assert f"need about {needed.replicates} seeds (80 % range {needed.low} to {needed.high})" in text
+    assert "Pair correlation 0.3 (given):" in text
+    assert f"needs about {needed.replicates} seeds (80 % range {needed.low} to {needed.high})" in text
     assert "16 seeds (looks at 12, 16) find a difference of" in text
-    assert "cannot carry a verdict" in power_text(table(Known(source="given", sd=3.5), 4))
+    assert "too few for a verdict" in power_text(table(Known(source="given", sd=3.5), 4))
     assert "EQUIVALENT takes 15 pairs." in power_text(table(Known(source="given", sd=3.5), 10))
     assert "EQUIVALENT" not in power_text(table(Known(source="given", sd=3.5), 16))
 
@@ -109,7 +109,7 @@ def test_power_of_a_run_and_its_report_ask_for_as_many_pairs() -> None:
     reported = analyse(history).comparisons[0].pairs_anew
     assert found.tables[0].sd == known.sd_pairs
     assert found.tables[0].needed.replicates == pytest.approx(reported.pairs, rel=0.1, abs=2)
-    assert "(the pairs seen: their differences have an SD of" in power_text(found)
+    assert "(from observed pairs: their differences have an SD of" in power_text(found)
 
 
 def test_a_correlation_that_is_given_takes_the_place_of_the_pairs(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_the_best_number_of_hosts_needs_fewer_pairs_where_hosts_are_few(tmp_path
     said = " ".join(CliRunner().invoke(command, ["--experiment", str(run), "--margin", "1"]).output.split())
     assert f"With --eval-episodes {eval_episodes['best']} the SD of differences is" in said
     assert f"{eval_episodes['needed']['replicates']} seeds" in said
-    assert f"in the place of {table['needed']['replicates']}, " in said
+    assert f"instead of {table['needed']['replicates']}, " in said
 
 
 def test_a_spread_that_is_given_says_nothing_of_hosts() -> None:
@@ -152,8 +152,8 @@ def test_one_pair_has_no_spread() -> None:
         (("--sd-run", "3", "--experiment", "x"), "once"),
         (("--sd-run", "0"), "--sd-run 0: it must be a positive number"),
         (("--sd-run", "nan"), "--sd-run nan"),
-        (("--sd-run", "3"), "--sd-run goes with --margin"),
-        (("--sd-run", "3", "--rho", "1"), "--rho 1: it must be from -1 to below 1"),
+        (("--sd-run", "3"), "--sd-run needs --margin"),
+        (("--sd-run", "3", "--rho", "1"), "--rho 1: it must be at least -1 and below 1"),
         (("--sd-run", "3", "--alpha", "0.5"), "--alpha 0.5: it must be above 0 and below 0.5"),
         (("--calibration", "nowhere.json"), "esper-ab calibrate"),
     ],

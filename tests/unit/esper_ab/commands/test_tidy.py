@@ -114,7 +114,7 @@ def test_a_repair_cuts_first_and_then_tidies(tmp_path, capsys):
     assert files(experiment_dir) >= set(GONE)
     assert tidy(experiment_dir, "--repair", "--json") == 0
     (told,) = json.loads(capsys.readouterr().out)
-    assert told["cut"].startswith(f"cut {len(lines[-1])} bytes off the journal behind line {len(lines) - 1}; ")
+    assert told["cut"].startswith(f"cut {len(lines[-1])} bytes off the journal after line {len(lines) - 1}; ")
     assert set(told["removed"]) == set(GONE)
     assert files(experiment_dir) >= {f"events.jsonl.torn-{len(lines) - 1}", "console.log"}
 

@@ -59,7 +59,7 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "zeros").symlink_to("/dev/zero")
     for name in ("pipe", "zeros"):
-        with pytest.raises(NotRegular, match="is no regular file"):
+        with pytest.raises(NotRegular, match="is not a regular file"):
             read_regular(tmp_path / name)
     with pytest.raises(IsADirectoryError):
         read_regular(tmp_path)
@@ -138,7 +138,7 @@ def test_a_link_that_is_the_file_is_replaced_and_not_followed(root, write):
 def test_a_link_and_a_pipe_are_not_opened(root):
     (root / "link").symlink_to(root.parent / "precious" / "b" / "thesis")
     os.mkfifo(root / "pipe")
-    for name, what in (("link", "is a symbolic link"), ("pipe", "is no regular file"), ("a", "is no regular file")):
+    for name, what in (("link", "is a symbolic link"), ("pipe", "is not a regular"), ("a", "is not a regular")):
         with pytest.raises(NotRegular, match=what):
             open_below(root, name, APPEND)
 

@@ -31,5 +31,5 @@ def test_pairs_are_named_by_what_they_have_in_common():
 
 def test_what_is_close_is_proposed_and_else_all_is_listed() -> None:
     assert did_you_mean("shapd", ("shaped", "sparse")) == "did you mean shaped?"
-    assert did_you_mean("x", MANY) == f"there is {', '.join(MANY)}"
-    assert did_you_mean("x", ()) == "there is none"
+    assert did_you_mean("x", MANY) == f"known: {', '.join(MANY)}"
+    assert did_you_mean("x", ()) == "known: none"

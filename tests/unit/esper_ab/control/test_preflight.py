@@ -62,7 +62,7 @@ def test_what_a_users_code_prints_is_no_part_of_the_answer(tmp_path):
 
 
 @pytest.mark.parametrize(("line", "how"), [
-    ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV and said nothing"),
+    ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV and printed nothing"),
     ("print('why', flush=True); import os; os._exit(7)", "ended with exit status 7; its last line: why"),
 ])  # fmt: skip
 def test_the_death_of_the_preflight_by_a_users_code_is_told_of_that_code(tmp_path, line, how):

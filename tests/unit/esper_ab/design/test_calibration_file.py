@@ -46,8 +46,8 @@ def test_it_is_of_all_runs_and_of_the_rules_that_half_of_them_allow(found: Calib
 def test_the_text_says_it_all(found: Calibration) -> None:
     text = " ".join(calibration_text(found).split())
     assert found.sentence in text
-    assert "10 are planned, but need 20 runs" in text
-    assert "go together in this plan" in text
+    assert "10 are planned, which would need 20 runs" in text
+    assert "change together in this plan" in text
     assert "gave the same records" in text
     different = calibration_text(msgspec.structs.replace(found, deterministic=False))
     assert "DIFFERENT" in different
@@ -56,7 +56,7 @@ def test_the_text_says_it_all(found: Calibration) -> None:
 def test_it_belongs_to_an_experiment_with_its_condition(found: Calibration) -> None:
     assert check_belongs(found, experiment(seeds=20, rng_seed=5, name="other"), CODE) == ()
     (remark,) = check_belongs(found, experiment(), {"sources": "elsewhere"})
-    assert "another state of the code" in remark
+    assert "The code has changed" in remark
 
 
 def test_too_few_runs_are_refused() -> None:
@@ -72,7 +72,7 @@ def test_where_no_margin_was_named_there_is_one_to_start_from() -> None:
         Known(source="", sd=found.spread.sd), (0.0,), (10,), PowerQuestion(margin=found.margin)
     )[0].rows
     assert row.power == pytest.approx(0.8, abs=0.02)
-    hint = f"No margin was named. 10 seeds find a difference of {found.outcome.difference(f'{found.margin:g}')}"
+    hint = f"No margin was named. 10 seeds can find a difference of {found.outcome.difference(f'{found.margin:g}')}"
     assert hint in " ".join(calibration_text(found).split())
     assert "No margin" not in calibration_text(calibration_of(history, 10, deterministic=True, named=True))
 

@@ -71,15 +71,15 @@ def test_an_answer_has_two_sentences_for_each_pair_correlation_and_a_table():
         "",
         "Run SD 3.5 points (given, 9 degrees of freedom); margin 2 points; alpha 0.05 shared by 3 comparisons.",
         "",
-        "Pair correlation 0.3 (known):",
-        "  16 seeds (looks at 12, 16) find a difference of 3.2 points (80 % range 2 to 7) with 80 % power; one of the "
-        "margin's size with 50%.",
-        "  2 points need about 20 seeds (80 % range 12 to 40).",
+        "Pair correlation 0.3 (given):",
+        "  16 seeds (looks at 12, 16) find a difference of 3.2 points (80 % range 2 to 7) with 80 % power, and a "
+        "difference of the margin with 50%.",
+        "  A difference of 2 points needs about 20 seeds (80 % range 12 to 40).",
         "",
         "Pair correlation 0.6:",
-        "  16 seeds (looks at 12, 16) find a difference of 3.2 points (80 % range 2 to 7) with 80 % power; one of the "
-        "margin's size with 75%.",
-        "  2 points need about 20 seeds (80 % range 12 to 40).",
+        "  16 seeds (looks at 12, 16) find a difference of 3.2 points (80 % range 2 to 7) with 80 % power, and a "
+        "difference of the margin with 75%.",
+        "  A difference of 2 points needs about 20 seeds (80 % range 12 to 40).",
         "",
         "Smallest difference in points found with 80 % power / power at 2 points:",
         "  seeds  looks     rho 0.3     rho 0.6",
@@ -91,10 +91,10 @@ def test_an_answer_has_two_sentences_for_each_pair_correlation_and_a_table():
     ("spread", "unknown", "where_from"),
     [
         ({}, True, ""),
-        ({"rho": 0.3}, False, " (known)"),
+        ({"rho": 0.3}, False, " (given)"),
         (
             {"sd_pairs": 4.95, "df_pairs": 5}, False,
-            " (the pairs seen: their differences have an SD of 4.95, 5 degrees of freedom)",
+            " (from observed pairs: their differences have an SD of 4.95, 5 degrees of freedom)",
         ),
     ],
 )  # fmt: skip
@@ -109,17 +109,17 @@ def test_where_the_first_pair_correlation_comes_from(spread, unknown, where_from
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"smallest_low": None}, "find a difference of 3.2 points with 80 % power; one of the margin's size with 50%."),
-        ({"smallest": None}, "16 seeds cannot carry a verdict at all; 6 are the least."),
-        ({"replicates": 14}, "one of the margin's size with 50%. EQUIVALENT takes 15 pairs."),
+        ({"smallest_low": None}, "difference of 3.2 points with 80 % power, and a difference of the margin with 50%."),
+        ({"smallest": None}, "16 seeds are too few for a verdict, which needs 6."),
+        ({"replicates": 14}, "a difference of the margin with 50%. EQUIVALENT needs 15 pairs."),
         (
             {"stops": Stops(power=0.46, expected=13.0, expected_none=11.5, expected_none_without=15.9)},
-            "with 50%. Stops for futility cost 0.040 of that power and save seeds: 11.5 are used on average where "
-            "nothing differs (without such stops 15.9), 13.0 (15.0) at the margin.",
+            "with 50%. Stopping for futility costs 0.040 of that power and saves seeds: 11.5 are used on average if "
+            "nothing differs (without it 15.9), 13.0 (15.0) at the margin.",
         ),
         (
             {"stops": Stops(power=0.46, expected=13.0, expected_none=11.5, expected_none_without=15.9),
-             "expected": None}, "one of the margin's size with 50%.",
+             "expected": None}, "a difference of the margin with 50%.",
         ),
     ],
 )  # fmt: skip
@@ -130,9 +130,9 @@ def test_what_a_number_of_seeds_resolves(changes, sentence):
 @pytest.mark.parametrize(
     ("needed", "sentence"),
     [
-        ((20, 20, 20), "2 points need 20 seeds."),
-        ((20, 12, None), "2 points need about 20 seeds (80 % range 12 to more than 10,000)."),
-        ((None, None, None), "2 points need more than 10,000 seeds."),
+        ((20, 20, 20), "A difference of 2 points needs 20 seeds."),
+        ((20, 12, None), "A difference of 2 points needs about 20 seeds (80 % range 12 to more than 10,000)."),
+        ((None, None, None), "A difference of 2 points needs more than 10,000 seeds."),
     ],
 )
 def test_how_many_seeds_a_margin_needs(needed, sentence):
@@ -152,18 +152,19 @@ def episodes(best, after=10):
     ("answer", "needed", "lines"),
     [
         (None, NEEDED, []),
-        (episodes(16), NEEDED, ["--eval-episodes 16, as here, has the least variance x cost."]),
+        (episodes(16), NEEDED, ["--eval-episodes 16, as used here, has the least variance x cost."]),
         (
             episodes(32), NEEDED,
-            ["With --eval-episodes 32 the SD of differences is 3 in the place of 4.95, and a run costs 1.50 times as "
+            ["With --eval-episodes 32 the SD of differences is 3 instead of 4.95, and a run costs 1.50 times as "
              "much:",
-             "2 points need about 10 seeds (80 % range 8 to 30) in the place of 20, 0.75 times the compute."],
+             "A difference of 2 points needs about 10 seeds (80 % range 8 to 30) instead of 20, 0.75 times the"
+              " compute."],
         ),
         (
             episodes(32), ReplicatesNeeded(replicates=None, low=12, high=None),
-            ["With --eval-episodes 32 the SD of differences is 3 in the place of 4.95, and a run costs 1.50 times as "
+            ["With --eval-episodes 32 the SD of differences is 3 instead of 4.95, and a run costs 1.50 times as "
              "much:",
-             "2 points need about 10 seeds (80 % range 8 to 30) in the place of more than 10,000."],
+             "A difference of 2 points needs about 10 seeds (80 % range 8 to 30) instead of more than 10,000."],
         ),
     ],
 )  # fmt: skip

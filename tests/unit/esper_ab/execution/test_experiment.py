@@ -43,7 +43,7 @@ def test_the_first_gets_the_name_and_the_others_a_suffix(tmp_path, capsys):
     assert found[1].plan.digest == found[0].plan.digest
     assert found[1].plan == made(MACHINE, ASKED, "synthetic-1-2")[0]  # made again, not altered
     first, second = capsys.readouterr().err.splitlines()
-    assert "synthetic-1 has been taken by another experiment meanwhile; this one goes into" in first
+    assert "synthetic-1 was taken by another experiment meanwhile; this one uses" in first
     assert second.endswith("synthetic-1-3")
 
 
@@ -61,7 +61,7 @@ def test_a_name_that_was_asked_for_is_never_changed(tmp_path):
 
 def test_what_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot be made"):
+    with pytest.raises(UsageError, match="cannot be created"):
         claim_directory(ready(tmp_path / "file" / "below"))
 
 

@@ -48,5 +48,5 @@ def test_without_a_terminal_it_is_refused_and_the_flag_named(
     )  # fmt: skip
     assert done.returncode == status, done.stderr
     assert "warning: it is estimated to need " in done.stderr
-    assert ("--yes starts it all the same" in done.stderr) == (status == 2)
+    assert ("--yes starts it anyway" in done.stderr) == (status == 2)
     assert not (tmp_path / "x").exists()

@@ -43,7 +43,7 @@ def test_other_constants_are_another_reward() -> None:
     there = machine()
     experiment = resolved(there, "shaped", "dear=shaped", group=("dear:reward.rent_weight=1",))
     _, notes = belonging(audited_rewards(make_scored("shaped", OUTCOMES)), experiment, there)
-    assert notes == ("The reward audit has none for dear.",)
+    assert notes == ("The reward audit does not cover dear.",)
     own, _ = belonging(audited_rewards(make_scored("shaped", OUTCOMES, rent_weight=1.0)), experiment, there)
     assert own.answer.scored[0].reward.settings.rent_weight == 1
 
@@ -56,7 +56,7 @@ def test_a_user_reward_is_known_by_its_code_wherever_the_file_lies() -> None:
     for scored in (
         make_scored("mine.py:reward", OUTCOMES, sha256="edited"), make_scored("mine.py:other", OUTCOMES, sha256="abc")
     ):  # fmt: skip
-        with pytest.raises(UsageError, match="no group learns from a reward in it"):
+        with pytest.raises(UsageError, match="no group learns from one of its rewards"):
             belonging(audited_rewards(scored), experiment, there)
 
 

@@ -119,10 +119,10 @@ def test_an_environment_takes_as_long_as_the_episode_that_the_preflight_has_seen
         return cost.duration_s - cost.start_up_s, cost.basis
 
     longest, said = seconds(0)
-    assert "episodes taken as 1000 steps long; shorter" in said
+    assert "assuming episodes of 1000 steps; shorter" in said
     short, said = seconds(50)
     assert longest == pytest.approx(20 * short)
-    assert "taken as 50 steps long, as that of random actions was; up to 20 times as long where policies last" in said
+    assert "assuming episodes of 50 steps, as with random actions; up to 20 times as long if policies last" in said
     assert seconds(50, "gym.rollout=resets")[0] == pytest.approx(longest)  # its rollouts are as long as they are
 
 
@@ -184,4 +184,4 @@ def test_nothing_takes_no_time(seconds: float, said: str) -> None:
     there = machine()
     plan = planned(experiment(), there)
     cost = msgspec.structs.replace(cost_of(plan, there), duration_s=seconds)
-    assert f"estimate: {said} with the start of the workers, " in plan_text(plan, cost, Path("runs/x"), 200)
+    assert f"estimate: {said} including the start of the workers, " in plan_text(plan, cost, Path("runs/x"), 200)

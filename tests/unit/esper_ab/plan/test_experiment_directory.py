@@ -84,7 +84,7 @@ def test_settings_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -
     spec = plan.blocks[0].runs[0]
     for text in (experiment_toml(plan, MACHINE), run_toml(plan, spec)):
         path.write_text(text.replace("episodes = 12", "episodes = 13"), encoding="utf-8")
-        with pytest.raises(UsageError, match=r"experiment.toml: its settings .* \[record\]"):
+        with pytest.raises(UsageError, match=r"experiment.toml: the settings .* \[record\]"):
             read_toml(path)
         path.write_text(path.read_text(encoding="utf-8").partition("\n[record]")[0], encoding="utf-8")
         assert parse(request(read_toml(path), groups=("shaped", "wait"))).episodes == 13

@@ -63,8 +63,8 @@ def test_what_no_one_can_say_of_a_plan_is_no_line() -> None:
 
 
 @pytest.mark.parametrize(("changes", "line"), [
-    ({"seeds": 1}, "Decides nothing: a verdict takes 6 seeds; margin 2 points."),
-    ({"seeds": 5}, "Decides nothing: a verdict takes 6 seeds; margin 2 points."),
+    ({"seeds": 1}, "Decides nothing: a verdict needs 6 seeds; margin 2 points."),
+    ({"seeds": 5}, "Decides nothing: a verdict needs 6 seeds; margin 2 points."),
     ({"seeds": 14, "alpha": 0.01}, "Decides once, after 14 seeds, at 1 %; margin 2 points. EQUIVALENT would need 15 "
      "seeds."),
     ({"seeds": 15}, "Decides once, after 15 seeds, at 5 %; margin 2 points."),
@@ -73,10 +73,10 @@ def test_what_no_one_can_say_of_a_plan_is_no_line() -> None:
     ({"seeds": 20, "looks": (8, 14, 20)}, "Decides after 8, 14 or 20 seeds, at 5 % in all; margin 2 points."),
     ({"seeds": 14, "looks": (8, 14)}, "Decides after 8 or 14 seeds, at 5 % in all; margin 2 points. EQUIVALENT would "
      "need 15 seeds."),
-    ({"unpaired": True}, "Decides nothing, as the note says."),
-    ({"order": "fixed", "arithmetic": AskedArithmetic(deterministic=False)}, "Decides nothing, as the note says."),
+    ({"unpaired": True}, "Decides nothing; the note explains why."),
+    ({"order": "fixed", "arithmetic": AskedArithmetic(deterministic=False)}, "Decides nothing; the note explains why."),
     ({"order": "fixed"}, "Decides once, after 6 seeds, at 5 %; margin 2 points. EQUIVALENT would need 15 seeds."),
-    ({"open_ended": True}, "Decides after any seed from the 6th on, at 5 % in all; margin 2 points."),
+    ({"open_ended": True}, "Can decide after any seed from the 6th on, at 5 % in all; margin 2 points."),
 ])  # fmt: skip
 def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], line: str) -> None:
     """Looks are put into a plan of one look, whose bounds are found at once."""
@@ -133,7 +133,7 @@ def test_what_limits_the_answer_is_shown_and_other_notes_are_not() -> None:
     ))  # fmt: skip
     plan = asking.planned(same, there)
     said = [line.removeprefix("note: ") for line in short(plan, there) if line.startswith("note: ")]
-    assert [note.split(":")[0] for note in said] == ["unpaired", "a and b do not differ in anything that is read (A/A)"]
+    assert [note.split(":")[0] for note in said] == ["unpaired", "a and b differ in no setting that is read (A/A)"]
     assert tuple(said) == plan.notes[: plan.limits]
     assert any(note.startswith("No GPU") for note in plan.notes[plan.limits :])
 

@@ -84,12 +84,12 @@ def test_the_plan_says_what_is_compared_in_words_of_its_own() -> None:
 @pytest.mark.parametrize(("changes", "words"), [
     ({}, "as rehearsed: repeats to the bit; resumes exactly"),
     ({"repeats": False, "resumption": "resumes"},
-     "does not repeat: the same seed twice gave different numbers; resumes"),
+     "does not repeat: the same seed gave different numbers; resumes"),
     ({"resumption": "anew", "shortened": "steps=9"},
-     "as rehearsed, shortened by steps=9: repeats to the bit; begins anew"),
+     "as rehearsed, shortened by steps=9: repeats to the bit; starts over"),
     ({"resumption": "resumes", "evaluates_alike": False},
-     "not to the same bits. In a process that has not trained its evaluation of the same state gave other results: "
-     "it uses more than the state, and"),
+     "not to the same bits. A process that had not trained evaluated the same state differently: "
+     "the evaluation uses more than the state, so"),
 ])  # fmt: skip
 def test_the_plan_says_what_the_rehearsal_found_and_no_more(changes: dict[str, object], words: str) -> None:
     made = plan(there(**changes))
@@ -100,10 +100,10 @@ def test_the_plan_says_what_the_rehearsal_found_and_no_more(changes: dict[str, o
 
 def test_it_is_said_which_files_of_a_command_are_watched() -> None:
     files = msgspec.structs.replace(FACTS, files=("train.py", "conf.yaml"))
-    assert "begins only with train.py, conf.yaml as rehearsed; what else" in found(files, COMMAND["trainer"])
+    assert "starts only if train.py, conf.yaml has not changed since; other" in found(files, COMMAND["trainer"])
     none = msgspec.structs.replace(FACTS, files=())
-    assert "no change of its code would be noticed" in found(none, COMMAND["trainer"])
-    assert "watched" not in found(files, "/mine.py"), "its files are copied"
+    assert "changes of its code would go unnoticed" in found(none, COMMAND["trainer"])
+    assert "not checked" not in found(files, "/mine.py"), "its files are copied"
 
 
 def test_equal_groups_must_agree_only_where_the_trainer_repeats() -> None:
@@ -156,7 +156,7 @@ def test_an_experiment_keeps_the_trainer_that_was_rehearsed(tmp_path: Path) -> N
     (kept,) = (tmp_path / "one/trainer").rglob("mine.py")
     assert kept.read_text() == "x = 1\n"
     (tmp_path / "mine.py").write_text("x = 2\n")
-    with pytest.raises(UsageError, match=r"mine\.py was changed while the experiment was planned"):
+    with pytest.raises(UsageError, match=r"mine\.py changed while the experiment was planned"):
         make_experiment_directory(tmp_path / "two", made, facts, "")
     assert not (tmp_path / "two").exists()
 

@@ -92,7 +92,7 @@ def test_only_ends_of_lines_end_a_row(tmp_path, inside, ends):
 
 def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="is not a regular file"):
         read_csv(tmp_path / "pipe")
 
 

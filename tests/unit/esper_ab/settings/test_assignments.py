@@ -26,7 +26,7 @@ MANY = tuple(f"g{number}" for number in range(40))
     lambda: make_question(rewards=(), assignments=[read_assignment("zzz=1", "--set")]),
 ])  # fmt: skip
 def test_settings_are_described_elsewhere(ask) -> None:
-    with pytest.raises(UsageError, match=r"; see docs/cli.md, or what `esper-ab init` writes$"):
+    with pytest.raises(UsageError, match=r"; see docs/cli.md, or the file that `esper-ab init` writes$"):
         ask()
 
 
@@ -67,7 +67,7 @@ def test_a_constant_of_the_command_line_is_read_as_in_a_file_and_one_of_a_file_s
 def test_a_constant_is_one_number_one_text_true_or_false(value, is_text) -> None:
     with pytest.raises(UsageError) as refused:
         constant(value, is_text=is_text)
-    said = f"there: expected a finite number, true, false or a text, not {value!r}"
+    said = f"there: expected a finite number, true, false or text, not {value!r}"
     assert str(refused.value) == said
 
 

@@ -134,7 +134,7 @@ def test_flag_setting_and_file_mean_the_same(typed: str, tmp_path) -> None:
 
 @pytest.mark.parametrize("typed", ["0", "many", "1.5", "-1"])
 def test_anything_else_is_refused_in_words(typed: str) -> None:
-    with pytest.raises(UsageError, match="a whole number"):
+    with pytest.raises(UsageError, match=r"a (positive )?whole number"):
         parse(read_request({"eval_episodes": typed}))
-    with pytest.raises(UsageError, match="expected a whole number from 1 up, or auto, not"):
+    with pytest.raises(UsageError, match="expected a positive whole number, or auto, not"):
         asked(sets=(f"eval_episodes={typed}",))

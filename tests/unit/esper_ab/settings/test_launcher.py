@@ -51,7 +51,7 @@ def test_flags_are_stronger_than_a_file(tmp_path):
         ("[launcher]\nray_wait = -1", r"rates\.toml \[launcher\]: ray_wait -1: Expected `float` >= 0"),
         ('[launcher]\ntransport = "udp"', r"rates\.toml \[launcher\]: transport 'udp': "),
         ("[launcher]\nray_label.kind = 3", r"rates\.toml \[launcher\]: ray_label \{'kind': 3\}: "),
-        ('launcher = "ray"', r"rates\.toml \[launcher\] is a table, as in launcher\.name = 'ray'"),
+        ('launcher = "ray"', r"rates\.toml \[launcher\] must be a table, as in launcher\.name = 'ray'"),
     ],
 )
 def test_what_a_file_says_wrongly_is_named_with_its_place(tmp_path, text, said):

@@ -60,7 +60,7 @@ def test_a_cpu_without_instructions_for_it_is_a_note() -> None:
 
 
 @pytest.mark.parametrize(("amp", "there", "said"), [
-    ("bf16", gpus("9.0", "7.5"), "growth.amp=bf16 on cuda:1: it has compute capability 7.5"),
+    ("bf16", gpus("9.0", "7.5"), "growth.amp=bf16 on cuda:1: its compute capability is 7.5"),
 ])  # fmt: skip
 def test_what_the_devices_cannot_do_is_refused(amp: str, there: Machine, said: str) -> None:
     with pytest.raises(UsageError, match="group 'g1': " + said.replace(".", r"\.")):

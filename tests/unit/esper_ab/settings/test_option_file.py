@@ -41,12 +41,12 @@ def test_a_file_that_is_not_there_is_refused_with_the_command_that_writes_it(tmp
 @pytest.mark.parametrize("content", ["", "{}", "no json", '{"schema": 3, "value": "high"}'])
 def test_what_is_no_such_file_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "some.json").write_text(content)
-    with pytest.raises(UsageError, match=r"^--measurement \S+/some\.json: no measurement of this version: "):
+    with pytest.raises(UsageError, match=r"^--measurement \S+/some\.json: not a measurement of this version: "):
         load(tmp_path / "some.json")
 
 
 @pytest.mark.parametrize("schema", [2, 4])
 def test_another_schema_is_named_beside_that_which_is_read(tmp_path: Path, schema: int) -> None:
     (tmp_path / "some.json").write_bytes(msgspec.json.encode(Measured(schema, 0.5)))
-    with pytest.raises(UsageError, match=rf"schema {schema}, this version reads 3; `esper-ab measure` writes one anew"):
+    with pytest.raises(UsageError, match=rf"schema {schema}, but this version reads 3; create it .* `esper-ab m"):
         load(tmp_path / "some.json")

@@ -83,19 +83,19 @@ deep = true
 
 
 @pytest.mark.parametrize(("changes", "words"), [
-    ({"sets": ("ppo.lr=1",)}, "--set ppo.lr=1: ppo.lr is not read with a trainer of your own"),
-    ({"steps": 3}, "--steps: steps is not read with a trainer of your own"),
-    ({"task": "digits"}, "--task: task is not read with a trainer of your own"),
-    ({"group": ("slow:reward=sparse", *GROUPS)}, "reward.mode is not read with a trainer of your own"),
+    ({"sets": ("ppo.lr=1",)}, "--set ppo.lr=1: your trainer does not read ppo.lr"),
+    ({"steps": 3}, "--steps: your trainer does not read steps"),
+    ({"task": "digits"}, "--task: your trainer does not read task"),
+    ({"group": ("slow:reward=sparse", *GROUPS)}, "your trainer does not read reward.mode"),
     ({"group": GROUPS[:1]}, "missing: --groups (two or more, which differ in the trainer's settings)"),
     ({"group": ()}, "missing: --groups (two or more, which differ in the trainer's settings)"),
-    ({"outcome_better": ""}, "missing: --higher or --lower (what decides, a name that evaluate(run, state) returns"),
+    ({"outcome_better": ""}, "--higher or --lower (the outcome that decides, a name in the result of evaluate(run"),
     ({"margin": None, "outcome_unit": "J"}, "worth acting on, in J)"),
     ({"outcome_range": "1..0"}, "--outcome-range: expected LOW..HIGH"),
     ({"rehearsal": ["steps"]}, "--rehearsal: 'steps' is not NAME=VALUE"),
     ({"trainer": "python train.py"}, "no {seed}|needs {seed}"),
-    ({"sets": ("trainer.a.b=1",)}, "'trainer.a.b' names no setting of a trainer"),
-    ({"outcome": "a.json:x"}, "is of a command; that of a Python trainer is the name"),
+    ({"sets": ("trainer.a.b=1",)}, "'trainer.a.b' is not a setting of a trainer"),
+    ({"outcome": "a.json:x"}, "is only for a command; for a Python trainer, give a name"),
 ])  # fmt: skip
 def test_what_does_not_go_together_with_a_trainer_is_refused(changes: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -107,17 +107,17 @@ def test_what_does_not_go_together_with_a_trainer_is_refused(changes: dict[str, 
     ({"trainer": "python train.py --lr {lr} --out {out}"}, "no {seed} in 'python train.py"),
     ({"trainer": "python train.py --lr {lr} --seed {seed}"}, "no {out} in 'python train.py"),
     ({"trainer": "python 'train.py --lr {lr} {seed} {out}"}, "no closing quotation"),
-    ({"trainer": COMMAND + " --steps {steps}"}, "group 'slow': nothing is said for {steps} of the command"),
-    ({"group": ("slow:trainer.lrr=1", "fast:trainer.lr=2")}, "for {lr} of the command; trainer.lrr has no place in it"),
-    ({"sets": ("trainer.gamma=1",)}, "group 'slow': trainer.gamma would change nothing: the command has no {gamma}"),
-    ({"sets": ("trainer.seed=1",)}, "trainer.seed would change nothing: every run fills {seed} by itself"),
-    ({"rehearsal": ["steps=1"]}, "--rehearsal: trainer.steps would change nothing"),
-    ({"outcome": ""}, "what decides, a key of the JSON or a column of the CSV that it leaves in {out}"),
-    ({"group": ("slow:lr=1", "fast:lr=2")}, "unknown key 'lr'; a setting of the trainer's own is trainer.lr"),
-    ({"sets": ("learning_rate=1",)}, "unknown key 'learning_rate'; a setting of the trainer's own is trainer.l"),
-    ({"episodes": 3}, "--episodes: a command has one point"),
-    ({"eval_episodes": 4}, "--eval-episodes: a command has one point"),
-    ({"outcome_over": "last-tenth"}, "--outcome-over: a command has one point"),
+    ({"trainer": COMMAND + " --steps {steps}"}, "group 'slow': the command has {steps}, but no value is set"),
+    ({"group": ("slow:trainer.lrr=1", "fast:trainer.lr=2")}, "no value is set; it has no placeholder for trainer.lrr"),
+    ({"sets": ("trainer.gamma=1",)}, "group 'slow': trainer.gamma would have no effect: the command has no {gamma}"),
+    ({"sets": ("trainer.seed=1",)}, "trainer.seed would have no effect: every run fills in {seed} itself"),
+    ({"rehearsal": ["steps=1"]}, "--rehearsal: trainer.steps would have no effect"),
+    ({"outcome": ""}, "the outcome that decides, a key of the JSON or a column of the CSV that it writes to {out}"),
+    ({"group": ("slow:lr=1", "fast:lr=2")}, "unknown key 'lr'; the trainer's own setting would be trainer.lr"),
+    ({"sets": ("learning_rate=1",)}, "unknown key 'learning_rate'; the trainer's own setting would be trainer.l"),
+    ({"episodes": 3}, "--episodes: a command has only one point"),
+    ({"eval_episodes": 4}, "--eval-episodes: a command has only one point"),
+    ({"outcome_over": "last-tenth"}, "--outcome-over: a command has only one point"),
 ])  # fmt: skip
 def test_a_command_that_would_not_do_what_was_asked_is_refused(changes: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -152,7 +152,7 @@ def test_a_value_that_is_carried_comes_through_json_as_it_was(tmp_path: Path, va
 
 
 def test_settings_of_a_trainer_without_one_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"'trainer.lr'; these are settings of a trainer of your own"):
+    with pytest.raises(UsageError, match=r"'trainer.lr'; such keys are settings of your own trainer"):
         asked("shaped", "wait", sets=("trainer.lr=1",))
 
 

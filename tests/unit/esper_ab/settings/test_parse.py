@@ -130,7 +130,7 @@ def test_a_table_that_bears_a_modes_name_and_sets_another_is_refused_not_overrul
 @pytest.mark.parametrize(("how", "said"), [
     ({"group": ("b:reward=shapd",)}, "group 'b': no reward mode 'shapd'; did you mean shaped?"),
     ({"group": ("b:controller=wai",)}, "group 'b': no controller 'wai'; did you mean wait?"),
-    ({"sets": ("controller=nosuch",)}, "group 'shaped': no controller 'nosuch'; there is ppo, heuristic, looking"),
+    ({"sets": ("controller=nosuch",)}, "group 'shaped': no controller 'nosuch'; known: ppo, heuristic, looking"),
 ])  # fmt: skip
 def test_a_name_that_nobody_has_is_refused_wherever_it_is_given(how: dict[str, tuple[str, ...]], said: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -139,13 +139,13 @@ def test_a_name_that_nobody_has_is_refused_wherever_it_is_given(how: dict[str, t
 
 
 @pytest.mark.parametrize(("key", "ours"), [
-    ("trainer.learning_rate", "here that is ppo.lr"),
-    ("num_timesteps", "here that is total_timesteps"),
-    ("trainer.num_workers", "here that is n_envs and max_parallel"),
+    ("trainer.learning_rate", "here it is called ppo.lr"),
+    ("num_timesteps", "here it is called total_timesteps"),
+    ("trainer.num_workers", "here it is called n_envs and max_parallel"),
     ("defaults", "Hydra's defaults list has no counterpart"),
-    ("trainer.curriculum", "there is no curriculum here; what hosts learn is the experiment's task"),
-    ("trainer.simulation.evaluate_interval", "here that is eval_episodes"),
-    ("trainer.lr", "these are settings of a trainer of your own, and there is none"),
+    ("trainer.curriculum", "there is no curriculum here; hosts learn the experiment's task"),
+    ("trainer.simulation.evaluate_interval", "here it is called eval_episodes"),
+    ("trainer.lr", "such keys are settings of your own trainer, and there is none"),
 ])  # fmt: skip
 def test_keys_of_other_trainers_are_refused_with_the_name_of_ours(key: str, ours: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -172,18 +172,18 @@ def test_default_settings_are_those_of_the_contract() -> None:
     [
         ({"groups": ("shapd", "wait")}, "did you mean shaped"),
         ({"groups": ("a=shapd", "wait")}, "did you mean shaped"),
-        ({"groups": ("shaped",)}, "one group (shaped) cannot be compared"),
-        ({"groups": ("shaped", "shaped")}, "'shaped' is there twice"),
+        ({"groups": ("shaped",)}, "a single group (shaped) cannot be compared"),
+        ({"groups": ("shaped", "shaped")}, "'shaped' is named twice"),
         ({"groups": ("../x=shaped", "wait")}, "it names files"),
-        ({"groups": ("x" * 65 + "=shaped", "wait")}, "64 at most"),
+        ({"groups": ("x" * 65 + "=shaped", "wait")}, "at most 64"),
         ({"groups": ("sparse=shaped", "wait")}, "group 'sparse' would use reward 'shaped'"),
         ({"groups": ("wait=shaped", "random")}, "group 'wait' would use controller 'ppo'"),
         ({"groups": ("shaped", "my.py:reward")}, "as in mine=my.py:reward"),
-        ({"groups": ("shaped", "mine=my.py")}, "'my.py' is a file; a function of your own is FILE:FUNCTION"),
+        ({"groups": ("shaped", "mine=my.py")}, "'my.py' is a file; give your own function as FILE:FUNCTION"),
         ({"groups": ("",)}, "--groups: a name is missing"),
         ({"groups": ("shaped", "", "wait")}, "--groups: a name is missing"),
         ({"group": ("fast",)}, "expected NAME:key=value"),
-        ({"group": ("shaped,simplified",)}, "to name groups: --groups shaped,simplified"),
+        ({"group": ("shaped,simplified",)}, "to name groups, use --groups shaped,simplified"),
         ({"group": ("fast:lr",)}, "is not key=value"),
         ({"group": ("fast:lr=1",)}, "did you mean ppo.lr"),
         ({"group": ("fast:ppo.learning_rate=1",)}, "unknown key 'ppo.learning_rate'"),
@@ -191,12 +191,12 @@ def test_default_settings_are_those_of_the_contract() -> None:
         ({"group": ("fast:ppo.lr=1", "fast:ppo.lr=2")}, "ppo.lr is set twice"),
         ({"group": ("fast:episodes=2",)}, "episodes cannot differ between groups"),
         ({"group": ("fast:growth.blueprints=norm",)}, "expected a list, as in [a,b]"),
-        ({"group": ("fast:growth.blueprints=[norm",)}, "no closing ]"),
+        ({"group": ("fast:growth.blueprints=[norm",)}, "missing a closing ]"),
         ({"group": ("fast:growth.blueprints=[]",)}, "list of different names"),
         ({"group": ("fast:growth.blueprints=[norm,norm]",)}, "list of different names"),
-        ({"group": ("fast:controller.schedule=[1:wait]",)}, "read by controller=schedule only"),
-        ({"group": ("x:reward=sparse,reward.family=loss",)}, "goes with reward.mode=shaped only"),
-        ({"group": ("x:reward.gamma=0.9",)}, "reward.gamma=0.995 only"),
+        ({"group": ("fast:controller.schedule=[1:wait]",)}, "controller.schedule needs controller=schedule"),
+        ({"group": ("x:reward=sparse,reward.family=loss",)}, "needs reward.mode=shaped"),
+        ({"group": ("x:reward.gamma=0.9",)}, "needs reward.gamma=0.995"),
         ({"sets": ("ppo.lr=fast",)}, "expected float, not 'fast'"),
         ({"sets": ("ppo.lr=-1",)}, "expected float >= 0.0, not '-1'"),
         ({"sets": ("alpha=0.5",)}, "expected float < 0.5, not '0.5'"),
@@ -231,7 +231,7 @@ def test_refused_in_one_line(arguments: dict[str, object], words: str) -> None:
 @pytest.mark.parametrize("groups", [("env", "mine=mine.py:reward"), ("mine=mine.py:reward", "env")])
 def test_a_reward_that_a_group_trains_on_is_no_outcome(groups: tuple[str, ...]) -> None:
     question = {"task": "gym:CartPole-v1", "margin": 1.0}
-    with pytest.raises(UsageError, match=r" is the reward of group 'mine': a reward says nothing about who is better"):
+    with pytest.raises(UsageError, match=r" is the reward of group 'mine', and a reward does not tell which"):
         asked(*groups, **question, outcome="mine.py:reward")  # type: ignore[arg-type]
     asked(*groups, **question, outcome="other.py:reward")  # type: ignore[arg-type]
 

@@ -69,23 +69,23 @@ def test_a_grid_over_several_tasks_has_every_cell_of_every_task(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"task": "digits,digits"}, "'digits' is there twice"),
-        ({"set": ("task=digits,mixture",)}, "--set task=digits,mixture: several tasks are named as in --task"),
+        ({"task": "digits,digits"}, "'digits' is named twice"),
+        ({"set": ("task=digits,mixture",)}, "--set task=digits,mixture: to name several tasks, write --task"),
         ({"task": "digits,"}, "a name is missing"),
         ({"task": "digits,mixture", "margin": "digits=2,mixture=1,digits=3"}, "digits is named twice"),
-        ({"task": "digits,mixture", "margin": "walker=2"}, "a size for all, or TASK=SIZE"),
-        ({"task": "digits,mixture", "margin": "digits=big"}, "a size is a number"),
-        ({"task": "digits", "margin": "digits=2"}, "with one task it is a size alone"),
+        ({"task": "digits,mixture", "margin": "walker=2"}, "give one size for all, or TASK=SIZE"),
+        ({"task": "digits,mixture", "margin": "digits=big"}, "a size must be a number"),
+        ({"task": "digits", "margin": "digits=2"}, "for one task, give only a size"),
         ({"task": "digits", "scores": "0..1"}, "--scores describes several tasks"),
-        ({"task": "digits,mixture", "looks": "6,10"}, "--looks: all parts are looked at once"),
-        ({"task": "digits,mixture", "seeds": "auto"}, "--seeds auto: all parts are looked at once"),
+        ({"task": "digits,mixture", "looks": "6,10"}, "--looks: all parts are judged once"),
+        ({"task": "digits,mixture", "seeds": "auto"}, "--seeds auto: all parts are judged once"),
         ({"task": "digits,mixture", "unpaired": True}, "--unpaired"),
         ({"task": "digits,mixture", "no_early_stop": True}, "--no-early-stop"),
-        ({"task": "digits,mixture", "groups": "shaped"}, "digits: --groups: one group"),
-        ({"grid": ("ppo.lr=1e-3",)}, "two values or more"),
-        ({"grid": ("ppo.lr=1,1",)}, "two values or more, all different"),
+        ({"task": "digits,mixture", "groups": "shaped"}, "digits: --groups: a single group"),
+        ({"grid": ("ppo.lr=1e-3",)}, "at least two different values"),
+        ({"grid": ("ppo.lr=1,1",)}, "at least two different values"),
         ({"grid": ("ppo.lr=1,2", "ppo.lr=3,4")}, "varied twice"),
-        ({"grid": ("rng_seed=1,2",)}, "rng_seed is the same in every cell"),
+        ({"grid": ("rng_seed=1,2",)}, "rng_seed must be the same in every cell"),
         ({"grid": ("ppo.nonsense=1,2",)}, "--grid ppo.nonsense=1: unknown key 'ppo.nonsense'"),
         ({"grid": ("ppo.lr=1,2",), "set": ("ppo.lr=3",)}, "--grid ppo.lr=1: ppo.lr is set twice"),
         ({"grid": ("ppo.lr=1,2",), "group": ("a:ppo.lr=3", "b:ppo.lr=4")}, "every group has its own ppo.lr"),
@@ -99,10 +99,10 @@ def test_what_cannot_be_asked_of_several_is_refused_with_what_would_be_right(tmp
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('task = "digits,mixture"', r'several tasks are named as in task = \["digits", "mixture"\]'),
+        ('task = "digits,mixture"', r'to name several tasks, write task = \["digits", "mixture"\]'),
         ('task = ["digits", "mixture"]\n[tasks.walker]\nmargin = 2.0\n', "no such task"),
-        ("[tasks.digits]\nmargin = 2.0\n", "one is named"),
-        ("[tasks.digits]\nrng_seed = 2\n[tasks.mixture]\n", "rng_seed is the same for all tasks"),
+        ("[tasks.digits]\nmargin = 2.0\n", "only for several tasks"),
+        ("[tasks.digits]\nrng_seed = 2\n[tasks.mixture]\n", "rng_seed must be the same for all tasks"),
         ("tasks = 3\n", r"\[tasks.NAME\] must be tables"),
     ],
 )
@@ -135,7 +135,7 @@ def test_every_part_has_a_folder_of_its_own(name):
 )  # fmt: skip
 def test_a_setting_that_a_grid_varies_is_no_groups_own(tmp_path, options, group):
     """Else the two groups of a pair had different settings, and the cells of that group were one cell."""
-    with pytest.raises(UsageError, match=f"--grid .*: group '{group}' has its own .*, and in a cell"):
+    with pytest.raises(UsageError, match=f"--grid .*: group '{group}' has its own .*, but all groups in a cell"):
         _asked(tmp_path, **options)
 
 

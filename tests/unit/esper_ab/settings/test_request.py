@@ -85,9 +85,9 @@ def test_plain_values_are_in_names_as_they_are_written(values: list[str]) -> Non
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    ({"groups": "shaped,sparse"}, "--vary makes the groups and compares all with the first; leave it or --groups out"),
-    ({"group": ["a:ppo.lr=1"]}, "leave it or --group out"),
-    ({"control": "ppo.lr=1"}, "leave it or --control out"),
+    ({"groups": "shaped,sparse"}, "--vary makes the groups and compares all with the first; remove it or --groups"),
+    ({"group": ["a:ppo.lr=1"]}, "remove it or --group"),
+    ({"control": "ppo.lr=1"}, "remove it or --control"),
 ])  # fmt: skip
 def test_vary_excludes_what_else_makes_groups(options: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -97,7 +97,7 @@ def test_vary_excludes_what_else_makes_groups(options: dict[str, object], words:
 
 @pytest.mark.parametrize("text", ['groups = ["shaped", "sparse"]', "[group.fast]\nppo.lr = 1.0"])
 def test_vary_excludes_groups_of_a_file_and_goes_with_the_rest_of_it(tmp_path, text: str) -> None:
-    with pytest.raises(UsageError, match="the file declares some already"):
+    with pytest.raises(UsageError, match="the file declares groups, too"):
         read_request({"vary": "ppo.lr=1,2"}, toml(tmp_path, text))
     asked = parse(read_request({"vary": "ppo.lr=1,2"}, toml(tmp_path, 'control = "shaped"\nppo.gamma = 0.9')))
     assert asked.control == "ppo.lr=1"
@@ -106,13 +106,13 @@ def test_vary_excludes_groups_of_a_file_and_goes_with_the_rest_of_it(tmp_path, t
 
 @pytest.mark.parametrize("text", ["lr", "lr=", "=1,2", "lr=1", "lr=1,", "lr=,1", " =1,2", "lr=1, ,2"])
 def test_vary_takes_a_key_and_two_values_or_more(text: str) -> None:
-    with pytest.raises(UsageError, match=r"--vary .*: expected a key and two values or more"):
+    with pytest.raises(UsageError, match=r"--vary .*: expected a key and at least two values"):
         varied(text, **TRAINED)
 
 
 @pytest.mark.parametrize("text", ["lr=1,1", "lr=a b,a;b", f"lr={'a' * 70}1,{'a' * 70}2"])
 def test_two_groups_of_one_name_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="two groups would be called lr="):
+    with pytest.raises(UsageError, match="two groups would be named lr="):
         varied(text, **TRAINED)
 
 
@@ -123,7 +123,7 @@ def test_an_outcome_is_named_with_its_direction(better: str) -> None:
 
 
 def test_one_outcome_decides() -> None:
-    with pytest.raises(UsageError, match="--higher and --lower: one outcome decides"):
+    with pytest.raises(UsageError, match="--higher and --lower exclude each other"):
         read_flags({"higher": "a", "lower": "b"})
 
 

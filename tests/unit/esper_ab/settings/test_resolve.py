@@ -70,10 +70,10 @@ def test_the_preflight_tries_the_gpus_that_are_asked_for_and_no_others(
 @pytest.mark.parametrize(
     ("asked", "cores", "words"),
     [
-        (("cpu:0", "cpu:3"), 2, "no 'cpu:3' here; there is cpu:0, cpu:1, cpu:2"),
-        (("cpu:4",), 4, "no 'cpu:4' here; there is cpu:0, cpu:1, cpu:2, cpu:3"),
+        (("cpu:0", "cpu:3"), 2, "no 'cpu:3' here; available: cpu:0, cpu:1, cpu:2"),
+        (("cpu:4",), 4, "no 'cpu:4' here; available: cpu:0, cpu:1, cpu:2, cpu:3"),
         (("cpu:01",), 2, "no 'cpu:01' here"),
-        (("cpu:2", "cuda:0"), 2, "no 'cpu:2' here; there is cpu:0, cpu:1"),
+        (("cpu:2", "cuda:0"), 2, "no 'cpu:2' here; available: cpu:0, cpu:1"),
     ],
 )
 def test_no_core_beyond_those_that_a_plan_would_name(asked: tuple[str, ...], cores: int, words: str) -> None:
@@ -91,7 +91,7 @@ CARTPOLE = msgspec.structs.replace(TASK, name="gym:CartPole-v1", kind="gymnasium
         ((), 0, ""),
         (("gym.rollout=resets",), 500, ""),
         (("gym.rollout=resets", "gym.episode_steps=9"), 0, ""),
-        (("gym.rollout=resets",), 0, "the environment has no limit of its own, and a rollout's steps are none"),
+        (("gym.rollout=resets",), 0, "neither the environment nor a rollout limits the length"),
         (("gym.rollout=resets", "outcome_over=last-tenth"), 500, "a rollout in which no episode ends has no outcome"),
         (("outcome_over=last-tenth",), 500, ""),
     ],

@@ -29,11 +29,11 @@ def test_without_names_every_mode_is_asked_for_and_constants_are_those_of_all() 
         ({"steps": 1}, "`int` >= 2 - at `$.steps`"),
         ({"hosts": 1.5}, "Expected `int`, got `float` - at `$.hosts`"),
         ({"slots": [1]}, r"Expected `str`, got `int` - at `$.slots"),
-        ({"kernel": "cuda"}, "no kernel 'cuda'; there is auto, torch"),
+        ({"kernel": "cuda"}, "no kernel 'cuda'; known: auto, torch"),
         ({"task": "digit"}, "no task 'digit'; did you mean digits"),
         ({"rewards": ("sparse", "sparse")}, "'sparse' is named twice"),
-        ({"assignments": [assigned("ppo.lr", 1.0)]}, "no setting of reward or growth"),
-        ({"assignments": [assigned("reward.mode", "sparse")]}, "rewards are named as arguments"),
+        ({"assignments": [assigned("ppo.lr", 1.0)]}, "not a setting of reward or growth"),
+        ({"assignments": [assigned("reward.mode", "sparse")]}, "give rewards as arguments"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(changes: dict[str, object], words: str) -> None:

@@ -221,10 +221,10 @@ def test_a_file_edited_between_preflight_and_copy_is_refused(tmp_path, user_file
     path = user_file("def reward(facts, settings):\n    return facts.val_acc * 1\n")
     reward = user_reward(f"{path}:reward", 3, lambda doing: None)
     path.write_text(path.read_text() + "\n")
-    with pytest.raises(UsageError, match="was changed while the experiment was planned; start it again"):
+    with pytest.raises(UsageError, match="changed while the experiment was planned; launch it again"):
         keep_rewards(tmp_path, [reward])
     path.unlink()
-    with pytest.raises(UsageError, match="was changed"):
+    with pytest.raises(UsageError, match="changed while"):
         keep_rewards(tmp_path, [reward])
 
 

@@ -22,7 +22,7 @@ def test_a_run_has_the_steps_that_were_asked_for_rounded_up_to_whole_rollouts(to
 
 
 def test_steps_per_run_and_episodes_exclude_each_other():
-    with pytest.raises(UsageError, match="--total-timesteps and --episodes both say how long a run trains"):
+    with pytest.raises(UsageError, match="--total-timesteps and --episodes both set how long a run trains"):
         asked("env", "random", sets=("gym.rollout=resets",), total_timesteps=1000, episodes=3, **CARTPOLE)
 
 
@@ -32,7 +32,7 @@ def test_steps_per_run_need_rollouts_of_a_known_length():
 
 
 def test_steps_per_run_are_of_gymnasium_alone():
-    with pytest.raises(UsageError, match="a setting of Gymnasium environments; task digits does not read it"):
+    with pytest.raises(UsageError, match="a setting for Gymnasium environments; task digits does not read it"):
         asked("shaped", "wait", total_timesteps=1000)
 
 
