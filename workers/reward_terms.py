@@ -132,10 +132,10 @@ def ratio_penalty(seeds: SeedFacts, settings: RewardSettings) -> Floats:
 
 
 def attribution(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    """Return the attribution B [E, S] of `seeds` (the facts' own, absent entries blanked); 0 for fossils and empty
-    slots.
+    """Return the attribution B [E, S] of `seeds`, the facts' own with absent entries blanked.
 
-    FOSSILIZE earns nothing while the network is below its all-off accuracy; PRUNE earns -B.
+    B is 0 for fossils and empty slots. FOSSILIZE earns nothing while the network is below its all-off accuracy; PRUNE
+    earns -B.
     """
     unmeasured = np.isnan(seeds.contribution)
     live = seeds.present & (seeds.stage != FOSSILIZED)
@@ -177,7 +177,9 @@ _PRUNE_NOTHING_PENALTY = -0.2
 
 
 def action_shaping(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    """Return the price of each decision, [E]; `seeds`: the facts' own, absent entries blanked. WAIT and ADVANCE cost 0.
+    """Return the price of each decision, [E]; WAIT and ADVANCE cost 0.
+
+    `seeds`: the facts' own, with absent entries blanked.
     """
     total = np.zeros(len(facts.op))
     decided = set(facts.op.tolist())

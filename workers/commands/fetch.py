@@ -40,7 +40,7 @@ def _download(archive: Archive, target: Path) -> None:
     if size != archive.size_bytes or digest.hexdigest() != archive.sha256:
         found = f"more than {archive.size_bytes}" if size > archive.size_bytes else f"{size}"
         raise ValueError(
-            f"{archive.url} gave {found} bytes, not the published {archive.size_bytes} with their checksum; "
+            f"{archive.url} gave {found} bytes: not the published {archive.size_bytes}, or a wrong checksum; "
             "the download was discarded; try again"
         )
 

@@ -21,8 +21,9 @@ from workers.reward_audit.scoring import audit, choose_arithmetic
 
 
 def answer(question: RewardAuditQuestion) -> RewardAuditAnswer:
-    """Play the behaviours and score the rewards; ValueError, KeyError, OSError or Unusable (kernel) say what is
-    impossible.
+    """Play the behaviours and score the rewards.
+
+    ValueError, KeyError, OSError or Unusable (of a kernel) say what is impossible.
     """
     chosen = question.arithmetic or choose_arithmetic(question.growth, question.device)
     library.check(chosen)

@@ -65,8 +65,7 @@ class Heuristic(Controller[DecisionView]):
         return decisions
 
     def _place(self) -> Ints:
-        """Return the rotation index of the next blueprint, [E]: the first from `_next` with a penalty below
-        PENALTY_SKIP.
+        """Return the rotation index [E] of the next blueprint: the first, from `_next` on, below PENALTY_SKIP.
 
         If there is none, return the least penalised one.
         """

@@ -80,9 +80,7 @@ class Split:
 
 @dataclass(frozen=True, kw_only=True)
 class Splits:
-    """Three splits. train: host SGD; validation: observations and rewards; test: the outcome, hidden from policies and
-    rewards.
-    """
+    """train: host SGD. validation: observations and rewards. test: the outcome, hidden from policies and rewards."""
 
     train: Split
     validation: Split
@@ -105,13 +103,13 @@ class Task:
 
 
 def stratified(labels: Ints, sizes: tuple[int, ...], name: str) -> tuple[Ints, ...]:
-    """Return disjoint index arrays of the given sizes. Each holds every class in proportion, to within one sample per
-    cut.
+    """Return disjoint index arrays of the given sizes, each with every class in proportion.
 
-    Samples are shuffled within each class and ordered by their quantile there, so any stretch of that order holds the
-    classes in proportion. The shuffle sorts raw Philox words drawn at an address that depends on `name` alone. Raw
-    words, unlike numpy generator methods, are the same in every numpy version. The experiment's rng seed plays no part:
-    splits belong to the task.
+    Proportions are exact to within one sample per cut. Samples are shuffled within each class and ordered by their
+    quantile there, so any stretch of that order holds the classes in proportion. The shuffle sorts raw Philox words
+    drawn at an address that depends on `name` alone. Raw words, unlike numpy generator methods, are the same in every
+    numpy version. The experiment's rng seed plays no part: splits belong to the task. ValueError if there are too few
+    samples.
     """
     if sum(sizes) > len(labels):
         raise ValueError(f"{name}: the splits need {sum(sizes)} samples but there are only {len(labels)}")
@@ -145,9 +143,7 @@ class SampleDraws:
         return np.ldexp((np.asarray(words, np.uint64) >> np.uint64(11)).astype(np.float64), -53).reshape(shape)
 
     def gratings(self, labels: Ints, classes: int, cycles: tuple[float, float], side: int) -> Floats:
-        """Return sine gratings [n, side, side] whose orientation is the label; `cycles`: least and most cycles per
-        image.
-        """
+        """Return sine gratings [n, side, side] whose orientation is the label; `cycles`: fewest and most per image."""
         n, angle = len(labels), labels * (np.pi / classes)
         frequency = cycles[0] + (cycles[1] - cycles[0]) * self.uniform("cycles", n)
         phase = 2 * np.pi * self.uniform("phase", n)

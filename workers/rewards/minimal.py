@@ -12,7 +12,7 @@ from workers.vocabulary import Op
 
 
 def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """Return the reward [E]; charges `early_prune_penalty` for seeds with fewer than `early_prune_threshold`
+    """Return the reward [E]: SPARSE, minus `early_prune_penalty` for pruning before `early_prune_threshold`
     validations.
     """
     young = facts.seeds.present & (facts.seeds.age < settings.early_prune_threshold)

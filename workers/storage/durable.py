@@ -1,5 +1,4 @@
-"""Atomic, durable files, and a run's checkpoints. A file survives a kill, a full disk and a power cut complete or not
-at all.
+"""Atomic, durable files, and a run's checkpoints. After a kill, full disk or power cut a file is complete or absent.
 
 Each file is written to a temporary name, synced and renamed, and its folder is synced, so a reader sees the old bytes
 or the new ones. A sha256 recorded elsewhere detects later damage, because neither zip nor torch notices a flipped bit.

@@ -1,5 +1,4 @@
-"""CIFAR-10 (A. Krizhevsky, 2009), read from its binary archive: downloaded by `esper-ab growth fetch cifar10`, or a
-folder.
+"""CIFAR-10 (A. Krizhevsky, 2009), from its binary archive as `esper-ab growth fetch cifar10` stores it, or in a folder.
 """
 
 from __future__ import annotations
