@@ -12,8 +12,9 @@ from workers.vocabulary import Op
 
 
 def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """Return the reward [E]: SPARSE, minus `early_prune_penalty` for pruning before `early_prune_threshold`
-    validations.
+    """Return the reward [E]: SPARSE plus `early_prune_penalty` for pruning a seed before `early_prune_threshold`.
+
+    The threshold counts validations of the seed.
     """
     young = facts.seeds.present & (facts.seeds.age < settings.early_prune_threshold)
     early = (acted_on(facts, Op.PRUNE) & young).any(axis=1)

@@ -179,7 +179,7 @@ def function_of(what: str, module: ModuleType, name: str, *forms: str) -> Callab
     if not callable(function):
         members = inspect.getmembers(module, inspect.isfunction)
         own = [key for key, member in members if member.__module__ == module.__name__ and not key.startswith("_")]
-        raise ValueError(f"{what}: it has no function {name!r}, only {', '.join(own) or 'none'}")
+        raise ValueError(f"{what}: no function {name!r} there; it has {', '.join(own) or 'none'}")
     if not any(_takes(function, form.strip("()").split()) for form in forms):
         raise ValueError(f"{what}: {name} must take {' or '.join(forms)}")
     return function  # type: ignore[no-any-return]

@@ -1,26 +1,24 @@
-"""Parameters and optimiser of many networks of one architecture: one flat row each; and the loss scale of float16.
+"""Parameters and optimiser state of many networks of one architecture, one flat row each, and float16's loss scale.
 
-Rows are independent: gradient norm, clipping, weight decay and momentum are per row. A training epoch works on the
-rows that are part of it (`borrow`) and writes them back (`give_back`), so a row that is not in the computation cannot
-change, to the bit.
+Rows are independent: gradient norm, clipping, weight decay and momentum are per row. A training epoch works on copies
+of the rows that take part (`borrow`) and writes them back (`give_back`), so no bit of another row can change.
 
-Kernels that write by index sort it first on a GPU where results must be deterministic, to know who writes where, and in
-older torch releases the processor waits for that. Here each row rather looks up what is written to it: a gather.
+On a GPU, deterministic kernels that write by index first sort the index, and in older torch releases the CPU waits for
+that. So each row instead looks up what is written to it: a gather.
 
-The loss scale is one per run, not per environment: the one thing that couples environments. An overflow in one of them
-halves what the small gradients of all are multiplied by, and the smallest of those may underflow.
-Small gradients are zero in float16; multiplied by a scale they are not (Micikevicius et al. 2018, arXiv:1710.03740,
-section 3.2). The scale is a power of two, so it changes no digit of a gradient that neither overflows nor underflows.
+The loss scale is shared by a run's environments and is the only thing that couples them: an overflow in one halves the
+factor for the small gradients of all, and the smallest may underflow. Small gradients are zero in float16 unless they
+are scaled (Micikevicius et al. 2018, arXiv:1710.03740, section 3.2). The scale is a power of two, so it changes no
+digit of a gradient that neither overflows nor underflows.
 
-- A host or a seed whose gradient is not finite keeps its parameters and its momentum for this step; all others step.
-- The scale is halved by such a step, once however many there were, but only if the environment's own outputs are
-  finite: a host whose outputs are not finite has diverged, whatever the scale, and its episode ends.
-- Below 1 it never falls. At 1 a gradient is taken as it is, as without a scale: what is not finite there is a
-  divergence, not an overflow.
-- After CLEAN_STEPS steps without a halving it doubles, so that what one host did is not for ever.
+- A host or seed with a non-finite gradient skips this step and keeps its parameters and momentum; all others step.
+- Such a step halves the scale, once however many there were, but only if the environment's own outputs are finite. A
+  host with non-finite outputs has diverged, whatever the scale, and its episode ends.
+- The scale never falls below 1. At 1 gradients are used as they are: a non-finite one is a divergence, not an overflow.
+- After CLEAN_STEPS steps without halving the scale doubles, so one host's overflow has no permanent effect.
 
-Within an epoch every part of a run (the hosts of one device and one context) begins with the run's scale and halves
-its own; the run goes on with the smallest. So the scale does not depend on which part was faster.
+Each part of a run (the hosts of one device and context) starts an epoch with the run's scale and halves its own copy;
+the run continues with the smallest. So the scale does not depend on which part was faster.
 """
 
 from __future__ import annotations
@@ -42,23 +40,23 @@ CLEAN_STEPS = 1000
 
 
 class LossScale:
-    """What a run carries from one epoch and one episode to the next."""
+    """The loss scale that a run carries between epochs and episodes."""
 
     def __init__(self) -> None:
         self.value = LARGEST
         self.clean_steps = 0
-        self._ended: list[tuple[float, int]] = []  # of the epoch in progress: scale at its end, steps
+        self._ended: list[tuple[float, int]] = []  # parts of this epoch: final scale, steps
 
     def part(self, like: Tensor) -> PartScale:
-        """The scale of one part of a run for one epoch, on the device and in the precision of `like`."""
+        """Return the scale of one part of a run for one epoch, on the device and in the precision of `like`."""
         return PartScale(like.new_full((), self.value))
 
     def part_ended(self, scale: float, steps: int) -> None:
-        """A part has trained for `steps` optimiser steps and ended with `scale`. May be called by several threads."""
+        """Record that a part trained for `steps` optimiser steps and ended with `scale`. Thread-safe."""
         self._ended.append((scale, steps))
 
     def end_epoch(self) -> None:
-        """All parts have ended: what the run goes on with."""
+        """Set the scale for the next epoch, after all parts have ended."""
         if not self._ended:
             return
         smallest, steps = min(scale for scale, _ in self._ended), max(steps for _, steps in self._ended)
@@ -71,49 +69,49 @@ class LossScale:
             self.value, self.clean_steps = min(2.0 * self.value, LARGEST), 0
 
     def state(self) -> dict[str, float]:
-        """For a checkpoint, between two epochs."""
+        """Return the state for a checkpoint, between two epochs."""
         return {"value": self.value, "clean_steps": self.clean_steps}
 
     def resume(self, state: dict[str, float]) -> None:
-        """Go on from `state`; ValueError when no run can have written it."""
+        """Continue from `state`; ValueError if no run can have written it."""
         value, clean = float(state["value"]), int(state["clean_steps"])
         if not (1.0 <= value <= LARGEST and 0 <= clean < CLEAN_STEPS):
             raise ValueError(
-                f"a loss scale of {value:g} after {clean} clean steps, beyond {LARGEST:g} or {CLEAN_STEPS - 1}"
+                f"loss scale {value:g} after {clean} clean steps; limits: 1 to {LARGEST:g}, 0 to {CLEAN_STEPS - 1}"
             )
         self.value, self.clean_steps = value, clean
 
 
 class PartScale:
-    """The scale on its device. Nothing here waits for the device."""
+    """A part's scale, on its device. Its methods never synchronise with the device."""
 
     def __init__(self, scale: Tensor) -> None:
         self.scale = scale
 
     def usable(self, norm: Tensor) -> Tensor:
-        """Whether rows with this gradient norm are updated: those that are finite, and at scale 1 all."""
+        """Return which rows to update, given their gradient norm: those with a finite one; all at scale 1."""
         return torch.isfinite(norm) | (self.scale <= 1.0)
 
     def after_step(self, overflowed: Tensor) -> None:
-        """Halve it where a row [n] overflowed whose environment's outputs are finite."""
+        """Halve the scale if any of `overflowed` [n] is True."""
         smaller = (0.5 * self.scale).clamp_min(1.0)
         self.scale = torch.where(overflowed.any(), smaller, self.scale)
 
 
 def with_a_say(overflowed: list[Tensor | None], positions: list[Tensor], sound: Tensor) -> Tensor:
-    """Rows that overflowed, of hosts [n] and then of each group of seeds, whose environment is `sound` [n]."""
+    """Return which rows overflowed in an environment that is `sound` [n]: hosts [n], then each group of seeds."""
     at = [torch.arange(len(sound), device=sound.device), *positions]
     return torch.cat([rows & sound[i] for rows, i in zip(overflowed, at, strict=True) if rows is not None])
 
 
 def writers(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """For each of `count` rows its place in `rows` [n], or 0: [count]; whether it has one there: [count, 1]."""
+    """Return each of `count` rows' index in `rows` [n], or 0: [count]; and whether it occurs there: [count, 1]."""
     here = rows == torch.arange(count, device=rows.device)[:, None]
     return here.to(torch.uint8).argmax(1), here.any(1, keepdim=True)
 
 
 def put_rows(rows: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
-    """whole[rows] = part for each pair of matrices (whole, part)."""
+    """Assign whole[rows] = part for each pair of matrices (whole, part)."""
     if _device.is_cpu(rows.device):
         for whole, part in pairs:
             whole[rows] = part
@@ -125,28 +123,28 @@ def put_rows(rows: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
 
 @dataclass(frozen=True)
 class Places:
-    """m of the N rows of activations [B,H,W,N,C]."""
+    """The positions of m of the N rows of activations [B,H,W,N,C]."""
 
     rows: Tensor  # [m]
-    at: Tensor  # [N] the place of each row in `rows`, or 0
-    absent: Tensor | None  # [N,1] whether it has none; None: no row
+    at: Tensor  # [N] index of each row in `rows`, or 0
+    absent: Tensor | None  # [N,1] rows that are not in `rows`; None: there are none
 
     @staticmethod
     def of(rows: Tensor, count: int) -> Places:
-        """`rows` among so many."""
+        """Return the places of `rows` among `count` rows."""
         at, there = writers(rows, count)
         return Places(rows, at, None if len(rows) == count else ~there)
 
     def pick(self, x: Tensor) -> Tensor:
-        """Their part of x, differentiable."""
+        """Return these rows of x, differentiable."""
         return cast(Tensor, _Moved.apply(x, self, False))  # type: ignore[no-untyped-call]
 
     def put(self, part: Tensor) -> Tensor:
-        """Zeros with `part` in their places, differentiable."""
+        """Return zeros with `part` at these rows, differentiable."""
         return cast(Tensor, _Moved.apply(part, self, True))  # type: ignore[no-untyped-call]
 
     def moved(self, x: Tensor, back: bool) -> Tensor:
-        """`pick`, or `put`: each is the gradient of the other."""
+        """Return the result of `pick`, or of `put` if `back`; each is the gradient of the other."""
         found = x.index_select(3, self.at if back else self.rows)
         return found.masked_fill(self.absent, 0.0) if back and self.absent is not None else found
 
@@ -173,14 +171,14 @@ class SGD:
 
 
 def by_name(specs: tuple[ParamSpec, ...], flat: Tensor) -> dict[str, Tensor]:
-    """Views [n, *shape] of rows [n, P] that hold `specs`, or the first of them, one after the other."""
+    """Return named views [n, *shape] of rows [n, P], which hold all of `specs` or the first ones, concatenated."""
     sizes, found = _layout(specs, flat.shape[1])
     return {name: part.view(shape) for (name, shape), part in zip(found, flat.split_with_sizes(sizes, 1), strict=True)}
 
 
 @lru_cache(maxsize=256)
 def _layout(specs: tuple[ParamSpec, ...], width: int) -> tuple[list[int], list[tuple[str, tuple[int, ...]]]]:
-    """Sizes in a row of so many scalars, and the name and shape [-1, …] of each parameter."""
+    """Return the sizes in a row of `width` scalars, and the name and shape [-1, …] of each parameter."""
     sizes: list[int] = []
     found: list[tuple[str, tuple[int, ...]]] = []
     for spec in specs:
@@ -192,22 +190,22 @@ def _layout(specs: tuple[ParamSpec, ...], width: int) -> tuple[list[int], list[t
 
 
 class Borrowed:
-    """Some rows of a stack during one epoch: `flat` [n, P], whose gradient is to be found."""
+    """Rows of a stack borrowed for one epoch; the gradient of `flat` [n, P] is wanted."""
 
     def __init__(self, specs: tuple[ParamSpec, ...], flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
         self._specs, self.flat, self.momentum = specs, flat.requires_grad_(), momentum
         self.trained = trained  # [n, 1] bool; None: all
 
     def params(self) -> dict[str, Tensor]:
-        """By name [n, *shape], as they are now, for autograd."""
+        """Return the current parameters by name, [n, *shape], for autograd."""
         return by_name(self._specs, self.flat)
 
     @torch.no_grad()
     def step(self, grad: Tensor, rule: SGD, scaled: PartScale | None = None) -> Tensor | None:
-        """One update from the gradient [n, P], which is overwritten.
+        """Update from the gradient [n, P], which is overwritten.
 
-        `scaled`: by what it is multiplied. Returns the rows [n] whose gradient overflowed, which kept their values;
-        None without a scale.
+        `scaled`: the scale of the gradient. Return which rows [n] overflowed and kept their values; None without a
+        scale.
         """
         if scaled is not None:
             grad /= scaled.scale
@@ -225,13 +223,13 @@ class Borrowed:
             self.flat.sub_(self.momentum, alpha=rule.lr)
             return
         velocity = rule.momentum * self.momentum + grad
-        # Selected, never multiplied by zero: a non-finite gradient of a row that stays must not touch it.
+        # `where`, not a product with zero: a skipped row's non-finite gradient must not reach it.
         self.momentum.copy_(torch.where(taken, velocity, self.momentum))
         self.flat.copy_(torch.where(taken, self.flat - rule.lr * velocity, self.flat))
 
 
 class Optimiser:
-    """Loans that are trained by one rule: Borrowed.step of all of them in few calls."""
+    """Trains several loans by one rule: the effect of Borrowed.step on each, in few calls."""
 
     def __init__(self, loans: list[Borrowed], rule: SGD) -> None:
         self._loans, self._rule = loans, rule
@@ -241,7 +239,7 @@ class Optimiser:
 
     @torch.no_grad()
     def step(self, grads: list[Tensor], scaled: PartScale | None = None) -> list[Tensor | None]:
-        """One update from every loan's gradient; what Borrowed.step returns, of every loan."""
+        """Update every loan from its gradient; return the result of Borrowed.step for each."""
         if scaled is not None:
             return [loan.step(own, self._rule, scaled) for loan, own in zip(self._loans, grads, strict=True)]
         for loan, own in zip(self._loans, grads, strict=True):
@@ -256,7 +254,7 @@ class Optimiser:
         norms = [torch.linalg.vector_norm(grad, dim=1, keepdim=True) for grad in found]
         factors = torch.clamp(rule.max_grad_norm / (torch.cat(norms) + 1e-6), max=1.0)
         torch._foreach_mul_(found, list(torch.split(factors, [len(grad) for grad in found])))
-        velocities = self._momentum if rule.momentum else []  # torch refuses them where there is no momentum
+        velocities = self._momentum if rule.momentum else []  # torch refuses them without momentum
         torch._fused_sgd_(
             self._flat, found, velocities, weight_decay=rule.weight_decay, momentum=rule.momentum, lr=rule.lr,
             dampening=0.0, nesterov=False, maximize=False, is_first_step=False,
@@ -264,15 +262,15 @@ class Optimiser:
 
 
 def _both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-    """Rows that both masks select; a mask that is not there selects all."""
+    """Return rows that both masks select; a missing mask selects all."""
     if a is None or b is None:
         return b if a is None else a
     return a & b
 
 
-@lru_cache(maxsize=64)  # a stack is made anew in every episode
+@lru_cache(maxsize=64)  # every episode makes new stacks
 def _initial(specs: tuple[ParamSpec, ...]) -> tuple[Floats, Floats]:
-    """Bound and centre of every scalar's initial value, [P] each; shared, to be read only."""
+    """Return bound and centre of every scalar's initial value, [P] each; shared, so read-only."""
     sizes = [spec.size for spec in specs]
     return (
         np.repeat(np.array([spec.bound for spec in specs], dtype=np.float64), sizes),
@@ -291,25 +289,25 @@ class Stack:
         self._bound, self._center = _initial(specs)
 
     def birth(self, row: int | slice, draws: Floats) -> None:
-        """Initialise row(s) from uniform draws in [0, 1), [P] or [rows, P], and zero their momentum.
+        """Initialise rows from uniform draws in [0, 1), [P] or [rows, P], and zero their momentum.
 
-        Of fewer draws than P, only as many parameters, the last ones; the rest keeps values and momentum.
+        With fewer than P draws, initialise only that many of the last parameters; the others keep values and momentum.
         """
         last = slice(self.width - draws.shape[-1], None)
         values = torch.from_numpy(self._center[last] + self._bound[last] * (2.0 * draws - 1.0))
-        # Cast before, so that half as much is copied; nobody waits for the copy.
+        # Cast first, which halves the copy; the copy does not block.
         self.values[row, last] = values.to(self.values.dtype).to(self.values.device, non_blocking=True)
         self.momentum[row, last] = 0.0
 
     def clear(self, row: int) -> None:
-        """Forget a row: a dropped module leaves nothing behind for the next one."""
+        """Zero a row, so that a dropped module leaves nothing for the next one."""
         self.values[row] = 0.0
         self.momentum[row] = 0.0
 
     def borrow(self, rows: Tensor, trained: Tensor | None, idle: int = 0) -> Borrowed:
-        """Copies of `rows` [n] to train on, without the last `idle` parameters, which nothing computes with.
+        """Return copies of `rows` [n] to train on, without the last `idle` parameters, which nothing uses.
 
-        `trained` [n] bool selects those whose update counts; None: all.
+        `trained` [n] bool selects the rows to update; None: all.
         """
         used = slice(0, self.width - idle)
         column = None if trained is None else trained[:, None]
@@ -321,5 +319,5 @@ class Stack:
         put_rows(rows, [(whole[:, : lent.shape[1]], lent) for whole, lent in pairs])
 
     def read(self, rows: Tensor) -> dict[str, Tensor]:
-        """Parameters of `rows` [n] (repeats allowed) by name, [n, *shape], without autograd."""
+        """Return the parameters of `rows` [n] (repeats allowed) by name, [n, *shape], without autograd."""
         return by_name(self.specs, self.values[rows])

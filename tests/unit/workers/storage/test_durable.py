@@ -106,7 +106,7 @@ def test_bytes_of_another_run_change_nothing(whole: Whole) -> None:
     agent = session.agent
     with pytest.raises(ValueError, match="orders of another run"):
         session.resume(state_bytes.from_bytes(whole.states[0]))
-    with pytest.raises(ValueError, match="format 0 where 1 is expected"):
+    with pytest.raises(ValueError, match="format 0, expected 1"):
         session.resume({"format": 0})
     assert session.agent is agent
 
@@ -165,10 +165,10 @@ def test_no_flipped_bit_and_no_cut_is_taken_up(whole: Whole, tmp_path: Path) -> 
         path.write_bytes(new[:length])
         milestone, found, (sentence,) = taken(tmp_path, offered)
         assert (milestone, found) == (1, [old])
-        assert sentence == f"checkpoints/a/0/2.pt has {length} bytes where {len(new)} were recorded"
+        assert sentence == f"checkpoints/a/0/2.pt has {length} bytes; {len(new)} were recorded"
     path.write_bytes(new + b"x")
     assert taken(tmp_path, offered)[2] == (
-        f"checkpoints/a/0/2.pt has more than {len(new)} bytes where {len(new)} were recorded",
+        f"checkpoints/a/0/2.pt has more than {len(new)} bytes; {len(new)} were recorded",
     )
 
 
@@ -189,7 +189,7 @@ def test_only_the_runs_own_files_are_opened(file: str, tmp_path: Path) -> None:
     (offered,) = generations(tmp_path, b"one")
     milestone, found, (sentence,) = taken(tmp_path, (msgspec.structs.replace(offered, file=file),))
     assert (milestone, found) == (0, [])
-    assert sentence == f"checkpoints/a/0/1.pt is where run a/0 keeps its state after episode 0, not {file!r}"
+    assert sentence == f"checkpoints/a/0/1.pt is the state file of run a/0 after episode 0, not {file!r}"
 
 
 # --- writing ---
@@ -249,7 +249,7 @@ def test_episodes_done_again_after_damage_are_the_same_to_the_byte(whole: Whole,
         worker.say(Assign(spec=spec, milestone=2, checkpoints=offered))
         ready = worker.hear(Ready)
         assert ready.milestone == 1
-        assert ready.damaged == (f"checkpoints/a/0/2.pt has 3 bytes where {offered[0].size_bytes} were recorded",)
+        assert ready.damaged == (f"checkpoints/a/0/2.pt has 3 bytes; {offered[0].size_bytes} were recorded",)
         worker.say(release(1))
         again = worker.hear(EpisodeFinished)
     assert timeless(again.record) == whole.records[1]
