@@ -167,7 +167,7 @@ class _Rows:
     def __init__(self, stacked: Tensor, width: int, dtype: torch.dtype = torch.float32) -> None:
         if stacked.dtype != dtype or not stacked.is_cpu or stacked.shape[1:] != (width,) or stacked.stride(1) != 1:
             raise ValueError(
-                f"the kernel takes contiguous rows of {width} {dtype} on a CPU, not {list(stacked.shape)} "
+                f"the kernel takes contiguous rows of {width} values of {dtype} on a CPU, not {list(stacked.shape)} "
                 f"of {stacked.dtype} on {stacked.device} with strides {stacked.stride()}"
             )
         self._first, self._rows, self._apart = stacked.data_ptr(), len(stacked), stacked.stride(0) * stacked.itemsize

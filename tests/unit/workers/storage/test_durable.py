@@ -106,7 +106,7 @@ def test_bytes_of_another_run_change_nothing(whole: Whole) -> None:
     agent = session.agent
     with pytest.raises(ValueError, match="orders of another run"):
         session.resume(state_bytes.from_bytes(whole.states[0]))
-    with pytest.raises(ValueError, match="format 0, expected 1"):
+    with pytest.raises(ValueError, match="format 0 where 1 is expected"):
         session.resume({"format": 0})
     assert session.agent is agent
 
@@ -160,7 +160,7 @@ def test_no_flipped_bit_and_no_cut_is_taken_up(whole: Whole, tmp_path: Path) -> 
         path.write_bytes(flipped)
         milestone, found, (sentence,) = taken(tmp_path, offered)
         assert (milestone, found) == (1, [old])
-        assert sentence.startswith("checkpoints/a/0/2.pt has the sha256 ")
+        assert sentence.startswith("checkpoints/a/0/2.pt has sha256 ")
     for length in (0, 1, len(new) - 1, *draw.sample(range(len(new)), 100)):
         path.write_bytes(new[:length])
         milestone, found, (sentence,) = taken(tmp_path, offered)
@@ -179,7 +179,7 @@ def test_without_an_intact_generation_a_run_begins_anew(tmp_path: Path) -> None:
     milestone, found, damaged = taken(tmp_path, offered)
     assert (milestone, found) == (0, [])
     assert damaged[0] == "checkpoints/a/0/2.pt cannot be read: No such file or directory"
-    assert damaged[1].startswith("checkpoints/a/0/1.pt has the sha256 ")
+    assert damaged[1].startswith("checkpoints/a/0/1.pt has sha256 ")
     assert taken(tmp_path, ()) == (0, [], ())
 
 
