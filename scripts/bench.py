@@ -1,20 +1,20 @@
-"""How fast? Ratios measured side by side, interleaved; one JSON and one table per run under docs/evidence/benchmarks/.
+"""Benchmarks: interleaved side-by-side measurements; each run writes JSON and a table to docs/evidence/benchmarks/.
 
-    scripts/bench hosts                        the native kernel beside the torch path and a loop, episodes, memory
-    scripts/bench hosts --envs 16 --quick      fewer cells, fewer repeats; of every part written only with --out
-    scripts/bench hosts --compile              also vmap under torch.compile for bare hosts, some minutes more
-    scripts/bench profile                      what a training step is made of
-    scripts/bench deterministic                what --deterministic costs
+    scripts/bench hosts                        native kernel against torch path and loop; episodes; memory
+    scripts/bench hosts --envs 16 --quick      fewer cells and repeats; results are written only with --out
+    scripts/bench hosts --compile              also torch.compile of vmap for bare hosts; takes minutes longer
+    scripts/bench profile                      composition of a training step
+    scripts/bench deterministic                cost of --deterministic
     scripts/bench devices                      one run on one device and on two
-    scripts/bench coordination                 barrier round trip, and many blocks at once
+    scripts/bench coordination                 barrier round trip, and many concurrent blocks
     scripts/bench fleet                        1,000 to 10,000 runs at once, over TCP with keys; a minute and a half
-    scripts/bench clusters                     faults with each launcher that is installed
+    scripts/bench clusters                     fault recovery with each installed launcher
     scripts/bench scaling                      two runs on two cores against one on one
     scripts/bench startup                      --help, status, launch to first episode
     scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk
-    scripts/bench ppo                          PPO beside the environment alone; --sb3 PYTHON: beside Stable-Baselines3
-    scripts/bench tables                       measures nothing: docs/evidence/scaling.md from the records, fitted rates
-    scripts/bench all                          every part, each in a process of its own
+    scripts/bench ppo                          PPO against the bare environment; --sb3 PYTHON: and Stable-Baselines3
+    scripts/bench tables                       no measurement: rewrite docs/evidence/scaling.md, and fit its rates
+    scripts/bench all                          every part, each in its own process
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--envs", nargs="+", type=int, default=[1, 4, 16, 64])
     parser.add_argument("--live-seeds", nargs="+", type=int, default=[0, 1, 3], choices=[0, 1, 2, 3])
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--quick", action="store_true", help="3 repeats; written only with --out")
+    parser.add_argument("--quick", action="store_true", help="3 repeats; results are written only with --out")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--sb3", default="", metavar="PYTHON", help="an interpreter that has stable-baselines3")
-    parser.add_argument("--out", type=Path, help="folder of the records (default docs/evidence/benchmarks)")
+    parser.add_argument("--sb3", default="", metavar="PYTHON", help="interpreter with stable-baselines3 installed")
+    parser.add_argument("--out", type=Path, help="folder for the records (default docs/evidence/benchmarks)")
     return parser.parse_args(words)
 
 
 def small(part: str, about: dict[str, Any], options: argparse.Namespace, words: list[str]) -> None:
-    """A part that is a module: its record, and its page where it has one."""
+    """Run a part that is a module; write its record and, if it has one, its page."""
     module = importlib.import_module(f"benchmarks.{part}")
     others = {"sb3": options.sb3} if part == "ppo" else {}
     found = module.measure(3 if options.quick else options.repeats, **others)
@@ -69,7 +69,7 @@ def small(part: str, about: dict[str, Any], options: argparse.Namespace, words: 
 
 
 def page(part: str, module: ModuleType, record: dict[str, Any]) -> str:
-    """What was measured, on which machine, and the module's tables."""
+    """Return the page: title, machine and the module's tables."""
     about = record["machine"]
     where = (
         f"Written by `scripts/bench {part}`. {about['processor']} (family {about['family']}, model {about['model']}), "
@@ -80,7 +80,7 @@ def page(part: str, module: ModuleType, record: dict[str, Any]) -> str:
 
 
 def every_part(words: list[str]) -> None:
-    """One after the other; a part that fails ends it."""
+    """Run all parts one after another; stop at the first failure."""
     rest = [word for word in words if word != "all"]
     for part in PARTS:
         subprocess.run([sys.executable, __file__, part, *rest], check=True)

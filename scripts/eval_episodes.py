@@ -1,4 +1,4 @@
-"""How noisy is an evaluation, what does an episode cost, and what is gained by the number of episodes that follows?
+"""Measures evaluation noise and episode cost, and the gain from the number of episodes that `auto` chooses.
 
 Calibrations are experiments on rng seeds that nothing else uses, evaluated on many episodes: the variances and costs
 that `--eval-episodes auto` plans with. Then, on other rng seeds, one comparison with few episodes and with the number
@@ -47,7 +47,7 @@ FEW = 4  # episodes of the comparison with few: one episode, which was the defau
 
 @dataclass(frozen=True)
 class Part:
-    """One experiment: a budget, its replicates and episodes, an rng seed of its own."""
+    """One experiment: a budget, its replicates and episodes, and its own rng seed."""
 
     task: str
     episodes: int
@@ -67,7 +67,7 @@ COMPARED = (Part("digits", 3, 4, 16, FEW, 7110), Part("digits", 3, 4, 16, 0, 711
 
 
 def run(part: Part, folder: Path) -> History:
-    """The history of a finished experiment, from `folder` if it is there."""
+    """Return the history of a finished experiment; read it from `folder` if it is there."""
     if not (folder / part.name / "verdict.json").exists():
         print(f"{part.name} …", flush=True)
         command = [
@@ -86,7 +86,7 @@ def run(part: Part, folder: Path) -> History:
 
 
 def calibration(part: Part, folder: Path) -> Shipped:
-    """What a calibration found, with its provenance."""
+    """Return a calibration's findings with their provenance."""
     history = run(part, folder)
     noise = noise_of_pairs(history)
     if noise is None:
@@ -104,13 +104,13 @@ def calibration(part: Part, folder: Path) -> Shipped:
 
 
 def _rounded(noise: EvaluationNoise) -> EvaluationNoise:
-    """To five digits, so that the file can be read."""
+    """Return the values rounded to five digits, so that the file is readable."""
     tree = json.loads(msgspec.json.encode(noise), parse_float=lambda text: float(f"{float(text):.5g}"))
     return msgspec.convert(tree, type=EvaluationNoise)
 
 
 def compared(part: Part, folder: Path) -> dict[str, Any]:
-    """One comparison in numbers: the spread of its pairs, their cost, and what `power` says."""
+    """Return one comparison in numbers: spread of its pairs, their cost, and the answer of `power`."""
     history = run(part, folder)
     noise, contrast = noise_of_pairs(history), history.design.comparisons[0]
     if noise is None:
@@ -129,9 +129,10 @@ def compared(part: Part, folder: Path) -> dict[str, Any]:
 
 
 def gain(few: dict[str, Any], many: dict[str, Any], noise: EvaluationNoise) -> dict[str, Any]:
-    """Pairs and compute for the same precision with the chosen episodes, as multiples of those with few.
+    """Return pairs and compute for the same precision with the chosen episodes, as multiples of those with few.
 
-    A run's cost is that of its episodes in the calibration, for wall time depends on what else the machine does.
+    A run's cost is computed from its episodes in the calibration, because wall time depends on the machine's other
+    work.
     """
     ratio, run = (
         (many["sd"] / few["sd"]) ** 2,
@@ -143,7 +144,7 @@ def gain(few: dict[str, Any], many: dict[str, Any], noise: EvaluationNoise) -> d
 
 
 def calibration_table(found: list[Shipped]) -> str:
-    """Markdown: one row per calibration."""
+    """Return a Markdown table with one row per calibration."""
     lines = [
         "| task, training episodes | pairs | SD of policies, points | SD of an episode | evaluation noise with 4 "
         "episodes, % "
@@ -167,7 +168,7 @@ def _share(noise: EvaluationNoise, eval_episodes: int) -> str:
 
 
 def compared_text(few: dict[str, Any], many: dict[str, Any], found: dict[str, Any]) -> str:
-    """Markdown: both comparisons, what they gained, and whether the target was met."""
+    """Return Markdown: both comparisons, the gain, and whether the target was met."""
     lines = [
         "| episodes | pairs | SD of the differences (80 % limits) | episodes grown per run | evaluation noise, % "
         f"| pairs for {MARGIN:g} points |",
@@ -206,12 +207,12 @@ def write(found: list[Shipped]) -> None:
 
 
 def main() -> None:
-    """Parse the command line, run what is missing, write."""
+    """Parse the command line, run missing experiments, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--out", type=Path, default=ROOT / "experiments" / "eval_episodes", help="experiment directories"
     )
-    parser.add_argument("--calibrations", action="store_true", help="without the comparison")
+    parser.add_argument("--calibrations", action="store_true", help="skip the comparison")
     asked = parser.parse_args()
     folder = asked.out.resolve()
     found = [calibration(part, folder) for part in CALIBRATIONS]

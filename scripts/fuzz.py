@@ -1,9 +1,9 @@
-"""Frames that mean harm: a million through the decoder, ten thousand into running coordinators; what came of them.
+"""Fuzz the protocol: a million hostile frames through the decoder, ten thousand into running coordinators.
 
     scripts/fuzz [--frames 1000000] [--on-the-wire 10000] [--rng-seed 0]
 
-Exit status 1 when a frame raised anything but ProtocolError, or when an attacked experiment has other records than an
-undisturbed one.
+Exit status 1 if a frame raised anything but ProtocolError, or if an attacked experiment's records differ from an
+undisturbed one's.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _WARM = 0.1  # share of the frames after which memory is looked at for the first
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--frames", type=int, default=1_000_000, metavar="N", help="through the decoder")
-    parser.add_argument("--on-the-wire", type=int, default=10_000, metavar="N", help="into each running coordinator")
+    parser.add_argument("--frames", type=int, default=1_000_000, metavar="N", help="frames for the decoder")
+    parser.add_argument("--on-the-wire", type=int, default=10_000, metavar="N", help="frames per running coordinator")
     parser.add_argument("--rng-seed", type=int, default=0, metavar="N")
     asked = parser.parse_args()
     decode_many(random.Random(asked.rng_seed), asked.frames)
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def decode_many(rng: random.Random, count: int) -> None:
-    """Decode `count` frames as the coordinator would; anything but a message or ProtocolError ends the script."""
+    """Decode `count` frames as the coordinator would; any result except a message or ProtocolError ends the script."""
     outcomes: Counter[str] = Counter()
     seconds, longest, done, before = 0.0, 0.0, 0, 0
     while done < count:
@@ -63,7 +63,7 @@ def decode_many(rng: random.Random, count: int) -> None:
 
 
 def outcome(frame: bytes) -> str:
-    """What the hub does with a frame of an admitted worker."""
+    """Return what the hub does with a frame from an admitted worker."""
     try:
         decode_from_worker(frame)
     except ProtocolError:
@@ -76,7 +76,7 @@ def peak_bytes() -> int:
 
 
 def attack_many(rng: random.Random, count: int) -> bool:
-    """Attack experiments from a worker of theirs, over ipc and TCP, and from outside; whether all came out the same."""
+    """Attack experiments from a worker and from outside, over ipc and TCP; return whether all results agree."""
     frames = [frame for frame in hostile.frames(rng, count) if outcome(frame) == "refused"]
     calm = carry_out(InlineLauncher("support.fake_worker:main_in_thread"))
     attacks = {
@@ -98,7 +98,7 @@ def attack_many(rng: random.Random, count: int) -> bool:
 
 
 def in_background(frames: list[bytes]) -> Callable[[WorkerOrder], None]:
-    """Sends them while the experiment goes on."""
+    """Send frames while the experiment runs."""
 
     def attack(order: WorkerOrder) -> None:
         threading.Thread(target=hostile.send_all, args=(order.endpoint, b"nobody", frames), daemon=True).start()
@@ -107,7 +107,7 @@ def in_background(frames: list[bytes]) -> Callable[[WorkerOrder], None]:
 
 
 def carry_out(launcher: InlineLauncher) -> History:
-    """A small experiment with fake workers."""
+    """Run a small experiment with fake workers."""
     with tempfile.TemporaryDirectory() as folder:
         experiment_run.run(fake_plans.plan(episodes=40), Path(folder), launcher, ())
         return load(Path(folder)).history

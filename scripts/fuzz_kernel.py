@@ -1,9 +1,9 @@
-"""The kernel on random networks against torch in float64, by cases that their numbers repeat.
+"""Compares the kernel with torch in float64 on random networks; every case is reproducible from its number.
 
     scripts/fuzz_kernel [--modes normal scales ragged] [--cases 300 | --seconds S] [--first 0] [--kernel native-avx2]
 
-A difference above ten times that of torch in float32 has to be explained: by one ReLU or one pool, near a tie, that
-rounding decides, whose other side in float64 removes it. Exit status 1 when one is not.
+If the kernel's error exceeds ten times that of float32 torch, there must be an explanation: one ReLU or one pool, close
+to a tie and so decided by rounding, whose other side in float64 removes the difference. Exit status 1 without one.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def main() -> int:
     usable = [kernel.name for kernel in library.kernels() if not kernel.problem]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--modes", nargs="+", choices=kernel_cases.MODES, default=kernel_cases.MODES)
-    parser.add_argument("--cases", type=int, default=300, metavar="N", help="of each mode")
-    parser.add_argument("--seconds", type=float, metavar="S", help="for each mode, however many cases that are")
+    parser.add_argument("--cases", type=int, default=300, metavar="N", help="number of cases per mode")
+    parser.add_argument("--seconds", type=float, metavar="S", help="time per mode, instead of a number of cases")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="number of the first case")
     parser.add_argument("--kernel", choices=usable, default=usable[0])
     asked = parser.parse_args()
@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def fuzz(mode: str, asked: argparse.Namespace) -> int:
-    """All cases of a mode; 1 if one is not explained."""
+    """Run all cases of a mode; return 1 if one is unexplained."""
     counts, began = dict.fromkeys(kernel_cases.KINDS, 0), time.monotonic()
     for number in itertools.count(asked.first):
         if number - asked.first >= asked.cases if asked.seconds is None else time.monotonic() - began > asked.seconds:

@@ -1,4 +1,4 @@
-"""Files of a user's own that goldens are made with: a trainer as a module and as a command, a reward, environments."""
+"""User files for the goldens: a trainer as a module and as a command, a reward, environments."""
 
 TRAINER = '''
 """An outcome that is drawn: `shift` and `sd` are its own, and a share of its runs fails or comes to no number."""

@@ -1,4 +1,4 @@
-"""Goldens of experiments that are really run, tiny ones: by the command line, or by the engine with drawn outcomes."""
+"""Goldens of small experiments that really run: by the command line, or by the engine with drawn outcomes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 
 
 def _command(*words: str, statuses: tuple[int, ...] = (0,)) -> int:
-    """Run a command; its exit status, which is one of `statuses`."""
+    """Run a command; return its exit status, which must be one of `statuses`."""
     ended = esper_ab(*words)
     if ended.returncode not in statuses:
         raise SystemExit(f"{' '.join(words)}: exit status {ended.returncode}\n{ended.stdout}{ended.stderr}")
@@ -76,7 +76,7 @@ def _audited() -> dict[str, Any]:
 
 
 def _killed() -> dict[str, Any]:
-    """Killed without a chance to say so while its third replicate trains, then resumed."""
+    """Kill an experiment without warning while its third replicate trains, then resume it."""
     line = (sys.executable, "-m", "esper_ab.commands.cli", "launch", "--groups", "shaped,sparse", "--seeds", "6",
             *_TINY, "--episodes", "3", "--devices", "cpu:0", "--name", _FOLDER.name, "--quiet")  # fmt: skip
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -90,7 +90,7 @@ def _killed() -> dict[str, Any]:
 
 
 def _begun() -> dict[str, Any]:
-    """A joint experiment of which one part was never begun, and another is on its way."""
+    """Make a joint experiment with one part never begun and another in progress."""
     _trained("--group", "a:trainer.shift=4", "--grid", "trainer.sd=0.5,2,4", joint=True)()
     first, second, _ = sorted(path.parent for path in _FOLDER.glob(f"*/{JOURNAL_NAME}"))
     shutil.rmtree(first)
@@ -100,7 +100,7 @@ def _begun() -> dict[str, Any]:
 
 
 def _judged_directory() -> dict[str, Any]:
-    """A plan written before, held against an experiment directory."""
+    """Judge an experiment directory by a plan written before it."""
     from esper_ab.readers.external_plan import read_plan
     from esper_ab.readers.joint import read_experiments
 
@@ -115,7 +115,7 @@ def _judged_directory() -> dict[str, Any]:
 
 @contextmanager
 def _drawing(means: Mapping[str, float], sd: float, drift: float, faults: str) -> Iterator[None]:
-    """Workers report means + shared noise + own noise + drift x replicate (of the first group), and break by plan."""
+    """Make workers report means + shared noise + own noise + drift x replicate (first group), and fail as planned."""
     first = next(iter(means))
 
     def drawn(spec: Any, episode: int, env: int) -> float:
@@ -138,7 +138,7 @@ def _drawn(
     means: Mapping[str, float], sd: float = 2.0, *, drift: float = 0.0, faults: str = "", extend_to: int = 0,
     keep: int = 0, **settings: Any,
 ) -> Make:  # fmt: skip
-    """`means` by group; `keep`: lines of the journal, the others are cut off."""
+    """Draw outcomes with `means` by group; `keep`: number of journal lines to keep."""
 
     def make() -> dict[str, Any]:
         folder = Path.cwd()
@@ -239,6 +239,6 @@ GOLDENS: dict[str, Make] = {
 
 
 def prepare() -> None:
-    """Write what users bring along to the working directory."""
+    """Write the user's files to the working directory."""
     for name, text in golden_files.FILES.items():
         Path(name).write_text(text.lstrip("\n"))

@@ -1,4 +1,4 @@
-"""Goldens of numbers that come from elsewhere: tables, explored or held to a plan of `esper-ab design`."""
+"""Goldens of external results: tables, explored or judged by a plan of `esper-ab design`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _rows(
     means: Mapping[str, float], seeds: Sequence[int], *, sd: float = 2.0, task: str = "", drift: float = 0.0,
     decimals: int = 3,
 ) -> list[Row]:  # fmt: skip
-    """A row per run: mean of the group + noise of the seed + own noise, and of the first group what drifts."""
+    """Return one row per run: group mean + seed noise + own noise and, for the first group, drift."""
     rows = []
     for place, seed in enumerate(seeds):
         shared = random.Random(f"{task} {seed}").gauss(0.0, 2.0)
@@ -43,7 +43,7 @@ def _text(rows: Sequence[Row]) -> str:
 
 
 def _lost(rows: list[Row], *runs: tuple[str, int]) -> list[Row]:
-    """The same, these (group, seed) without an outcome."""
+    """Return the same rows with these (group, seed) outcomes empty."""
     return [row | {"outcome": None} if (row["group"], row["seed"]) in runs else row for row in rows]
 
 
@@ -56,7 +56,7 @@ def _clustered(rows: list[Row], size: int) -> list[Row]:
 
 
 def _judged(rows: Callable[[], list[Row]], groups: str, *flags: str, margin: str = "2") -> Make:
-    """Rows that are held to a plan; `flags`: of `esper-ab design`."""
+    """Return rows to be judged by a plan; `flags`: those of `esper-ab design`."""
 
     def make() -> dict[str, Any]:
         done("design", "--groups", groups, "--margin", margin, *flags)
@@ -71,7 +71,7 @@ def _explored(
     rows: Callable[[], list[Row]], /, *, margin: str = "2", better: str = "higher", unit: str = "", worst: str = "",
     scores: str = "", **asked: Any,
 ) -> Make:  # fmt: skip
-    """Rows that nothing was planned for; `asked`: control, alpha, paired, rows."""
+    """Return rows without a plan; `asked`: control, alpha, paired, rows."""
 
     def make() -> dict[str, Any]:
         _RESULTS.write_text(_text(rows()))
@@ -97,7 +97,7 @@ def _of_file(name: str, **asked: Any) -> Make:
 
 
 def _items() -> dict[str, Any]:
-    """Several rows of one run: items, which are refused."""
+    """Return several rows for one run (items), which must be refused."""
     rows = [
         {"group": group, "run": run, "value": float(item % 2), "status": "ok", "item": item}
         for group in ("new", "old") for run in ("r1", "r2") for item in range(3)
@@ -132,7 +132,7 @@ def _tasks(shifts: Mapping[str, float], seeds: int, groups: Sequence[str] = ("ne
 
 
 def _cells() -> list[Row]:
-    """Two seeds choose a cell of each group, and ten judge."""
+    """Return rows in which two seeds choose each group's cell and ten judge."""
     shifts = {"low": {"new": -3.0, "old": 0.0}, "high": {"new": 4.0, "old": -2.0}}
     return [
         {"group": row["group"], "cell": cell, "seed": row["seed"], "outcome": row["outcome"]}

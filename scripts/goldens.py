@@ -1,14 +1,15 @@
-"""Make every golden of tests/golden/experiments from scratch and print what differs; exit status 1 if anything does.
+"""Recreate all goldens of tests/golden/experiments and print differences; exit status 1 if there are any.
 
     scripts/goldens                    compare
-    scripts/goldens --write            store what comes out
-    scripts/goldens --only lost plan   those whose names begin so
+    scripts/goldens --write            store the results
+    scripts/goldens --only lost plan   only those whose names start with these
 
-Every experiment is made in one temporary folder, so run one script at a time. Experiments are trained by the command
-line, or carried out by the engine with outcomes that are drawn; tables are judged by a plan of `esper-ab design`. Words
-and numbers are compared, floats to seven digits, and of experiments the digests of their records: those of `growth` and
-`cartpole` are the same on one kind of processor only, so `--without-records` leaves them out.
-tests/statistics/test_goldens.py judges what is stored again, without training.
+All experiments are made in one temporary folder, so run only one such script at a time. The command line trains
+experiments, or the engine runs them with drawn outcomes; tables are judged by a plan of `esper-ab design`. Words and
+numbers are compared (floats to seven digits), and for experiments the digests of their records. Digests of `growth` and
+`cartpole` are the same only on one kind of CPU; `--without-records` skips them.
+
+tests/statistics/test_goldens.py judges the stored goldens again, without training.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ GOLDENS = golden_runs.GOLDENS | golden_tables.GOLDENS
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="store what comes out")
-    parser.add_argument("--only", nargs="+", default=[""], metavar="NAME", help="goldens whose names begin so")
-    parser.add_argument("--without-records", action="store_true", help="compare no digests of records")
+    parser.add_argument("--write", action="store_true", help="store the results")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="NAME", help="goldens whose names start with NAME")
+    parser.add_argument("--without-records", action="store_true", help="do not compare digests of records")
     asked = parser.parse_args()
     chosen = [name for name in GOLDENS if name.startswith(tuple(asked.only))]
     differ = 0
@@ -73,7 +74,7 @@ def _made(name: str) -> dict[str, Any]:
 
 
 def _compared(made: Any, without_records: bool) -> Any:
-    """The golden, and those of its parts, without digests of records where they are not compared."""
+    """Return the golden and its parts, without record digests if these are not compared."""
     if not without_records:
         return made
     parts = {name: _compared(part, without_records) for name, part in made.get("parts", {}).items()}

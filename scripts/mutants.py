@@ -1,14 +1,14 @@
-"""One small bug at a time in the pure rooms: which does a unit test notice?
+"""Mutation testing: insert one small bug at a time into the pure rooms and see whether a unit test detects it.
 
-    scripts/mutants [ROOM ...] [--sample N]    try the stored mutants, or the first N of each room; list the survivors
-    scripts/mutants [ROOM ...] --record        likewise, and write the scores into tests/golden/mutants/scores.toml
-    scripts/mutants [ROOM ...] --draw          draw new lists of 200 mutants a room, which begins a new baseline
+    scripts/mutants [ROOM ...] [--sample N]    try the stored mutants, or the first N per room; list survivors
+    scripts/mutants [ROOM ...] --record        also write the scores to tests/golden/mutants/scores.toml
+    scripts/mutants [ROOM ...] --draw          draw new lists of 200 mutants per room: a new baseline
 
-A room's list lies in tests/golden/mutants, a mutant a line, in random order. Each is tried against the unit tests of
-its room that enter the function (of statistics, verdict and design also tests/statistics), first those of its module,
-in one process, with the same examples of Hypothesis every time. The test that noticed it is noted, and tried first the
-next time. The score: killed ones among those that are not gone. A mutant that no test can notice, for it changes
-nothing, counts as a survivor.
+A room's list is in tests/golden/mutants, one mutant per line, in random order. Each is tried against the room's unit
+tests that enter the function (for statistics, verdict and design also tests/statistics), those of its module first, in
+one process, with fixed Hypothesis examples. The detecting test is recorded and tried first next time. The score is the
+share of killed mutants among those that still exist. A mutant that changes nothing, which no test can detect, counts as
+a survivor.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"one of {', '.join(ROOMS)}; default: all")
     parser.add_argument("--sample", type=int, default=_SIZE, metavar="N", help="only the first N of each room's list")
-    parser.add_argument("--draw", action="store_true", help="draw the lists anew")
-    parser.add_argument("--record", action="store_true", help=f"write the scores into {SCORES.relative_to(ROOT)}")
+    parser.add_argument("--draw", action="store_true", help="draw new lists")
+    parser.add_argument("--record", action="store_true", help=f"write the scores to {SCORES.relative_to(ROOT)}")
     args = parser.parse_args()
     if unknown := set(args.rooms) - set(ROOMS):
         parser.error(f"unknown room {', '.join(sorted(unknown))}; there are {', '.join(ROOMS)}")
@@ -94,7 +94,7 @@ def try_room(room: str, sample: int) -> list[Mutant]:
 
 
 class _Work:
-    """The mutants of a room: those that can wait for the import in a child that collects the tests, then the others."""
+    """The mutants of a room: first those that can be tried in the child that collects the tests, then the others."""
 
     def __init__(self, places: list[tuple[Mutant, Located]], files: list[Path], tell: Any, say: Any) -> None:
         self._places, self._files, self._tell, self._say = places, files, tell, say
@@ -117,7 +117,7 @@ class _Work:
 
 
 def _test_files(room: str, places: list[tuple[Mutant, Located | None]]) -> list[Path]:
-    """The unit tests of the room, and of where its modules have moved to."""
+    """Return the unit test files of the room, and of the places its modules have moved to."""
     own = ROOT / ROOMS[room]
     folders = {own.parent if own.suffix else own, *(place.path.parent for _, place in places if place)}
     files = {file for one in folders for file in (ROOT / "tests/unit" / one.relative_to(ROOT)).rglob("test_*.py")}

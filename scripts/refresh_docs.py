@@ -1,12 +1,12 @@
-"""Make the pictures, examples and numbers of docs anew, and say which are older than the code they measure.
+"""Refresh the pictures, examples and numbers in docs, or list those older than the code they measure.
 
-    scripts/refresh_docs                  the example of the demo, the pictures of it and of two pages, and the
-                                          tables of benchmarks: minutes; then what is older than its code
-    scripts/refresh_docs --check          only say what is older; exit status 1 when anything is
-    scripts/refresh_docs --only NAME…     measure these anew, hours for some; see --list
-    scripts/refresh_docs --list           every product: its files, the code it measures, its command
+    scripts/refresh_docs                  refresh the demo's example, its picture, two pages' pictures and the
+                                          benchmark tables (minutes); then list outdated products
+    scripts/refresh_docs --check          only list outdated products; exit status 1 if there are any
+    scripts/refresh_docs --only NAME…     refresh only these, hours for some; see --list
+    scripts/refresh_docs --list           list all products: files, code they measure, command
 
-A file is older when a commit after its own touched the code that it measures. Needs Chromium for the picture.
+A file is outdated if a commit after its own changed the code that it measures. The picture needs Chromium.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CONTROL = ("esper_ab/control", "esper_ab/journal", "workers/process")
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """Files of docs that one command makes; `code` is what they measure or show."""
+    """Files in docs made by one command; `code` is what they measure or show."""
 
     files: tuple[str, ...]
     code: tuple[str, ...]
@@ -89,7 +89,9 @@ PRODUCTS = {
 
 
 def commits_since(root: Path, files: tuple[str, ...], code: tuple[str, ...]) -> int | None:
-    """Number of commits that touched `code` after the last of each of `files`, at most; None where a file has none."""
+    """Return the largest number of commits that changed `code` after the last commit of each of `files`; None without
+    one.
+    """
     counts = []
     for file in files:
         last = _git(root, "log", "-1", "--format=%H", "--", file)
@@ -104,7 +106,7 @@ def _git(root: Path, *words: str) -> str:
 
 
 def older() -> list[str]:
-    """A line for every product that is older than its code."""
+    """Return one line per product that is older than its code."""
     lines = []
     for name, product in PRODUCTS.items():
         since = commits_since(ROOT, product.files, product.code)
@@ -116,7 +118,7 @@ def older() -> list[str]:
 
 
 def example() -> None:
-    """Run the demo, keep its report as an example, and draw the picture of its first screen."""
+    """Run the demo, keep its report as an example, and draw a picture of its first screen."""
     line = (ROOT / "scripts" / "demo").read_text(encoding="utf-8").splitlines()[-1]
     words = shlex.split(line.removesuffix('"$@"'))
     asked = words[words.index("esper_ab.launch") + 1 :]
@@ -130,7 +132,7 @@ def example() -> None:
 
 
 def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None:
-    """Write what an experiment came to into the folder `to` of examples, as if it lay in `experiments`."""
+    """Write an experiment's results into the folder `to` of the examples, as if it were in `experiments`."""
     from esper_ab.journal.load import load
     from esper_ab.report.content import content, render_verdict
     from esper_ab.report.experiment import experiment_report
@@ -150,7 +152,7 @@ def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None
 
 
 def screening() -> None:
-    """Run scripts/screening, half an hour, and keep what it came to."""
+    """Run scripts/screening (half an hour) and keep its results."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["scripts/screening", "--output-dir", folder, "--quiet", "--json"], check=True, cwd=ROOT,
                        stdout=subprocess.DEVNULL)  # fmt: skip
@@ -158,7 +160,7 @@ def screening() -> None:
 
 
 def keep_screening(experiment_dir: Path) -> None:
-    """Keep the report of screening-digits, and its outcomes as numbers of somebody else's, with the picture of them."""
+    """Keep the report of screening-digits, and its outcomes as an external table with a picture."""
     keep(experiment_dir, ROOT / SCREENING)
     shutil.copyfile(experiment_dir / "experiment.toml", ROOT / SCREENING / "experiment.toml")
     document = json.loads((ROOT / SCREENING / "verdict.json").read_bytes())
@@ -173,7 +175,7 @@ def keep_screening(experiment_dir: Path) -> None:
 
 
 def other_numbers() -> None:
-    """Draw the picture of docs/other-numbers.md, with the command that stands there."""
+    """Draw the picture of docs/other-numbers.md with the command on that page."""
     asked = (OTHER_NUMBERS, "--margin", "2", "--unit", "%", "--control", "random")
     shown = ("--scores", "10..100", "--figure", "docs/other-numbers.png")
     subprocess.run([sys.executable, "-m", "esper_ab.commands.cli", "judge", *asked, *shown], check=True, cwd=ROOT,
@@ -181,7 +183,7 @@ def other_numbers() -> None:
 
 
 def several_tasks() -> None:
-    """Run the experiment of docs/several-tasks.md and draw its picture, with the commands that stand there."""
+    """Run the experiment of docs/several-tasks.md and draw its picture with the commands on that page."""
     names = ("digits", "mixture")
     asked = (
         "--groups looking,random --task digits,mixture --margin 10 --seeds 8 --name several "
@@ -198,7 +200,7 @@ def several_tasks() -> None:
 
 
 def shaping() -> None:
-    """Run the experiment of docs/evidence/shaping.md, minutes, and keep its report and curves."""
+    """Run the experiment of docs/evidence/shaping.md (minutes) and keep its report and curves."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "esper_ab.launch", f"{SHAPING}/experiment.toml", "--output-dir", folder]
         subprocess.run([*command, "--name", "shaping", "--quiet", "--json"], check=True, cwd=ROOT,
@@ -209,7 +211,7 @@ def shaping() -> None:
 def keep_shaping(experiment_dir: Path) -> None:
     """Keep the report of the experiment of docs/evidence/shaping.md, and draw rewards above outcomes.
 
-    Its verdict.json would name the folder in which the rewards lie here.
+    Its verdict.json is not kept, because it would name the folder of the rewards on this machine.
     """
     import numpy as np
     from matplotlib import image
@@ -239,7 +241,7 @@ MADE = {**DRAWN, "shaping": shaping, "screening": screening}  # made here
 
 
 def picture(page: Path, to: Path, scratch: Path) -> None:
-    """Draw the first screen of a page with Chromium; RuntimeError without one."""
+    """Draw the first screen of a page with Chromium; RuntimeError if Chromium is missing."""
     names = ("chromium", "chromium-browser", "google-chrome", "chrome")
     browser = next((found for name in names if (found := shutil.which(name))), None)
     if browser is None:
@@ -252,12 +254,12 @@ def picture(page: Path, to: Path, scratch: Path) -> None:
 
 
 def main() -> int:
-    """Refresh, or say what is older."""
+    """Refresh products, or list outdated ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--check", action="store_true", help="only say what is older")
-    what.add_argument("--list", action="store_true", help="every product")
-    what.add_argument("--only", nargs="+", choices=PRODUCTS, metavar="NAME", help="measure these anew")
+    what.add_argument("--check", action="store_true", help="only list outdated products")
+    what.add_argument("--list", action="store_true", help="list all products")
+    what.add_argument("--only", nargs="+", choices=PRODUCTS, metavar="NAME", help="refresh only these")
     asked = parser.parse_args()
     if asked.list:
         for name, product in PRODUCTS.items():

@@ -1,1 +1,2 @@
-"""The data plane of esper_ab: what trains, with torch. It is known by this line (contracts/own_packages)."""
+"""The data plane of esper_ab: training, with torch. `contracts/own_packages` recognises the package by this docstring.
+"""

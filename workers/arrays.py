@@ -1,4 +1,4 @@
-"""Arrays of numbers by what they hold, and dataclasses of arrays that nobody who is given one may change."""
+"""Array types, constructors, and a base class for dataclasses of read-only arrays."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ Bools = NDArray[np.bool_]
 
 
 def int_zeros(shape: int | tuple[int, ...]) -> Ints:
-    """Return whole numbers, all 0."""
+    """Return an int64 array of zeros."""
     return np.zeros(shape, dtype=np.int64)
 
 
 def all_false(shape: int | tuple[int, ...]) -> Bools:
-    """Return False everywhere."""
+    """Return a boolean array of False."""
     return np.zeros(shape, dtype=np.bool_)
 
 
 def all_true(shape: int | tuple[int, ...]) -> Bools:
-    """Return True everywhere."""
+    """Return a boolean array of True."""
     return np.ones(shape, dtype=np.bool_)
 
 
 def flaw(values: Floats) -> str:
-    """Return why nobody can compute with `values`, as in "is not finite"; "" where one can."""
+    """Return why `values` are unusable, such as "is not finite"; "" when they are usable."""
     if (np.abs(values) <= LARGEST_OUTCOME).all():  # False for NaN, too
         return ""
     return f"is beyond {LARGEST_OUTCOME:g}" if np.isfinite(values).all() else "is not finite"
 
 
 class ReadOnlyArrays:
-    """Base of frozen dataclasses whose arrays become read-only views; the owners of the arrays can still write.
+    """Base class for frozen dataclasses: exposes arrays as read-only views; their owners can still write.
 
-    numpy raises ValueError where somebody writes into one.
+    Writing through a view raises ValueError (numpy).
     """
 
     def __post_init__(self) -> None:

@@ -252,7 +252,7 @@ class Kind(ABC):
 
     def world(self, path: Path, spec: RunSpec, importable: Collection[str], device: str) -> World:
         """Return the world of the policy at `path`; ValueError where that would run code but modules `importable`."""
-        raise ValueError(f"{path}: its task {spec.task!r} is code, which a policy file must not cause to run")
+        raise ValueError(f"{path}: its task {spec.task!r} is code, which a policy file may not run")
 
     def summary(self, episodes: Sequence[EnvEpisode]) -> tuple[dict[str, Any], str]:
         """Return means over episodes of an evaluation, by name, and in words."""

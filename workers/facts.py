@@ -1,8 +1,8 @@
 """Inputs of a reward: the facts measured before decision t, for all environments at once. A reward sees nothing else.
 
-E environments, S enabled slots in network order. Accuracies are percent, losses nats, contributions points. "Not
-measured" is NaN, never zero. Facts are read only: all reward modes of a step, the records and the next observation
-share their arrays, and numpy raises ValueError where a reward writes into one.
+E environments, S enabled slots in network order. Accuracies are in percent, losses in nats, contributions in points.
+NaN, never zero, means "not measured". Facts are read-only, because all reward modes of a step, the records and the next
+observation share their arrays: a reward that writes to one gets numpy's ValueError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from workers.arrays import ReadOnlyArrays
 
 @dataclass(frozen=True, kw_only=True)
 class SeedFacts(ReadOnlyArrays):
-    """Facts per environment and slot, [E, S]; where `present` is False only `potential_before` has a meaning."""
+    """Facts per environment and slot, [E, S]. Where `present` is False, only `potential_before` is meaningful."""
 
     present: Bools  # a live module (GERMINATED … FOSSILIZED)
     stage: Ints
@@ -28,14 +28,14 @@ class SeedFacts(ReadOnlyArrays):
     total_improvement: Floats  # accuracy minus all-off accuracy
     interaction_sum: Floats
     acc_at_germination: Floats  # NaN when unknown
-    # `potential.potential` of this slot at the previous decision, 0 when it had no seed then. Used even where `present`
+    # `potential` of this slot at the previous decision; 0 if it had no seed then. Used even where `present`
     # is False: a seed removed since then still repays it ("How the potential telescopes", docs/internals/rewards.md).
     potential_before: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepFacts(ReadOnlyArrays):
-    """Complete input of a reward: facts before decision t, and decision t itself."""
+    """All inputs of a reward: the facts before decision t, and decision t itself."""
 
     op: Ints  # [E] the sampled op; always valid
     slot: Ints  # [E] the slot acted on; -1 for WAIT

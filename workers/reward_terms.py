@@ -1,14 +1,14 @@
-"""Terms of SHAPED, and what several modes of reward share: the potential, terms per seed, and the loss family.
+"""Terms of the SHAPED reward, some shared with other modes: potential, per-seed terms, loss family.
 
-The potential over the life of a seed shapes rewards (Ng, Harada, Russell 1999) and is independent of other terms;
+The potential over a seed's life shapes rewards (Ng, Harada, Russell 1999) and is independent of the other terms.
 docs/internals/rewards.md, "How the potential telescopes", explains a seed's first and last step.
 
-`attribution` is the bounded reward for a seed's measured contribution, `action_shaping` the price of the decision
-itself. Branches for decisions that the masks forbid are kept: the function is total, and the golden cases of the
-reference system (tests/golden) can be checked against it.
+`attribution` is the bounded reward for a seed's measured contribution; `action_shaping` is the price of the decision
+itself. Branches for decisions that the masks forbid are kept so that the function is total and can be checked against
+the golden cases of the reference system (tests/golden).
 
-The loss family is a reward from falls of the validation loss, for SHAPED with `family = "loss"`. Positive `loss_delta`
-is improvement and is rewarded; the reference system (docs/internals/rewards.md) has this sign the wrong way round.
+The loss family, for SHAPED with `family = "loss"`, rewards a falling validation loss. Positive `loss_delta` is an
+improvement and is rewarded; the reference system (docs/internals/rewards.md) has the wrong sign here.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _TABLE = np.array([_OF_STAGE.get(Stage(i), 0.0) if i in set(Stage) else 0.0 for 
 
 
 def stage_potential(stage: Ints) -> Floats:
-    """Return P(stage), any shape: 0 for empty and cooling slots, rising to 6 for a fossil."""
+    """Return P(stage), of any shape: 0 for empty and cooling slots, rising to 6 for a fossil."""
     potentials: Floats = _TABLE[stage]
     return potentials
 
 
 def potential(seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    """Return Phi [E, S] = P(stage) + min(epochs_in_stage * epoch_progress_bonus, max_progress_bonus); 0 without seed.
+    """Return Phi [E, S] = P(stage) + min(epochs_in_stage * epoch_progress_bonus, max_progress_bonus); 0 without a seed.
 
-    The builder of the facts stores this at every decision and passes it as `potential_before` at the next.
+    The code that builds the facts stores Phi at every decision and passes it as `potential_before` at the next.
     """
     stage = np.where(seeds.present, seeds.stage, UNKNOWN)
     progress = np.minimum(seeds.epochs_in_stage * settings.epoch_progress_bonus, settings.max_progress_bonus)
@@ -45,22 +45,22 @@ def potential(seeds: SeedFacts, settings: RewardSettings) -> Floats:
 
 
 def pbrs(seeds: SeedFacts, before: Floats, settings: RewardSettings) -> Floats:
-    """Return pbrs_weight * (gamma * Phi - before), [E, S]; a slot that lost its seed repays `before`. 0 if disabled."""
+    """Return pbrs_weight * (gamma * Phi - before), [E, S]; 0 if disabled. A slot that lost its seed repays `before`."""
     if settings.disable_pbrs:
         return np.zeros_like(before)
     return settings.pbrs_weight * (settings.gamma * potential(seeds, settings) - before)
 
 
 def birth_bonus(settings: RewardSettings) -> float:
-    """Return the bonus for germination, paid at once: pbrs_weight * gamma * P(GERMINATED). 0 when disabled."""
+    """Return the bonus paid at once for a germination: pbrs_weight * gamma * P(GERMINATED); 0 if disabled."""
     return 0.0 if settings.disable_pbrs else settings.pbrs_weight * settings.gamma * _OF_STAGE[Stage.GERMINATED]
 
 
 def before_with_birth(seeds: SeedFacts) -> Floats:
     """Return `potential_before` [E, S] for a mode that paid `birth_bonus` when it sampled GERMINATE.
 
-    A seed validated once since germination appeared after the previous decision, so its slot's stored potential is 0,
-    but P(GERMINATED) was already paid for it; without this it would be paid twice.
+    A seed that has been validated once did not exist at the previous decision, so its slot's stored potential is 0. But
+    P(GERMINATED) was already paid for it; this function prevents a second payment.
     """
     newborn = seeds.present & (seeds.age == 1)
     born_with = np.maximum(seeds.potential_before, _OF_STAGE[Stage.GERMINATED])
@@ -77,22 +77,22 @@ _BLANKS: dict[str, float] = {
 def blank_absent(seeds: SeedFacts) -> SeedFacts:
     """Return the facts [E, S] with empty slots made neutral: stage UNKNOWN, counts 0, measurements NaN.
 
-    Leftover entries of an empty slot can then neither affect a reward nor raise a numpy warning. `potential_before` is
-    kept, because slots that just lost their seed repay it.
+    This keeps leftover entries of an empty slot from affecting a reward or raising a numpy warning. `potential_before`
+    is kept, because slots that just lost their seed repay it.
     """
     blanked = {name: np.where(seeds.present, getattr(seeds, name), blank) for name, blank in _BLANKS.items()}
     return replace(seeds, **blanked)
 
 
 def acted_on(facts: StepFacts, op: Op) -> Bools:
-    """Return [E, S]: True in the one slot on which this environment's decision is `op`, False everywhere else."""
+    """Return a mask [E, S], True in the slot where this environment's decision applies `op`."""
     slots = np.arange(facts.seeds.present.shape[1])
     mask: Bools = (facts.op == int(op))[:, None] & (facts.slot[:, None] == slots)
     return mask
 
 
 def first_of(*cases: tuple[Bools, Values], otherwise: Values) -> Floats:
-    """Return elementwise the value of the first true condition; like np.select at a tenth of its cost here."""
+    """Return, elementwise, the value of the first true condition: np.select, but ten times faster here."""
     chosen: Floats = np.asarray(otherwise, dtype=np.float64)
     for condition, value in reversed(cases):
         chosen = np.where(condition, value, chosen)
@@ -106,7 +106,7 @@ _UNKNOWN_START_SHARE = 0.5  # share of the contribution earned when the accuracy
 
 
 def discount(seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    """Return the discount [E, S] in (0, 1]: below 1 for measured seeds in a network below its all-off accuracy."""
+    """Return the discount [E, S] in (0, 1]: below 1 for measured seeds of a network below its all-off accuracy."""
     improvement = seeds.total_improvement
     exponent = np.minimum(-settings.attribution_sigmoid_steepness * improvement, _MAX_EXPONENT)
     falling = ~np.isnan(seeds.contribution) & (improvement < 0)
@@ -114,9 +114,9 @@ def discount(seeds: SeedFacts, settings: RewardSettings) -> Floats:
 
 
 def ratio_penalty(seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    """Return a penalty [E, S], <= 0, for a contribution out of proportion to the improvement.
+    """Return the penalty [E, S], <= 0, for a contribution out of proportion to the improvement.
 
-    That disproportion marks a seed on which the host has become dependent.
+    Such a disproportion marks a seed on which the host has become dependent.
     """
     if settings.disable_anti_gaming:
         return np.zeros_like(seeds.contribution)
@@ -132,9 +132,10 @@ def ratio_penalty(seeds: SeedFacts, settings: RewardSettings) -> Floats:
 
 
 def attribution(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    """Return the attribution B [E, S] of `seeds` (the facts' own, absent entries blanked); fossils and empty slots: 0.
+    """Return the attribution B [E, S] of `seeds`, the facts' own with absent entries blanked.
 
-    FOSSILIZE of a seed in a network below its all-off accuracy earns nothing; PRUNE earns the negative of B.
+    B is 0 for fossils and empty slots. FOSSILIZE earns nothing while the network is below its all-off accuracy; PRUNE
+    earns -B.
     """
     unmeasured = np.isnan(seeds.contribution)
     live = seeds.present & (seeds.stage != FOSSILIZED)
@@ -160,7 +161,7 @@ def _of_measured(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -
 def _proxy(facts: StepFacts, unmeasured: Bools, settings: RewardSettings) -> Floats:
     """Return the proxy of unmeasured seeds, [E, 1].
 
-    A network has one accuracy change: unmeasured seeds share it, so that more of them do not earn more.
+    A network has only one accuracy change. Unmeasured seeds share it, so that having more of them earns no more.
     """
     gain = np.where(facts.acc_delta > 0, facts.acc_delta, 0.0)
     share = gain / np.maximum(unmeasured.sum(axis=1), 1)
@@ -176,7 +177,10 @@ _PRUNE_NOTHING_PENALTY = -0.2
 
 
 def action_shaping(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    """Return the price of each decision, [E]; `seeds`: the facts' own, absent entries blanked. WAIT and ADVANCE: 0."""
+    """Return the price of each decision, [E]; WAIT and ADVANCE cost 0.
+
+    `seeds`: the facts' own, with absent entries blanked.
+    """
     total = np.zeros(len(facts.op))
     decided = set(facts.op.tolist())
     for op, price in _PRICES.items():
@@ -225,7 +229,7 @@ _PRICES: dict[Op, Callable[[SeedFacts, RewardSettings], Floats]] = {
 
 
 def loss_family(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """Return the reward [E]. The change of loss counts as 0 at the first step, where it is NaN."""
+    """Return the reward [E]. At the first step, where the change of loss is NaN, it counts as 0."""
     total = _loss_change(facts, settings) - _rent(facts, settings)
     if not settings.disable_pbrs:
         total = total + _stage_bonus(facts, settings)
@@ -242,9 +246,9 @@ def _loss_change(facts: StepFacts, settings: RewardSettings) -> Floats:
 
 
 def _rent(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """Return the rent [E], waived while every module present is within its grace period.
+    """Return the rent [E]; waived while every module present is within its grace period.
 
-    If newcomers were exempt on their own, they would shelter the old modules.
+    Exempting newcomers individually would let them shelter old modules.
     """
     seeds = facts.seeds
     settled = seeds.present & (seeds.age >= settings.grace_epochs)
@@ -256,7 +260,7 @@ def _rent(facts: StepFacts, settings: RewardSettings) -> Floats:
 
 
 def _stage_bonus(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """Return gamma * P(stage) - P(previous stage) at every step: it favours late stages and does not telescope."""
+    """Return gamma * P(stage) - P(previous stage) at every step; it favours late stages and does not telescope."""
     seeds = blank_absent(facts.seeds)
     change = settings.gamma * stage_potential(seeds.stage) - stage_potential(seeds.previous_stage)
     total: Floats = settings.stage_potential_weight * change.sum(axis=1)

@@ -1,6 +1,7 @@
 """Integers shared by rewards, growth, controllers and policies: stages, ops, and the choices of each action head.
 
-Pure; no torch. Order is meaning: a saved policy's head sizes and action indices are read against these tuples.
+Pure; no torch. The order of these tuples is part of the format of saved policies: it defines the head sizes and the
+action indices.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from enum import IntEnum
 
 
 class Stage(IntEnum):
-    """Stage in a seed's life; 5 is reserved and never used. An empty slot is DORMANT."""
+    """Stage of a seed's life. 5 is reserved and never used. An empty slot is DORMANT."""
 
     UNKNOWN = 0
     DORMANT = 1
@@ -24,7 +25,7 @@ class Stage(IntEnum):
 
 
 class Op(IntEnum):
-    """Operation of a decision; the values of the op head."""
+    """Operation of a decision: the values of the op head."""
 
     WAIT = 0
     GERMINATE = 1
@@ -34,13 +35,13 @@ class Op(IntEnum):
     ADVANCE = 5
 
 
-# Plain integers for arrays: numpy compares with a member of an enumeration several times slower.
+# Plain integers for arrays: numpy is several times slower when it compares with an enum member.
 UNKNOWN, DORMANT, GERMINATED, TRAINING, BLENDING, HOLDING, FOSSILIZED, PRUNED, EMBARGOED, RESETTING = map(int, Stage)
 WAIT, GERMINATE, SET_ALPHA_TARGET, PRUNE, FOSSILIZE, ADVANCE = map(int, Op)
 
 
 class Curve(IntEnum):
-    """Shape of an alpha ramp; the values of the alpha_curve head."""
+    """Shape of an alpha ramp: the values of the alpha_curve head."""
 
     LINEAR = 0
     COSINE = 1
@@ -48,14 +49,14 @@ class Curve(IntEnum):
 
 
 class Algorithm(IntEnum):
-    """How a seed's output is combined with the host's features; the identity path keeps its gradient."""
+    """How a seed's output is combined with the host's features. The identity path keeps its gradient."""
 
     ADD = 0
     MULTIPLY = 1
     GATE = 2
 
 
-# The style head: ramp of the first blend and the algorithm, always chosen together.
+# The style head chooses the ramp of the first blend and the algorithm together.
 STYLES: tuple[tuple[str, Curve, Algorithm], ...] = (
     ("sigmoid_add", Curve.SIGMOID, Algorithm.ADD),
     ("linear_add", Curve.LINEAR, Algorithm.ADD),
@@ -68,13 +69,13 @@ ALPHA_TARGETS = (0.5, 0.7, 1.0)
 SPEEDS = (0, 3, 5, 8)  # epochs of a retarget or a scheduled prune; 0 is instant
 CURVES = tuple(Curve)
 
-# Sampled in this order; every head may depend on all before it.
+# Heads are sampled in this order; each may depend on all earlier ones.
 HEADS = ("op", "slot", "blueprint", "style", "tempo", "alpha_target", "alpha_speed", "alpha_curve")
 OP, SLOT, BLUEPRINT, STYLE, TEMPO, ALPHA_TARGET, ALPHA_SPEED, ALPHA_CURVE = range(len(HEADS))
 
 
 def blend(style: str, tempo: int, alpha_target: float) -> dict[int, int]:
-    """Return how a germination is to blend, as choices by head."""
+    """Return the choices by head that make a germination blend in this way."""
     styles = [name for name, _, _ in STYLES]
     return {
         STYLE: styles.index(style), TEMPO: TEMPOS.index(tempo), ALPHA_TARGET: ALPHA_TARGETS.index(alpha_target)

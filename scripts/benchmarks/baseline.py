@@ -1,7 +1,7 @@
-"""The ordinary way to train the same hosts: plain modules, one environment after the other, one optimiser each.
+"""The ordinary way to train the same hosts: plain modules, one environment after another, one optimiser each.
 
-Written as well as it can be without changing that shape: channels-last tensors (faster here than the default layout),
-pool before ReLU, the fused SGD, gradients set to None, no synchronisation that is not needed.
+It is as fast as this structure allows: channels-last tensors (faster here than the default layout), pool before ReLU,
+fused SGD, gradients set to None, no unnecessary synchronisation.
 """
 
 from __future__ import annotations

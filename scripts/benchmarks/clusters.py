@@ -1,4 +1,4 @@
-"""Launchers: how soon a fault is known and made good, and the first release."""
+"""Benchmark of launchers: time to detect and recover from a fault, and to the first release."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _VICTIM = "c/0"
 
 
 def measure(repeats: int) -> dict[str, Any]:
-    """Each launcher that is installed, with workers that have nothing to train."""
+    """Measure every installed launcher, with workers that train nothing."""
     often = 1 if repeats <= FEW else 3
     os.environ["PYTHONPATH"] = f"{_ROOT / 'tests'}:{_ROOT}"  # of everything that is started on a node
     faults: list[dict[str, Any]] = []
@@ -96,7 +96,9 @@ def _devices(nodes: list[str]) -> list[Device]:
 
 
 def _struck(make: Callable[[], Launcher], fault: str) -> dict[str, float]:
-    """Seconds from the start to the first release, and from a kill to its entry and to the run's next report."""
+    """Return seconds from the start to the first release, from a kill to its journal entry, and to the run's next
+    report.
+    """
     at: dict[str, float] = {}
 
     def look(event: object) -> None:

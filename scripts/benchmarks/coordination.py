@@ -1,4 +1,4 @@
-"""Coordinator: from the last report of a barrier to its release, and how many blocks one of them carries."""
+"""Benchmark of the coordinator: last report of a barrier to its release, and the number of blocks it can handle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def measure(repeats: int) -> dict[str, Any]:
-    """One block of 2, 6 and 64 runs; 32, 128 and 512 blocks of two."""
+    """Measure one block of 2, 6 and 64 runs, and 32, 128 and 512 blocks of two."""
     episodes = 10 if repeats <= FEW else 40
     sizes = [(1, 2), (1, 6), (1, 64), (32, 2), (128, 2), (512, 2)]
     cells = []
@@ -38,7 +38,7 @@ def measure(repeats: int) -> dict[str, Any]:
 
 
 def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
-    """One experiment of fake workers, from its first episode on."""
+    """Measure one experiment of fake workers, from its first episode on."""
     plan = plan_of(blocks, runs, n_envs, episodes)
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         fleet = Fleet(pools=min(2, blocks * runs), workers=blocks * runs)
@@ -61,7 +61,7 @@ def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
 
 
 def plan_of(blocks: int, runs: int, n_envs: int, episodes: int) -> Plan:
-    """Every run on a lane of its own, so that all blocks are in progress at once."""
+    """Return a plan with each run on its own lane, so that all blocks are in progress at once."""
     groups = tuple(f"{_LETTERS[i % 26]}{i}" for i in range(runs))
     plan = fake_plans.plan(
         cores=runs, groups=groups, seeds=blocks, episodes=episodes, n_envs=n_envs, steps=25, early_stop=False
@@ -83,7 +83,7 @@ def _on(spec: RunSpec, lane: Lane) -> RunSpec:
 
 
 def _waits(found: dict[str, Any], of_block: dict[str, int]) -> list[float]:
-    """Seconds from the last report of each block to its last release."""
+    """Return seconds from the last report of each block to its last release."""
     sent: dict[int, float] = {}
     released: dict[int, float] = {}
     for run, block in of_block.items():
@@ -98,7 +98,7 @@ def _quantiles(values: list[float]) -> dict[str, float]:
 
 
 def _sync_ms() -> list[float]:
-    """Milliseconds of one fdatasync after 8 KiB were appended, on the disk of the working directory."""
+    """Return milliseconds of one fdatasync after appending 8 KiB, on the disk of the working directory."""
     found = []
     with tempfile.NamedTemporaryFile(dir=Path.cwd()) as file:
         for _ in range(_SYNCS):
@@ -117,7 +117,7 @@ def _line(found: dict[str, Any]) -> str:
 
 
 def render(record: dict[str, Any]) -> list[str]:
-    """The page's table."""
+    """Return the page's table."""
     rows = [
         [
             f"{cell['blocks']} x {cell['runs']}", str(cell["n_envs"]), f"{cell['bytes_per_record']:,}",

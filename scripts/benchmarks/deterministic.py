@@ -1,4 +1,4 @@
-"""What --deterministic costs: one epoch with torch's deterministic kernels and one without, interleaved."""
+"""Benchmark of --deterministic: one epoch with torch's deterministic kernels and one without, interleaved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CASES = tuple(Case(task=task, n_envs=16, live_seeds=seeds) for task in ("digits"
 
 
 def measure(repeats: int) -> dict[str, Any]:
-    """Time of a training step with deterministic kernels over that without; core time on a CPU."""
+    """Return the ratio of a training step's time with and without deterministic kernels; core time on a CPU."""
     return {"deterministic": [_case(case, repeats) for case in CASES], "gpu": "missing"}
 
 
@@ -40,7 +40,7 @@ def _case(case: Case, repeats: int) -> dict[str, Any]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """Markdown."""
+    """Return the Markdown table."""
     lines = ["| hosts | live seeds | off, ms per step | on ÷ off |", "|---|---|---|---|"]
     for one in found["deterministic"]:
         case, ratio = one["case"], one["on_over_off"]

@@ -1,4 +1,4 @@
-"""One run's environments on one device and spread over two that take turns, interleaved, on the wall."""
+"""Benchmark of one run's environments on one device and on two that take turns, interleaved, in wall time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ENVS = (4, 16)
 
 
 def measure(repeats: int) -> dict[str, Any]:
-    """Milliseconds of a step (a host epoch and its validation) on one device, and how much faster on two."""
+    """Return milliseconds of a step (host epoch and validation) on one device, and the speed-up on two."""
     return {"devices": [_case(n, repeats) for n in ENVS], "gpu": "missing"}
 
 
 def _case(n_envs: int, repeats: int) -> dict[str, Any]:
-    """Hosts of digits without seeds: what is there at the beginning of every episode."""
+    """Return hosts of digits without seeds, as at the start of every episode."""
     one, two = (_environments(n_envs, count) for count in (1, 2))
     laps = interleaved({"one": one.advance, "two": two.advance}, repeats)
     ratios = [a.wall / b.wall for a, b in zip(laps["one"], laps["two"], strict=True)]
@@ -51,7 +51,7 @@ def _environments(n_envs: int, count: int) -> GrowthEnv:
 
 
 def table(found: dict[str, Any]) -> str:
-    """Markdown."""
+    """Return the Markdown table."""
     header = "| hosts | n_envs | one device, ms per host epoch with validation | two are faster by |"
     lines = [header, "|---|---|---|---|"]
     for one in found["devices"]:

@@ -1,7 +1,7 @@
-"""Workers without work: many per process, each with its own socket on the real wire, all of whose reports come at once.
+"""Fake workers for benchmarks: many per process, each with its own real socket, all reporting at once.
 
-A fleet is a launcher for a coordinator in this process, by supervisors of nodes as Slurm's is; a node is a process
-(`fake_node`). They keep off the first core, where there is another, so that the coordinator always has one.
+A fleet is a launcher for a coordinator in this process, through node supervisors as with Slurm; each node is a process
+(`fake_node`). If possible they avoid the first core, so that the coordinator always has one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PROGRAM = (
 
 @dataclass
 class Fleet(Launcher):
-    """A launcher; `results` after the experiment."""
+    """A launcher; `results` are available after the experiment."""
 
     name = "fake fleet"
 
@@ -41,7 +41,7 @@ class Fleet(Launcher):
     _supervisors: list[NodeSupervisor] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Return when all processes are there."""
+        """Return when all processes have started."""
         super().__init__()
         over_tcp = self.transport == "tcp"
         self.child_processes = not over_tcp  # several in one
@@ -68,7 +68,7 @@ class Fleet(Launcher):
         return self._supervisors[int(order.worker.removeprefix("w")) % self.pools].start(order, "")
 
     def results(self) -> dict[str, Any]:
-        """What the processes saw: the end of the start, and rounds with the moments (monotonic, s) of every run."""
+        """Return what the processes measured: the end of start-up, and rounds with every run's times (monotonic, s)."""
         seen = [msgspec.json.decode(self._results_of(index).read_bytes()) for index in range(self.pools)]
         for supervisor in self._supervisors:
             supervisor.dismiss()

@@ -1,7 +1,7 @@
-"""A node of a fake fleet: a process that is a supervisor, and simulates the workers it is told to start.
+"""A node of a fake fleet: a process that acts as supervisor and simulates the workers it is told to start.
 
-Each has a socket of its own on the real wire. A round: everybody has been released from milestone p and has its report
-of p + 1 ready; all send; the round is over when all are released from p + 1.
+Each worker has its own socket on the real wire. In a round, all workers have been released from milestone p and have
+their report of p + 1 ready; all send; the round ends when all are released from p + 1.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SLOT = struct.Struct("q")
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process is told when it begins."""
+    """What a process is told at its start."""
 
     index: int
     workers: int  # that it will be told to start
@@ -52,7 +52,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Meeting:
-    """Where processes wait for one another: a file with a count of each."""
+    """A barrier between processes: a file with a count for each."""
 
     def __init__(self, file: Path, index: int) -> None:
         self._file, self._index, self._count = file, index, 0
@@ -73,13 +73,13 @@ class Meeting:
 
 
 def await_all(file: Path, count: int) -> None:
-    """Return when all have arrived there so often."""
+    """Return when all have arrived this many times."""
     while min(one for (one,) in _SLOT.iter_unpack(file.read_bytes())) < count:
         time.sleep(_LOOK_S)
 
 
 class Fake:
-    """One worker: a socket, its orders, what to send next."""
+    """One worker: its socket, its assignment, the message to send next."""
 
     def __init__(self, context: zmq.Context[Any], order: WorkerOrder, draw: random.Random) -> None:
         self.name = order.identity
@@ -100,7 +100,7 @@ class Fake:
         self.data = b""
 
     def connect(self) -> None:
-        """And say Hello, as soon as there is a connection."""
+        """Connect and send Hello."""
         self.socket.connect(self._order.endpoint)
         order = self._order
         message = Hello(
@@ -115,7 +115,7 @@ class Fake:
         return self.spec.ref.name
 
     def prepare(self, milestone: int) -> None:
-        """The report of `milestone`, ready to be sent."""
+        """Return the report of `milestone`, ready to be sent."""
         assert self.spec is not None, "it has its orders"
         report: Ready | EpisodeFinished | Evaluated
         if milestone == 0:
@@ -145,7 +145,7 @@ class _Supervisor:
         self._by_socket: dict[Any, Fake] = {}
 
     def until(self, count: int, kind: type) -> dict[str, float]:
-        """When each run got its message of `kind` (monotonic, s); returns when `count` have, or it is to end."""
+        """Return when each run got its message of `kind` (monotonic, s); returns after `count`, or on shutdown."""
         found: dict[str, float] = {}
         while len(found) < count:
             for one, _ in self._poller.poll():
@@ -166,7 +166,7 @@ class _Supervisor:
         return found
 
     def _hear(self) -> bool:
-        """What the coordinator's launcher says; False when that is the end."""
+        """Read a message from the coordinator's launcher; return False at shutdown."""
         part = os.read(0, 1 << 16)
         *texts, self._rest = (self._rest + part).split(b"\n")
         for text in texts:
@@ -191,7 +191,7 @@ def say(*message: object) -> None:
 
 
 def main(told_as_json: str) -> None:
-    """Start when told to, take part in every round, write down when what happened, and stay until the end."""
+    """Start when told, take part in every round, record all times, and stay until the end."""
     told = msgspec.json.decode(told_as_json, type=Node)
     os.sched_setaffinity(0, told.cores)
     supervisor, meeting = _Supervisor(told), Meeting(Path(told.meeting), told.index)

@@ -1,4 +1,6 @@
-"""Coordinator: thousands of runs behind supervisors of nodes, over TCP with a key each: start, release, memory."""
+"""Benchmark of a coordinator with thousands of runs behind node supervisors, over TCP with keys: start, release,
+memory.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ GOAL = {"start_s": 300.0, "release_s": 5.0, "memory_mib": 2048.0}  # of 10,000 r
 
 
 def measure(repeats: int) -> dict[str, Any]:
-    """Each size in a process of its own, so that its memory is its own."""
+    """Measure each size in its own process, so that memory is measured separately."""
     cells = []
     for runs in FEWER_RUNS if repeats <= FEW else RUNS:
         found = in_a_process(runs)
@@ -34,13 +36,13 @@ def measure(repeats: int) -> dict[str, Any]:
 
 
 def in_a_process(runs: int) -> dict[str, Any]:
-    """A cell, measured by a fresh coordinator."""
+    """Measure a cell with a new coordinator process."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(cell, (runs,))
 
 
 def cell(runs: int, runs_of_node: int = _RUNS_OF_NODE) -> dict[str, Any]:
-    """An experiment of so many fake runs, all at once, in pairs; the rounds of its episodes but the first."""
+    """Run an experiment with this many fake runs at once, in pairs; measure all rounds except the first episode's."""
     plan = coordination.plan_of(runs // 2, 2, _N_ENVS, _EPISODES)
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         fleet = Fleet(pools=-(-runs // runs_of_node), workers=runs, transport="tcp")
@@ -61,5 +63,5 @@ def cell(runs: int, runs_of_node: int = _RUNS_OF_NODE) -> dict[str, Any]:
 
 
 def _memory_mib() -> float:
-    """At most so far."""
+    """Return the peak memory so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

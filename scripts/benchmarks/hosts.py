@@ -1,4 +1,4 @@
-"""Host training: the native kernel, the torch path and a loop side by side; validation, episodes, memory."""
+"""Benchmark of host training: native kernel, torch path and loop side by side; validation, episodes, memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _summary(laps: list[Lap], steps: int) -> dict[str, Any]:
 
 
 def _ratios(slow: list[Lap], fast: list[Lap]) -> dict[str, Any]:
-    """Of neighbouring measurements: what the machine does to one it does to the other."""
+    """Return ratios of neighbouring measurements, which the machine's state affects alike."""
     pairs = list(zip(slow, fast, strict=True))
     return {
         "core": asdict(Spread.of([a.core / b.core for a, b in pairs])),
@@ -48,7 +48,7 @@ def _ratios(slow: list[Lap], fast: list[Lap]) -> dict[str, Any]:
 
 
 def native() -> Arithmetic:
-    """That of the widest kernel that runs here; a benchmark without one would be of another program."""
+    """Return the widest kernel that runs here; without one the benchmark would measure a different program."""
     found = next((one for one in library.kernels() if not one.problem), None)
     if found is None:
         raise SystemExit("\n".join(f"kernel {one.name}: {one.problem}" for one in library.kernels()))
@@ -61,9 +61,9 @@ def yardstick_sha256() -> str:
 
 
 def training(case: Case, repeats: int, gflops: Callable[[], float], *, compiled: bool) -> dict[str, Any]:
-    """One training step by the native kernel, the torch path and the loop, after all were shown to compute the same.
+    """Time one training step by the native kernel, the torch path and the loop, after checking that all agree.
 
-    The FMA peak is measured in turn with them, because a processor's clock and neighbours change.
+    The FMA peak is measured alternately with them, because the CPU's clock and other load vary.
     """
     checked = replace(case, n_envs=min(case.n_envs, _MOST_HOSTS_CHECKED))
     by = native().kernel
@@ -107,7 +107,7 @@ def training(case: Case, repeats: int, gflops: Callable[[], float], *, compiled:
 
 
 def validation(case: Case, repeats: int) -> dict[str, Any]:
-    """A pass with every counterfactual against one of the real networks alone."""
+    """Time a pass with all counterfactuals against one of the real networks only."""
     world = build(case, kernel=native().kernel)
     rows = np.arange(case.n_envs)
 
@@ -126,7 +126,7 @@ def validation(case: Case, repeats: int) -> dict[str, Any]:
 
 
 def episode(case: Case, episodes: int, by: Arithmetic) -> dict[str, Any]:
-    """Seconds of training episodes by phase, from the run's own stopwatch, after one that is not counted."""
+    """Return seconds of training episodes by phase, from the run's stopwatch, after one that is not counted."""
     world = build(case)
     devices = ("cpu:0",) * case.n_envs
     mode = "shaped"
@@ -161,7 +161,7 @@ def _splits(world: World) -> DeviceData:
 
 
 def memory(case: Case) -> dict[str, Any]:
-    """Bytes that a bank keeps, and by how much a process of its own grew at its largest to train one epoch."""
+    """Return the bytes a bank keeps, and the peak growth of a separate process while training one epoch."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
         return pool.apply(_grown, (case, native().kernel))
@@ -183,13 +183,13 @@ def _grown(case: Case, by: HostKernel) -> dict[str, Any]:
 
 
 def _largest_kib() -> int:
-    """Largest resident set of this process so far (ru_maxrss would count the parent's before the exec)."""
+    """Return this process's peak resident set so far (ru_maxrss would include the parent's before the exec)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
 def measure_all(cases: Iterable[Case], repeats: int, *, compiled: bool) -> dict[str, Any]:
-    """Everything, in the order in which the table shows it; a line per case on stdout."""
+    """Measure everything in the order of the table; print one line per case."""
     results: dict[str, Any] = {
         "kernel": native().kernel, "yardstick_sha256": yardstick_sha256(),
         "training": [], "validation": [], "episode": [], "memory": [],

@@ -1,7 +1,7 @@
-"""Kernels that a training step starts off the CPU, counted without a GPU: torch's calls on its meta device.
+"""Counts the kernels that a training step launches off the CPU, without a GPU, by torch's calls on its meta device.
 
-A call counts unless it only makes a view or takes memory; one over a list of tensors counts once for each. What a call
-itself starts is not seen: group norms and some reductions are two or three kernels of a GPU.
+A call counts unless it only makes a view or allocates memory; a call over a list of tensors counts once for each.
+Kernels launched inside a call are not counted: group norms and some reductions are two or three GPU kernels.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MEMORY = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_strid
 
 
 class Kernels(TorchDispatchMode):
-    """Counts calls by name while it is entered."""
+    """Counts calls by name while entered."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Kernels(TorchDispatchMode):
 
 
 def per_minibatch(case: Case) -> Counter[str]:
-    """Kernels by name of one more minibatch of an epoch."""
+    """Return the kernels, by name, of one additional minibatch of an epoch."""
     found = []
     for batches in (2, 3):
         world = build(replace(case, batches=batches), device="meta")

@@ -1,4 +1,4 @@
-"""What a benchmark ran on: names, the peak and the bandwidth measured in the same run, and a clock that shares."""
+"""The machine a benchmark ran on: names, peak and bandwidth measured in the same run, and per-thread clocks."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ class Spread:
 
     @staticmethod
     def of(values: Sequence[float]) -> Spread:
-        """First quartile, median and third quartile."""
+        """Return first quartile, median and third quartile."""
         low, median, high = np.percentile(np.asarray(values), [25, 50, 75]).tolist()
         return Spread(median, low, high)
 
 
 @dataclass(frozen=True)
 class Lap:
-    """Seconds of one call: of this thread on a core, and on the wall."""
+    """Seconds of one call: core time of this thread, and wall time."""
 
     core: float
     wall: float
 
 
 def timed(work: Callable[[], Any]) -> Lap:
-    """Run once. Time on the core does not count other people's work on a busy machine; time on the wall does."""
+    """Run once. Core time excludes other processes on a busy machine; wall time includes them."""
     wall, core = time.perf_counter(), time.thread_time()
     work()
     return Lap(time.thread_time() - core, time.perf_counter() - wall)
 
 
 def interleaved(works: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list[Lap]]:
-    """A B C A B C …, after one round that is not counted."""
+    """Run A B C A B C …, after one uncounted round."""
     for work in works.values():
         work()
     laps: dict[str, list[Lap]] = {name: [] for name in works}
@@ -66,7 +66,7 @@ def interleaved(works: dict[str, Callable[[], Any]], repeats: int) -> dict[str, 
 
 
 def fma_rounds() -> Callable[[], int]:
-    """Compile fma.cpp for this processor; each call runs some ten milliseconds of it and returns its operations."""
+    """Compile fma.cpp for this CPU; each call runs about ten milliseconds of it and returns its operations."""
     source = Path(__file__).with_name("fma.cpp")
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "fma.so"
@@ -79,7 +79,7 @@ def fma_rounds() -> Callable[[], int]:
 
 
 def fma_loop() -> Callable[[], float]:
-    """Each call returns 10^9 float32 operations per second of this thread, of pure multiply-adds."""
+    """Return a function that measures 10^9 float32 operations per second of pure multiply-adds in this thread."""
     rounds = fma_rounds()
 
     def gflops() -> float:
@@ -91,7 +91,7 @@ def fma_loop() -> Callable[[], float]:
 
 
 def bandwidth_gb() -> float:
-    """10^9 bytes per second, read and written, of a copy far larger than the caches: the best of several."""
+    """Return 10^9 bytes per second, read and written, of a copy far larger than the caches; the best of several."""
     a = torch.randn(_COPIED)
     b = torch.empty_like(a)
     laps = interleaved({"copy": lambda: b.copy_(a)}, 8)["copy"]
@@ -99,7 +99,7 @@ def bandwidth_gb() -> float:
 
 
 def _caches() -> dict[str, str]:
-    """Sizes of the first core's caches by level, as Linux says them."""
+    """Return the first core's cache sizes by level, as reported by Linux."""
     found = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
@@ -109,7 +109,7 @@ def _caches() -> dict[str, str]:
 
 
 def processor() -> dict[str, str]:
-    """Name, family, model and stepping of the first core's processor, as Linux says them."""
+    """Return name, family, model and stepping of the first core's CPU, as reported by Linux."""
     cpuinfo = Path("/proc/cpuinfo")
     about = first_core(cpuinfo.read_text() if cpuinfo.exists() else "")
     return {
@@ -121,7 +121,7 @@ def processor() -> dict[str, str]:
 
 
 def describe() -> dict[str, Any]:
-    """Processor with family, model and caches, load, torch and its build, as they are now."""
+    """Return the current CPU with family, model and caches, load, torch and its build."""
     gflops = fma_loop()
     return {
         **processor(),

@@ -1,10 +1,12 @@
-"""Tables in documents: what stands between two marks is written by a script, and by nobody else."""
+"""Generated tables in documents: a script writes the text between two marks."""
 
 from __future__ import annotations
 
 
 def between(page: str, mark: str, text: str) -> str:
-    """`page` with what stands between <!-- mark --> and <!-- /mark --> replaced; ValueError where they are not."""
+    """Return `page` with the text between <!-- mark --> and <!-- /mark --> replaced; ValueError if the marks are
+    missing.
+    """
     begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     head, found, rest = page.partition(begin)
     _, closed, tail = rest.partition(end)

@@ -1,4 +1,4 @@
-"""The tables of docs/evidence/scaling.md, from what was measured; the rates of plan/estimate.py, fitted to it."""
+"""Writes the tables of docs/evidence/scaling.md from measurements, and fits the rates of plan/estimate.py to them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRIED = {  # of each way of training hosts
 
 
 def task(name: str, **sizes: int) -> TaskFacts:
-    """The task as planning knows it; `train` and `validation` samples as they were in a measurement."""
+    """Return the task as planning sees it; `train` and `validation`: sample counts of a measurement."""
     facts = task_facts(catalog.entry("workers.tasks", name, "TASK"))
     if not sizes:
         return facts
@@ -39,19 +39,19 @@ def task(name: str, **sizes: int) -> TaskFacts:
 
 
 def predicted(one: dict[str, Any], speed: float, rates: Rates) -> float:
-    """Seconds of a measured episode, as the estimate has them."""
+    """Return the estimated seconds of a measured episode."""
     name = one["case"]["task"]
     facts = task(name, train=one["train_samples"], validation=one["validation_samples"])
     return one["steps"] * estimate.epoch_s(facts, one["case"]["n_envs"], BATCHES[name], speed, rates)
 
 
 def way(one: dict[str, Any]) -> str:
-    """Name of the rates in plan/estimate.py that a measured episode belongs to."""
+    """Return which rates of plan/estimate.py apply to a measured episode."""
     return "TORCH" if one["kernel"] == "torch" else "NATIVE"
 
 
 def fitted(episodes: list[dict[str, Any]], speed: float, name: str) -> Rates:
-    """The rates, of those tried, with the smallest squared error of the logarithm."""
+    """Return, among the rates tried, those with the smallest squared error of the logarithm."""
 
     def error(rates: Rates) -> float:
         of = [one for one in episodes if way(one) == name]
@@ -61,7 +61,7 @@ def fitted(episodes: list[dict[str, Any]], speed: float, name: str) -> Rates:
 
 
 def episodes_table(episodes: list[dict[str, Any]], speed: float) -> str:
-    """Measured against estimated."""
+    """Return measured against estimated episode times."""
     header = "| hosts | n_envs | kernel | training images | measured, s per episode | estimated | ÷ measured |"
     lines = [header, "|---|---|---|---|---|---|---|"]
     for one in episodes:
@@ -76,7 +76,7 @@ def episodes_table(episodes: list[dict[str, Any]], speed: float) -> str:
 
 
 def growth_table(speed: float) -> str:
-    """Core-hours of whole experiments on this machine's cores."""
+    """Return core-hours of whole experiments on this machine's cores."""
     lines = ["| task | n_envs | groups | seeds | episodes | core-hours | on 64 cores, hours |",
              "|---|---|---|---|---|---|---|"]  # fmt: skip
     for name, n_envs, groups, replicates, episodes in (
@@ -95,7 +95,7 @@ def growth_table(speed: float) -> str:
 
 
 def memory_table(rows: list[dict[str, Any]]) -> str:
-    """By n_envs and host, with three live seeds."""
+    """Return memory by n_envs and host, with three live seeds."""
     lines = ["| hosts | n_envs | kept per environment, KiB | a worker grew by, MiB |", "|---|---|---|---|"]
     for one in rows:
         hosts = "32x32x3" if one["case"]["task"] == "cifar10" else one["case"]["task"]
@@ -105,7 +105,7 @@ def memory_table(rows: list[dict[str, Any]]) -> str:
 
 
 def coordinator_table(cells: list[dict[str, Any]]) -> str:
-    """What a record costs, and how many records per second fill one core."""
+    """Return the cost of a record, and how many records per second saturate one core."""
     header = "| blocks | runs each | n_envs | last report to release, median | worst | core per record, µs | full at |"
     lines = [header, "|---|---|---|---|---|---|---|"]
     for one in cells:
@@ -125,7 +125,7 @@ def _where(about: dict[str, Any]) -> str:
 
 
 def fleet_table(record: dict[str, Any]) -> str:
-    """Thousands of runs at once."""
+    """Return the table of thousands of concurrent runs."""
     about = record["machine"]
     lines = [
         f"Measured by `scripts/bench fleet` on {_where(about)}.",
@@ -144,7 +144,7 @@ def fleet_table(record: dict[str, Any]) -> str:
 
 
 def clusters_table(record: dict[str, Any]) -> str:
-    """Faults with each launcher."""
+    """Return the table of faults with each launcher."""
     about = record["machine"]
     lines = [
         f"Measured by `scripts/bench clusters` on {_where(about)}; three nodes on this machine, workers without torch.",
@@ -161,7 +161,7 @@ def clusters_table(record: dict[str, Any]) -> str:
 
 
 def write() -> None:
-    """Write the tables, and tell the rates that fit beside those that stand in the code."""
+    """Write the tables, and print fitted rates next to those in the code."""
     hosts = json.loads((DATA / "hosts.json").read_text(encoding="utf-8"))
     speed = hosts["machine"]["multiply_adds_per_s"]
     tables = {

@@ -1,4 +1,4 @@
-"""PPO beside Gymnasium's environments alone and beside the libraries that the interpreter of `--sb3` has, by turns."""
+"""Benchmark of PPO against bare Gymnasium environments and other libraries (`--sb3` interpreter), alternating."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _case(task: str, memory: str, repeats: int, sb3: str) -> dict[str, Any]:
 
 
 def _timed(rollouts: Iterator[Any]) -> Callable[[int], float]:
-    """Return what advances `rollouts` by so many and returns the CPU seconds of this process."""
+    """Return a function that advances `rollouts` by n rollouts and returns this process's CPU seconds."""
     def play(number: int) -> float:
         began = time.process_time()
         for _ in range(number):
@@ -112,7 +112,7 @@ def _other(python: str, library: str, task: str) -> Callable[[int], float]:
 
 
 def render(record: dict[str, Any]) -> list[str]:
-    """The page's table."""
+    """Return the page's table."""
     return [
         "Steps per CPU second, one thread: medians of ratios of neighbouring rounds, and quartiles.", "",
         "| task | memory | ratio | median | quartiles |", "|---|---|---|---|---|",

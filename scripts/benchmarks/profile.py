@@ -1,4 +1,4 @@
-"""What a training step of a bank is made of: torch's calls by kind, how many, and what share of the time they take."""
+"""Composition of a bank's training step: torch's calls by kind, their number, and their share of the time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OTHER = "value by value"
 
 
 def kind_of(name: str) -> str:
-    """Kind of an aten call."""
+    """Return the kind of an aten call."""
     plain = name.removeprefix("aten::")
     for kind, parts in KINDS.items():
         if any(part == plain or (len(part) > 2 and part in plain) for part in parts):
@@ -40,7 +40,7 @@ def kind_of(name: str) -> str:
 
 
 def measure(repeats: int) -> dict[str, Any]:
-    """Of every case: core time of a step, calls of a step, and the share of each kind in the time within calls."""
+    """Return, per case, core time and calls of a step, and each kind's share of the time within calls."""
     return {"profile": [_case(case, repeats) for case in CASES], "gpu": "missing"}
 
 
@@ -61,7 +61,8 @@ def _case(case: Case, repeats: int) -> dict[str, Any]:
 
 
 def _profiled(world: World) -> tuple[dict[str, float], int]:
-    """Microseconds within calls of each kind, less the calls that they make, and how many calls, of one epoch."""
+    """Return, for one epoch, microseconds within calls of each kind, excluding nested calls, and the number of calls.
+    """
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
         world.bank_epoch()
     times: defaultdict[str, float] = defaultdict(float)
@@ -74,7 +75,7 @@ def _profiled(world: World) -> tuple[dict[str, float], int]:
 
 
 def render(record: dict[str, Any]) -> list[str]:
-    """Lines of the page."""
+    """Return the page's lines."""
     kinds = (*KINDS, OTHER)
     lines = [
         "Core time of a step is measured without the profiler. Calls are torch's, those that a call makes counted in; "

@@ -1,4 +1,4 @@
-"""Report, query and status over journals of very many episode records: time, and memory at its largest."""
+"""Benchmark of report, query and status over journals with very many episode records: time and peak memory."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _HELD_NAMES = ("without seed events", "with seed events")
 
 
 def measure(repeats: int) -> dict[str, Any]:
-    """10^5 records of four environments, with and without seed events, and once 10^6 without."""
+    """Measure 10^5 records of four environments, with and without seed events, and once 10^6 without."""
     few = repeats <= FEW
     sizes = [(20_000, False, 1)] if few else [(100_000, False, 3), (100_000, True, 3), (1_000_000, False, 1)]
     cells = []
@@ -103,7 +103,7 @@ def _held(telemetry: bool) -> float:
 
 
 def write(experiment_dir: Path, records: int, *, telemetry: bool, n_envs: int = 4) -> int:
-    """A finished experiment's journal, streamed; its size in bytes."""
+    """Stream a finished experiment's journal to disk; return its size in bytes."""
     episodes = min(_EPISODES, records // 4)
     plan = fake_plans.plan(
         cores=2, seeds=max(1, records // episodes // 2), episodes=episodes, n_envs=n_envs, steps=25,
@@ -125,7 +125,7 @@ def write(experiment_dir: Path, records: int, *, telemetry: bool, n_envs: int = 
 
 
 def _events(plan: Plan) -> Iterator[bytes]:
-    """In the order of a run, as JSON."""
+    """Yield events as JSON, in the order of a run."""
     draw = random.Random(0)
     encode = msgspec.json.encode
 
@@ -156,7 +156,7 @@ def _events(plan: Plan) -> Iterator[bytes]:
 
 
 def _template(spec: RunSpec, record: EpisodeRecord) -> tuple[bytes, bytes, bytes]:
-    """JSON of an episode's event, without the run, the episode and the digest."""
+    """Return the JSON of an episode event without run, episode and digest."""
     whole = msgspec.json.encode(EpisodeRecorded(record=record))
     ref, digest = msgspec.json.encode(spec.ref), record.digest.encode()
     begin, _, rest = whole.partition(ref)
@@ -186,7 +186,7 @@ def _timed(experiment_dir: Path, words: tuple[str, ...], repeats: int) -> dict[s
 
 
 def render(record: dict[str, Any]) -> list[str]:
-    """The page's tables."""
+    """Return the page's tables."""
     rows = [
         [
             f"{cell['records']:,}", "yes" if cell["telemetry"] else "no", f"{cell['bytes'] / 1e9:.2f}",

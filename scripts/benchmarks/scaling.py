@@ -1,9 +1,9 @@
-"""Two runs on two cores against one on one: does the second lane cost the first anything?
+"""Two runs on two cores against one on one: does the second lane slow down the first?
 
-An episode takes longer beside another one because its worker waits for a core, which the coordinator or anybody else
-has, or because its core does less in a second: caches, memory and clock are shared. The kernel's account of every
-process tells one from the other. Two threads of pure multiply-adds, which share neither caches nor memory, show beside
-them what two cores of this machine give at most.
+An episode next to another one can take longer because its worker waits for a core used by the coordinator or another
+process, or because its core is slower: caches, memory and clock are shared. The kernel's accounting per process
+separates the two. For comparison, two threads of pure multiply-adds, which share neither caches nor memory, show the
+most that two cores of this machine can give.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LAUNCH = [sys.executable, "-m", "esper_ab.launch", "--eval-episodes", "4", "--s
 
 
 def measure(repeats: int) -> dict[str, Any]:
-    """Real episodes of digits, two lanes and one in turn; an experiment of one lane runs its groups one by one."""
+    """Measure real episodes of digits with two lanes and one, alternating; with one lane, groups run one by one."""
     episodes, repeats = (4, 2) if repeats <= FEW else (12, repeats)
     found: dict[str, list[dict[str, float]]] = {"one": [], "two": []}
     multiply_adds, kept = fma_rounds(), list[float]()
@@ -58,7 +58,9 @@ def measure(repeats: int) -> dict[str, Any]:
 
 
 def _kept(multiply_adds: Callable[[], int]) -> float:
-    """Share of its speed on the wall that a thread of multiply-adds keeps beside a second one; ctypes frees the GIL."""
+    """Return the share of its wall speed that a thread of multiply-adds keeps next to a second one; ctypes frees the
+    GIL.
+    """
 
     def seconds(_: int) -> float:
         return timed(lambda: [multiply_adds() for _ in range(_FMA_CALLS)]).wall
@@ -69,7 +71,7 @@ def _kept(multiply_adds: Callable[[], int]) -> float:
 
 
 def _experiment(experiment_dir: Path, lanes: int, episodes: int) -> dict[str, float]:
-    """Median seconds of an episode after the first, and means of what they and the coordinator had of the cores."""
+    """Return median seconds of an episode after the first, and mean core use by the episodes and the coordinator."""
     devices = ",".join(f"cpu:{i}" for i in range(lanes))
     words = ["--groups", "a=shaped,b=shaped", "--devices", devices, "--episodes", str(episodes)]
     placement = [] if lanes == 2 else ["--placement", "sequence"]
@@ -93,7 +95,7 @@ def _experiment(experiment_dir: Path, lanes: int, episodes: int) -> dict[str, fl
 
 
 def _watch(process: subprocess.Popen[bytes]) -> dict[int, list[tuple[float, float, float]]]:
-    """Of a process and its children, until it ends: when asked (Unix, s), seconds on a core and waiting for one."""
+    """Sample a process and its children until it ends: time (Unix, s), seconds on a core and waiting for one."""
     found: dict[int, list[tuple[float, float, float]]] = {}
     while process.poll() is None:
         for pid in (process.pid, *_children(process.pid)):
@@ -114,7 +116,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _recorded(path: Path) -> tuple[dict[str, int], dict[str, list[float]]]:
-    """By run: the process that did it, and when its training episodes were recorded (Unix, s)."""
+    """Return, by run, the process that ran it and when its training episodes were recorded (Unix, s)."""
     reading, workers, pids = read(path), dict[str, int](), dict[str, int]()
     moments: dict[str, list[float]] = {}
     for event in reading:
@@ -128,14 +130,14 @@ def _recorded(path: Path) -> tuple[dict[str, int], dict[str, list[float]]]:
 
 
 def _spent(account: list[tuple[float, float, float]], moments: list[float]) -> list[float]:
-    """Seconds per episode on a core and waiting for one, between the first and the last of `moments`."""
+    """Return seconds per episode on a core and waiting for one, between the first and last of `moments`."""
     at, *kinds = zip(*account, strict=True)
     ends = [moments[0], moments[-1]]
     return [float(np.diff(np.interp(ends, at, kind))[0]) / (len(moments) - 1) for kind in kinds]
 
 
 def render(record: dict[str, Any]) -> list[str]:
-    """The page's table."""
+    """Return the page's table."""
     kinds = ("episode_s", "on_core_s", "waiting_s")
     rows = [
         [f"{name} at a time", *(_spread(record[kind][name]) for kind in kinds),

@@ -1,4 +1,4 @@
-"""From a command to its first word, and from a launch to its first episode."""
+"""Benchmark of start-up: from a command to its first output, and from a launch to its first episode."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PHASES = ("plan", "spawn_and_import", "load_and_warm_up", "first_episode")
 
 
 def measure(repeats: int) -> dict[str, Any]:
-    """Seconds on the wall; the commands take turns."""
+    """Return wall seconds; the commands alternate."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         launches = [_launched(Path(folder) / f"run{i}") for i in range(2 if repeats <= FEW else 5)]
         commands = {
@@ -51,7 +51,9 @@ def _seconds(command: list[str]) -> float:
 
 
 def _launched(experiment_dir: Path) -> dict[str, float]:
-    """By the journal's clock: the plan is made, all workers greeted, all runs warm, all had an episode."""
+    """Return, by the journal's clock, when the plan was made, all workers greeted, all runs were warm, all had an
+    episode.
+    """
     began = time.time()
     command = [*_LAUNCH, *_SMALL, "--output-dir", str(experiment_dir.parent), "--name", experiment_dir.name, "--quiet"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -65,7 +67,7 @@ def _launched(experiment_dir: Path) -> dict[str, float]:
 
 
 def render(record: dict[str, Any]) -> list[str]:
-    """The page's tables."""
+    """Return the page's tables."""
     def row(name: str, found: dict[str, float]) -> str:
         return f"| {name} | {found['median']:.2f} [{found['low']:.2f}, {found['high']:.2f}] |"
 

@@ -1,4 +1,4 @@
-"""Episode and evaluation records as large as real ones: every field filled, numbers with all their digits."""
+"""Synthetic episode and evaluation records of realistic size: every field filled, numbers with all digits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LIFE = (
 
 
 def episode(spec: RunSpec, index: int, draw: random.Random) -> EpisodeRecord:
-    """One training episode; seed events only with telemetry."""
+    """Return one training episode; seed events only with telemetry."""
     events = [event for env in range(spec.n_envs) for event in _events(spec, env, draw)] if spec.telemetry else []
     return EpisodeRecord(
         run=spec.ref, episode=index, envs=tuple(_env(spec, env, draw) for env in range(spec.n_envs)),
@@ -38,7 +38,7 @@ def episode(spec: RunSpec, index: int, draw: random.Random) -> EpisodeRecord:
 
 
 def evaluation(spec: RunSpec, draw: random.Random) -> EvaluationRecord:
-    """The record of the last milestone."""
+    """Return the record of the last milestone."""
     episodes = tuple(
         EvaluatedEpisode(
             episode=index, actions=actions, outcome=_env(spec, env, draw),
@@ -80,7 +80,7 @@ def _update(draw: random.Random) -> PPOUpdate:
 
 
 def _events(spec: RunSpec, env: int, draw: random.Random) -> list[SeedEvent]:
-    """Lives of seeds, in the order of steps."""
+    """Return lives of seeds, in step order."""
     found = []
     for place in range(EVENTS_PER_ENV):
         event, stage = _LIFE[place % len(_LIFE)]

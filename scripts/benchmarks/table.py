@@ -1,4 +1,4 @@
-"""A record as Markdown."""
+"""Renders a record as Markdown."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _memory(results: list[dict[str, Any]]) -> list[str]:
 
 
 def render(record: dict[str, Any]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     machine = record["machine"]
     gpu = machine["gpu"] or "none: every figure here is of the CPU, those of a GPU are missing"
     caches = ", ".join(f"{level} {size}" for level, size in machine["caches"].items())

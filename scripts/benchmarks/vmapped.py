@@ -1,7 +1,7 @@
-"""The strongest torch baseline found for bare hosts: one step of all of them by torch.func.vmap, compiled by inductor.
+"""The strongest torch baseline found for bare hosts: one step of all by torch.func.vmap, compiled by inductor.
 
-It works only while all hosts have one topology and is compiled anew for each, which takes tens of seconds: no way to
-train hosts that grow, and an honest rival where it applies.
+It requires that all hosts share one topology, and each topology takes tens of seconds to compile. So it cannot train
+hosts that grow, but it is a fair competitor where it applies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _EPSILON, _TINY = 1e-5, 1e-6  # of batch norm; of clip_grad_norm_
 
 
 class Vmapped:
-    """Bare hosts whose parameters are stacked [n, ...]; momentum and running moments are kept beside them."""
+    """Bare hosts with parameters stacked [n, ...], and their momentum and running moments."""
 
     def __init__(self, hosts: list[Host], pools: int, settings: GrowthSettings) -> None:
         named = [dict(host.named_parameters()) for host in hosts]
@@ -32,7 +32,7 @@ class Vmapped:
         self._step: Callable[..., Any] = torch.compile(torch.vmap(self._one))
 
     def train_epoch(self, x: Tensor, y: Tensor, order: Tensor) -> None:
-        """x [N,C,H,W], y [N], order [n, samples]."""
+        """Train one epoch; x [N,C,H,W], y [N], order [n, samples]."""
         with torch.no_grad():
             for batch in order.split(self._settings.batch_size, dim=1):
                 self.parameters, self._momentum, self.moments = self._step(
@@ -43,7 +43,7 @@ class Vmapped:
         self, parameters: dict[str, Tensor], momentum: dict[str, Tensor], moments: list[tuple[Tensor, Tensor]],
         x: Tensor, y: Tensor,
     ) -> tuple[dict[str, Tensor], dict[str, Tensor], list[tuple[Tensor, Tensor]]]:  # fmt: skip
-        """One host's step: loss, gradient, clip, SGD with momentum and weight decay, running moments."""
+        """Return one host's step: loss, gradient, clip, SGD with momentum and weight decay, running moments."""
         rule = self._settings
         gradients, seen = torch.func.grad(self._loss, has_aux=True)(parameters, x, y)
         size = torch.stack([g.square().sum() for g in gradients.values()]).sum().sqrt()

@@ -45,7 +45,7 @@ class Case:
         return self.batches * self.settings.batch_size
 
     def blueprint(self, env: int, slot: int) -> int:
-        """Of the seed in `slot` of `env`, as its place in the settings."""
+        """Return the blueprint index of the seed in `slot` of `env`."""
         names = self.settings.blueprints
         return names.index("conv_light") if self.equal_seeds else (env + _MOST * slot) % len(names)
 
@@ -63,17 +63,17 @@ class World:
     order: NDArray[np.int64]  # [n_envs, samples]
 
     def bank_epoch(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Loss and accuracy [n_envs]."""
+        """Train one epoch in the bank; return loss and accuracy [n_envs]."""
         loss, accuracy = self.bank.train_epoch(self.table, np.arange(self.case.n_envs), self.split, self.order)
         return torch.from_numpy(loss), torch.from_numpy(accuracy)
 
     def loop(self) -> Loop:
-        """Plain modules with the values that the bank has now."""
+        """Return plain modules with the bank's current values."""
         return Loop([_plain(self, env) for env in range(self.case.n_envs)], self.case.settings)
 
 
 def task_of(name: str) -> Task:
-    """One entry of workers/tasks."""
+    """Return an entry of workers/tasks."""
     task: Task = catalog.entry("workers.tasks", name, "TASK")
     return task
 
@@ -118,9 +118,9 @@ def _plain(world: World, env: int) -> Host:
 
 
 def assert_equal(case: Case, dtype: torch.dtype, tolerance: float, kernel: HostKernel = "torch") -> float:
-    """Largest difference after one training step of bank and loop, over every parameter, moment and loss.
+    """Return the largest difference after one training step of bank and loop, over all parameters, moments and losses.
 
-    AssertionError when it is above `tolerance`, or when the step changed nothing.
+    AssertionError if it exceeds `tolerance`, or if the step changed nothing.
     """
     world = build(replace(case, batches=1), dtype, kernel)
     loop = world.loop()
@@ -142,7 +142,7 @@ def assert_equal(case: Case, dtype: torch.dtype, tolerance: float, kernel: HostK
 
 
 def assert_vmapped(case: Case, tolerance: float) -> None:
-    """AssertionError when a step of the vmapped hosts and of the loop differ by more than `tolerance` anywhere."""
+    """Raise AssertionError if a step of the vmapped hosts and of the loop differs by more than `tolerance` anywhere."""
     world = build(case)
     loop, order = world.loop(), torch.from_numpy(world.order)
     vmapped = Vmapped(world.loop().hosts, world.task.host.pools, case.settings)
@@ -158,10 +158,10 @@ def assert_vmapped(case: Case, tolerance: float) -> None:
 
 
 def flops_per_step(case: Case) -> float:
-    """Operations of one training step of all environments: convolutions and linear layers, two per multiply-add.
+    """Return operations of one training step of all environments: convolutions and linear layers, two per multiply-add.
 
-    Forward, gradient of the kernel and gradient of the input count the same; the first layer and the first convolution
-    of a seed, whose input is detached, need no gradient of their input. Around a single pixel a kernel is its centre.
+    Forward, kernel gradient and input gradient count the same; the first layer, and a seed's first convolution, whose
+    input is detached, need no input gradient. For a single pixel a kernel is its centre.
     """
     task, settings = task_of(case.task), case.settings
     _, height, _ = task.image

@@ -1,4 +1,4 @@
-"""A piece of work in a forked child, which cannot run on, fill the memory or change its parent."""
+"""Runs work in a forked child with limits of time and memory, isolated from its parent."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _STALLED_S = 300.0  # by the clock, for a child that waits for ever
 
 
 class TimedOutError(Exception):
-    """The child was ended, for it ran too long."""
+    """The child was killed because it ran too long."""
 
 
 class CrashedError(Exception):
-    """The child ended without an answer; with its traceback, if it could."""
+    """The child ended without an answer; includes its traceback if there is one."""
 
 
 def in_child(work: Callable[[], Any], cpu_s: float) -> Any:
-    """What `work` returns, as JSON can carry it."""
+    """Return the JSON-serialisable result of `work`, run in a child."""
     receiver, sender = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -50,7 +50,7 @@ def in_child(work: Callable[[], Any], cpu_s: float) -> Any:
 
 
 def _answer(work: Callable[[], Any], sender: int, cpu_s: float) -> None:
-    """The child's whole life."""
+    """Run the child from start to exit."""
     try:
         os.setpgid(0, 0)
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
@@ -69,7 +69,7 @@ def _answer(work: Callable[[], Any], sender: int, cpu_s: float) -> None:
 
 
 def _read(receiver: int, wall_s: float) -> bytes | None:
-    """All that comes until the child closes its end; None if it does not in time."""
+    """Return everything the child writes until it closes the pipe; None on timeout."""
     ends, answer = time.monotonic() + wall_s, b""
     while (left := ends - time.monotonic()) > 0:
         if select.select([receiver], [], [], left)[0]:

@@ -1,7 +1,7 @@
-"""Lists of mutants, drawn once and stored: which, and what came of each when it was tried last.
+"""Stored lists of mutants, drawn once, with the latest result of each.
 
-A mutant is known by module, scope, segment before and after, and its occurrence in the scope, so a list outlives edits
-elsewhere. If its scope has moved to another module, it is found there; otherwise it is gone.
+A mutant is identified by module, scope, the segment before and after, and its occurrence in the scope, so lists survive
+edits elsewhere. If its scope has moved to another module, it is found there; otherwise it is gone.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ KILLED, SURVIVED, NOT_REACHED, GONE = "killed", "survived", "not reached", "gone
 
 
 class Mutant(msgspec.Struct, omit_defaults=True):
-    """`function`: "" for what stands in no function and no class. `result`: "" as long as it was never tried.
+    """`function`: "" outside any function or class. `result`: "" if never tried.
 
-    `by`: the test that failed, took too long or crashed; "import" if it was none.
+    `by`: the test that failed, timed out or crashed; "import" if none did.
     """
 
     module: str
@@ -42,7 +42,7 @@ class Mutant(msgspec.Struct, omit_defaults=True):
 
 
 class Located(msgspec.Struct, frozen=True):
-    """Where a mutant is today."""
+    """The current location of a mutant."""
 
     path: Path
     line: int
@@ -51,7 +51,7 @@ class Located(msgspec.Struct, frozen=True):
 
 
 def draw(root: Path, room: str, size: int, rng_seed: int) -> list[Mutant]:
-    """At most `size` mutants of a room, a module or a folder of modules, in random order."""
+    """Return at most `size` mutants of a room, a module or a folder of modules, in random order."""
     rng = random.Random(rng_seed)
     found: dict[tuple[str, str, str, str, int], Mutant] = {}
     for path in modules(root, room):
@@ -82,7 +82,7 @@ def _of_scope(module: str, function: str, scope: scopes.Scope, rng: random.Rando
 
 
 def locate(root: Path, mutant: Mutant) -> Located | None:
-    """Find the mutant's place, in its module or in the only other one that has its scope and its segment."""
+    """Find the mutant in its module, or in the only other one that has its scope and segment."""
     path = root / mutant.module
     if path.is_file() and (found := _in_module(path, mutant)):
         return found
@@ -121,6 +121,6 @@ def read(path: Path) -> list[Mutant]:
 
 
 def write(path: Path, mutants: list[Mutant]) -> None:
-    """A mutant a line, so that a difference shows which."""
+    """Write one mutant per line, so that diffs show which changed."""
     lines = [json.dumps(msgspec.to_builtins(mutant), ensure_ascii=False) for mutant in mutants]
     path.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")

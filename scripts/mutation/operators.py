@@ -1,4 +1,4 @@
-"""Small bugs: a comparison, an operator, a condition, a number swapped; a result or a statement removed."""
+"""Small bugs: swap a comparison, operator, condition or number; remove a result or a statement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHECKS_ONLY = {"strict", "frozen", "kw_only", "slots", "order", "eq", "maxsize"
 
 
 def mutations(place: Place, rng: random.Random) -> Iterator[tuple[str, str]]:
-    """Pairs of a segment and what it becomes."""
+    """Return pairs of a segment and its replacement."""
     if isinstance(place.node, ast.stmt):
         yield from _removed(place.node)
     yield from _swapped(place, rng)
@@ -58,13 +58,13 @@ def _removed(node: ast.stmt) -> Iterator[tuple[str, str]]:
 
 
 def _statement(node: ast.stmt) -> str:
-    """A statement as it is found again: without its text if it raises, or is long."""
+    """Return the text by which a statement is found again: shortened if it raises or is long."""
     text, short = ast.unparse(node), shortened(node)
     return ast.unparse(short) if short is not None and (isinstance(node, ast.Raise) or len(text) > _LONGEST) else text
 
 
 def _changed(holder: ast.AST, parent: ast.AST | list, field: str | int, new: object) -> Iterator[tuple[str, str]]:
-    """The source of `holder` before and after a field somewhere in it is `new`; the field is left as it was."""
+    """Return the source of `holder` before and after setting one of its fields to `new`; the field is restored."""
     fields = parent if isinstance(parent, list) else vars(parent)
     before, old = ast.unparse(holder), fields[field]
     fields[field] = new
@@ -74,7 +74,7 @@ def _changed(holder: ast.AST, parent: ast.AST | list, field: str | int, new: obj
 
 
 def _holder(place: Place) -> ast.AST:
-    """The piece to name a number by: `x + 1` says more than `1`."""
+    """Return the enclosing expression that identifies a number: `x + 1` says more than `1`."""
     for node in reversed(place.above[1:]):
         if isinstance(node, ast.Slice | ast.Starred | ast.FormattedValue) or not isinstance(node, ast.expr | ast.stmt):
             continue
@@ -89,7 +89,7 @@ def _holder(place: Place) -> ast.AST:
 
 
 def _stands_alone(node: ast.AST, text: str) -> bool:
-    """Whether the text alone is read as the same piece: that of a target, or of an index with a slice, is not."""
+    """Return whether the text alone parses to the same piece; assignment targets and indices with slices do not."""
     try:
         return key(parsed(text)) == key(node)
     except SyntaxError:
@@ -102,7 +102,7 @@ def _only_checks(place: Place) -> bool:
 
 
 def _joins(place: Place) -> bool:
-    """`int | str`, where a module names a type or somebody asks for one; or texts, which have no other operator."""
+    """Return whether `|` joins types (`int | str`) or `+` joins texts, which have no other operator."""
     parts = (getattr(place.node, "left", None), getattr(place.node, "right", getattr(place.node, "value", None)))
     if any(isinstance(part, ast.JoinedStr) or isinstance(getattr(part, "value", None), str | bytes) for part in parts):
         return True

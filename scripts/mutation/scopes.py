@@ -1,8 +1,8 @@
-"""The code that runs in a function, class or module, as syntax trees: find a piece of it, and replace it.
+"""The code that runs in a function, class or module, as syntax trees: find a piece of it and replace it.
 
-A scope is named as Python names it (`Class.method`, `outer.<locals>.inner`; "" is the module) and has the code of its
-own, without that of functions and classes inside it. What never runs, or only says something, is left out: imports,
-docstrings, annotations, decorators, bases of classes, the text of errors.
+A scope is named as in Python (`Class.method`, `outer.<locals>.inner`; "" is the module). Its code excludes functions
+and classes inside it. Code that never runs, or is only text, is left out: imports, docstrings, annotations, decorators,
+base classes, error messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SKIPPED_NAMES = {"__all__", "__slots__"}
 
 @dataclass(frozen=True)
 class Place:
-    """A node of a scope. `index`: in the list that `field` of its parent is, if it is one."""
+    """A node of a scope. `index`: its position if `field` of its parent is a list."""
 
     node: ast.AST
     above: tuple[ast.AST, ...]  # from the scope down to its parent
@@ -37,7 +37,7 @@ class Place:
 
 
 def scopes(tree: ast.Module) -> dict[str, Scope]:
-    """Every scope of a module by its name; of several with one name the last, which is what the name means."""
+    """Return all scopes of a module by name; if a name occurs several times, the last, as in Python."""
     return dict(_named(tree, ""))
 
 
@@ -54,7 +54,7 @@ def _named(scope: Scope, name: str) -> Iterator[tuple[str, Scope]]:
 
 
 def places(scope: Scope) -> Iterator[Place]:
-    """The nodes of a scope that run, in the order of the source."""
+    """Return the nodes of a scope that run, in source order."""
     if isinstance(scope, _FUNCTIONS):
         yield from _below(scope.args, (scope,), is_default=True)
     yield from _in_field(scope, "body", (scope,), is_default=False)
@@ -85,7 +85,7 @@ def _is_left_out(node: ast.AST) -> bool:
 
 
 def parsed(text: str) -> Piece:
-    """The expression or the statement that `text` is."""
+    """Return `text` parsed as an expression or statement."""
     try:
         return ast.parse(text, mode="eval").body
     except SyntaxError:
@@ -93,12 +93,12 @@ def parsed(text: str) -> Piece:
 
 
 def key(node: ast.AST) -> str:
-    """Equal for pieces that differ by no more than their layout."""
+    """Return a key that is equal for pieces that differ only in layout."""
     return ast.dump(node)
 
 
 def shortened(node: ast.AST) -> ast.AST | None:
-    """A statement with `...` for what it says or computes, so that it is found when a text changes."""
+    """Return a statement with `...` for its message or value, so that it is found after text changes."""
     short, rest = None, ast.Constant(...)
     match node:
         case ast.Raise(exc=ast.Call(func=function)):
@@ -118,7 +118,9 @@ def _is(node: ast.AST, wanted: str) -> bool:
 
 
 def occurrences(scope: Scope, before: str, after: str) -> list[Place]:
-    """Where in a scope `before` stands. An expression that is a whole line is no statement, unless `after` is one."""
+    """Return where `before` occurs in a scope. A line that is only an expression is no statement, unless `after` is
+    one.
+    """
     piece = parsed(before)
     if isinstance(piece, ast.expr) and isinstance(parsed(after), ast.stmt):
         piece = ast.Expr(piece)
@@ -127,7 +129,7 @@ def occurrences(scope: Scope, before: str, after: str) -> list[Place]:
 
 
 def replace(place: Place, after: str) -> None:
-    """Put `after` in the place of a node, at its line."""
+    """Replace a node with `after`, at the same line."""
     new = parsed(after)
     for node in ast.walk(new):
         if "lineno" in node._attributes:

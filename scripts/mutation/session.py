@@ -1,8 +1,8 @@
-"""The unit tests of a room, collected once; then a forked child per mutant, with the mutated function put in place.
+"""Collects a room's unit tests once, then forks a child per mutant with the mutated function in place.
 
-Nothing is written into the tree. A mutant in the body of a function is put into the functions that were imported. One
-that acts during the import (a constant, a default, a function called meanwhile) gets a child that imports everything
-anew, which takes some seconds. Tests that never enter the function are not run.
+Nothing is written to the tree. A mutant in a function body is patched into the imported functions. A mutant that acts
+during import (a constant, a default, a function called then) gets a child that re-imports everything, which takes a few
+seconds. Tests that never enter the function are not run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Function = tuple[str, str]  # file and qualified name, without what is inside a 
 
 @dataclass
 class Seen:
-    """A test without any mutant: whether it passed, its seconds, and what it entered."""
+    """A test's result without mutants: whether it passed, its seconds, and the functions it entered."""
 
     passed: bool
     seconds: float
@@ -51,7 +51,7 @@ class Seen:
 
 @dataclass
 class Room:
-    """A plugin of pytest that tries `mutants` after the collection, and calls `tell` with each result."""
+    """A pytest plugin that tries `mutants` after collection and calls `tell` with each result."""
 
     mutants: list[tuple[Mutant, Located]]
     tell: Callable[[Mutant], None]
@@ -109,7 +109,7 @@ class Room:
             self.tell(mutant)
 
     def _order(self, mutant: Mutant, located: Located, function: Function) -> list[str]:
-        """The test that failed last time, then those of the module, then the others; the fast ones first."""
+        """Return the tests in this order: the last detecting one, those of the module, the others; fast ones first."""
         names = [name for name, seen in self.seen.items() if seen.passed and function in seen.entered]
         mirrored = str(mirrored_test(located.path).relative_to(ROOT))
         return sorted(
@@ -117,7 +117,7 @@ class Room:
         )
 
     def _run(self, names: list[str], located: Located, functions: list[types.FunctionType]) -> str | None:
-        """In a child: put the mutant in place and return the test that fails; None if it cannot be put in place."""
+        """In a child: apply the mutant and return the failing test; None if it cannot be applied."""
         try:
             for function in functions:
                 function.__code__ = _code_of(located, function.__code__.co_qualname)
@@ -128,9 +128,9 @@ class Room:
 
 
 def decide(mutant: Mutant, work: Callable[[], str | None]) -> None:
-    """Write into the mutant what comes of `work`, which returns the test that failed, or "" if none did.
+    """Store in the mutant the result of `work`, which returns the failing test, or "" if none failed.
 
-    A test that runs on and on, or ends the process, has failed.
+    A test that does not end, or ends the process, counts as failed.
     """
     _begun("")
     try:
@@ -142,7 +142,7 @@ def decide(mutant: Mutant, work: Callable[[], str | None]) -> None:
 
 
 def run_late(mutant: Mutant, located: Located, files: list[Path], seen: dict[str, Seen]) -> None:
-    """Import everything anew, with the mutant; first for the file of the test that failed last time, then the rest."""
+    """Re-import everything with the mutant; try the file of the last detecting test first, then the rest."""
     first = [ROOT / mutant.by.partition("::")[0]] if "::" in mutant.by else []
     mirrored = mirrored_test(located.path)
     first = [file for file in first if file in files] or [file for file in files if file == mirrored]
@@ -157,7 +157,7 @@ def run_late(mutant: Mutant, located: Located, files: list[Path], seen: dict[str
 
 
 def _anew(located: Located, files: list[Path], tests: dict[str, Seen], first: str) -> str:
-    """In a child that has imported nothing of the packages: the test that fails with the mutant, "" if none does."""
+    """In a child that has imported none of the packages: return the test that fails with the mutant, or ""."""
     loaded = importlib.machinery.SourceFileLoader.get_code
 
     def get_code(loader: importlib.machinery.SourceFileLoader, name: str) -> Any:
@@ -172,7 +172,7 @@ def _anew(located: Located, files: list[Path], tests: dict[str, Seen], first: st
 
 
 class _Once:
-    """A plugin of pytest that runs `tests` until one fails."""
+    """A pytest plugin that runs `tests` until one fails."""
 
     def __init__(self, tests: dict[str, Seen], first: str) -> None:
         self._tests, self._first, self.failed, self.ran = tests, first, "", False
@@ -221,7 +221,7 @@ def _look(items: list[pytest.Item]) -> Iterator[tuple[str, bool, float, list[Fun
 
 
 def _failed(items: list[pytest.Item], seen: dict[str, Seen]) -> Iterator[str]:
-    """In a child: the tests that fail, each with a limit of its own to the processor's time."""
+    """In a child: return the failing tests, each run with its own CPU-time limit."""
     for item, following in zip(items, [*items[1:], None], strict=True):
         _begun(item.nodeid)
         limit = time.process_time() + _CPU_S + _TIMES * seen[item.nodeid].seconds
@@ -235,7 +235,7 @@ def _begun(test: str) -> None:
 
 
 class _own_cache:
-    """A folder for what is cached on disk: what a mutant computed is nobody else's."""
+    """Use a private folder for on-disk caches, so that no other process reads what a mutant computed."""
 
     def __enter__(self) -> None:
         self._folder = os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(dir=os.environ.get("XDG_CACHE_HOME"))
@@ -245,7 +245,7 @@ class _own_cache:
 
 
 class _Called:
-    """The functions of the packages that are entered. `in_setup`: before the test itself."""
+    """The packages' functions that are entered. `in_setup`: before the test itself."""
 
     def __init__(self) -> None:
         self._codes: set[types.CodeType] = set()
@@ -286,7 +286,7 @@ def _module_code(located: Located) -> types.CodeType:
 
 
 def _code_of(located: Located, name: str) -> types.CodeType:
-    """The mutated code of a function; of several with one name the last, as Python has it."""
+    """Return the mutated code of a function; if a name occurs several times, the last, as in Python."""
     waiting, found = [_module_code(located)], []
     while waiting:
         code = waiting.pop(0)

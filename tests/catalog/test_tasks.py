@@ -117,7 +117,7 @@ def test_cifar10_says_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"10 images, not 10000"):
         cifar10.TASK.load(str(tmp_path))
     (tmp_path / "cifar-10-batches-bin" / "data_batch_3.bin").write_bytes(b"torn")
-    with pytest.raises(ValueError, match=r"data_batch_3\.bin: 4 bytes are not whole records"):
+    with pytest.raises(ValueError, match=r"data_batch_3\.bin: 4 bytes are not a multiple"):
         cifar10.read(tmp_path / "cifar-10-batches-bin", TINY)
 
 

@@ -112,7 +112,7 @@ def test_other_rewards_change_no_play_and_a_constant_scales_what_it_should(
         (("--set", "reward.gamma=0.9", "shaped"), "needs reward.gamma = 0.995"),
         (("sparse", "--set", "growth.blueprints=[norm]"), "behaviour 'schedule'"),
         (("sparse", "--out", "mine.py"), "--out mine.py"),
-        (("sparse", "--slots", "late,early"), "task synthetic has early,late; each once, in this order"),
+        (("sparse", "--slots", "late,early"), "task synthetic has early,late; name each once, in this order"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_status_2(folder: Path, args: tuple[str, ...], words: str) -> None:

@@ -1,4 +1,4 @@
-"""norm: x + tanh(scale)·(GN(x) − x), scale 0: an exact identity that learns through its scale. 2C + 1 parameters."""
+"""norm: x + tanh(scale)·(GN(x) − x). The scale starts at 0: an exact identity that can learn. 2C + 1 parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A child that answers one question: a JSON line on stdin, the answer on stdout. Errors: exit status 2 and one line."""
+"""Runs a child process that answers one question: JSON on stdin, the answer on stdout.
+
+Errors: exit status 2 and one line on stderr.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ REFUSED = (ValueError, KeyError, OSError, RuntimeError)  # by which an answer na
 
 
 def answer_stdin(answer: Callable[[Question], object], decoder: msgspec.json.Decoder[Question]) -> int:
-    """Write what `answer` makes of the question on stdin; return exit status 0, or 2 with one line on stderr."""
+    """Call `answer` with the question on stdin and write the result; return 0, or 2 with one line on stderr."""
     output = take_output()
     try:
         output.write(msgspec.json.encode(answer(decoder.decode(sys.stdin.buffer.readline()))))

@@ -1,8 +1,8 @@
-"""`python -m workers.commands.describe`: what there is of machine, catalogues and the user's additions.
+"""`python -m workers.commands.describe`: report the machine, the catalogues and the user's additions.
 
-The preflight child: it imports torch so that the control plane need not. The questions, one JSON line on stdin, and the
-answer are the structs of esper_ab.contracts.children. It only reports, and decides nothing; to rehearse a trainer it
-starts processes of its own.
+This is the preflight child: it imports torch so that the control plane need not. The questions (one JSON line on stdin)
+and the answer are structs of esper_ab.contracts.children. It reports and decides nothing. To rehearse a trainer it
+starts further processes.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _REPEATS, _TRIED_SIDE = 8, 512  # of the convolution; of a matrix of one MiB
 def find_gpus(
     asked: Sequence[str], seen: Sequence[tuple[str, Any]], step_s: Callable[[str], float]
 ) -> tuple[list[Device], str]:
-    """Return the GPUs that are `seen`, in order, and a sentence on those that cannot be used, or "".
+    """Return the usable GPUs among `seen`, in order, and a sentence about unusable ones, or "".
 
-    Those that are `asked` for are tried, and are not returned when they fail. The first that works is timed, too.
+    GPUs in `asked` are tried and left out if they fail. The first working one is also timed.
     """
     gpus, tried, broken = list[Device](), 0, list[str]()
     for index, (name, facts) in enumerate(seen):
@@ -65,14 +65,14 @@ def find_gpus(
 
 
 def cpu_bf16(flags: Iterable[str]) -> Literal["", "avx512_bf16", "amx_bf16"]:
-    """Return the best instructions for bfloat16 among a processor's `flags`, as Linux names them; "" for none."""
+    """Return the best bfloat16 instruction set among the CPU `flags` (Linux names), or ""."""
     if "amx_bf16" in flags:
         return "amx_bf16"
     return "avx512_bf16" if "avx512_bf16" in flags else ""
 
 
 def _cpu_flags() -> list[str]:
-    """Return the flags of the first processor; none where there is no /proc/cpuinfo."""
+    """Return the flags of the first CPU; empty without /proc/cpuinfo."""
     if not _CPU_INFO.is_file():
         return []
     lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -80,22 +80,22 @@ def _cpu_flags() -> list[str]:
 
 
 def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str | None) -> str:
-    """Return why torch cannot use an existing GPU; "" when it can, without a GPU, and with an empty pool."""
+    """Return why torch cannot use an existing GPU; "" if it can, if there is none, and for an empty pool."""
     if not gpu_there or usable or pool in ("", "-1"):
         return ""
     if not cuda_build:
-        return f"this machine has a GPU, but torch {torch.__version__} is a build without CUDA, and others are not used"
+        return f"this machine has a GPU, but torch {torch.__version__} is not a CUDA build; only CUDA GPUs are used"
     if is_beyond_one_instance(pool):
         return (
-            f"CUDA_VISIBLE_DEVICES={pool} names an instance of MIG beside others, and a process sees one instance "
-            "alone: name one, and launch another experiment for each of the others"
+            f"CUDA_VISIBLE_DEVICES={pool} names a MIG instance among others, but a process can see only one "
+            "of them: name one, and launch another experiment for each of the others"
         )
     wanted = f" in CUDA_VISIBLE_DEVICES={pool}" if pool is not None else ""
     return f"this machine has an NVIDIA GPU, but torch {torch.__version__} finds none{wanted}"
 
 
 def multiply_adds_per_s() -> float:
-    """Time forward and backward of a grouped convolution as banks train it, by one thread."""
+    """Return the multiply-adds per second of one thread for a grouped convolution, forward and backward."""
     pin(Arithmetic())
     width = _ENVS * _CHANNELS
     x = torch.ones(_BATCH, width, _SIDE, _SIDE)
@@ -110,7 +110,7 @@ def multiply_adds_per_s() -> float:
 
 
 def _doing(what: str) -> None:
-    """Tell the waiting command, on stderr, what this process does now; until the first such line it imports torch."""
+    """Report on stderr what this process is doing now; before the first report it is importing torch."""
     sys.stderr.write(f"{DOING}{what}\n")
     sys.stderr.flush()
 

@@ -1,7 +1,7 @@
-"""`python -m workers.commands.evaluate`: fresh episodes of saved policies.
+"""`python -m workers.commands.evaluate`: play fresh episodes with saved policies.
 
-The question, one JSON line on stdin, and the answer are the structs of esper_ab.contracts.children. Errors: exit status
-2 and one line.
+The question (one JSON line on stdin) and the answer are structs of esper_ab.contracts.children. Errors: exit status 2
+and one line on stderr.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from workers.run.session import Session
 
 
 def evaluate_file(path: Path, asked: PoliciesQuestion) -> tuple[RunSpec, tuple[EvaluatedEpisode, ...], str]:
-    """Return a saved policy's orders, its evaluation, and a warning or ""; ValueError or OSError name the remedy.
+    """Return a saved policy's run spec, its evaluation, and a warning or ""; ValueError or OSError name the remedy.
 
-    With the run's own number of episodes and rng seed this repeats the run's evaluation; to the bit where its
-    arithmetic is pinned and the episodes are on the same kind of device, as many of them side by side.
+    With the run's own episode count and rng seed this repeats the run's evaluation. It is bit-identical if the run's
+    arithmetic is pinned and the same number of episodes runs side by side on the same kind of device.
     """
     policy = policy_file.load(path)
     settings, arithmetic, problem = policy.spec.settings, *_possible(policy.spec.arithmetic, asked.device)
@@ -49,16 +49,16 @@ def evaluate_file(path: Path, asked: PoliciesQuestion) -> tuple[RunSpec, tuple[E
 
 
 def _possible(planned: Arithmetic, device: str) -> tuple[Arithmetic, str]:
-    """Return the arithmetic of a run as far as episodes can have it here, and why its kernel cannot be used, or ""."""
+    """Return the run's arithmetic as far as this machine supports it, and why its kernel is unusable, or ""."""
     found, problem = possible(planned)
     if device != "cpu" and found.host_kernel != "torch":
         found, problem = msgspec.structs.replace(found, hosts="torch"), f"hosts are on {device}"
-    told = f"torch takes the place of {planned.kernel}, so numbers differ from those of the run"
+    told = f"evaluated by torch instead of {planned.kernel}, so numbers differ from the run's"
     return found, problem and f"{told}: {problem}"
 
 
 def answer(asked: PoliciesQuestion) -> PoliciesAnswer:
-    """Evaluate saved policies, frozen with their normalisers; means over environments and episodes."""
+    """Evaluate saved policies with frozen normalisers; return means over environments and episodes."""
     rows, lines, warnings = list[dict[str, Any]](), list[str](), list[str]()
     for path in map(Path, asked.policies):
         pin(policy_file.load(path).spec.arithmetic)

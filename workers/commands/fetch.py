@@ -1,7 +1,7 @@
 """`python -m workers.commands.fetch`: download and verify a task's files; [task, folder] on stdin. Imports no torch.
 
-The update is atomic: the archive arrives under a temporary name and is checked by size and sha256 before its members,
-by name, are unpacked into a temporary folder and renamed into place.
+The update is atomic: the archive is downloaded under a temporary name, its size and sha256 are checked, and the listed
+members are unpacked to a temporary folder and renamed into place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 def _download(archive: Archive, target: Path) -> None:
-    """Download `archive` to `target` and verify it; ValueError when it is unreachable or not the published one."""
+    """Download `archive` to `target` and verify it; ValueError if it is unreachable or not the published file."""
     digest, size = hashlib.sha256(), 0
     try:
         with urllib.request.urlopen(archive.url, timeout=_TIMEOUT_S) as source, target.open("wb") as file:
@@ -35,13 +35,13 @@ def _download(archive: Archive, target: Path) -> None:
                 digest.update(piece)
                 file.write(piece)
     except OSError as error:
-        remedy = "without a network, unpack the archive elsewhere and name its folder with --data-dir"
+        remedy = "without a network, unpack the archive elsewhere and pass its folder with --data-dir"
         raise ValueError(f"cannot download {archive.url}: {error}; {remedy}") from None
     if size != archive.size_bytes or digest.hexdigest() != archive.sha256:
         found = f"more than {archive.size_bytes}" if size > archive.size_bytes else f"{size}"
         raise ValueError(
-            f"{archive.url} gave {found} bytes, not the published {archive.size_bytes} with their checksum; "
-            "nothing was kept, try again"
+            f"{archive.url} gave {found} bytes: not the published {archive.size_bytes}, or a wrong checksum; "
+            "the download was discarded; try again"
         )
 
 
@@ -51,14 +51,14 @@ def _unpack(archive: Archive, packed: Path, folder: Path) -> None:
             for name in archive.members:
                 tar.extract(name, packed.parent, filter="data")
     except (KeyError, tarfile.TarError) as error:
-        raise ValueError(f"{archive.url} is not the archive it should be: {error}") from None
+        raise ValueError(f"{archive.url} is not the expected archive: {error}") from None
     for name in archive.members:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (packed.parent / name).replace(folder / name)
 
 
 def fetch(archive: Archive, folder: Path) -> None:
-    """Put the members of `archive` below `folder`; ValueError, or OSError when the folder cannot be written."""
+    """Download `archive` and put its members below `folder`; ValueError, or OSError if the folder is not writable."""
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
         packed = Path(scratch) / "archive.tar.gz"
@@ -67,7 +67,7 @@ def fetch(archive: Archive, folder: Path) -> None:
 
 
 def fetched(asked: tuple[str, str]) -> str:
-    """Fetch a task's files; return what was done, or that there is nothing to do."""
+    """Fetch a task's files if it has any; return a sentence saying what was done."""
     name, data_dir = asked
     task: Task = entry("workers.tasks", name, "TASK")
     if task.archive is None:

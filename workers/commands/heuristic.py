@@ -1,8 +1,8 @@
-"""`python -m workers.commands.heuristic`: the heuristic controller alone, with the life of every seed.
+"""`python -m workers.commands.heuristic`: run the heuristic controller alone and report every seed's life.
 
-The question, one JSON line on stdin, and the answer are the structs of esper_ab.contracts.children. The hosts are those
-on which an experiment with the same rng seed evaluates its first replicate, trained by the kernel that `--kernel auto`
-chooses. Errors: exit status 2 and one line.
+The question (one JSON line on stdin) and the answer are structs of esper_ab.contracts.children. The hosts are those on
+which an experiment with the same rng seed evaluates its first replicate, trained by the kernel that `--kernel auto`
+chooses. Errors: exit status 2 and one line on stderr.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from workers.vocabulary import Stage
 
 
 class _Watched(Controller[DecisionView]):
-    """The heuristic, with counts of the conditions that prevented germination."""
+    """The heuristic controller, counting the conditions that prevented germination."""
 
     def __init__(self, watched: Controller[DecisionView]) -> None:
         self._watched = watched
@@ -54,7 +54,7 @@ class _Watched(Controller[DecisionView]):
 
 
 def grow(question: SoloQuestion) -> SoloAnswer:
-    """Grow the hosts of all episodes; ValueError, KeyError or OSError name what cannot be done."""
+    """Grow the hosts of all episodes; ValueError, KeyError or OSError say what is impossible."""
     task: Task = catalog.entry("workers.tasks", question.task, "TASK")
     slots = _slots(question.slots, task)
     growth = GrowthSettings()
@@ -79,13 +79,13 @@ def _slots(asked: tuple[str, ...], task: Task) -> tuple[str, ...]:
         raise ValueError(f"no slot {unknown[0]!r} in task {task.name}; it has {', '.join(task.slots)}")
     in_order = tuple(slot for slot in task.slots if slot in asked)
     if asked != in_order:
-        raise ValueError(f"--slots {' '.join(asked)}: each once, in network order, as in --slots {' '.join(in_order)}")
+        raise ValueError(f"--slots {' '.join(asked)}: name each once, in network order: --slots {' '.join(in_order)}")
     return asked or task.slots
 
 
 def _host(episode: int, outcome: EnvEpisode, events: list[SeedEvent], watched: _Watched) -> Host:
     i = outcome.env
-    assert outcome.outcome is not None, "every host has one"
+    assert outcome.outcome is not None, "every host has an outcome"
     return Host(
         episode=episode, env=i, seeds=_seeds([event for event in events if event.env == i]),
         held_out_accuracy=outcome.outcome, params_added=int(outcome.measures["params_added"] or 0),

@@ -1,7 +1,7 @@
-"""`python -m workers.commands.rewards`: rewards scored on behaviours, before anything is trained.
+"""`python -m workers.commands.rewards`: score rewards on behaviours before any training.
 
-The question, one JSON line on stdin, and the answer are the structs of esper_ab.contracts.children. Errors: exit
-status 2 and one line.
+The question (one JSON line on stdin) and the answer are structs of esper_ab.contracts.children. Errors: exit status 2
+and one line on stderr.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from workers.reward_audit.scoring import audit, choose_arithmetic
 
 
 def answer(question: RewardAuditQuestion) -> RewardAuditAnswer:
-    """Play and score; ValueError, KeyError, OSError or Unusable (of a kernel) name what cannot be done."""
+    """Play the behaviours and score the rewards.
+
+    ValueError, KeyError, OSError or Unusable (of a kernel) say what is impossible.
+    """
     chosen = question.arithmetic or choose_arithmetic(question.growth, question.device)
     library.check(chosen)
     pin(chosen)

@@ -1,6 +1,6 @@
-"""`python -m workers.commands.try_trainer`: one process's part of a trainer's rehearsal; a Trial in, a Tried out.
+"""`python -m workers.commands.try_trainer`: one process of a trainer's rehearsal. Reads a Trial, writes a Tried.
 
-It refuses what the trainer does not do right, or raises, with exit status 2 and one line on stderr.
+If the trainer raises or breaks a rule: exit status 2 and one line on stderr.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workers.user_rewards.user_code import line_of, one_line
 
 
 def tried(trial: Trial) -> Tried:
-    """Try the trainer; ValueError with the kind of error that it raises, and where."""
+    """Run one trial of the trainer; ValueError names the trainer's error and its line."""
     asked = trial.question
     pin(Arithmetic(threads=asked.threads, deterministic=asked.deterministic))
     try:

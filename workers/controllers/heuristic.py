@@ -1,9 +1,9 @@
 """A hand-written controller: germinate on a plateau, keep what contributes, prune what does not.
 
-One seed at a time, in the first empty slot of the network order; after a fossil the next seed uses the next slot. The
-seed to act on is found by its serial number, never by a remembered slot. Unlike the heuristic of the
-reference system (docs/internals/rewards.md) it sees measured contributions, so it can fossilise. Where the masks do
-not permit what the rules choose, it waits.
+It grows one seed at a time, in the first empty slot in network order; after a fossil the next seed uses the next slot.
+It finds the seed to act on by serial number, never by a remembered slot. Unlike the heuristic of the reference system
+(docs/internals/rewards.md) it sees measured contributions, so it can fossilise. It waits when the masks do not permit
+what the rules choose.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Heuristic(Controller[DecisionView]):
         self._last_prune: Ints = np.full(n_envs, -EMBARGO_STEPS, dtype=np.int64)  # step
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
-        """Return decisions [E, head] by the rules; no randomness."""
+        """Return decisions [E, head] according to the rules; uses no randomness."""
         self._penalty *= PENALTY_DECAY
         self._penalty[self._penalty < PENALTY_FORGOTTEN] = 0.0
         live = view.table.present & (view.table.stage != Stage.FOSSILIZED)
@@ -65,9 +65,9 @@ class Heuristic(Controller[DecisionView]):
         return decisions
 
     def _place(self) -> Ints:
-        """Return the rotation index of the next blueprint, [E]: the first from `_next` on below PENALTY_SKIP.
+        """Return the rotation index [E] of the next blueprint: the first, from `_next` on, below PENALTY_SKIP.
 
-        If all are above it, the least penalised one.
+        If there is none, return the least penalised one.
         """
         size = len(self._rotation)
         order = (self._next[:, None] + np.arange(size)) % size  # [E, R]
@@ -76,7 +76,7 @@ class Heuristic(Controller[DecisionView]):
         return np.where(skipped.all(axis=1), self._penalty.argmin(axis=1), first)
 
     def _wish_germination(self, wishes: Ints, view: DecisionView, free: Bools, place: Ints) -> None:
-        """Wish GERMINATE where no seed is live (`free` [E]), the host has stabilised and stopped improving."""
+        """Wish GERMINATE where no seed is live (`free` [E]) and the host has stabilised and stopped improving."""
         signals, available = view.signals, view.table.available
         rested = view.step - self._last_prune >= EMBARGO_STEPS
         stuck = signals.stabilized & (signals.plateau_epochs >= PLATEAU_EPOCHS)
@@ -100,7 +100,7 @@ class Heuristic(Controller[DecisionView]):
 
 
 def _target_slot(view: DecisionView, live: Bools) -> Ints:
-    """Return the slot [E] of the seed to act on, found by its serial number; -1 where there is none."""
+    """Return the slot [E] of the seed to act on, found by serial number; -1 if there is none."""
     table = view.table
     chosen = summary_seed(table, live)
     serial = np.where(chosen >= 0, table.serial[np.arange(len(chosen)), chosen], -1)
@@ -108,7 +108,7 @@ def _target_slot(view: DecisionView, live: Bools) -> Ints:
 
 
 def _care(view: DecisionView, slot: Ints) -> Ints:
-    """Return the op [E] for the live seed in `slot` [E]; meaningless where there is none."""
+    """Return the op [E] for the live seed in `slot` [E]; meaningless without one."""
     table, envs = view.table, np.arange(len(slot))
     stage = table.stage[envs, slot]
     contribution = table.contribution[envs, slot]
@@ -122,7 +122,7 @@ def _care(view: DecisionView, slot: Ints) -> Ints:
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Heuristic:
-    """Make the controller with the rotation restricted to the enabled blueprints; ValueError when none is left."""
+    """Return the controller, its rotation restricted to the enabled blueprints; ValueError if none is left."""
     rotation = [blueprints.index(name) for name in ROTATION if name in blueprints]
     if not rotation:
         raise ValueError(f"controller heuristic needs at least one of the blueprints {', '.join(ROTATION)}")

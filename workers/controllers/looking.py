@@ -1,10 +1,12 @@
-"""A hand-written controller that looks once: how the host trains alone tells where its one seed goes.
+"""A hand-written controller that inspects each host once and places its one seed according to the host's losses.
 
-Written for the task `mixture`. After a few epochs without a seed it decides for each host: where training loss is still
-near that of a guess, the host does not see the classes, and a convolution goes into the first slot; where validation
-loss lies above training loss, data are few, and a seed goes into the last slot, where it does least harm; else one
-goes into the middle. The seed is advanced as soon as it may be, and kept. Its thresholds were chosen on hosts of
-rng seed 171.
+Written for the task `mixture`. After a few epochs without a seed it decides for each host:
+
+- Training loss still near that of guessing: the host cannot see the classes. A convolution goes into the first slot.
+- Validation loss above training loss: there are few data. The seed goes into the last slot, where it does least harm.
+- Otherwise the seed goes into the middle slot.
+
+The seed is advanced as soon as possible and kept. The thresholds were chosen on hosts of rng seed 171.
 """
 
 from __future__ import annotations
@@ -19,21 +21,21 @@ from workers.growth.rules.masks import DecisionView, follow
 from workers.vocabulary import HEADS, OP, SLOT, Op
 
 LOOK_STEP = 3
-BLIND_NATS = 1.25  # training loss from which on nothing has been learned; a guess among four classes has 1.39
+BLIND_NATS = 1.25  # at or above this training loss nothing has been learned; guessing among four classes gives 1.39
 FEW_NATS = 0.1  # validation loss above training loss
-BLUEPRINTS = ("conv_heavy", "conv_light", "conv_small", "bottleneck", "depthwise")  # the first of them that is enabled
+BLUEPRINTS = ("conv_heavy", "conv_light", "conv_small", "bottleneck", "depthwise")  # it uses the first enabled one
 
 _BLEND = vocabulary.blend("sigmoid_add", 3, 1.0)  # in every germination
 
 
 class Looking(Controller[DecisionView]):
-    """Rule-based controller; `blueprint` is an index into the enabled ones."""
+    """Rule-based controller; `blueprint` is an index into the enabled blueprints."""
 
     def __init__(self, blueprint: int) -> None:
         self._blueprint = blueprint
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
-        """Return decisions [E, head] by the rules; no randomness."""
+        """Return decisions [E, head] according to the rules; uses no randomness."""
         wishes = int_zeros((len(view.alive), len(HEADS)))
         present = view.table.present
         if view.step >= LOOK_STEP:
@@ -50,7 +52,7 @@ class Looking(Controller[DecisionView]):
 
 
 def _place(view: DecisionView) -> Ints:
-    """Return the slot [E] that the losses of a host without seeds speak for."""
+    """Return the slot [E] that the losses of a host without seeds indicate."""
     signals, last = view.signals, len(view.slots) - 1
     blind = signals.train_loss > BLIND_NATS
     few = signals.val_loss - signals.train_loss > FEW_NATS
@@ -58,7 +60,7 @@ def _place(view: DecisionView) -> Ints:
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Looking:
-    """Make the controller with the first of its blueprints that is enabled; ValueError when none is."""
+    """Return the controller with the first enabled blueprint of its list; ValueError if none is enabled."""
     enabled = [blueprints.index(name) for name in BLUEPRINTS if name in blueprints]
     if not enabled:
         raise ValueError(f"controller looking needs at least one of the blueprints {', '.join(BLUEPRINTS)}")

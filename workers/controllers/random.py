@@ -1,4 +1,4 @@
-"""Controller that is uniform over the valid choices, head after head: the baseline of an untrained policy."""
+"""Controller that samples uniformly from the valid choices of each head: the untrained-policy baseline."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from workers.environments import Controller, Seen
 
 
 def choose(mask: Bools, uniforms: Floats) -> Ints:
-    """Choose uniformly among the True entries of `mask` [E, K] by inverse CDF at `uniforms` [E]; 0 if there is none."""
+    """Sample uniformly from the True entries of `mask` [E, K] by inverse CDF at `uniforms` [E]; 0 if there is none."""
     count = mask.sum(axis=1)
     rank = np.minimum((uniforms * count).astype(np.int64), count - 1)
     return np.asarray((mask.cumsum(axis=1) > rank[:, None]).argmax(axis=1))
 
 
 class Random(Controller[Seen]):
-    """Uniform controller; all randomness is in the given uniforms."""
+    """Uniform controller; all its randomness comes from the given uniforms."""
 
     def decide(self, view: Seen, uniforms: Floats) -> Ints:
-        """Return decisions [E, head], each head uniform over its mask given the heads before it."""
+        """Return decisions [E, head], each head uniform over its mask given the earlier heads."""
         decisions = int_zeros(uniforms.shape)
         for head in range(uniforms.shape[1]):
             decisions[:, head] = choose(view.masks.mask(head, decisions[:, :head]), uniforms[:, head])
@@ -28,5 +28,5 @@ class Random(Controller[Seen]):
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Random:
-    """Make the controller, which has no settings."""
+    """Return the controller; it has no settings."""
     return Random()

@@ -1,8 +1,8 @@
 """Controller with a fixed schedule: the same operations in every environment, whatever is measured.
 
-One entry is "step:op:slot[:head=value…]", for example "1:germinate:early:blueprint=conv_light:tempo=3". It is executed
-once per environment, at its step or, if it is not valid then, as soon as it is. When several entries are due, the first
-valid one in the order of steps, then of the list, goes first: one operation per step.
+An entry is "step:op:slot[:head=value…]", for example "1:germinate:early:blueprint=conv_light:tempo=3". It is executed
+once per environment: at its step or, if it is not valid then, as soon as it becomes valid. Only one operation runs per
+step. If several entries are due, the first valid one runs, ordered by step and then by position in the list.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HEADS_OF = {
     Op.SET_ALPHA_TARGET: ("style", "alpha_target", "alpha_speed", "alpha_curve"),
     Op.PRUNE: ("alpha_speed", "alpha_curve"), Op.FOSSILIZE: (), Op.ADVANCE: (),
 }
-_STEP_DIGITS = 9  # of the largest step that is taken: a number of any length would overflow those of the steps
+_STEP_DIGITS = 9  # longest step number accepted: an unbounded one would overflow int64
 
 
 def _labels(blueprints: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
@@ -44,7 +44,7 @@ def _index(entry: str, what: str, value: str, choices: tuple[str, ...]) -> int:
 
 
 def _parse(entry: str, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> tuple[int, list[int]]:
-    """Return the step and the choice of every head of one entry."""
+    """Return the step of one entry and its choice for every head."""
     parts = entry.split(":")
     digits = parts[0].isascii() and parts[0].isdigit() and len(parts[0]) <= _STEP_DIGITS
     if len(parts) < 3 or not (digits and int(parts[0]) >= 1):
@@ -62,13 +62,13 @@ def _parse(entry: str, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> t
             allowed = ", ".join(_HEADS_OF[chosen]) or "no further heads"
             raise ValueError(f"schedule entry {entry!r}: {item!r} is not head=value; {op} takes {allowed}")
         if head in values:
-            raise ValueError(f"schedule entry {entry!r}: {head} is said twice")
+            raise ValueError(f"schedule entry {entry!r}: {head} is given twice")
         values[head] = value
     if chosen == Op.GERMINATE:
         values = _GERMINATE_DEFAULTS | values
     missing = [head for head in ("style", "alpha_target") if head not in values]
     if chosen == Op.SET_ALPHA_TARGET and missing:  # a default would silently change the algorithm
-        raise ValueError(f"schedule entry {entry!r}: {op} must say {', '.join(f'{head}=…' for head in missing)}")
+        raise ValueError(f"schedule entry {entry!r}: {op} needs {', '.join(f'{head}=…' for head in missing)}")
     labels = _labels(blueprints)
     for head, value in values.items():
         wish[HEADS.index(head)] = _index(entry, head, value, labels[head])
@@ -76,14 +76,14 @@ def _parse(entry: str, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> t
 
 
 def default_plan(slots: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the default: conv_light in every slot, one germination per step in network order, then all to fossils."""
+    """Return the default: germinate conv_light in every slot, one per step in network order, then fossilise all."""
     germinations = [f"{step}:germinate:{slot}:tempo=3" for step, slot in enumerate(slots, start=1)]
     advances = [f"{len(slots)}:advance:{slot}" for slot in slots for _ in range(3)]
     return (*germinations, *advances, *(f"{len(slots)}:fossilize:{slot}" for slot in slots))
 
 
 class Schedule(Controller[DecisionView]):
-    """Scheduled controller; `steps` [1 or E, entry] and `wishes` [1 or E, entry, head], in the order of execution."""
+    """Scheduled controller; `steps` [1 or E, entry] and `wishes` [1 or E, entry, head] are in execution order."""
 
     def __init__(self, steps: Ints, wishes: Ints) -> None:
         self._steps = steps
@@ -106,7 +106,7 @@ class Schedule(Controller[DecisionView]):
         self._pending = all_true((n_envs, self._steps.shape[1]))
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
-        """Return decisions [E, head]: the first due entry that is valid, else WAIT."""
+        """Return decisions [E, head]: the first due entry that is valid, or WAIT."""
         n_envs = len(self._pending)
         decisions = int_zeros((n_envs, len(HEADS)))
         undecided = all_true(n_envs)
@@ -122,7 +122,7 @@ class Schedule(Controller[DecisionView]):
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Schedule:
-    """Make the controller from `settings.schedule` or the default; ValueError names an entry that cannot be parsed."""
+    """Return the controller for `settings.schedule` or the default; ValueError names an entry that cannot be parsed."""
     entries = [_parse(entry, slots, blueprints) for entry in settings.schedule or default_plan(slots)]
     entries.sort(key=lambda entry: entry[0])  # stable: the order of the list within a step
     return Schedule(

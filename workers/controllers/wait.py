@@ -9,7 +9,7 @@ from workers.growth.rules.masks import DecisionView
 
 
 class Wait(Controller[DecisionView]):
-    """Controller that always waits: WAIT is 0 in every head, and always valid."""
+    """Controller that always waits. WAIT is 0 in every head and always valid."""
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
         """Return zeros [E, head]."""
@@ -17,5 +17,5 @@ class Wait(Controller[DecisionView]):
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Wait:
-    """Make the controller, which has no settings."""
+    """Return the controller; it has no settings."""
     return Wait()

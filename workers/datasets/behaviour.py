@@ -1,4 +1,4 @@
-"""Fixed ways to grow a host, by which rewards are audited: those that a task names, and random schedules."""
+"""Fixed ways to grow a host, used to audit rewards: those that a task names, and random schedules."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _GIVES_UP = 4  # steps after germination
 
 @dataclass(frozen=True, kw_only=True)
 class SeedLife:
-    """What a schedule does with one seed: germinate it, advance it as far as it may, and end it."""
+    """One seed of a schedule: when it germinates, how far it advances, and how it ends."""
 
     slot: str
-    step: int  # of germination, or the first possible one after it
+    step: int  # germination step, or the first possible one after it
     blueprint: str = "conv_light"
     style: str = "sigmoid_add"
     tempo: int = 3  # epochs
-    alpha_target: float = 1.0  # below 1 the seed stays in BLENDING: it can neither hold nor become a fossil
+    alpha_target: float = 1.0  # below 1 the seed stays in BLENDING and can neither hold nor fossilise
     end: End = "fossilise"
     end_step: int = 0  # of a prune
 
     def entries(self) -> tuple[str, ...]:
-        """Return its entries of a schedule."""
+        """Return the schedule entries for this seed."""
         how = f"blueprint={self.blueprint}:style={self.style}:tempo={self.tempo}:alpha_target={self.alpha_target}"
         born = (f"{self.step}:germinate:{self.slot}:{how}", *[f"{self.step}:advance:{self.slot}"] * _STAGES)
         if self.end == "hold":
@@ -44,7 +44,7 @@ class SeedLife:
 
     @property
     def words(self) -> str:
-        """What it does, for a table."""
+        """Return a short description for a table."""
         ends = {"hold": "kept", "fossilise": "fossilised", "prune": f"pruned at {self.end_step}"}
         what = ends[self.end] if self.alpha_target == 1.0 or self.end == "prune" else "blends for ever"
         target = "" if self.alpha_target == 1.0 else f" to alpha {self.alpha_target}"
@@ -53,7 +53,7 @@ class SeedLife:
 
 @dataclass(frozen=True, kw_only=True)
 class Behaviour:
-    """A way to grow: the lives that a schedule gives to seeds, or a controller without settings."""
+    """A way to grow: a schedule of seed lives, or a controller without settings."""
 
     name: str
     lives: tuple[SeedLife, ...] = ()
@@ -62,26 +62,26 @@ class Behaviour:
 
     @property
     def settings(self) -> ControllerSettings:
-        """The controller that does it."""
+        """Return the settings of the controller that produces this behaviour."""
         return ControllerSettings(
             name=self.controller, schedule=tuple(entry for life in self.lives for entry in life.entries())
         )
 
     @property
     def description(self) -> str:
-        """What it does, for a table."""
+        """Return a short description for a table."""
         return self.words or "; ".join(life.words for life in self.lives)
 
 
 @dataclass(frozen=True)
 class Behaviours:
-    """What hosts with these slots offer for a reward audit; they name blueprints of the default list."""
+    """The behaviours available to a reward audit for these slots; they use blueprints of the default list."""
 
     slots: tuple[str, ...]
 
     @property
     def reference(self) -> tuple[Behaviour, ...]:
-        """Those that show what a reward pays for."""
+        """Return the reference behaviours, which show what a reward pays for."""
         whole = tuple(SeedLife(slot=slot, step=step) for step, slot in enumerate(self.slots, start=1))
         first = SeedLife(slot=self.slots[0], step=1, blueprint="conv_heavy", end="hold")
 
@@ -115,7 +115,7 @@ class Behaviours:
         )
 
     def draw(self, name: str, rng: np.random.Generator) -> Behaviour:
-        """Draw a life for one slot, or for several."""
+        """Draw a random life for one or several slots."""
         chosen = rng.permutation(len(self.slots))[: rng.integers(1, len(self.slots) + 1)]
         lives = tuple(_random_life(self.slots[place], rng) for place in sorted(chosen.tolist()))
         return Behaviour(name=name, lives=lives)

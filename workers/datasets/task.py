@@ -1,6 +1,6 @@
-"""Definition of a task: three fixed splits of real or generated data, where they are kept, and the host grown on it.
+"""Task definitions: three fixed splits of real or generated data, where they are stored, and the host grown on them.
 
-Samples come in fixed, stratified splits: generated gratings, and the digits that ship with the package.
+Also generates gratings and loads the digits shipped with the package. All splits are stratified.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from workers.arrays import Floats, Floats32, Ints
 
 @dataclass(frozen=True, kw_only=True)
 class Archive:
-    """A gzipped tar on the web, by size and checksum, and the files of it that the task reads."""
+    """A gzipped tar file on the web, with its size and checksum and the members that the task reads."""
 
     url: str
     size_bytes: int
     sha256: str
-    members: tuple[str, ...]  # paths inside the archive, kept as they are below the data folder
+    members: tuple[str, ...]  # paths inside the archive; kept below the data folder
 
 
 def data_folder(data_dir: str) -> Path:
-    """Return the folder of a task's files: `data_dir`, or the user's cache when it is empty."""
+    """Return the folder for task files: `data_dir`, or the user's cache if that is empty."""
     if data_dir:
         return Path(data_dir).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -39,7 +39,8 @@ def data_folder(data_dir: str) -> Path:
 class HostSpec:
     """A small convolutional host: per level conv(kernel, padding kernel//2, no bias), batch norm, ReLU, 2x2 max-pool.
 
-    One slot per level, after its pool. Level i has `base * 2**i` channels. Then global average pool and a linear layer.
+    Each level has one slot, after its pool. Level i has `base * 2**i` channels. A global average pool and a linear
+    layer follow the last level.
     """
 
     in_channels: int
@@ -51,7 +52,7 @@ class HostSpec:
 
     @property
     def params(self) -> int:
-        """Trainable parameters: convolutions, batch norms (scale and shift), the linear layer."""
+        """Number of trainable parameters: convolutions, batch norms (scale and shift), the linear layer."""
         widths = [self.in_channels, *(self.base << level for level in range(self.levels))]
         convolutions = sum(before * after for before, after in pairwise(widths)) * self.kernel * self.kernel
         return convolutions + 2 * sum(widths[1:]) + (widths[-1] + 1) * self.classes
@@ -59,27 +60,27 @@ class HostSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What the hosts of one context are given, in a family: a task whose hosts differ.
+    """Training-set sizes for one context of a family. A family is a task whose hosts differ.
 
-    Each split of a family holds the samples of its contexts one after the other, as many of each. A host is of one
-    context, drawn for it: it is trained, validated and tested on samples of that context alone.
+    Each split of a family stores the samples of its contexts consecutively, the same number for each. Every host is
+    assigned one context at random and is trained, validated and tested on samples of that context only.
     """
 
     name: str
-    images: tuple[int, int]  # a host is trained on so many of the context's training samples, at least and at most
+    images: tuple[int, int]  # least and largest number of the context's training samples per host
 
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
-    """Samples of one split, the same for every environment and every group."""
+    """Samples of one split, the same for every environment and group."""
 
-    x: Floats32  # [N, C, H, W], normalised with constants of the task
+    x: Floats32  # [N, C, H, W], normalised with the task's constants
     y: Ints  # [N]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Splits:
-    """train: host SGD; validation: observations and rewards; test: the outcome, seen by no policy and no reward."""
+    """train: host SGD. validation: observations and rewards. test: the outcome, hidden from policies and rewards."""
 
     train: Split
     validation: Split
@@ -95,22 +96,23 @@ class Task:
     host: HostSpec
     slots: tuple[str, ...]  # names, network order, one per level
     image: tuple[int, int, int]  # C, H, W
-    sizes: tuple[int, int, int]  # samples in train, validation, test; in a family, of each context
+    sizes: tuple[int, int, int]  # samples in train, validation, test; for a family, per context
     load: Callable[[str], Splits]  # data_dir ("": default folder) -> splits; FileNotFoundError names the remedy
     archive: Archive | None = None  # what `esper-ab growth fetch` downloads; None: nothing to fetch
-    contexts: tuple[Context, ...] = ()  # of a family; (): all hosts are given everything
+    contexts: tuple[Context, ...] = ()  # of a family; (): every host gets all samples
 
 
 def stratified(labels: Ints, sizes: tuple[int, ...], name: str) -> tuple[Ints, ...]:
-    """Return disjoint index arrays of the given sizes; in each, every class has its share to within one sample per cut.
+    """Return disjoint index arrays of the given sizes, each with every class in proportion.
 
-    Samples are shuffled within their class and ordered by their quantile there, so any stretch of that order holds the
-    classes in proportion. The shuffle sorts raw Philox words at an address made of `name` alone: raw words, unlike the
-    methods of a numpy generator, are the same in every numpy version. The experiment's rng seed has no part in it: the
-    splits belong to the task.
+    Proportions are exact to within one sample per cut. Samples are shuffled within each class and ordered by their
+    quantile there, so any stretch of that order holds the classes in proportion. The shuffle sorts raw Philox words
+    drawn at an address that depends on `name` alone. Raw words, unlike numpy generator methods, are the same in every
+    numpy version. The experiment's rng seed plays no part: splits belong to the task. ValueError if there are too few
+    samples.
     """
     if sum(sizes) > len(labels):
-        raise ValueError(f"{name}: splits of {sum(sizes)} samples from {len(labels)}")
+        raise ValueError(f"{name}: the splits need {sum(sizes)} samples but there are only {len(labels)}")
     words = (RngPath(0) / "task" / name / "split").generator().bit_generator.random_raw(len(labels))
     quantile = np.empty(len(labels))
     for label in np.unique(labels):
@@ -122,13 +124,13 @@ def stratified(labels: Ints, sizes: tuple[int, ...], name: str) -> tuple[Ints, .
 
 
 def splits_of(x: Floats32, labels: Ints, sizes: tuple[int, int, int], name: str) -> Splits:
-    """Return samples x and their labels in `stratified` splits."""
+    """Return samples x and their labels, divided into `stratified` splits."""
     train, validation, test = (Split(x=x[rows], y=labels[rows]) for rows in stratified(labels, sizes, name))
     return Splits(train=train, validation=validation, test=test)
 
 
 class SampleDraws:
-    """Uniform numbers from raw Philox words, which are the same in every numpy version."""
+    """Uniform numbers made from raw Philox words, which are the same in every numpy version."""
 
     def __init__(self, *address: str) -> None:
         self._path = RngPath(0) / "task"
@@ -141,7 +143,7 @@ class SampleDraws:
         return np.ldexp((np.asarray(words, np.uint64) >> np.uint64(11)).astype(np.float64), -53).reshape(shape)
 
     def gratings(self, labels: Ints, classes: int, cycles: tuple[float, float], side: int) -> Floats:
-        """Return sine gratings [n, side, side] whose orientation is the label; `cycles` per image, least and most."""
+        """Return sine gratings [n, side, side] whose orientation is the label; `cycles`: fewest and most per image."""
         n, angle = len(labels), labels * (np.pi / classes)
         frequency = cycles[0] + (cycles[1] - cycles[0]) * self.uniform("cycles", n)
         phase = 2 * np.pi * self.uniform("phase", n)
@@ -152,21 +154,21 @@ class SampleDraws:
 
 
 def refuse_folder(task: str, data_dir: str) -> None:
-    """ValueError for a folder of data, which would be ignored."""
+    """Raise ValueError if a data folder is given for generated data, because it would be ignored."""
     if data_dir:
-        raise ValueError(f"{task} is generated: nothing is read from data_dir {data_dir!r}; leave it out")
+        raise ValueError(f"{task} is generated; data_dir {data_dir!r} would be ignored, so leave it out")
 
 
 FILE = Path(__file__).with_name("digits.npz")
 DIGITS_SIZES = (1024, 384, 389)
-_MAX = 16.0  # a pixel counts the set bits of a 4x4 patch
+_MAX = 16.0  # a pixel is the number of set bits in a 4x4 patch
 _MEAN, _STD = 0.3053, 0.3760  # of all pixels, scaled to 0-1
 
 
 def load_digits(data_dir: str = "") -> Splits:
     """Load the splits of the shipped images, x [N, 1, 8, 8]; ValueError for a data_dir, which would be ignored."""
     if data_dir:
-        raise ValueError(f"the digits ship with the package: nothing is read from data_dir {data_dir!r}; leave it out")
+        raise ValueError(f"the digits ship with the package; data_dir {data_dir!r} would be ignored, so leave it out")
     with np.load(FILE) as file:
         images, labels = file["images"], file["labels"].astype(np.int64)
     x = ((images[:, None] / _MAX - _MEAN) / _STD).astype(np.float32)

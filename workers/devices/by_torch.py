@@ -1,4 +1,4 @@
-"""Devices as torch has them: which it sees and what they are called; and what pins the bits that it computes."""
+"""Devices as torch sees them: which exist and what they are called; and settings that make results reproducible."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from workers.devices import pinned
 
 
 def seen_gpus(visible: str | None) -> list[tuple[str, Any]]:
-    """Return name and torch's properties of each GPU of NVIDIA, in order. `visible`: CUDA_VISIBLE_DEVICES, if set.
+    """Return name and torch properties of each NVIDIA GPU, in order. `visible`: CUDA_VISIBLE_DEVICES, if set.
 
-    No GPU counts where `visible` names an instance of MIG beside others.
+    Empty if `visible` names a MIG instance among other devices.
     """
     count = torch.cuda.device_count() if torch.version.cuda and not is_beyond_one_instance(visible) else 0
     found = [torch.cuda.get_device_properties(index) for index in range(count)]
@@ -23,7 +23,7 @@ def seen_gpus(visible: str | None) -> list[tuple[str, Any]]:
 
 
 def pin(arithmetic: Arithmetic) -> None:
-    """Set threads, determinism and precision of kernels; call before the first work on a GPU."""
+    """Set threads, determinism and precision of kernels; call before the first GPU work."""
     torch.set_num_threads(arithmetic.threads)
     os.environ.update(pinned.determinism(arithmetic))
     # Equals torch.use_deterministic_algorithms, which takes a second to import torch's compiler.
@@ -35,14 +35,14 @@ def pin(arithmetic: Arithmetic) -> None:
 
 
 def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
-    """Map the plan names of one lane to torch devices: the worker sees only its own GPUs, numbered from 0."""
+    """Return plan name -> torch device for one lane; a worker sees only its own GPUs, numbered from 0."""
     gpus = [name for name in names if name.startswith("cuda")]
     return {name: torch.device("cuda", gpus.index(name)) if name in gpus else torch.device("cpu") for name in names}
 
 
 def device_here(name: str) -> torch.device:
-    """Return the device that plans call `name`; ValueError when it is not on this machine."""
+    """Return the torch device that plans call `name`; ValueError if this machine does not have it."""
     there = ("cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count() if torch.version.cuda else 0)))
     if name not in there:
-        raise ValueError(f"no device {name!r} here; there is {', '.join(there)}")
+        raise ValueError(f"no device {name!r} here; available: {', '.join(there)}")
     return torch.device(name)

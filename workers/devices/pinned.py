@@ -1,6 +1,6 @@
-"""The variables that pin a process to its devices, threads and determinism: a worker, a user's command, a rehearsal.
+"""Environment variables that pin a process (worker, user's command, rehearsal) to devices, threads and determinism.
 
-They are read when a library is imported, or first used. It imports no torch: a worker sets them before.
+They are read when a library is imported or first used. Imports no torch, so that a worker can set them first.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEX
 
 
 def variables(uuids: Iterable[str], arithmetic: ProcessArithmetic) -> dict[str, str]:
-    """Return what a process that owns these GPUs finds in its environment; "" is a device that is no GPU.
+    """Return the environment for a process that owns these GPUs; "" is a device that is not a GPU.
 
-    What its allocator is told by the user already stays: tensors of a run change their sizes with every seed.
+    The user's own allocator settings are kept. Tensors of a run change their sizes with every seed.
     """
     return {
         **({} if any(name in os.environ for name in _ALLOCATOR) else {_ALLOCATOR[0]: "expandable_segments:True"}),
@@ -27,5 +27,5 @@ def variables(uuids: Iterable[str], arithmetic: ProcessArithmetic) -> dict[str, 
 
 
 def determinism(arithmetic: ProcessArithmetic) -> dict[str, str]:
-    """Return what cuBLAS reads, without which it may split sums differently every time, and torch raises."""
+    """Return cuBLAS's setting for determinism. Without it cuBLAS may vary the order of sums, and torch raises."""
     return {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"} if arithmetic.deterministic else {}

@@ -1,6 +1,6 @@
-"""The growth environments of one run: hosts on one or several devices, one lifecycle, one clock.
+"""The growth environments of one run: hosts on one or more devices, with one lifecycle and one clock.
 
-They are the `Environments` of workers/environments.py, made of these parts:
+They implement `Environments` of workers/environments.py with these parts:
 
     view = env.advance()              # one host epoch, one validation
     facts = env.facts(decisions)      # before the decision changes anything
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class EnvSpec:
-    """Specification of the environments: everything but the data and the randomness."""
+    """Specification of the environments: everything except data and randomness."""
 
     task: Task
     slots: tuple[str, ...]
@@ -53,7 +53,7 @@ class EnvSpec:
 
 
 class GrowthEnv:
-    """Growth environments of a run; `data` holds the splits per device of `spec.env_devices`, in the hosts' dtype."""
+    """Growth environments of a run; `data`: the splits for each device of `spec.env_devices`, in the hosts' dtype."""
 
     def __init__(self, spec: EnvSpec, data: dict[str, DeviceData], stopwatch: Stopwatch) -> None:
         self.spec = spec
@@ -74,11 +74,11 @@ class GrowthEnv:
         self.host_params = self._banks[0][0].host.width
 
     def begin(self, paths: Sequence[RngPath]) -> DecisionView:
-        """Start an episode with fresh hosts and empty slots, one rng address per environment; train its first epoch."""
+        """Start an episode with fresh hosts and empty slots, one rng path per environment; train its first epoch."""
         self.epoch = 0
         self._paths = paths
         self._shares = Shares(self.spec.task, paths)
-        # All at once: draws between epochs of training would find their code evicted from the cache, five times slower.
+        # All at once: between training epochs each draw would take five times as long, its code evicted from the cache.
         self._uniforms: Floats = np.empty((self.steps, self.n_envs, len(HEADS)))
         for step, env in np.ndindex(self.steps, self.n_envs):
             generator = (self._paths[env] / "step" / (step + 1) / "action").generator()
@@ -96,9 +96,9 @@ class GrowthEnv:
         return self.advance()
 
     def step(self, decisions: Ints) -> tuple[Happened[StepFacts], DecisionView]:
-        """Execute decisions [E, heads], and train the next epoch unless this was the last step.
+        """Execute decisions [E, heads]; train the next epoch unless this was the last step.
 
-        A host that breaks in that epoch has ended with this decision, which pays for it under every mode.
+        If a host diverges in that epoch, this decision ends its episode and gets the penalty under every mode.
         """
         with self._stopwatch.phase("decide"):
             facts = self.facts(decisions)
@@ -114,7 +114,7 @@ class GrowthEnv:
         return Happened(facts=facts, ended=broken, penalty=penalty), view
 
     def ends(self) -> Ended:
-        """Return every host's end, held-out accuracy included, and the lives of its seeds."""
+        """Return the end of every host's episode, including held-out accuracy, and the lives of its seeds."""
         accuracy = self.held_out_accuracy()
         envs = tuple(
             EnvEpisode(
@@ -128,7 +128,7 @@ class GrowthEnv:
     def _measured(self, i: int) -> tuple[float | None, ...]:
         """Return the measures of host `i` in the order of `MEASURES`.
 
-        A percentage that is missing is 0: an environment that diverged in its first epoch has no measurement.
+        A missing percentage counts as 0: an environment that diverged in its first epoch has no measurement.
         """
         lifecycle, signals = self.lifecycle, self._signals
         percent = (float(values[i]) for values in (signals.val_acc, signals.best_val_acc))
@@ -140,16 +140,16 @@ class GrowthEnv:
         return *known, finite(float(signals.val_loss[i])), *map(float, counts)
 
     def carried(self) -> dict[str, Any]:
-        """Return nothing: hosts are grown afresh in every episode."""
+        """Return nothing, because every episode grows fresh hosts."""
         return {}
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
-        """Go on from what `carried` returned; no host is in the middle of an episode."""
+        """Return all False, because no host is in mid-episode."""
         return all_false(self.n_envs)
 
     @property
     def alive(self) -> Bools:
-        """Environments [E] whose episode goes on."""
+        """Environments [E] whose episode has not ended."""
         return self.lifecycle.alive
 
     def uniforms(self) -> Floats:
@@ -157,9 +157,9 @@ class GrowthEnv:
         return np.asarray(self._uniforms[self.epoch - 1])
 
     def advance(self) -> DecisionView:
-        """Train one epoch and validate once in every live environment; return what the decision may depend on.
+        """Train one epoch and validate once in every live environment; return the decision view.
 
-        A host whose losses are not finite is diverged: its episode ends before this step's decision.
+        A host whose losses are not finite has diverged: its episode ends before this step's decision.
         """
         self.epoch += 1
         measurement = self._measure()
@@ -193,7 +193,7 @@ class GrowthEnv:
         self.events += self.lifecycle.end_step(self.epoch, self)
 
     def held_out_accuracy(self) -> Floats:
-        """Return the accuracy [E] on the test split, percent; chance for diverged hosts. Changes no state."""
+        """Return the accuracy [E] on the test split in percent, chance level for diverged hosts. Changes no state."""
         accuracy = np.full(self.n_envs, 100.0 / self.spec.task.host.classes)
         with self._stopwatch.phase("validate"):
             for envs, result in self._on_every_context(partial(self._pass, test=True), ~self.diverged):
@@ -201,13 +201,13 @@ class GrowthEnv:
         return accuracy
 
     def germinate(self, env: int, slot: int, blueprint_index: int, algorithm: int) -> int:
-        """Do as `Graft` says; modules are initialised from addresses of the current step."""
+        """Implement `Graft.germinate`; modules are initialised from rng paths of the current step."""
         bank, row = self.homes[env]
         module, gate = bank.germinate(row, slot, blueprint_index, self._address(env, slot))
         return module + (gate if algorithm == Algorithm.GATE else 0)
 
     def set_algorithm(self, env: int, slot: int, algorithm: int) -> int:
-        """Do as `Graft` says."""
+        """Implement `Graft.set_algorithm`."""
         bank, row = self.homes[env]
         blueprint = int(self.lifecycle.table.blueprint[env, slot])
         module, gate = bank.sizes(slot, blueprint)
@@ -217,12 +217,12 @@ class GrowthEnv:
         return module + gate
 
     def drop(self, env: int, slot: int) -> None:
-        """Do as `Graft` says."""
+        """Implement `Graft.drop`."""
         bank, row = self.homes[env]
         bank.drop(row, slot, int(self.lifecycle.table.blueprint[env, slot]))
 
     def _address(self, env: int, slot: int) -> RngPath:
-        """Return the rng address of a module germinated now in `slot` of `env`."""
+        """Return the rng path of a module germinated now in `slot` of `env`."""
         return self._paths[env] / "step" / self.epoch / "slot" / self.spec.slots[slot]
 
     def _measure(self) -> Measurement:
@@ -248,12 +248,13 @@ class GrowthEnv:
     def _on_every_context(
         self, work: Callable[[Bank, list[DeviceData], Ints], list[tuple[Ints, T]]], among: Bools
     ) -> list[tuple[Ints, T]]:
-        """Call `work(bank, data by context, rows)` per bank with rows in `among` [E]; return (environments, result).
+        """Call `work(bank, data by context, rows)` per bank with its rows in `among` [E]; return its results.
 
-        `work` returns (places in its rows, result) of each context, and the results come in order. CPU devices take
-        turns, because threads would only contend for the interpreter, which small kernels keep busy. With GPUs each
-        device has a thread: while one waits for its device, the others launch. The threads share no tensor that is
-        written, and all end before this returns, so each computes what it would alone.
+        They are (environments, result) pairs. `work` returns (positions in its rows, result) for each context, and the
+        order is kept. CPU devices take turns, because small kernels keep the interpreter busy and threads would only
+        contend for it. With GPUs each device has a thread, so that some launch kernels while others wait for their
+        device. Threads share no tensor that is written, and all end before this function returns, so each computes what
+        it would compute alone.
         """
         parts = [(bank, data, np.flatnonzero(among[bank.envs])) for bank, data in self._banks]
         parts = [part for part in parts if len(part[2])]
@@ -268,7 +269,7 @@ class GrowthEnv:
         ]  # fmt: skip
 
     def _contexts(self, bank: Bank, data: list[DeviceData], rows: Ints) -> Iterator[tuple[DeviceData, Ints]]:
-        """Yield the data of every context that there is among `rows`, and its places in them."""
+        """Yield, for each context found in `rows`, its data and its positions in `rows`."""
         contexts = self._shares.context[bank.envs[rows]]
         for context, own in enumerate(data):
             at = np.flatnonzero(contexts == context)

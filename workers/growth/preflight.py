@@ -1,4 +1,4 @@
-"""What planning needs to know of tasks of growth: sizes and costs, data, controllers, rewards of the user's own."""
+"""What planning needs to know about growth tasks: sizes and costs, data, controllers, the user's own rewards."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MINIBATCHES = 4  # of a timed epoch on a GPU
 
 
 def probe(questions: Questions, doing: Callable[[str], None]) -> AboutTask:
-    """Report all tasks, and check what is asked about one of them."""
+    """Report all tasks, and check the one that was asked about."""
     tasks: dict[str, Task] = {name: entry("workers.tasks", name, "TASK") for name in names("workers.tasks")}
     controllers = names("workers.controllers")
     facts = tuple(map(task_facts, tasks.values()))
@@ -51,7 +51,7 @@ def probe(questions: Questions, doing: Callable[[str], None]) -> AboutTask:
 
 
 def task_facts(task: Task) -> TaskFacts:
-    """Compute sizes and costs of a task from its host's shape."""
+    """Return a task's sizes and costs, computed from its host's shape."""
     side_h, side_w = task.image[1:]
     before, total, values = task.host.in_channels, 0, 0
     for level in range(task.host.levels):
@@ -71,7 +71,7 @@ def task_facts(task: Task) -> TaskFacts:
 def user_reward(reference: str, n_slots: int, doing: Callable[[str], None]) -> UserReward:
     """Load and rehearse a user's reward function, and report its files.
 
-    The function called is the one that runs will load: the copy of a file, or an installed module.
+    It calls the function that runs will load: the copy of a file, or an installed module.
     """
     doing(f"rehearsing {reference}")
     what = f"reward mode {reference!r}"
@@ -86,7 +86,7 @@ def user_reward(reference: str, n_slots: int, doing: Callable[[str], None]) -> U
 
 
 def _problem(check: Callable[[], object]) -> str:
-    """Return why `check` refuses; "" where it does not."""
+    """Return why `check` raised; "" if it did not."""
     try:
         check()
     except (OSError, ValueError) as error:
@@ -95,7 +95,7 @@ def _problem(check: Callable[[], object]) -> str:
 
 
 def step_s(questions: Questions, device: torch.device) -> float:
-    """Time an optimiser step of hosts with a seed in every slot, whose blueprints differ, as those of a run do."""
+    """Return the seconds of one optimiser step of hosts with a seed in every slot; blueprints differ, as in a run."""
     task: Task = entry("workers.tasks", questions.task, "TASK")
     images, rows = min(questions.batch_size, task.sizes[0]), np.arange(questions.hosts)
     shown = Split(x=np.zeros((images, *task.image), np.float32), y=np.zeros(images, np.int64))

@@ -1,8 +1,8 @@
-"""Samples of a task's splits on their devices: which each host is given, and in which order.
+"""Samples of a task's splits on their devices: which samples each host gets, and in which order.
 
-A family's host has a context, drawn for it, and some of the context's training samples. A host with fewer of them than
-an epoch has sees them several times in it, so that every host takes as many steps. Tasks that are no families have one
-context without a name, of which every host is given everything.
+In a family, each host draws a context and some of that context's training samples. If it has fewer than an epoch holds,
+it sees them several times, so that every host takes the same number of steps. Other tasks have one unnamed context,
+whose samples all go to every host.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class DeviceSplit:
 
     @staticmethod
     def of(split: Split, device: torch.device, dtype: torch.dtype) -> DeviceSplit:
-        """Upload once."""
+        """Upload a split once."""
         x = torch.from_numpy(np.ascontiguousarray(split.x)).to(device, dtype)
         return DeviceSplit(x.contiguous(memory_format=torch.channels_last), torch.from_numpy(split.y).to(device))
 
     def cut(self, start: int, samples: int) -> DeviceSplit:
-        """Return a part of it, without a copy."""
+        """Return part of the split, without a copy."""
         return DeviceSplit(self.x[start : start + samples], self.y[start : start + samples])
 
     def images(self, dtype: torch.dtype) -> Tensor:
-        """x as [N, H, W, C] in another precision, converted once; in its own no copy."""
+        """Return x as [N, H, W, C], converted once to another precision; no copy if the precision is its own."""
         if dtype not in self._images:
             self._images[dtype] = self.x.to(dtype).permute(0, 2, 3, 1).contiguous()
         return self._images[dtype]
@@ -55,12 +55,12 @@ class DeviceData:
 
     @staticmethod
     def of(splits: Splits, device: torch.device, dtype: torch.dtype = torch.float32) -> DeviceData:
-        """Upload all splits once; they are constants."""
+        """Upload all splits once; they never change."""
         parts = (splits.train, splits.validation, splits.test)
         return DeviceData(*(DeviceSplit.of(split, device, dtype) for split in parts))
 
     def of_contexts(self, task: Task) -> list[DeviceData]:
-        """Return the data of each context of a family, without a copy; of another task all of it."""
+        """Return the data of each context of a family, without a copy; for other tasks all data, as one context."""
         if not task.contexts:
             return [self]
         whole = (self.train, self.validation, self.test)
@@ -71,10 +71,10 @@ class DeviceData:
 
 
 class Shares:
-    """One episode's draws: the context of each host [E], and the samples of its context in an epoch [E, N]."""
+    """One episode's draws: each host's context [E], and the samples of its context for an epoch [E, N]."""
 
     def __init__(self, task: Task, paths: Sequence[RngPath]) -> None:
-        """Draw contexts and samples, at addresses below `paths`, which has one per environment."""
+        """Draw contexts and samples at addresses below `paths`, one path per environment."""
         self._contexts = task.contexts
         self.context = int_zeros(len(paths))
         if self._contexts:
@@ -83,12 +83,12 @@ class Shares:
             self._samples = np.stack([samples for _, samples in drawn])  # [E, N]
 
     def among(self, envs: Ints, orders: Ints) -> Ints:
-        """Turn orders [n, N] of an epoch's samples into samples of the contexts of `envs` [n]."""
+        """Return the samples of the contexts of `envs` [n], in the orders [n, N] of an epoch."""
         return np.take_along_axis(self._samples[envs], orders, axis=1) if self._contexts else orders
 
 
 def _share(task: Task, path: RngPath) -> tuple[int, Ints]:
-    """A context, and the samples of an epoch [N]."""
+    """Return a context, and the samples of an epoch [N]."""
     of_context, of_number = (path / "which").generator().random(2)
     context = int(of_context * len(task.contexts))
     least, most = task.contexts[context].images
@@ -98,10 +98,10 @@ def _share(task: Task, path: RngPath) -> tuple[int, Ints]:
 
 
 class Orders:
-    """Of the environments of one device. A draw has an address, so when it is made changes no number.
+    """Draws sample orders for the environments of one device. A draw's address, not its time, determines its numbers.
 
-    `ahead`: in a thread, a step before it is asked for. To sort takes milliseconds per environment, during which a GPU
-    would have nothing to do; a CPU that trains has no core to spare for it.
+    `ahead`: draw in a thread, one step in advance. Sorting takes milliseconds per environment, during which a GPU would
+    be idle; a CPU that trains has no core to spare for it.
     """
 
     def __init__(self, samples: int, *, ahead: bool) -> None:
@@ -110,13 +110,13 @@ class Orders:
         self._next: tuple[int, Ints, Future[Ints]] | None = None
 
     def begin(self, paths: Mapping[int, RngPath]) -> None:
-        """A new episode, with an address for every environment."""
+        """Start a new episode, with an address for every environment."""
         self._paths, self._next = dict(paths), None
 
     def of(self, step: int, envs: Ints, *, last: bool) -> Ints:
-        """A permutation of the samples for each of `envs` [n, samples]; after the `last` step none will be asked for.
+        """Return a permutation of the samples for each of `envs`, [n, samples].
 
-        From one step to the next environments only end.
+        `last`: nothing is prepared after this step. From one step to the next, environments can only drop out.
         """
         if self._next is not None and self._next[0] == step:
             _, drawn, future = self._next

@@ -1,4 +1,4 @@
-"""The task of growing networks."""
+"""The built-in task kind: growing networks."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from workers.vocabulary import HEADS, Op, head_sizes
 
 
 class GrowthWorld:
-    """A run's task and its splits, `data`, for each of its devices; `loader` loads rewards of the user's."""
+    """A run's task, with its splits per device in `data`; `loader` loads the user's rewards."""
 
     def __init__(self, spec: RunSpec, task: Task, data: dict[str, DeviceData], loader: Load = as_it_is) -> None:
-        """Unusable when the kernel of `spec` cannot be had here."""
+        """Unusable if the kernel that `spec` asks for is not available here."""
         library.check(spec.arithmetic)
         self._spec, self._task, self._data, self._load = spec, task, data, loader
         slots, blueprints, policy = len(spec.slots), len(spec.settings.growth.blueprints), spec.settings.policy
@@ -54,7 +54,7 @@ class GrowthWorld:
     def environments(
         self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
     ) -> GrowthEnv:
-        """Make the first `n_envs` hosts of the run for episodes of `steps` epochs, which are always whole."""
+        """Return the run's first `n_envs` hosts, for episodes of `steps` epochs; growth episodes are always whole."""
         spec = EnvSpec(
             task=self._task, slots=self._spec.slots, steps=steps, env_devices=self._spec.env_devices[:n_envs],
             growth=self._spec.settings.growth, reward=reward, kernel=self._spec.arithmetic.host_kernel,
@@ -62,7 +62,7 @@ class GrowthWorld:
         return GrowthEnv(spec, self._data, stopwatch)
 
     def reward(self, settings: RewardSettings) -> Callable[[StepFacts], Floats]:
-        """Return the function of a reward mode with its constants bound."""
+        """Return the reward function of a mode with its constants bound."""
         function = find_reward(settings.mode, self._load)
         return lambda facts: function(facts, settings)
 
@@ -73,22 +73,22 @@ def _task(name: str) -> Task:
 
 
 class Growth(Kind):
-    """The task of growing networks."""
+    """The built-in task kind: growing networks."""
 
     ours = True
     smaller = "fewer --n-envs or a smaller growth.batch_size need"
 
     def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
-        """Report all tasks, and check what is asked about one of them."""
+        """Report all tasks, and check the one that was asked about."""
         return preflight.probe(questions, doing)
 
     def step_s(self, questions: Questions, device: str) -> float:
-        """Time an optimiser step of hosts, if there are any."""
+        """Return the seconds of one optimiser step of the hosts; 0 if there are none to time."""
         asked = questions.hosts and questions.task in catalog.names("workers.tasks")
         return preflight.step_s(questions, torch.device(device)) if asked else 0.0
 
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], Session]:
-        """Return what makes a run; FileNotFoundError with the remedy when its data is missing.
+        """Return a function that makes a run; FileNotFoundError with the remedy if its data is missing.
 
         Each task's splits are uploaded once per device and kept between runs.
         """
@@ -107,20 +107,20 @@ class Growth(Kind):
         return session
 
     def controller(self, spec: RunSpec) -> Controller[Any]:
-        """Make the controller that `spec` names, for its slots and blueprints."""
+        """Return the controller that `spec` names, for its slots and blueprints."""
         settings = spec.settings
         make: Callable[..., Controller[Any]] = catalog.entry("workers.controllers", settings.controller.name, "make")
         return make(settings.controller, spec.slots, settings.growth.blueprints)
 
     def world(self, path: Path, spec: RunSpec, importable: Collection[str], device: str) -> World:
-        """Return the world of a saved policy, whose hosts are on `device`."""
+        """Return the world of a saved policy, with hosts on `device`."""
         if spec.task not in (tasks := catalog.names("workers.tasks")):
             raise ValueError(f"{path}: its task {spec.task!r} is not installed here; there are {', '.join(tasks)}")
         task = _task(spec.task)
         return GrowthWorld(spec, task, {device: DeviceData.of(task.load(spec.data_dir), device_here(device))})
 
     def summary(self, episodes: Sequence[EnvEpisode]) -> tuple[dict[str, Any], str]:
-        """Return the accuracy and what was grown."""
+        """Return the accuracy, and how much was grown, as means and as a sentence."""
         means = {name: float(np.mean([one.measures[name] for one in episodes]))
                  for name in ("params_added", "fossilized", "pruned")}  # fmt: skip
         accuracy, diverged = float(np.mean([one.outcome for one in episodes])), sum(one.failed for one in episodes)

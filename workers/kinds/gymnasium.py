@@ -1,4 +1,4 @@
-"""Tasks of Gymnasium."""
+"""The task kind Gymnasium."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _INSTALL = "it needs gymnasium: pip install 'esper-ab[gymnasium]'"
 
 
 class Gymnasium(Kind):
-    """Environments of a registered id, or of a function of the user's own."""
+    """Environments from a registered id or from a user's function."""
 
     def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
-        """Load everything that is the user's, and play one episode again and again."""
-        doing(f"playing one episode of {questions.task}, and the same again")
+        """Load all user code, and play one episode twice to see whether it repeats."""
+        doing(f"playing one episode of {questions.task} twice")
         try:
             # gymnasium is optional
             from workers.gymnasium_task.preflight import probe
@@ -32,19 +32,19 @@ class Gymnasium(Kind):
         return probe(questions, _NAMES)
 
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], Session]:
-        """Return what makes a run; ValueError, in one line, when its code is no longer what was planned."""
+        """Return a function that makes a run; ValueError, in one line, if its code changed since planning."""
         # gymnasium is optional
         from workers.gymnasium_task.world import GymWorld
 
         return lambda spec: Session(spec, GymWorld(spec, as_planned(spec.reward_code, experiment_dir)))
 
     def controller(self, spec: RunSpec) -> Controller[Any]:
-        """Make the controller that `spec` names."""
+        """Return the controller that `spec` names."""
         # gymnasium is optional
         from workers.gymnasium_task.world import RandomActions
 
         if spec.settings.controller.name not in _NAMES.controllers:
-            raise ValueError(f"no controller {spec.settings.controller.name!r} in a Gymnasium task; there is random")
+            raise ValueError(f"no controller {spec.settings.controller.name!r} for Gymnasium; the only one is random")
         return RandomActions()
 
     def world(self, path: Path, spec: RunSpec, importable: Collection[str], device: str) -> World:
@@ -56,11 +56,11 @@ class Gymnasium(Kind):
             return super().world(path, spec, importable, device)
         if ":" in spec.outcome.removeprefix("info:"):
             what = f"{path}: its outcome {spec.outcome!r}"
-            raise ValueError(f"{what} is code, which a policy file must not cause to run")
+            raise ValueError(f"{what} is code, which a policy file may not run")
         module = spec.task.removeprefix(GYM_PREFIX).rpartition(":")[0]
         if module and module not in importable:
             raise ValueError(
-                f"{path}: its task {spec.task!r} imports {module!r}, which a policy file must not cause; if you trust "
+                f"{path}: its task {spec.task!r} imports {module!r}, which a policy file may not do; if you trust "
                 f"the installed module of that name, allow it: --import {module}"
             )
         return GymWorld(spec)

@@ -1,4 +1,4 @@
-"""Training of the user's own."""
+"""The task kind for the user's own training."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from workers.trainer.session import TrainerSession, open_session
 
 
 class Trainer(Kind):
-    """A Python file, or a command."""
+    """A Python trainer or a command."""
 
     def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
-        """Rehearse the trainer, if it is asked about: what it measures is known as far as its rehearsal could tell."""
+        """Rehearse the trainer if it was asked about; its measures are known as far as the rehearsal found them."""
         question, outcome = questions.trainer, questions.trainer_outcome
         names = AboutTask(rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
         if question is None or outcome is None:
@@ -34,7 +34,7 @@ class Trainer(Kind):
         return replace(names, tasks=(task,), trainer=facts)
 
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], TrainerSession]:
-        """Return what makes a run; ValueError, in one line, when its files are no longer what was planned."""
+        """Return a function that makes a run; ValueError, in one line, if its files changed since planning."""
         devices = torch_devices(lane.devices)
         return lambda spec: open_session(spec, experiment_dir, str(devices[spec.env_devices[0]]), lane.uuids)
 

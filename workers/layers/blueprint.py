@@ -1,10 +1,10 @@
-"""What a blueprint is, and the few batched layers that hosts and blueprints are made of.
+"""What a blueprint is, and the batched layers that hosts and blueprints are made of.
 
-Activations are [B, H, W, N, C]: N networks of one architecture side by side, in memory the channels-last layout of one
-tensor with N*C channels, so that one grouped kernel serves all networks. Parameters are stacked on a leading N.
+Activations are [B, H, W, N, C]: N networks of one architecture side by side. In memory this is the channels-last layout
+of one tensor with N*C channels, so one grouped kernel serves all networks. Parameters are stacked on a leading N.
 
-Activations may be of less precision than parameters: convolutions are then done in that of the activations, while
-norms and everything per sample (pooled, linear) stay in that of the parameters. A module returns what it was given.
+Activations may have lower precision than parameters. Convolutions then use the activations' precision; norms and
+per-sample layers (pooled, linear) use the parameters'. Every module returns the precision of its input.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Params = Mapping[str, Tensor]
 
 @dataclass(frozen=True)
 class ParamSpec:
-    """One parameter of one network: starts uniform in center ± bound."""
+    """One parameter of one network, initialised uniformly in center ± bound."""
 
     name: str
     shape: tuple[int, ...]
@@ -38,21 +38,20 @@ class ParamSpec:
 
 
 def fan_in_bound(fan_in: int) -> float:
-    """Bound of the uniform initialisation U(±1/sqrt(fan_in)), torch's default for convolutions and linear layers."""
+    """Return the bound of the initialisation U(±1/sqrt(fan_in)), torch's default for convolutions and linear layers."""
     return 1.0 / math.sqrt(fan_in)
 
 
 @dataclass(frozen=True)
 class Blueprint:
-    """A shape-preserving module. One file of workers/blueprints each: `BLUEPRINT = Blueprint(...)`, or `residual(...)`.
+    """A shape-preserving module. Each file of workers/blueprints holds `BLUEPRINT = Blueprint(...)` or `residual(...)`.
 
-    `params(channels)` lists its parameters; `forward(x, p)` maps x [B, H, W, N, C] and stacked parameters [N, …] to
-    s(x) of the same shape and precision. Contract (tests/catalog/test_blueprints.py): keeps shape and precision,
-    networks never mix, at birth at least one and after one optimiser step every parameter has a non-zero gradient under
-    every blending style.
+    `params(channels)` lists its parameters. `forward(x, p)` maps x [B, H, W, N, C] and stacked parameters [N, …] to
+    s(x) of the same shape and precision. Contract (tests/catalog/test_blueprints.py): networks never mix; at least one
+    parameter has a non-zero gradient at birth and all have one after one optimiser step, under every blending style.
 
-    A blueprint that is a chain of layers added to x is declared as that (`residual`): the kernel of workers/native can
-    train it then.
+    Declare a blueprint that adds a chain of layers to x with `residual`: the kernel of workers/native can then train
+    it.
     """
 
     name: str
@@ -61,13 +60,13 @@ class Blueprint:
     residual: tuple[Layer, ...] = ()  # s(x) − x as a chain of layers
 
     def delta(self, x: Tensor, p: Params) -> Tensor:
-        """s(x) − x, of the same shape and precision."""
+        """Return s(x) − x, of the shape and precision of x."""
         return chained(self.residual, x, p) if self.residual else self.forward(x, p) - x
 
 
 @dataclass(frozen=True)
 class Conv:
-    """`conv` with the kernel of this name."""
+    """`conv` with the kernel parameter of this name."""
 
     name: str
     depthwise: bool = False
@@ -75,7 +74,7 @@ class Conv:
 
 @dataclass(frozen=True)
 class Norm:
-    """`group_norm` with {prefix}.gain and {prefix}.bias."""
+    """`group_norm` with parameters {prefix}.gain and {prefix}.bias."""
 
     prefix: str
 
@@ -87,14 +86,14 @@ class Relu:
 
 @dataclass(frozen=True)
 class Towards:
-    """tanh(scale)·(· − x) with x the input of the chain: a part of the way from x, by the scale of this name."""
+    """tanh(scale)·(y − x) for activations y, where x is the chain's input; `name` is the scale parameter."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Excite:
-    """·(σ(excite·SiLU(squeeze·pool(·)) + bias) − 1): what squeeze and excitation by these parameters changes."""
+    """y·(σ(excite·SiLU(squeeze·pool(y)) + bias) − 1): the change that squeeze and excitation makes."""
 
     squeeze: str
     excite: str
@@ -105,12 +104,12 @@ Layer = Conv | Norm | Relu | Towards | Excite
 
 
 def residual(name: str, params: Callable[[int], tuple[ParamSpec, ...]], *chain: Layer) -> Blueprint:
-    """The blueprint x + chain(x)."""
+    """Return the blueprint x + chain(x)."""
     return Blueprint(name, params, lambda x, p: x + chained(chain, x, p), chain)
 
 
 def chained(chain: tuple[Layer, ...], x: Tensor, p: Params) -> Tensor:
-    """chain(x)."""
+    """Return chain(x), of the shape and precision of x."""
     y = x
     for layer in chain:
         match layer:
@@ -129,25 +128,25 @@ def chained(chain: tuple[Layer, ...], x: Tensor, p: Params) -> Tensor:
 
 
 def pooled(x: Tensor) -> Tensor:
-    """Global average pool: [B,H,W,N,C] -> [N,B,C], in float32 at least."""
+    """Return the global average pool, [B,H,W,N,C] -> [N,B,C], in float32 or higher precision."""
     return x.mean((1, 2), dtype=torch.promote_types(x.dtype, torch.float32)).transpose(0, 1)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x [N,B,I], weight [N,I,O], bias [N,O] -> [N,B,O]."""
+    """Return the linear layer's output [N,B,O] for x [N,B,I], weight [N,I,O], bias [N,O]."""
     return torch.bmm(x, weight) if bias is None else torch.baddbmm(bias.unsqueeze(1), x, weight)
 
 
 def spread(values: Tensor, like: Tensor) -> Tensor:
-    """Per-sample channel factors [N,B,C] -> [B,1,1,N,C], to multiply the activations `like` with."""
+    """Return per-sample channel factors [N,B,C] as [B,1,1,N,C], to multiply with the activations `like`."""
     return values.transpose(0, 1)[:, None, None].to(like.dtype)
 
 
 def norm_params(channels: int, prefix: str = "norm", gain: float = 1.0) -> tuple[ParamSpec, ParamSpec]:
-    """Gain and bias of a group norm."""
+    """Return gain and bias of a group norm."""
     return ParamSpec(f"{prefix}.gain", (channels,), center=gain), ParamSpec(f"{prefix}.bias", (channels,))
 
 
 def conv_params(name: str, out: int, into: int, kernel: int) -> ParamSpec:
-    """A convolution kernel [out, into, kernel, kernel]."""
+    """Return a convolution kernel [out, into, kernel, kernel]."""
     return ParamSpec(name, (out, into, kernel, kernel), bound=fan_in_bound(into * kernel * kernel))

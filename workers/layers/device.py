@@ -1,6 +1,6 @@
-"""Which kind of device computes: every choice between ways to compute that depends on it asks here.
+"""Properties of the computing device. All code that computes differently by device asks here.
 
-So a test can take a GPU's ways on a CPU, where their numbers can be compared.
+So a test can run the GPU code path on a CPU, where its numbers can be compared.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ PIECE = 64  # the widest tensor gets 1/64 of a GPU's memory: a pass holds severa
 
 
 def is_cpu(device: torch.device) -> bool:
-    """Whether `device` is a CPU: its kernels take any layout, loops run along the memory, and a call costs little."""
+    """Return whether `device` is a CPU: kernels take any layout, loops follow memory order, calls are cheap."""
     return device.type == "cpu"
 
 
 def room(device: torch.device) -> int:
-    """Bytes of the widest tensor of a pass that may be done in pieces.
+    """Return the maximum bytes of the widest tensor in a pass that may be done in pieces.
 
-    On a CPU what its cache holds; on a GPU a share of its memory, because there a piece costs its launches. Of all its
-    memory, not of what is free at the time: the size of a piece decides last digits, which no neighbour may do.
+    On a CPU this is what the cache holds; on a GPU, where each piece costs kernel launches, a share of its memory. The
+    share is of total memory, not of free memory: the size of a piece affects the last digits of results, so it must not
+    depend on other processes.
     """
     if is_cpu(device):
         return _CACHED_BYTES

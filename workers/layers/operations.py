@@ -1,8 +1,8 @@
 """Convolution and group norm of n networks side by side: x [B,H,W,n,I], kernels [n,O,I,k,k] -> [B,H,W,n,O].
 
-Convolutions are same-padded, without bias. On a CPU one is torch's grouped convolution of one channels-last image. On a
-GPU, where grouped kernels for few channels are slow and not all of them deterministic, it is a product: every pixel's
-surroundings, unfolded, times the kernel. A 1x1 kernel is a product everywhere.
+Convolutions are same-padded, without bias. On a CPU they use torch's grouped convolution of one channels-last image. On
+a GPU, where grouped kernels for few channels are slow and some of them not deterministic, they multiply matrices: the
+unfolded neighbourhood of every pixel times the kernel. A 1x1 kernel is a matrix product on every device.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from workers.layers import device as _device
 
 
 def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
-    """Convolve x [B,H,W,n,I] with `weight` [n,O,I,k,k], a depthwise one [n,C,1,k,k]: [B,H,W,n,O].
+    """Return the convolution [B,H,W,n,O] of x [B,H,W,n,I] with `weight` [n,O,I,k,k]; depthwise: [n,C,1,k,k].
 
-    The result has x's precision. Images [B,H,W,1,I] are shown to every network's kernel.
+    The result has x's precision. Images [B,H,W,1,I] are shared by all networks.
     """
     weight = weight.to(x.dtype)
     if weight.shape[-1] > 1 and _device.is_cpu(x.device):
@@ -28,7 +28,7 @@ def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
 
 
 def by_groups(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
-    """As one grouped convolution."""
+    """Return the convolution, computed as one grouped convolution."""
     b, h, w, images, into = x.shape
     n, out, _, k, _ = weight.shape
     image = x.reshape(b, h, w, images * into).permute(0, 3, 1, 2)  # channels last in memory
@@ -38,17 +38,17 @@ def by_groups(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
 
 
 def by_products(x: Tensor, weight: Tensor) -> Tensor:
-    """As products of matrices, one for each network."""
+    """Return the convolution, computed as one matrix product per network."""
     return cast(Tensor, _Products.apply(x, weight))  # type: ignore[no-untyped-call]
 
 
 def whole(weight: Tensor) -> Tensor:
-    """A depthwise kernel [n,C,1,k,k] as one of all channels [n,C,C,k,k]."""
+    """Return a depthwise kernel [n,C,1,k,k] as a dense one [n,C,C,k,k]."""
     return torch.diag_embed(weight[:, :, 0].permute(0, 2, 3, 1)).permute(0, 3, 4, 1, 2)
 
 
 class _Products(torch.autograd.Function):
-    """Unfolded images are made again in the backward pass: they are k·k times as large."""
+    """Recomputes the unfolded images in the backward pass, because they are k·k times as large as the images."""
 
     @staticmethod
     def forward(context: Any, x: Tensor, weight: Tensor) -> Tensor:
@@ -78,7 +78,7 @@ def _product(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def _unfolded(x: Tensor, n: int, k: int) -> Tensor:
-    """The k·k pixels around each, as the rows of matrices [n,B*H*W,k*k*I]."""
+    """Return the k·k neighbourhood of each pixel as matrix rows, [n,B*H*W,k*k*I]."""
     b, h, w, images, into = x.shape
     if k > 1:
         around = F.pad(x, (0, 0, 0, 0, k // 2, k // 2, k // 2, k // 2))
@@ -94,15 +94,18 @@ _aten = torch.ops.aten
 
 
 def norm_groups(channels: int) -> int:
-    """Groups of a group norm: the largest of 32, 16, …, 1 that leaves 16 or more channels, else the largest divisor."""
+    """Return the number of groups: the largest of 32, 16, …, 1 that divides `channels` and leaves 16 or more in each.
+
+    If none leaves so many, it is the largest that divides them.
+    """
     divisors = [g for g in (32, 16, 8, 4, 2, 1) if channels % g == 0]
     return next((g for g in divisors if channels // g >= 16), divisors[0])
 
 
 def group_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
-    """Group normalisation of every network by itself. x [B,H,W,N,C], gain and bias [N,C].
+    """Return group normalisation of each network on its own; x [B,H,W,N,C], gain and bias [N,C].
 
-    x may be of less precision than gain and bias: then it is normalised in theirs, and returned in its own.
+    If x has lower precision than gain and bias, it is normalised in theirs and returned in its own.
     """
     b, h, w, n, c = x.shape
     image = x.reshape(b, h, w, n * c).permute(0, 3, 1, 2).to(gain.dtype)
@@ -111,10 +114,10 @@ def group_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
 
 
 class _GroupNorm(torch.autograd.Function):
-    """torch's, but for two things that its backward pass does not look after.
+    """torch's group norm with two workarounds for its backward pass.
 
-    torch 2.13 on a CPU crashes the process where the image needs no gradient: here every gradient is computed. And
-    CUDA's kernels read images and gradients as NCHW, whatever their layout.
+    torch 2.13 on a CPU crashes the process if the image needs no gradient, so all gradients are computed. CUDA kernels
+    read images and gradients as NCHW, whatever their layout.
     """
 
     @staticmethod
@@ -140,5 +143,5 @@ def _layout(image: Tensor) -> torch.memory_format:
 
 
 def _extents(image: Tensor) -> tuple[int, int, int]:
-    """Samples, channels, pixels."""
+    """Return the numbers of samples, channels and pixels."""
     return image.shape[0], image.shape[1], image.shape[2] * image.shape[3]

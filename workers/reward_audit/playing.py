@@ -1,6 +1,6 @@
 """Plays behaviours side by side on the same hosts, records the facts of every step, and scores them by any reward.
 
-A reward is a function of facts, so one play serves every reward and every value of its constants.
+A reward is a function of facts, so one recording serves every reward and all values of its constants.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Facts = TypeVar("Facts", StepFacts, SeedFacts)
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """Episodes of E hosts: what became of them, and the facts of every step, [steps] of [E].
+    """Episodes of E hosts: their ends, and the facts of every step, [steps] of [E].
 
-    The facts of a host that has diverged are filled up and mean nothing.
+    Facts of a diverged host are padding without meaning.
     """
 
     hosts: tuple[EnvEpisode, ...]
@@ -46,9 +46,9 @@ class Recorded:
 
 
 def joined(parts: Sequence[Recorded]) -> Recorded:
-    """Put episodes of equal length beside each other. Those of fewer steps, because all hosts diverged, are filled up.
+    """Concatenate episodes along the hosts. Episodes that stopped early, because all hosts diverged, are padded.
 
-    ValueError when every host diverged before its first decision.
+    ValueError if every host diverged before its first decision.
     """
     whole = max((part.steps for part in parts), key=len)
     if not whole:
@@ -63,10 +63,10 @@ def joined(parts: Sequence[Recorded]) -> Recorded:
 
 
 def score(recorded: Recorded, reward: RewardFunction, settings: RewardSettings) -> Floats:
-    """Return what a reward pays, [steps, E], with the penalty of a diverged host; 0 once a host has ended.
+    """Return rewards [steps, E], including the penalty of a diverged host; 0 once a host's episode has ended.
 
-    The facts are those that environments with these settings would have given. ValueError for a reward that nobody can
-    compute with.
+    The facts are those that environments with these settings would have given. ValueError if a reward is not finite or
+    too large.
     """
     done = np.array([host.steps for host in recorded.hosts])
     broken = np.array([host.failed for host in recorded.hosts])
@@ -81,9 +81,9 @@ def score(recorded: Recorded, reward: RewardFunction, settings: RewardSettings) 
 
 
 def with_constants(steps: Sequence[StepFacts], settings: RewardSettings) -> list[StepFacts]:
-    """Return facts recorded with PLAYED_WITH as they are with other constants: potentials before, and the rent's base.
+    """Return facts recorded with PLAYED_WITH as they would be with other constants.
 
-    All other facts are measurements and depend on no constant.
+    Only `potential_before` and the base of the rent change: all other facts are measurements and depend on no constant.
     """
     more_base = settings.base_slot_rent_ratio - PLAYED_WITH.base_slot_rent_ratio
     before: Floats = np.zeros_like(steps[0].seeds.potential_before)
@@ -99,12 +99,12 @@ def with_constants(steps: Sequence[StepFacts], settings: RewardSettings) -> list
 
 
 def _filling(facts: StepFacts, count: int) -> StepFacts:
-    """Return facts of `count` hosts that stand for none: those of the first host there is."""
+    """Return padding facts for `count` hosts: copies of the first host's."""
     return _each_array((facts,), lambda arrays: np.repeat(arrays[0][:1], count, axis=0))
 
 
 def _each_array(parts: Sequence[Facts], make: Callable[[Sequence[Array]], Array]) -> Facts:
-    """Return facts whose arrays are made of those of `parts`, and whose other fields are those of the first."""
+    """Return facts that combine the arrays of `parts` and take all other fields from the first."""
     changed: dict[str, Any] = {}
     for name, value in vars(parts[0]).items():
         values = [vars(part)[name] for part in parts]
@@ -121,18 +121,18 @@ Play = Callable[[Sequence[Behaviour], int, RngPath], Recorded]
 
 
 class SideBySide(Controller[DecisionView]):
-    """Several controllers, each for environments [n] of its own."""
+    """Several controllers, each with its own environments [n]."""
 
     def __init__(self, controllers: Sequence[tuple[Controller[DecisionView], Ints]]) -> None:
         self._controllers = controllers
 
     def begin_episode(self, n_envs: int) -> None:
-        """Reset all of them."""
+        """Reset all controllers."""
         for controller, _ in self._controllers:
             controller.begin_episode(n_envs)
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
-        """Return decisions [E, head], every controller's for its own environments."""
+        """Return decisions [E, head]; each controller decides for its own environments."""
         decisions = int_zeros(uniforms.shape)
         for controller, own in self._controllers:
             decisions[own] = controller.decide(view, uniforms)[own]
@@ -142,8 +142,8 @@ class SideBySide(Controller[DecisionView]):
 def player(spec: EnvSpec, data: DeviceData, together: int = 16) -> Play:
     """Return `play(behaviours, hosts, path)`: each behaviour grows the same hosts, host i of them at `path`/i.
 
-    `spec` has one environment, whose device the hosts are on. `together`: behaviours that share a bank, whose
-    calls then serve many hosts. ValueError when a behaviour cannot be played here.
+    `spec` has one environment, whose device holds the hosts. `together`: number of behaviours that share a bank, whose
+    calls then serve many hosts. ValueError if a behaviour cannot be played here.
     """
     (device,) = spec.env_devices
 
@@ -170,7 +170,7 @@ def _play(spec: EnvSpec, data: dict[str, DeviceData], behaviours: Sequence[Behav
 
 
 def _side_by_side(behaviours: Sequence[Behaviour], hosts: int, spec: EnvSpec) -> SideBySide:
-    """Return one controller for all: their schedules as one, whose cost does not grow with their number."""
+    """Return one controller for all. Schedules are merged into one, whose cost does not grow with their number."""
     made = [_controller(behaviour, spec) for behaviour in behaviours]
     scheduled = Schedule.side_by_side(
         [one if isinstance(one, Schedule) else _NOTHING for one in made], hosts

@@ -1,7 +1,7 @@
-"""A question about rewards -> an answer: plays the behaviours once, scores them under every reward, searches.
+"""Answers a reward-audit question: plays the behaviours once, scores them under every reward, and searches.
 
-The search keeps the best behaviours so far and tries neighbours of them, one round after the other. Every score draws
-the same random numbers, so two searches differ only by what they maximise.
+The search keeps the best behaviours so far and tries variations of them, round after round. All searches draw the same
+random numbers, so two of them differ only in what they maximise.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from workers.reward_audit.playing import PLAYED_WITH, Play, Recorded, player, sc
 from workers.user_rewards.lookup import RewardFunction, find_reward, rehearse
 from workers.user_rewards.user_code import load
 
-_NOT_VARIED = {"mode", "params", "family", "gamma"}  # what the reward is; and gamma, which has to be the learner's
+_NOT_VARIED = {"mode", "params", "family", "gamma"}  # `mode` selects the reward; gamma must equal the learner's
 
 
 def alternatives(settings: RewardSettings) -> Iterator[tuple[str, object, RewardSettings]]:
-    """Yield (constant, its value now, the settings with another one) for every switch and number but 0."""
+    """Yield (constant, current value, settings with another value) for every switch and every non-zero number."""
     for name in settings.__struct_fields__:
         value = getattr(settings, name)
         if name in _NOT_VARIED:
@@ -58,7 +58,7 @@ def alternatives(settings: RewardSettings) -> Iterator[tuple[str, object, Reward
 
 
 def varied(settings: RewardSettings, returns_of: Callable[[RewardSettings], Floats]) -> tuple[Varied, ...]:
-    """Return the constants on which `returns_of` depends, or that it refuses with a ValueError."""
+    """Return the constants on which `returns_of` depends, or for which it raises ValueError."""
     now = returns_of(settings)
     found = []
     for name, other, changed in alternatives(settings):
@@ -85,7 +85,7 @@ def search(
     behaviours: Behaviours, start: Sequence[tuple[Behaviour, float]], tries: int, path: RngPath,
     grade: Callable[[Sequence[Behaviour]], Floats],
 ) -> tuple[Behaviour, float]:
-    """Return the best of `start` and of `tries` more behaviours, with its score by `grade`; ties: the earlier one."""
+    """Return the best behaviour among `start` and `tries` more, with its score by `grade`; ties: the earlier one."""
     known = list(start)
     for first in range(0, tries, _ROUND):
         best = sorted(known, key=lambda pair: -pair[1])[:_PARENTS]  # stable
@@ -98,7 +98,7 @@ def search(
     return max(known, key=lambda pair: pair[1])
 
 
-_ACCURACY = RewardSettings(mode="accuracy")  # what the search for the outcome itself maximises, named in messages only
+_ACCURACY = RewardSettings(mode="accuracy")  # the search for the outcome itself maximises this; named in messages only
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +110,7 @@ class _Loaded:
 
 @dataclass(frozen=True, kw_only=True)
 class _World:
-    """What is the same for all rewards."""
+    """What all rewards share."""
 
     question: RewardAuditQuestion
     offered: Behaviours
@@ -119,13 +119,13 @@ class _World:
     recorded: Recorded
 
     def means(self, earned: Floats) -> Floats:
-        """Return returns by behaviour, the mean over its hosts, of rewards [steps, E]."""
+        """Return the mean return of each behaviour over its hosts, from rewards [steps, E]."""
         means: Floats = earned.sum(axis=0).reshape(-1, self.question.hosts).mean(axis=1)
         return means
 
 
 def audit(question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceData, task: Task) -> RewardAuditAnswer:
-    """Answer a question; ValueError, in one line, names what cannot be done."""
+    """Answer a question; a one-line ValueError says what is impossible."""
     slots = _slots(question, task)
     rewards = [_load(reward, len(slots)) for reward in question.rewards]
     world = _world(question, arithmetic, data, task, slots)
@@ -142,7 +142,7 @@ def audit(question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceDat
 
 
 def choose_arithmetic(growth: GrowthSettings, device: str) -> Arithmetic:
-    """Return that of `--kernel auto`: the widest kernel if it can train such hosts there, else torch."""
+    """Return the arithmetic of `--kernel auto`: the widest kernel that can train such hosts there, else torch."""
     chains = all(trains(catalog.entry("workers.blueprints", name, "BLUEPRINT")) for name in growth.blueprints)
     if device == "cpu" and growth.amp == "off" and chains:
         for kernel in library.kernels():
@@ -152,7 +152,7 @@ def choose_arithmetic(growth: GrowthSettings, device: str) -> Arithmetic:
 
 
 def _load(asked: AuditedReward, n_slots: int) -> _Loaded:
-    """Find a reward's function, and call a user's once with made-up facts."""
+    """Return a reward's function; a user's is also rehearsed on synthetic facts."""
     mode = asked.settings.mode
     if ":" not in mode:
         return _Loaded(asked=asked, function=find_reward(mode), sha256="")
@@ -163,11 +163,11 @@ def _load(asked: AuditedReward, n_slots: int) -> _Loaded:
 
 
 def _slots(question: RewardAuditQuestion, task: Task) -> tuple[str, ...]:
-    """Return the slots asked for, all of the task by default; ValueError when they are not its slots in its order."""
+    """Return the requested slots, by default all of the task's; ValueError unless they are its slots in its order."""
     asked = question.slots or task.slots
     if asked != tuple(slot for slot in task.slots if slot in asked):
         there = ",".join(task.slots)
-        raise ValueError(f"slots {','.join(asked)}: task {task.name} has {there}; each once, in this order")
+        raise ValueError(f"slots {','.join(asked)}: task {task.name} has {there}; name each once, in this order")
     return asked
 
 
@@ -210,7 +210,7 @@ def _scored(world: _World, reward: _Loaded) -> Scored:
 
 
 def _found(world: _World, function: RewardFunction, settings: RewardSettings) -> FoundBehaviour:
-    """Search on the hosts of the behaviours, from the random schedules on; grow what it finds on other hosts."""
+    """Search on the behaviours' hosts, starting from the random schedules; replay the result on other hosts."""
     question, path = world.question, run_path(world.question.rng_seed, 0) / "reward_audit"
 
     def grade(behaviours: Sequence[Behaviour]) -> Floats:
@@ -229,7 +229,7 @@ def _found(world: _World, function: RewardFunction, settings: RewardSettings) ->
 
 
 def _last_accuracy(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """Pay validation accuracy at the last step: the outcome, as far as a policy may know it."""
+    """Return validation accuracy at the last step as the reward: the outcome, as far as a policy may know it."""
     return facts.val_acc if facts.step == facts.steps else np.zeros(len(facts.op))
 
 

@@ -1,4 +1,4 @@
-"""MINIMAL: SPARSE, and a price on pruning a young seed. Formulas: docs/internals/rewards.md."""
+"""MINIMAL: SPARSE plus a price on pruning young seeds. Formulas: docs/internals/rewards.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from workers.vocabulary import Op
 
 
 def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """Return the reward [E]; `early_prune_penalty` for seeds of fewer than `early_prune_threshold` validations."""
+    """Return the reward [E]: SPARSE plus `early_prune_penalty` for pruning a seed before `early_prune_threshold`.
+
+    The threshold counts validations of the seed.
+    """
     young = facts.seeds.present & (facts.seeds.age < settings.early_prune_threshold)
     early = (acted_on(facts, Op.PRUNE) & young).any(axis=1)
     return sparse.reward(facts, settings) + np.where(early, settings.early_prune_penalty, 0.0)

@@ -1,6 +1,6 @@
-"""SHAPED: dense reward from measured contributions, warnings, potential, rent and the price of each decision.
+"""SHAPED: a dense reward from measured contributions, warnings, potential, rent and the price of each decision.
 
-`family = "loss"` replaces it by the loss family (`reward_terms.loss_family`). Formulas: docs/internals/rewards.md.
+`family = "loss"` replaces it with the loss family (`reward_terms.loss_family`). Formulas: docs/internals/rewards.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WORST_HOLDING_WARNING = -10.0
 
 
 def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """Return the reward [E]. ValueError unless gamma is 0.995, for which the bonuses were tuned."""
+    """Return the reward [E]; ValueError unless gamma is 0.995, for which the bonuses were tuned."""
     if settings.gamma != GAMMA:
         raise ValueError(f"reward mode shaped needs reward.gamma = {GAMMA}, not {settings.gamma}")
     if settings.family == "loss":
@@ -27,7 +27,7 @@ def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
 
 
 def terms(facts: StepFacts, settings: RewardSettings) -> dict[str, Floats]:
-    """Return the terms of the contribution family by name, each [E], summed over slots; the reward is their sum."""
+    """Return the terms of the contribution family by name, each [E] and summed over slots; the reward is their sum."""
     seeds = blank_absent(facts.seeds)
     bounded = attribution(facts, seeds, settings)
     harmful = (seeds.stage == BLENDING) & (seeds.total_improvement < 0)
@@ -45,7 +45,7 @@ def terms(facts: StepFacts, settings: RewardSettings) -> dict[str, Floats]:
 
 
 def _holding_warning(facts: StepFacts, seeds: SeedFacts, bounded: Floats) -> Floats:
-    """Return the price of staying in HOLDING with attribution but without deciding: -1, -3, -9, then -10 per step."""
+    """Return the penalty for waiting in HOLDING with positive attribution: -1, -3, -9, then -10 per step."""
     idle = (facts.op == WAIT)[:, None] & (seeds.stage == HOLDING)
     overdue = np.clip(seeds.epochs_in_stage - 2, 0, 3)
     warning = np.maximum(-(3.0**overdue), _WORST_HOLDING_WARNING)

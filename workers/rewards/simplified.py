@@ -1,4 +1,4 @@
-"""SIMPLIFIED: the potential, a small price per decision, and the result. Formulas: docs/internals/rewards.md."""
+"""SIMPLIFIED: the potential, a small price per decision, and the final result. Formulas: docs/internals/rewards.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FOSSIL_SCALE = 2.0  # per contributing fossil
 
 
 def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """Return the reward [E]; uses only the settings of the potential and `disable_terminal_reward`."""
+    """Return the reward [E]. Uses only the potential's settings and `disable_terminal_reward`."""
     shaping = pbrs(facts.seeds, facts.seeds.potential_before, settings).sum(axis=1)
     total: Floats = shaping - np.where(facts.op != WAIT, _DECISION_COST, 0.0)
     if facts.step == facts.steps and not settings.disable_terminal_reward:

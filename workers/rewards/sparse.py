@@ -9,7 +9,7 @@ from workers.facts import Floats, StepFacts
 
 
 def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """Return the reward [E], within plus or minus `sparse_reward_scale`."""
+    """Return the reward [E], within ±`sparse_reward_scale`."""
     if facts.step != facts.steps:
         return np.zeros_like(facts.best_val_acc)
     size_cost = settings.param_penalty_weight * facts.total_params / settings.param_budget

@@ -1,8 +1,7 @@
-"""Plain containers of arrays and builtins <-> bytes that cannot execute code. Equal states give equal bytes.
+"""Serialises plain containers of arrays and builtins to bytes that cannot execute code. Equal states give equal bytes.
 
-Arrays are written, and come back, as tensors.
-
-torch.save writes to memory, never to a file: on a full disk it would destroy the existing file and raise RuntimeError.
+Arrays are written, and restored, as tensors. torch.save always writes to memory: writing to a file on a full disk, it
+would destroy the existing file and raise RuntimeError.
 """
 
 from __future__ import annotations
@@ -18,38 +17,38 @@ import msgspec
 import numpy as np
 import torch
 
-# Exceptions raised by torch.load, or by reading its result, for foreign bytes.
+# Exceptions that torch.load, or reading its result, raises for foreign bytes.
 FOREIGN = (
     pickle.UnpicklingError, RuntimeError, LookupError, TypeError, AttributeError, EOFError, ValueError, struct.error,
     zipfile.BadZipFile, MemoryError, msgspec.MsgspecError,
 )  # fmt: skip
 
 
-# The call by which pickle spells empty bytes; with arguments it could allocate whatever a file asks for.
+# Pickle encodes empty bytes as this call; with arguments it could allocate any amount that a file asks for.
 torch.serialization.add_safe_globals([(lambda: b"", "builtins.bytes")])
 
 
 def to_bytes(state: dict[str, Any]) -> bytes:
-    """Serialise `state` in torch's file format."""
+    """Return `state` serialised in torch's file format."""
     buffer = io.BytesIO()
     torch.save(_canonical(state), buffer)
     return buffer.getvalue()
 
 
 def from_bytes(data: bytes) -> dict[str, Any]:
-    """Restore a state of `to_bytes` on the CPU; raises one of FOREIGN for other bytes."""
+    """Return the state that `to_bytes` serialised, on the CPU; one of FOREIGN for other bytes."""
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         if sum(entry.file_size for entry in packed.infolist()) > len(data):  # ours are not compressed
-            raise ValueError("it would take more memory than its size")
+            raise ValueError("it would take more memory than its file size")
     state: dict[str, Any] = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     return state
 
 
 def _canonical(value: Any) -> Any:
-    """Return an equal value in which nothing is shared but equal strings.
+    """Return an equal value in which only equal strings are shared.
 
-    pickle writes an object that it has seen before as a reference: without this the bytes would depend on which equal
-    strings and lists happen to be one object, and that differs between a state just made and one that was loaded.
+    Pickle writes an object it has already seen as a reference. Without this step the bytes would depend on which equal
+    strings and lists happen to be one object, and that differs between a new state and a loaded one.
     """
     if isinstance(value, dict):
         return {_canonical(key): _canonical(item) for key, item in value.items()}
@@ -63,5 +62,5 @@ def _canonical(value: Any) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """Describe an error of FOREIGN in at most one line."""
+    """Return a description of a FOREIGN error in at most one line."""
     return " ".join(str(error).split()).partition(". ")[0][:200] or type(error).__name__

@@ -1,4 +1,5 @@
-"""CIFAR-10 (A. Krizhevsky, 2009) from its binary archive, of `esper-ab growth fetch cifar10` or in a folder."""
+"""CIFAR-10 (A. Krizhevsky, 2009), from its binary archive as `esper-ab growth fetch cifar10` stores it, or in a folder.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ _STD = np.array([0.2470, 0.2435, 0.2616], np.float32)[:, None, None]
 
 
 def parse(data: bytes) -> tuple[NDArray[np.uint8], Ints]:
-    """Return images [N, 3, 32, 32] and labels [N] of one file's bytes; ValueError when they are not whole records."""
+    """Return images [N, 3, 32, 32] and labels [N] from one file's bytes; ValueError if the records are incomplete."""
     if len(data) % _RECORD_BYTES:
-        raise ValueError(f"{len(data)} bytes are not whole records of {_RECORD_BYTES}")
+        raise ValueError(f"{len(data)} bytes are not a multiple of the record size {_RECORD_BYTES}")
     records = np.frombuffer(data, np.uint8).reshape(-1, _RECORD_BYTES)
     labels = records[:, 0].astype(np.int64)
     if len(labels) and labels.max() > 9:
@@ -39,7 +40,7 @@ def _read(path: Path, expected: int) -> tuple[NDArray[np.uint8], Ints]:
             raise ValueError(f"{len(labels)} images, not {expected}")
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"CIFAR-10 is not there: no {path}; `esper-ab growth fetch cifar10` downloads it, data_dir names another "
+            f"no CIFAR-10 file {path}; `esper-ab growth fetch cifar10` downloads it, data_dir names another "
             "folder"
         ) from None
     except ValueError as error:
@@ -54,7 +55,7 @@ def _split(images: NDArray[np.uint8], labels: Ints) -> Split:
 def read(folder: Path, sizes: tuple[int, int, int]) -> Splits:
     """Return splits from the folder of .bin files; validation is a fixed stratified part of the training files.
 
-    `sizes` are those of train, validation and test. FileNotFoundError and ValueError name the remedy.
+    `sizes`: samples in train, validation and test. FileNotFoundError and ValueError name the remedy.
     """
     per_file = (sizes[0] + sizes[1]) // len(_TRAIN_FILES)
     parts = [_read(folder / name, per_file) for name in _TRAIN_FILES]
@@ -69,7 +70,7 @@ def read(folder: Path, sizes: tuple[int, int, int]) -> Splits:
 
 
 def load(data_dir: str = "") -> Splits:
-    """Return splits of the whole data set, below `data_dir` or the folder of `esper-ab growth fetch cifar10`."""
+    """Return splits of the whole data set, from `data_dir` or the folder that `esper-ab growth fetch cifar10` fills."""
     return read(data_folder(data_dir) / _FOLDER, _SIZES)
 
 

@@ -1,4 +1,4 @@
-"""Real 8x8 digits and a host of 1x1 convolutions, which cannot see shapes without a seed of larger kernel."""
+"""Real 8x8 digits with a host of 1x1 convolutions, which sees no shapes until a seed with a larger kernel is grown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real 8x8 digits and a host of 3x3 convolutions, which is sufficient: growing should gain nothing here."""
+"""Real 8x8 digits with a host of 3x3 convolutions, which suffices: growing should gain nothing here."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""A family of generated 12x12 images: where a seed helps differs from host to host, and accuracy shows where.
+"""A family of generated 12x12 images: the slot where a seed helps differs between hosts and shows in the accuracy.
 
-Each context has the same four labels, and one seed at most is of use:
+All contexts have the same four labels, and at most one seed helps:
 
-- `texture`: gratings of four orientations, fine and noisy. The first max-pool leaves them visible, the second does not.
-- `relation`: a bright and a dark pixel in noise, far apart; the class is in which direction the dark one lies. Only
-  where the map is small does a convolution see both.
-- `level`: one grey level with noise; the class is its band of twelve, taken modulo four. A host is given so few of
-  these images that a convolution at the front does harm.
+- `texture`: gratings of four orientations, fine and noisy. They survive the first max-pool but not the second.
+- `relation`: a bright and a dark pixel, far apart in noise; the class is the direction from the bright to the dark one.
+  A convolution sees both only where the map is small.
+- `level`: one grey level with noise; the class is its band (of twelve) modulo four. A host gets so few of these images
+  that a convolution in an early slot does harm.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _LEVELS = 3.0  # from -3 to 3
 
 
 class _Draws(SampleDraws):
-    """Numbers and noise of one context and split."""
+    """Random numbers and noise for one context and split."""
 
     def whole(self, purpose: str, least: int, most: Ints | int, n: int) -> Ints:
-        """Return n whole numbers from `least` to `most`."""
+        """Return n integers from `least` to `most`."""
         return np.asarray(least + np.floor(self.uniform(purpose, n) * (most - least + 1)), np.int64)
 
     def noise(self, deviation: float, n: int) -> Floats:
-        """Return images [n, side, side] of uniform noise of this standard deviation."""
+        """Return images [n, side, side] of uniform noise with this standard deviation."""
         return float(deviation * np.sqrt(3.0)) * (2 * self.uniform("noise", n, _SIDE, _SIDE) - 1)
 
 

@@ -1,4 +1,4 @@
-"""Generated oriented gratings: small and fast, for tests; a host of 1x1 convolutions sees no orientation."""
+"""Generated oriented gratings, small and fast, for tests. A host of 1x1 convolutions cannot see orientation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A user's trainer as a Python file: what it is handed, its functions and settings, and what they return, checked.
+"""A user's Python trainer: the `Run` it receives, its functions and settings, and checks of what it returns.
 
-Every error is a ValueError of one line that says what was found and what would be right.
+Every error is a one-line ValueError that says what was found and what is expected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ State = bytes | dict[str, Any]
 
 @dataclass(frozen=True)
 class Point:
-    """One point of a run's course: numbers by name, the outcome's among them, and all that is needed to go on."""
+    """One point of a run: its metrics by name, including the outcome, and the state needed to continue."""
 
     metrics: Mapping[str, Any]
     state: State
@@ -43,8 +43,8 @@ class Run:
 
     Point: ClassVar = Point
     settings: TrainerSettings
-    points: int  # that `train` is to yield, in all
-    point: int = 0  # the first that it is to yield
+    points: int  # number of points that `train` must yield in all
+    point: int = 0  # number of the first point to yield
     device: str  # for torch: "cpu", "cuda:0"
     folder: Path  # of this run alone
     eval_episodes: int  # outcomes that `evaluate` may return as a list
@@ -55,19 +55,19 @@ class Run:
 
     @property
     def state(self) -> State | None:
-        """The state to go on from, as it was yielded; None at the beginning."""
+        """The state to continue from, as it was yielded; None at the start."""
         self.state_was_read = True
         return self.given
 
     def seed(self, *address: PathPart) -> int:
-        """Return a seed, 0 … 2^31 - 1: of this replicate and this address, and the same in every group."""
+        """Return a seed, 0 … 2^31 - 1, for this replicate and address; it is the same in every group."""
         path = self.rng
         for part in address:
             path /= part
         return seed_at(path)
 
     def alive(self, step: int) -> None:
-        """Tell that the trainer works, at step `step` of the present point; it ends here when the run is cancelled."""
+        """Report that the trainer is working, at step `step` of the current point. Raises if the run was cancelled."""
         self.on_step(step)
 
 
@@ -76,7 +76,7 @@ _PLAIN = (int, float, bool, str, bytes, type(None))
 
 @dataclass(frozen=True)
 class PythonTrainer:
-    """The functions of a trainer's file, and the type of its settings."""
+    """The functions of a trainer file, and its settings type."""
 
     train: Callable[[Run], Iterator[Point]]
     evaluate: Callable[[Run, State], Any]
@@ -84,7 +84,7 @@ class PythonTrainer:
     types: Mapping[str, Any]  # of the settings, by name
 
     def settings(self, values: Mapping[str, TrainerValue]) -> TrainerSettings:
-        """Return the settings with `values` in the place of defaults; text is read as what its field is."""
+        """Return the settings with `values` replacing defaults; text is converted to the field's type."""
         typed, types = {}, self.types
         for name, value in values.items():
             if name not in types:
@@ -105,7 +105,7 @@ class PythonTrainer:
 
 
 def flat(settings: TrainerSettings) -> dict[str, TrainerValue]:
-    """Return settings by name."""
+    """Return the settings by name; ValueError for a value that is no true or false, number or text."""
     values: dict[str, TrainerValue] = msgspec.to_builtins(settings)
     for name, value in values.items():
         if not isinstance(value, bool | int | float | str):
@@ -116,14 +116,14 @@ def flat(settings: TrainerSettings) -> dict[str, TrainerValue]:
 
 
 def load(path: str) -> tuple[PythonTrainer, UserCode]:
-    """Execute the file at `path`; return the trainer that it defines, and its code."""
+    """Execute the file at `path`; return the trainer it defines, and its code."""
     what = f"trainer {Path(path).name}"
     code = user_code.load(what, path)
     return _of(code.module, what), code
 
 
 def as_planned(order: TrainerOrder, experiment_dir: Path) -> PythonTrainer:
-    """Execute the copy that was made when the experiment was planned; ValueError also when it has changed since."""
+    """Execute the copy made at planning time; ValueError also if it has changed since."""
     what, reference = f"trainer {Path(order.reference).name}", f"{order.reference}:"  # of the whole file
     code = RewardCode(reference=reference, folder=order.folder, file=order.files[0], sha256=order.sha256)
     return _of(user_code.load_planned(what, code, experiment_dir), what)
@@ -139,7 +139,7 @@ def _of(module: ModuleType, what: str) -> PythonTrainer:
         raise ValueError(f"{what}: train(run) yields no points; at the end of each, yield run.Point(metrics, state=…)")
     settings = getattr(module, "Settings", TrainerSettings)
     if not (isinstance(settings, type) and issubclass(settings, TrainerSettings)):
-        raise ValueError(f"{what}: Settings has to be a class Settings(esper_ab.TrainerSettings)")
+        raise ValueError(f"{what}: Settings must be a class Settings(esper_ab.TrainerSettings)")
     fields = fields_of(settings, module, what)
     needed = [field.name for field in fields if field.required]
     if needed:
@@ -158,7 +158,7 @@ def number(value: Any, what: str) -> float:
 
 
 def metrics_of(point: Any, outcome: str) -> dict[str, float]:
-    """Return the numbers of a point, the outcome's among them."""
+    """Return the numbers of a point, including the outcome."""
     if not isinstance(point, Point):
         raise ValueError(f"train(run) yielded {type(point).__name__}; yield run.Point(metrics, state=…)")
     found = {name: number(value, f"metric {name!r} of a point") for name, value in point.metrics.items()}
@@ -172,15 +172,18 @@ def metrics_of(point: Any, outcome: str) -> dict[str, float]:
 
 
 def next_point(points: Iterator[Point], number: int, run: Run, outcome: str) -> tuple[dict[str, float], bytes]:
-    """Let a trainer go on to point `number`; return the numbers of it, and its state."""
+    """Advance a trainer to point `number`; return that point's numbers and its state."""
     point = next(points, None)
     if point is None:
-        raise ValueError(f"train(run) ended before point {number} of {run.points}; it yields run.points of them")
+        raise ValueError(f"train(run) ended before point {number} of {run.points}; it must yield run.points of them")
     return metrics_of(point, outcome), saved(point.state)
 
 
 def outcomes_of(returned: Any, outcome: str) -> list[float]:
-    """Return the outcomes of an evaluation: one or a list, each a number or a dict that has the outcome's name."""
+    """Return the outcomes of an evaluation.
+
+    `evaluate` returns one or a list; each item is a number, or a dict with the outcome's name.
+    """
     found = []
     for one in returned if isinstance(returned, list | tuple) else [returned]:
         if isinstance(one, Mapping):
@@ -196,14 +199,14 @@ def outcomes_of(returned: Any, outcome: str) -> list[float]:
 def saved(state: Any) -> bytes:
     """Return a state as bytes that cannot execute code."""
     if not isinstance(state, bytes | dict):
-        raise ValueError(f"the state of a point is {type(state).__name__}; it has to be bytes, or a dict of tensors, "
+        raise ValueError(f"the state of a point is {type(state).__name__}; it must be bytes, or a dict of tensors, "
                          "numbers, text, lists and dicts")  # fmt: skip
     _check_plain(state, "state")
     return state_bytes.to_bytes({"state": state})
 
 
 def restored(data: bytes) -> State:
-    """Return the state of `saved`."""
+    """Return the state that `saved` serialised."""
     state: State = state_bytes.from_bytes(data)["state"]
     return state
 

@@ -1,9 +1,11 @@
-"""A rehearsal of a trainer before anything is spent: what it is, and what may be said of its runs.
+"""Rehearses a trainer before any budget is spent: describes it, and finds out how its runs behave.
 
-Two seeds have to give unequal results: a trainer that ignores its seed would have every replicate be the same run. The
-same seed twice tells whether it repeats to the bit; a state that another process goes on from, whether it resumes; the
-last state, evaluated by a process that has not trained, whether an evaluation needs anything else. Every part is a
-process of its own, a trial, as runs are, with the threads, the determinism and as many GPUs as runs have.
+- Two seeds must give different results: if a trainer ignores its seed, all replicates are the same run.
+- The same seed twice shows whether the trainer is bit-reproducible.
+- Another process that continues from a state shows whether the trainer resumes.
+- A process that has not trained evaluates the last state, which shows whether evaluation needs anything else.
+
+Each part, a trial, is its own process, with the threads, determinism and number of GPUs that runs have.
 """
 
 from __future__ import annotations
@@ -47,21 +49,21 @@ from workers.trainer.script import read_outcome
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """What the process is to do."""
+    """One process's share of the rehearsal."""
 
     question: TrainerQuestion
     settings: dict[str, TrainerValue]
     rng: RngPath
     folder: str
     gpu: bool
-    last: int  # points after which it ends
-    first: int = 0  # `last`: it only evaluates the state of `state_file`
-    state_file: str = ""  # with the state after point `first` - 1; "": it begins from nothing
-    keep: str = ""  # begins the names of files for states; the number of the point ends them
+    last: int  # it ends after this many points
+    first: int = 0  # `last`: only evaluate the state in `state_file`
+    state_file: str = ""  # holds the state after point `first` - 1; "": start from scratch
+    keep: str = ""  # prefix of the state files' names; the point's number follows
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it. Numbers are text, so that those that are not finite are told apart, too."""
+    """The result of a trial. Numbers are text, so that non-finite ones can be compared, too."""
 
     points: tuple[dict[str, str], ...]
     outcomes: tuple[str, ...]
@@ -71,7 +73,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def attempt(trial: Trial, device: str) -> Tried:
-    """Train and evaluate; ValueError for a trainer that does not do what it should, and whatever it raises itself."""
+    """Train and evaluate; ValueError if the trainer breaks a rule; the trainer's own exceptions pass through."""
     question, data = trial.question, Path(trial.state_file).read_bytes() if trial.state_file else b""
     trainer, _ = module.load(question.reference)
     run = Run(
@@ -96,8 +98,8 @@ def attempt(trial: Trial, device: str) -> Tried:
     )  # fmt: skip
 
 
-EVALUATIONS = 16  # outcomes that an evaluation may return as a list, where nobody says how many
-_SEEDS = 3  # tried before equal results are taken for one run: a course may end at its ceiling with two of them
+EVALUATIONS = 16  # outcomes an evaluation may return as a list when no number was asked for
+_SEEDS = 3  # seeds tried before equal results count as one run: two seeds may both end at a task's maximum
 _NAME_CHARS = 48
 _LOG = "rehearsal.log"
 Doing = Callable[[str], None]
@@ -105,7 +107,7 @@ _decode = msgspec.json.Decoder(Tried).decode
 
 
 def rehearse(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
-    """Load and rehearse a trainer; a fault is the `problem` of the answer."""
+    """Load and rehearse a trainer; a fault becomes the `problem` of the answer."""
     try:
         return (_of_command if is_command(question.reference) else _of_python)(question, doing)
     except (ValueError, OSError) as error:
@@ -113,7 +115,7 @@ def rehearse(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
 
 
 def measure_names(metrics: Iterable[str]) -> dict[str, str]:
-    """Return by metric the name of its measure: in small letters, digits and underscores, each once."""
+    """Return a unique measure name for each metric, made of lower-case letters, digits and underscores."""
     names: dict[str, str] = {}
     for metric in metrics:
         base = re.sub(r"[^a-z0-9]+", "_", metric.lower()).strip("_")[:_NAME_CHARS]
@@ -124,9 +126,10 @@ def measure_names(metrics: Iterable[str]) -> dict[str, str]:
 
 
 def behaviour(whole: Tried, again: Tried, resumed: Tried | None, alone: Tried) -> tuple[bool, Resumption]:
-    """Say whether a trainer repeats, and how it goes on from the state after point 0, where there is a point to go to.
+    """Return whether a trainer is bit-reproducible, and how it continues from the state after point 0.
 
-    `whole` and `again`: the same run twice, without interruption. `alone`: only the evaluation of its last state.
+    `whole` and `again`: the same run twice, uninterrupted. `resumed`: the run continued from that state, or None.
+    `alone`: only the evaluation of the last state.
     """
     repeats = (whole.points, whole.outcomes) == (again.points, again.outcomes)
     if resumed is None or not resumed.state_was_read:
@@ -140,9 +143,9 @@ def _text(settings: Mapping[str, TrainerValue]) -> str:
 
 
 def _refuse_one_run(results: Sequence[object], shown: str, remedy: str) -> None:
-    """ValueError when all seeds gave the same."""
+    """Raise ValueError if all seeds gave the same result."""
     if all(result == results[0] for result in results):
-        raise ValueError(f"{len(results)} seeds gave the same {shown}: every seed would be one and the same run; "
+        raise ValueError(f"{len(results)} seeds gave the same {shown}, so all seeds would be the same run; "
                          f"{remedy}")  # fmt: skip
 
 
@@ -170,7 +173,7 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
                 first=first, state_file=f"{states}{first - 1}" if first else "", keep=keep,
             ), pins)  # fmt: skip
 
-        at_once = 1 if gpu else 3  # of a GPU's memory a run may need all
+        at_once = 1 if gpu else 3  # a run may need all of a GPU's memory
         with ThreadPoolExecutor(at_once) as pool:
             parts = [
                 pool.submit(trial, 0, "a seed", keep=states, within=trained),
@@ -201,12 +204,12 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
 
 
 def _evaluated(alone: Future[Tried]) -> Tried:
-    """Return the evaluation by a process that has not trained; ValueError where it cannot be made there."""
+    """Return the evaluation by a process that has not trained; ValueError if it fails."""
     try:
         return alone.result()
     except ValueError as error:
         what = "evaluate(run, state) failed in a process that has not trained"
-        raise ValueError(f"{what}: {error}; it gets the state and nothing else") from None
+        raise ValueError(f"{what}: {error}; it receives nothing but the state") from None
 
 
 def _rng(question: TrainerQuestion, seed: int) -> RngPath:
@@ -214,7 +217,7 @@ def _rng(question: TrainerQuestion, seed: int) -> RngPath:
 
 
 def _pins(question: TrainerQuestion) -> dict[str, str]:
-    """Return the variables of a run's process: its arithmetic, and the first GPU of the pool, if there is one."""
+    """Return the environment of a run's process: its arithmetic and, if there is one, the pool's first GPU."""
     names = [name for name, _ in seen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))] if question.gpu else []
     seen = {f"cuda:{index}": name for index, name in enumerate(names)}
     own = names[:1] if question.gpu == "cuda" else [seen.get(question.gpu, "")]
@@ -222,7 +225,7 @@ def _pins(question: TrainerQuestion) -> dict[str, str]:
 
 
 def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:
-    """Have a process of its own try; ValueError with what it refuses, or with its last line when it fails."""
+    """Run one trial in its own process; ValueError with the fault it reports or, if it crashes, its last line."""
     child = subprocess.run(
         child_command("workers.commands.try_trainer"), input=msgspec.json.encode(trial), capture_output=True,
         check=False, env={**os.environ, **pins},
@@ -270,10 +273,10 @@ def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
 def named_files(
     command: str, directory: str, groups: Iterable[Mapping[str, TrainerValue]] = ({},)
 ) -> tuple[str, ...]:
-    """Return the files that a command names with the settings of any group, below the folder where it runs.
+    """Return the files below the command's folder that the command names under any group's settings.
 
-    A word may name one by itself, behind an equals sign (`--config=FILE`) or as a module (`-m train`). The program
-    counts as a path only: any other is looked for elsewhere.
+    A word names a file by itself, after an equals sign (`--config=FILE`) or as a module (`-m train`). The program
+    counts only if it is a path, because other programs are looked up on PATH.
     """
     root, named = Path(directory).resolve(), list[str]()
     for settings in groups:

@@ -1,7 +1,7 @@
-"""A command as a process: its words, environment and output, a sign of life while it works, and its outcome.
+"""Runs a command as a process: arguments, environment, output, liveness, outcome.
 
-The outcome is a key of a JSON file, the last row of a CSV column, or a key given to wandb.log. Every error of reading
-it is a ValueError of one line that names the file and what is there.
+The outcome is a key of a JSON file, the last row of a CSV column, or a key given to wandb.log. Errors while reading it
+are one-line ValueErrors that name the file and say what it has.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, f
 from esper_ab.contracts.wording import how_ended
 
 WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py
-_SHOWN = 12  # names in a message
+_SHOWN = 12  # most names in a message
 
 
 def read_outcome(source: OutcomeSource, out: Path) -> float:
@@ -55,7 +55,7 @@ def _files(out: Path) -> list[str]:
 
 
 def _only_file(key: str, out: Path) -> str:
-    """Return the only file that may hold an outcome."""
+    """Return the only file that may hold the outcome; ValueError unless there is exactly one."""
     there = _files(out)
     found = [name for name in there if holds_outcome(name)]
     if not found:
@@ -66,7 +66,7 @@ def _only_file(key: str, out: Path) -> str:
 
 
 def _of_json(file: str, key: str, text: str) -> Any:
-    """Return the value of a key; a key with dots may also name a value inside of others."""
+    """Return the value of a key; dots in a key also name nested values."""
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -90,7 +90,7 @@ def _of_csv(file: str, key: str, text: str) -> str:
     if key not in columns:
         raise ValueError(f"{file}: no column {key!r}; there is {_list(columns)}")
     if len(rows) == 1:
-        raise ValueError(f"{file}: no row below the names of its columns")
+        raise ValueError(f"{file}: it has a header but no rows")
     index = columns.index(key)
     return rows[-1][index] if index < len(rows[-1]) else ""
 
@@ -109,16 +109,16 @@ def _list(names: Iterable[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "") if names else "nothing"
 
 
-_LOOK_S = 1.0  # between two looks whether the script works
+_LOOK_S = 1.0  # between two liveness checks
 _STAND_IN = Path(__file__).parent / "standin"
-_SEEDS = 2**31  # what every library takes as a seed
+_SEEDS = 2**31  # a seed that every library accepts
 _LINES, _LINE_CHARS = 3, 160  # of its output, in a message
 
 
 class ScriptFailed(UserCodeFailed):
-    """A command ended with an error; one line with the end of its output."""
+    """A command failed; one line with the end of its output."""
 
-    again = True  # it may have lacked what is there next time
+    again = True  # the fault may be gone next time
 
 
 def seed_at(path: RngPath) -> int:
@@ -127,23 +127,23 @@ def seed_at(path: RngPath) -> int:
 
 
 def fresh_folder(root: Path, name: str) -> Path:
-    """Make an empty folder `name` below `root`: what an earlier life of the run left there is not its result."""
+    """Make an empty folder `name` below `root`, deleting what an earlier attempt of the run left there."""
     folder = folder_below(root, name)
     shutil.rmtree(folder)
     return folder_below(root, name)
 
 
 def words_of(command: str, settings: Mapping[str, TrainerValue], seed: int, out: Path) -> list[str]:
-    """Return the words of a command with all placeholders filled."""
+    """Return the command's arguments with all placeholders filled in."""
     return fill(command, {**settings, SEED: seed, OUT: str(out)})
 
 
 def environment(source: OutcomeSource, out: Path, pins: Mapping[str, str]) -> dict[str, str]:
-    """Return what a script finds in its environment: this process's, and where wandb is asked for, the stand-in.
+    """Return the script's environment: this process's and, if wandb is asked for, the stand-in.
 
-    `pins`: what `workers.devices.pinned` says of its devices and threads.
+    `pins`: the variables that `workers.devices.pinned` sets for devices and threads.
     """
-    more = {"PYTHONUNBUFFERED": "1"}  # or the last lines of a script that is killed would be lost
+    more = {"PYTHONUNBUFFERED": "1"}  # unbuffered, or a killed script would lose its last lines
     if source.wandb:
         more |= {
             "PYTHONPATH": os.pathsep.join(filter(None, (str(_STAND_IN), os.environ.get("PYTHONPATH", "")))),
@@ -155,10 +155,10 @@ def environment(source: OutcomeSource, out: Path, pins: Mapping[str, str]) -> di
 def run_script(
     words: list[str], directory: str, variables: Mapping[str, str], log: tuple[Path, str], on_sign: Callable[[], None]
 ) -> None:
-    """Run a program to its end, with its output in the file `log` (root, name below it); ScriptFailed when it fails.
+    """Run a program to its end, with its output in the file `log` (root, name below it); ScriptFailed if it fails.
 
-    `on_sign` is called while it works: when it has used processor time, or written something, since the last look. An
-    exception of it ends the program, as does the end of this process.
+    `on_sign` is called while the program works, that is, if it has used CPU time or written output since the last
+    check. An exception in `on_sign` ends the program, and so does the end of this process.
     """
     root, name = log
     output = open_below(root, name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -183,7 +183,7 @@ def run_script(
                     on_sign()
                 worked = now
     finally:
-        guarded.stdin.close()  # upon which it ends the program, if that has not ended by itself
+        guarded.stdin.close()  # it then ends the program, if that is still running
         guarded.wait()
     if status:
         end = _end_of(root / name, before)
@@ -193,7 +193,7 @@ def run_script(
 
 
 def _end_of(log: Path, begin: int) -> str:
-    """Return the last lines of what was written from byte `begin` on, as one line."""
+    """Return the last lines written after byte `begin`, as one line."""
     with open_to_read(log) as file:
         file.seek(max(begin, log.stat().st_size - (64 << 10)))
         text = file.read().decode(errors="replace")

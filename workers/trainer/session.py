@@ -1,4 +1,4 @@
-"""A run whose training is the user's, by a Python file or a command: what `workers.process.loop` calls of a run."""
+"""A run whose training is the user's, a Python trainer or a command: the session that `workers.process.loop` drives."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STATE_FORMAT = 1
 
 
 class TrainerSession(ABC):
-    """What a Python trainer's run and a command's have in common: records, state and the file of the last state."""
+    """What runs of Python trainers and commands share: records, state and the file of the last state."""
 
     def __init__(self, spec: RunSpec, experiment_dir: Path) -> None:
         assert spec.trainer is not None, "the run has a trainer"
@@ -47,16 +47,16 @@ class TrainerSession(ABC):
 
     @abstractmethod
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
-        """Go on to the end of point `episode`."""
+        """Train to the end of point `episode`."""
 
     @abstractmethod
     def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
         """Return the outcomes of the state after the last point."""
 
     def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
-        """Save the state after the last point and evaluate it.
+        """Save the state after the last point, then evaluate it.
 
-        When it cannot be saved, OSError is raised before anything else is done, and the call may be repeated.
+        If the state cannot be saved, OSError is raised before anything else happens, and the call may be repeated.
         """
         assert self.done is not None, "the last point is done"
         began = time.perf_counter()
@@ -72,36 +72,36 @@ class TrainerSession(ABC):
 
     @property
     def stateless(self) -> bool:
-        """False: what a trainer has done is known only from a checkpoint, and without one the run begins anew."""
+        """False: only a checkpoint tells what a trainer has done; without one the run starts over."""
         return False
 
     def warm_up(self, on_step: OnStep) -> float:
-        """Warm nothing up: what a trainer does before its first point is its own."""
+        """Do nothing: a trainer does its own warm-up before its first point."""
         on_step(0)
         return 0.0
 
     def state(self) -> dict[str, Any] | None:
-        """Return the state for a checkpoint; None in the middle of a run that would begin anew."""
+        """Return the state for a checkpoint; None during a run that would start over."""
         if self.done is None or not (self.order.resumes or self.point == self.spec.episodes):
             return None
         return {"format": STATE_FORMAT, "point": self.point, "state": self.done}
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Continue like the session that `state` was taken from. ValueError when it is of another version.
+        """Continue like the session that `state` was taken from; ValueError if it is of another version.
 
-        The session is unchanged when that, or any error of `state_bytes.FOREIGN`, is raised.
+        On that error, and on any of `state_bytes.FOREIGN`, the session is unchanged.
         """
         if state["format"] != STATE_FORMAT:
-            raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
+            raise ValueError(f"format {state['format']} , expected {STATE_FORMAT}")
         self._begin_at(state["point"], state["state"])
         self.point, self.done = state["point"], state["state"]
 
     @abstractmethod
     def _begin_at(self, point: int, done: bytes) -> None:
-        """Have the training go on at `point` from the state `done`; unchanged when it raises an error."""
+        """Make the training continue at `point` from the state `done`; unchanged if it raises."""
 
     def _end(self, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:
-        """Return the record of an outcome; the worst one stands for one that is no number."""
+        """Return the record of an outcome; a non-finite outcome is replaced by the worst one."""
         failed, worst = not countable(outcome), self.order.worst
         if failed and worst is None:
             raise UserCodeFailed(
@@ -127,7 +127,7 @@ class TrainerSession(ABC):
 
 
 class PythonSession(TrainerSession):
-    """A run of a Python trainer; its file is executed as it was when the experiment was planned."""
+    """A run of a Python trainer, whose file is executed as it was at planning time."""
 
     def __init__(self, spec: RunSpec, experiment_dir: Path, device: str) -> None:
         super().__init__(spec, experiment_dir)
@@ -147,7 +147,7 @@ class PythonSession(TrainerSession):
         self._run = self._new_run(point, module.restored(done))
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
-        """Let the trainer go on to its next point; it stands at its `yield` until the release."""
+        """Advance the trainer to its next point; it stays at its `yield` until the release."""
         began = time.perf_counter()
         self._run.on_step = on_step
         if self._points is None:
@@ -160,18 +160,18 @@ class PythonSession(TrainerSession):
         if names != set(self.order.metrics):
             planned = ", ".join(self.order.metrics) or "none"
             raise ValueError(
-                f"point {episode} has the metrics {', '.join(sorted(names)) or 'none'} beside the outcome, where the "
+                f"point {episode} has the metrics {', '.join(sorted(names)) or 'none'} beside the outcome, but the "
                 f"first had {planned}; yield the same in every point"
             )
         self.point, self.done = episode + 1, done
         return self._record(episode, found[self.order.outcome], found, began)
 
     def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
-        """Call the trainer's `evaluate` with a copy of the last state."""
+        """Return the outcomes that the trainer's `evaluate` gives for a copy of the last state."""
         self._run.on_step = on_step
         outcomes = module.outcomes_of(self._trainer.evaluate(self._run, module.restored(done)), self.order.outcome)
         if len(outcomes) != self.spec.eval_episodes:
-            raise ValueError(f"evaluate returned {len(outcomes)} outcomes, where {self.spec.eval_episodes} are planned")
+            raise ValueError(f"evaluate returned {len(outcomes)} outcomes; {self.spec.eval_episodes} are planned")
         return outcomes
 
 
@@ -200,7 +200,7 @@ class CommandSession(TrainerSession):
         return self._record(episode, outcome, {}, began)
 
     def _begin_at(self, point: int, done: bytes) -> None:
-        """Begin nothing: the only state of a command is that of its end."""
+        """Do nothing: a command's only state is that at its end."""
 
     def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
         """Return the outcome that the command left."""
@@ -208,9 +208,9 @@ class CommandSession(TrainerSession):
 
 
 def open_session(spec: RunSpec, experiment_dir: Path, device: str, uuids: Iterable[str]) -> TrainerSession:
-    """Open the run of `spec.trainer`; ValueError when its code is no longer that of the plan.
+    """Open the run of `spec.trainer`; ValueError if its code has changed since planning.
 
-    `device` is torch's name of what a Python trainer has, `uuids` the GPUs that a command is to see.
+    `device`: torch's name of the device for a Python trainer. `uuids`: the GPUs that a command may see.
     """
     assert spec.trainer is not None, "the run has a trainer"
     if is_command(spec.trainer.reference):
@@ -219,7 +219,7 @@ def open_session(spec: RunSpec, experiment_dir: Path, device: str, uuids: Iterab
 
 
 def check_files(order: TrainerOrder) -> None:
-    """ValueError unless the files that a command names are what they were when the experiment was planned."""
+    """Raise ValueError unless the files named by a command are unchanged since planning."""
     try:
         same = not order.files or source_sha256(Path(order.folder), order.files) == order.sha256
     except OSError:
@@ -236,6 +236,6 @@ def _timing(began: float) -> Timing:
 
 
 def _digest(ends: tuple[EnvEpisode, ...]) -> str:
-    """Return the sha256 of what groups of equal settings agree in, if the trainer repeats."""
+    """Return a sha256 that is equal for groups with equal settings if the trainer is reproducible."""
     facts = [msgspec.structs.replace(end, device="") for end in ends]
     return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()

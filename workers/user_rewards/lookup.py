@@ -1,6 +1,6 @@
-"""Lookup of a reward function by its mode, an entry of workers/rewards or a user's own, and a trial call of it.
+"""Finds the reward function of a mode (an entry of workers/rewards, or a user's own) and rehearses it.
 
-Every error is a ValueError of one line that names the mode, the fault and what would be right.
+Every error is a one-line ValueError that names the mode, the fault and the remedy.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _CALL = "(facts, settings)"
 
 
 def find_reward(mode: str, load: Load = as_it_is) -> RewardFunction:
-    """Return the function of `mode`, with results checked and made [E] float64; ValueError naming the mode.
+    """Return the reward function of `mode`; it checks its results and returns [E] float64. ValueError names the mode.
 
     `mode` is a file of workers/rewards ("shaped"), "path/to/file.py:function" (relative to the working directory), or
-    "module:function" (installed). A user's file is loaded once per call of this function; it may import modules from
-    its folder.
+    "module:function" (installed). A user's file is loaded once per call of this function and may import modules from
+    its own folder.
     """
     function = function_at(f"reward mode {mode!r}", mode, load, _CALL)[1] if ":" in mode else _of_catalog(mode)
 
@@ -55,9 +55,9 @@ _ENVS, _STEPS = 3, 25
 
 
 def rehearse(function: RewardFunction, mode: str, n_slots: int) -> bool:
-    """Return whether `function` gives the same for the same facts.
+    """Return whether `function` gives equal results for equal facts.
 
-    ValueError of one line when it raises, or returns anything but a number per environment.
+    One-line ValueError if it raises, or returns anything but one number per environment.
     """
     same = True
     for step in (1, 12):
@@ -65,13 +65,13 @@ def rehearse(function: RewardFunction, mode: str, n_slots: int) -> bool:
         same = same and np.array_equal(values, again)
         if wrong := flaw(values):
             early = step == 1 and np.isnan(values).any()
-            first = "; facts that are not measured yet are NaN: at step 1 acc_delta and loss_delta" if early else ""
+            first = "; facts not measured yet are NaN, at step 1 acc_delta and loss_delta" if early else ""
             raise ValueError(f"reward mode {mode!r} {wrong} at step {step}: {values.tolist()}{first}")
     return same
 
 
 def _facts(step: int, n_slots: int) -> StepFacts:
-    """Return facts of environments that wait, germinate and prune; from step 2 on with a seed in the first slot."""
+    """Return facts of environments that wait, germinate and prune; from step 2 on the first slot has a seed."""
     grown = all_false((_ENVS, n_slots))
     grown[:, 0] = step > 1
     unknown = np.full(_ENVS, np.nan)

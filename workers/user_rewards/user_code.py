@@ -32,19 +32,19 @@ from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.source_files import copy_files, source_sha256
 from workers.arrays import Floats
 
-Load = Callable[[str, str], ModuleType]  # what it is for, reference -> the module that has the function
+Load = Callable[[str, str], ModuleType]  # (purpose, reference) -> the module that holds the function
 _NEVER_FORGOTTEN = ("__main__", "esper_ab", "workers")
-_LOADING = threading.Lock()  # runs may be threads of one process, and its module table is one
-_BESIDE: dict[ModuleType, dict[str, ModuleType]] = {}  # of a loaded module: those forgotten with it, maybe itself
+_LOADING = threading.Lock()  # runs may be threads of one process, which share its module table
+_BESIDE: dict[ModuleType, dict[str, ModuleType]] = {}  # loaded module -> the modules forgotten with it, perhaps itself
 
 
 @dataclass(frozen=True, kw_only=True)
 class UserCode:
-    """An executed module of the user, and the files that it was made of."""
+    """An executed user module, and the files it was made of."""
 
     module: ModuleType
     root: Path  # folder from which its imports are resolved
-    files: tuple[str, ...]  # relative to `root`: its own first, then those imported from there; empty without a source
+    files: tuple[str, ...]  # relative to `root`: its own, then those it imported from there; empty without a source
     sha256: str  # of all files; "" without a source
 
 
@@ -66,9 +66,9 @@ def load(what: str, place: str) -> UserCode:
 
 
 def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
-    """Execute the copy `file` of `place` in `folder`, which holds copies of everything it imported and nothing else.
+    """Execute `file`, the copy of `place` in `folder`; the folder holds only that file's copies and its imports.
 
-    A file outside of any package gets the original's `__file__`, so that it finds its data there.
+    A file outside any package gets the original's `__file__`, so that it finds its data there.
     """
     original, folder = Path(place), folder.resolve()
     with _importable(folder, instead_of=original.parents[len(Path(file).parts) - 1]) as beside:
@@ -78,9 +78,9 @@ def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
 
 
 def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleType:
-    """Execute code in its state at the time of planning: the copy in `experiment_dir`, or the installed module.
+    """Execute code as it was at planning time: the copy in `experiment_dir`, or the installed module.
 
-    ValueError also when that has changed since.
+    ValueError also if that has changed since.
     """
     place = code.reference.rpartition(":")[0]
     folder = experiment_dir / code.folder if code.folder else None
@@ -97,14 +97,14 @@ def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleTyp
 
 
 def as_it_is(what: str, reference: str) -> ModuleType:
-    """Load a user's code as it is today."""
+    """Load a user's code in its current state."""
     return load(what, reference.rpartition(":")[0]).module
 
 
 def as_planned(codes: Iterable[RewardCode], folder: Path) -> Load:
-    """Return what loads a user's code as it was when it was copied to below `folder`; any other as it is today.
+    """Return a loader that uses the copies made at planning time below `folder`, and current code where there is none.
 
-    ValueError when a copy, or an installed module without one, has changed since.
+    The loader raises ValueError if a copy, or an installed module without one, has changed since.
     """
     by_reference = {code.reference: code for code in codes}
 
@@ -116,7 +116,10 @@ def as_planned(codes: Iterable[RewardCode], folder: Path) -> Load:
 
 
 def copied(what: str, reference: str, folder: Path, name: str) -> tuple[UserReward, RewardCode]:
-    """Load a user's code, and copy what is a file, with its local imports, to `name` below `folder`, as a plan does."""
+    """Load a user's code and, as a plan does, copy its file and local imports to `name` below `folder`.
+
+    Return the description of the code and the reference to its copy. Installed modules are not copied.
+    """
     place = reference.rpartition(":")[0]
     code = load(what, place)
     files = code.files if place.endswith(".py") else ()
@@ -129,9 +132,9 @@ def copied(what: str, reference: str, folder: Path, name: str) -> tuple[UserRewa
 
 @contextmanager
 def known(module: ModuleType) -> Iterator[None]:
-    """Have a loaded module, and those that were imported from beside it, in the module table while entered.
+    """Keep a loaded module, and its neighbours that it imported, in the module table while entered.
 
-    There the names in annotations are looked up, long after the code was executed.
+    Names in annotations are looked up there long after the code was executed.
     """
     beside = _BESIDE.get(module, {})
     with _LOADING:
@@ -150,19 +153,19 @@ def _copied(folder: Path) -> list[Path]:
 
 
 def one_line(error: BaseException) -> str:
-    """Return kind and message of an error in one line."""
+    """Return the error's type and message in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def line_of(error: BaseException, function: Callable[..., object]) -> str:
-    """Return the line of `function`'s file that raised the error, as " (mine.py, line 7)"; "" if it was elsewhere."""
+    """Return the line of `function`'s file that raised the error, as " (mine.py, line 7)"; "" if none did."""
     file = inspect.unwrap(function).__code__.co_filename if hasattr(inspect.unwrap(function), "__code__") else ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f" ({Path(file).name}, line {lines[-1]})" if file and lines else ""
 
 
 def function_at(what: str, reference: str, load: Load, *forms: str) -> tuple[ModuleType, Callable[..., Any]]:
-    """Return the module of a reference `path.py:function`, and the function, which may be called in one of `forms`."""
+    """Return the module and function of a reference `path.py:function`; the function must accept one of `forms`."""
     place, _, name = reference.rpartition(":")
     if not place or not name:
         raise ValueError(f"{what}: expected path/to/file.py:function or module:function")
@@ -171,7 +174,7 @@ def function_at(what: str, reference: str, load: Load, *forms: str) -> tuple[Mod
 
 
 def function_of(what: str, module: ModuleType, name: str, *forms: str) -> Callable[..., Any]:
-    """Return a user's function that may be called in one of `forms`, as "(facts, settings)"."""
+    """Return a user's function; ValueError unless it accepts one of `forms`, such as "(facts, settings)"."""
     function: Any = getattr(module, name, None)
     if not callable(function):
         members = inspect.getmembers(module, inspect.isfunction)
@@ -191,7 +194,7 @@ def _takes(function: Callable[..., object], arguments: Sequence[str]) -> bool:
 
 
 def numbers(what: str, function: Callable[..., Any], arguments: tuple[Any, ...], shape: tuple[int, ...]) -> Floats:
-    """Call a user's function; UserCodeFailed unless it returns numbers of that shape."""
+    """Call a user's function; UserCodeFailed unless it returns numbers of this shape."""
     try:
         found = np.asarray(function(*arguments))
     except USER_FAULTS as error:
@@ -207,7 +210,7 @@ def _of(module: ModuleType, root: Path, paths: list[Path]) -> UserCode:
 
 
 def _root(path: Path) -> Path:
-    """Return the folder from which a file's imports are resolved: its own, or that above its outermost package."""
+    """Return the folder from which a file's imports are resolved: its own, or the parent of its outermost package."""
     root = path.parent
     while (root / "__init__.py").is_file():
         root = root.parent
@@ -215,14 +218,14 @@ def _root(path: Path) -> Path:
 
 
 def _execute(what: str, path: Path, root: Path, shown: Path) -> ModuleType:
-    """Execute a file as a module of its package, or by itself with `shown` as its `__file__`."""
+    """Execute a file as a module of its package, or on its own with `shown` as its `__file__`."""
     name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
     in_package = path.parent != root
     return load_module(what, name) if in_package and _is_of(root, name) else _load_alone(what, path, shown)
 
 
 def _is_of(root: Path, name: str) -> bool:
-    """Return whether the package of module `name` is the one in `root`; an installed one of that name comes first."""
+    """Return whether module `name` belongs to the package in `root`; an installed package of that name wins."""
     top = name.partition(".")[0]
     spec = importlib.util.find_spec(top)
     return spec is not None and spec.origin == str(root / top / "__init__.py")
@@ -230,10 +233,10 @@ def _is_of(root: Path, name: str) -> bool:
 
 @contextmanager
 def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]:
-    """Make the files in `root` importable while entered; afterwards forget them and fill the yielded table with them.
+    """Make the files in `root` importable while entered; on exit, unload them and put them into the yielded table.
 
-    Other code may have a module of the same name elsewhere. `root` comes after everything installed; modules in
-    `instead_of` are not found at all, nor those imported from there before.
+    Other code may have a module of the same name elsewhere. `root` comes after everything installed. Modules in
+    `instead_of` are hidden, including those imported from there earlier.
     """
     beside: dict[str, ModuleType] = {}
     with _LOADING:
@@ -253,7 +256,7 @@ def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]
 
 
 def _lying_in(root: Path) -> list[str]:
-    """Return names of modules found in `root` but not in a folder of sys.path below it, such as a .venv there."""
+    """Return names of modules found in `root`, but not in a folder of sys.path below it, such as a .venv."""
     here = f"{root}{os.sep}"
     below = tuple(f"{entry}{os.sep}" for entry in sys.path if entry.startswith(here))
 
@@ -272,7 +275,7 @@ def _file(module: ModuleType) -> Path | None:
 
 
 def _load_alone(what: str, path: Path, shown: Path) -> ModuleType:
-    # A unique name, so that a user's "numpy.py" shadows nothing; registered because dataclasses look up their module.
+    # The name is unique, so a user's "numpy.py" shadows nothing; registered because dataclasses look up their module.
     name = "user_reward_" + hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     loader = SourceFileLoader(name, str(path))
     module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))
@@ -287,7 +290,7 @@ def _load_alone(what: str, path: Path, shown: Path) -> ModuleType:
 
 
 def load_module(what: str, name: str) -> ModuleType:
-    """Import an installed module; ValueError, in one line, with what it raises."""
+    """Import an installed module; one-line ValueError with what it raises."""
     try:
         return importlib.import_module(name)
     except USER_FAULTS as error:
@@ -298,9 +301,9 @@ _REMEDY = "import what they name outside of `if TYPE_CHECKING:`"
 
 
 def annotation_of(function: Callable[..., Any], index: int, module: ModuleType, what: str) -> Any:
-    """Return what parameter `index` of a function that `module` has is annotated with.
+    """Return the annotation of parameter `index` of a function in `module`.
 
-    Annotations of other parameters are nobody's concern: they may hold names that only a type checker knows.
+    Other parameters' annotations are not evaluated: they may hold names that only a type checker knows.
     """
     parameter = list(inspect.signature(function).parameters.values())[index]
     if not isinstance(parameter.annotation, str):
@@ -311,16 +314,16 @@ def annotation_of(function: Callable[..., Any], index: int, module: ModuleType, 
 
 
 def fields_of(struct: type[msgspec.Struct], module: ModuleType, what: str) -> tuple[FieldInfo, ...]:
-    """Return the fields of a struct that `module` has; from then on msgspec converts to it wherever it is asked to."""
+    """Return the fields of a struct defined in `module`. Afterwards msgspec can convert to it anywhere."""
     with _resolved(module, f"{what}: the annotations of {struct.__name__}"):
         fields = msgspec.structs.fields(struct)
-        msgspec.json.Decoder(struct)  # resolves what nested structs are annotated with, and msgspec keeps all types
+        msgspec.json.Decoder(struct)  # resolves annotations of nested structs; msgspec caches all types
     return fields
 
 
 @contextmanager
 def _resolved(module: ModuleType, what: str) -> Iterator[None]:
-    """Evaluate annotations of `module`, and of those that it imported from beside it, while entered."""
+    """Evaluate annotations of `module`, and of modules imported from its folder, while entered."""
     try:
         with known(module):
             yield

@@ -1,8 +1,8 @@
 """The bank: hosts and seeds of many environments on one device, trained and validated by one kernel per layer.
 
-Structure of arrays: parameters are stacked on a leading environment axis (stack.py), seeds are batched over the
-environments that hold the same blueprint in the same slot. It knows what is where from the seed table; it decides
-nothing about lifecycles, rewards or measurements.
+Structure of arrays: parameters are stacked on a leading environment axis (stack.py), and seeds are batched over the
+environments that hold the same blueprint in the same slot. The seed table tells the bank where each seed is; the bank
+decides nothing about lifecycles, rewards or measurements.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
 
 @dataclass(frozen=True)
 class PassResult:
-    """What one validation or test pass measured. R rows of `plan`, n live environments."""
+    """Results of one validation or test pass: R rows of `plan`, n live environments."""
 
     plan: Pass
     active: Bools  # [n, S] seeds that were on in the real networks
@@ -65,24 +65,26 @@ class PassResult:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What n rows are trained on and with: copies of their parameters and moments."""
+    """Data and borrowed parameters for training n rows for one epoch."""
 
     split: DeviceSplit
     order: Tensor  # [n, N] of each row
     host: Borrowed
     statistics: list[BatchStatistics]
-    slots: dict[int, tuple[SlotSeeds, list[Borrowed]]]  # by level; a loan for every group
+    slots: dict[int, tuple[SlotSeeds, list[Borrowed]]]  # level -> seeds, and a loan for each group
 
 
 class Bank:
-    """`envs` names the environments of this bank; row i of everything belongs to envs[i]."""
+    """Hosts and seeds of the environments `envs`; row i of everything belongs to envs[i]."""
 
     def __init__(
         self, task: Task, slots: tuple[str, ...], envs: Ints, settings: GrowthSettings, like: Tensor,
         kernel: HostKernel = "torch",
     ) -> None:  # fmt: skip
-        """`like` fixes device and precision; ValueError when a blueprint or a slot does not exist, Unusable when
-        the kernel is not there."""
+        """Make a bank on the device, and in the precision, of `like`.
+
+        ValueError if a blueprint or slot does not exist, Unusable if the kernel is missing.
+        """
         self.envs = envs
         self._spec = task.host
         self._rule = settings
@@ -102,14 +104,14 @@ class Bank:
     # --- life and death of modules ----------------------------------------------------------------------------------
 
     def begin_episode(self, paths: list[RngPath]) -> None:
-        """Fresh hosts, row i from the address paths[i]; every slot empty."""
+        """Start an episode with fresh hosts, row i drawn at paths[i], and empty slots."""
         draws = np.stack([(path / "host-init").generator().random(self.host.width) for path in paths])
         self.host.birth(slice(None), draws)
         self.statistics = fresh_statistics(self._spec, len(self.envs), self._device, self._dtype)
         self._seeds.clear()
 
     def _stack(self, slot: int, blueprint: int) -> Stack:
-        """Seeds of one blueprint in one slot, each with its gate; made when first needed."""
+        """Return the stack of a blueprint's seeds in one slot, each with its gate; create it when first needed."""
         key = (slot, blueprint)
         if key not in self._seeds:
             width = channels(self._spec, self._levels[slot])
@@ -121,30 +123,30 @@ class Bank:
         return sum(spec.size for spec in gate_params(channels(self._spec, self._levels[slot])))
 
     def sizes(self, slot: int, blueprint: int) -> tuple[int, int]:
-        """Trainable parameters of one module in `slot`, and of its gate."""
+        """Return the trainable parameters of one module in `slot`, and of its gate."""
         gate = self._gate_size(slot)
         return self._stack(slot, blueprint).width - gate, gate
 
     def germinate(self, row: int, slot: int, blueprint: int, path: RngPath) -> tuple[int, int]:
-        """A new seed, gate included, with its optimiser state at zero. Returns `sizes`."""
+        """Create a seed and its gate, with zero optimiser state; return `sizes`."""
         module, gate = self.sizes(slot, blueprint)
         draws = [(path / "seed-init").generator().random(module), (path / "gate-init").generator().random(gate)]
         self._stack(slot, blueprint).birth(row, np.concatenate(draws))
         return module, gate
 
     def open_gate(self, row: int, slot: int, blueprint: int, path: RngPath) -> None:
-        """A new gate for a living seed that turns to GATE; its module is untouched."""
+        """Create a new gate for a live seed that changes to GATE; its module is unchanged."""
         draws = (path / "gate-init").generator().random(self._gate_size(slot))
         self._stack(slot, blueprint).birth(row, draws)
 
     def drop(self, row: int, slot: int, blueprint: int) -> None:
-        """Remove a seed with everything its optimiser knew."""
+        """Remove a seed and its optimiser state."""
         self._stack(slot, blueprint).clear(row)
 
     # --- which rows hold what ---------------------------------------------------------------------------------------
 
     def _seeds_in(self, table: SeedTable, slot: int, rows: Ints, on: Bools) -> SlotSeeds:
-        """Seeds of `slot` over activation rows that show bank rows `rows` [R], where `on` [R]."""
+        """Return the seeds of `slot` for the activation rows of bank rows `rows` [R], where `on` [R]."""
         envs = self.envs[rows]
         blueprint = np.where(on & np.isin(table.stage[envs, slot], _IN_FORWARD), table.blueprint[envs, slot], -1)
         at = np.argsort(blueprint, kind="stable")[np.count_nonzero(blueprint < 0) :]  # group after group
@@ -167,17 +169,17 @@ class Bank:
         return SlotSeeds(tuple(groups), places, blend)
 
     def _index(self, values: Ints | Bools) -> Tensor:
-        """On the device. The array is copied before this returns, or while it does: nobody waits for the device."""
+        """Copy an array to the device. The caller may reuse it and need not wait for the device."""
         return torch.from_numpy(np.ascontiguousarray(values)).to(self._device, non_blocking=True)
 
     # --- training ---------------------------------------------------------------------------------------------------
 
     def train_epoch(self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints) -> tuple[Floats, Floats]:
-        """One pass of host and seed SGD over `split` for bank rows `rows` [n], each in its own `order` [n, N].
+        """Train hosts and seeds of bank rows `rows` [n] for one SGD pass over `split`, each in its own `order` [n, N].
 
-        The loss is the sum over environments of per-sample means: environments never scale each other's gradients.
-        Returns per-sample mean loss [n] and accuracy in percent [n], both in training mode. Other rows are untouched.
-        The device is waited for once, at the end.
+        The loss is the sum over environments of per-sample means, so no environment scales another's gradients. Return
+        per-sample mean loss [n] and accuracy in percent [n], both in training mode. Other rows are unchanged. It
+        synchronises with the device once, at the end.
         """
         if self._native is not None:
             takes_part = self._in_forward(table, rows) >= 0
@@ -192,17 +194,17 @@ class Bank:
         return Grown(self.host, self.statistics, self._seeds, table, self.envs[rows], rows)
 
     def _in_forward(self, table: SeedTable, rows: Ints) -> Ints:
-        """[n, S] blueprints of the seeds that take part in the forward pass of bank rows `rows`, -1 where none does."""
+        """Return [n, S], the blueprint of each seed in the forward pass of bank rows `rows`; -1 where there is none."""
         envs = self.envs[rows]
         return np.where(np.isin(table.stage[envs], _IN_FORWARD), table.blueprint[envs], -1)
 
     def _train_rows(self, table: SeedTable, rows: Ints, split: DeviceSplit, order: Ints) -> Tensor:
-        """train_epoch without waiting for the device: mean loss and accuracy [2, n]."""
+        """Return mean loss and accuracy [2, n] of `train_epoch`, without synchronising with the device."""
         index = self._index(rows)
         slots = {}
         for slot, level in enumerate(self._levels):
             seeds = self._seeds_in(table, slot, rows, np.ones(len(rows), dtype=bool))
-            idle = self._gate_size(slot) if seeds.blend.ungated is None else 0  # gates that nobody looks through
+            idle = self._gate_size(slot) if seeds.blend.ungated is None else 0  # parameters of unused gates
             slots[level] = seeds, [group.stack.borrow(group.members, group.trained, idle) for group in seeds.groups]
         host = self.host.borrow(index, None)
         statistics = [BatchStatistics(s.mean[index], s.var[index]) for s in self.statistics]
@@ -216,7 +218,7 @@ class Bank:
         return measured
 
     def _sgd(self, epoch: Epoch) -> Tensor:
-        """All minibatches; mean loss and accuracy in percent [2, n], worked out once at the end."""
+        """Train all minibatches; return mean loss and accuracy in percent, [2, n], computed once at the end."""
         rule, order = self._rule, epoch.order
         hosts = Optimiser([epoch.host], SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm))
         loans = [loan for _, own in epoch.slots.values() for loan in own]
@@ -233,7 +235,7 @@ class Bank:
                     training=True,
                 )
                 loss = F.cross_entropy(logits.flatten(0, 1), shown.flatten(), reduction="none").view(shown.shape)
-                # A scalar: for the gradient of a tensor torch imports its compiler's shapes, which takes a second.
+                # A scalar, because for a tensor's gradient torch imports part of its compiler, which takes a second.
                 total = (loss * (1.0 / shown.shape[1])).sum()
             flat = [loan.flat for loan in (epoch.host, *loans)]
             mine, *theirs = torch.autograd.grad(total, flat)
@@ -248,7 +250,7 @@ class Bank:
 
     @torch.inference_mode()
     def measure(self, table: SeedTable, rows: Ints, split: DeviceSplit, *, ablate: bool) -> PassResult:
-        """Evaluation-mode pass of bank rows `rows` [n] over `split`, all ablations when `ablate`. Mutates nothing."""
+        """Return the evaluation of bank rows `rows` [n] on `split`, with all ablations if `ablate`. Changes nothing."""
         envs = self.envs[rows]
         acting = np.isin(table.stage[envs], _IN_FORWARD[1:]) & (table.alpha[envs] > 0.0)  # [n, S]
         plan = plan_pass(acting, ablate)
@@ -273,10 +275,10 @@ class Bank:
         return PassResult(plan, acting, accuracy, accuracy[real], loss.cpu().double().numpy() / samples)
 
     def _samples_at_once(self, split: DeviceSplit, hosts: list[int]) -> int:
-        """Samples of one forward pass of so many hosts in each level, by shapes and the device alone.
+        """Return how many samples fit one forward pass of `hosts` hosts per level; depends only on shapes and device.
 
-        The widest tensor is an image unfolded for a convolution, or what comes of it; the first level's is the same
-        for all hosts.
+        The widest tensor is an image unfolded for a convolution, or its output. In the first level it is the same for
+        all hosts.
         """
         _, into, height, width = split.x.shape
         widest = self._spec.kernel**2 * into * height * width
@@ -290,8 +292,10 @@ class Bank:
     def _measured_parts(
         self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass
     ) -> tuple[list[Params], list[BatchStatistics], dict[int, Slot]]:
-        """Of the rows that reach each level, host parameters and moments; at the end parameters of those that reach
-        the head; the seeds of the rows behind each slot."""
+        """Return host parameters (per level and for the head), moments per level, and the seeds behind each slot.
+
+        Each level has the parameters of the rows that reach it.
+        """
         hosts: list[Params] = []
         moments: list[BatchStatistics] = []
         slots: dict[int, Slot] = {}

@@ -1,8 +1,8 @@
-"""Which combinations of seeds a validation pass measures, and what follows from them. Pure; no torch.
+"""Chooses which combinations of seeds a validation pass measures, and derives contributions. Pure; no torch.
 
-A configuration is a bit code over the S slots: bit s set means slot s acts as it is, clear means its alpha is 0. For
-every environment: the real network; every seed off; each seed off; only one on; only two on. All of them go through
-one fused pass that widens at each slot: a configuration joins the batch where it first differs from another.
+A configuration is a bit code over the S slots: if bit s is set, slot s acts as it is; if clear, its alpha is 0. For
+every environment: the real network; all seeds off; each seed off; only one on; only two on. All run in one fused pass
+that widens at each slot: a configuration joins the batch where it first differs from the others.
 """
 
 from __future__ import annotations
@@ -18,30 +18,33 @@ from workers.facts import Bools, Floats, Ints
 
 @dataclass(frozen=True)
 class Widening:
-    """Rows of the pass behind one slot: each continues `parent` (a row before the slot), with its seed on or off."""
+    """Rows of the pass behind one slot. Each continues `parent` (a row before the slot), with its seed on or off."""
 
     parent: Ints  # [R]
     env: Ints  # [R]
     on: Bools  # [R]
-    widens: bool  # False: rows are those before the slot, in the same order
+    widens: bool  # False: the rows are unchanged by this slot
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A validation pass: what to do at each slot, and which (env, code) each final row is."""
+    """A validation pass: what to do at each slot, and the (env, code) of each final row."""
 
     slots: tuple[Widening, ...]
     keys: Ints  # [R] env << S | code, ascending
     n_slots: int
 
     def real_rows(self) -> Ints:
-        """[n] the final row of every environment's real network."""
+        """Return [n], the final row of every environment's real network."""
         full = (1 << self.n_slots) - 1
         return np.flatnonzero((self.keys & full) == full)
 
 
 def wanted(active: Bools) -> tuple[Ints, Bools]:
-    """Codes [E, K] and whether they apply [E, K], for `active` [E, S]: seeds in the forward pass with alpha > 0."""
+    """Return codes [E, K], and whether each applies [E, K].
+
+    `active` [E, S]: seeds in the forward pass with alpha > 0.
+    """
     n_envs, n_slots = active.shape
     bits = 1 << np.arange(n_slots, dtype=np.int64)
     full = (1 << n_slots) - 1
@@ -60,14 +63,14 @@ def wanted(active: Bools) -> tuple[Ints, Bools]:
 
 
 def plan_pass(active: Bools, ablate: bool) -> Pass:
-    """The pass over all environments of `active` [E, S]; without `ablate` only the real networks.
+    """Return the pass over all environments of `active` [E, S]; without `ablate` only the real networks.
 
-    Its arrays are shared between calls: to be read, not to be changed.
+    Its arrays are shared between calls and must not be changed.
     """
     return _plan(active.tobytes(), active.shape[0], active.shape[1], ablate)
 
 
-@lru_cache(maxsize=64)  # from one epoch to the next the same seeds are mostly on
+@lru_cache(maxsize=64)  # mostly the same seeds are on in consecutive epochs
 def _plan(activity: bytes, n_envs: int, n_slots: int, ablate: bool) -> Pass:
     active = np.frombuffer(activity, dtype=np.bool_).reshape(n_envs, n_slots)
     codes, valid = wanted(active)
@@ -90,17 +93,18 @@ def _plan(activity: bytes, n_envs: int, n_slots: int, ablate: bool) -> Pass:
 
 
 def contributions(active: Bools, accuracy: Floats, pas: Pass) -> tuple[Floats, Floats, Floats]:
-    """Leave-one-out contribution [E, S], all-off accuracy [E] and interaction sum [E, S] from a pass with ablations.
+    """Return contributions [E, S], all-off accuracy [E] and interaction sums [E, S] from a pass with ablations.
 
-    Contribution: accuracy of the real network minus that with the seed off, same samples, points; NaN where no seed is
-    active. Interaction of i and j: f({i,j}) − f({i}) − f({j}) + f(∅), summed over partners; f(X): only X on.
+    Contribution (leave-one-out): accuracy of the real network minus accuracy with the seed off, same samples, points;
+    NaN where no seed is active. Interaction of i and j: f({i,j}) − f({i}) − f({j}) + f(∅), summed over partners; f(X):
+    only X on.
     """
     n_envs, n_slots = active.shape
     full = (1 << n_slots) - 1
     bits = 1 << np.arange(n_slots, dtype=np.int64)
     envs = np.arange(n_envs, dtype=np.int64)
     rest = full & ~(active * bits).sum(1, dtype=np.int64)  # [E] slots that are not on
-    measured = np.full(n_envs << n_slots, np.nan)  # a key is the place in it: env << S | code
+    measured = np.full(n_envs << n_slots, np.nan)  # indexed by key: env << S | code
     measured[pas.keys] = accuracy
     of = measured.reshape(n_envs, 1 << n_slots)  # NaN where not measured
     off = of[envs, rest]

@@ -1,7 +1,7 @@
-"""Hosts and seeds trained and measured by the kernel of workers/native, one network after the other or in threads.
+"""Trains and measures hosts and seeds with the kernel of workers/native, one network at a time or in threads.
 
-Every network is computed alone, in memory of its own, so its bits depend on no neighbour and no thread. Parameters
-stay where the bank has them: the kernel is given the addresses of their rows.
+Every network is computed alone in its own memory, so its bits depend on no neighbour and no thread. Parameters stay in
+the bank: the kernel gets the addresses of their rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from workers.vocabulary import Stage
 
 @dataclass(frozen=True)
 class Grown:
-    """What n networks are made of: bank rows `rows` [n] of hosts and seeds, and their seeds' states by the table."""
+    """The n networks to compute: bank rows `rows` [n] of hosts and seeds, with the seed table."""
 
     host: Stack
     statistics: list[BatchStatistics]
@@ -42,7 +42,7 @@ class Grown:
 
 
 class NativeStep:
-    """Trains and measures networks by a library of the kernel; `levels`: of the host, behind which slots lie."""
+    """Trains and measures networks with a kernel library; `levels`: the host levels that have a slot."""
 
     def __init__(
         self,
@@ -65,10 +65,13 @@ class NativeStep:
         )
 
     def train(self, grown: Grown, takes_part: Bools, split: DeviceSplit, order: Ints) -> tuple[Floats, Floats]:
-        """One epoch in each row's `order` [n, N] with the seeds `takes_part` [n, S]; mean loss, accuracy in percent."""
+        """Train one epoch in each row's `order` [n, N] with the seeds `takes_part` [n, S].
+
+        Return mean loss [n] and accuracy in percent [n].
+        """
         n, samples = order.shape
         if samples != len(split.y):
-            raise ValueError(f"an order of {samples} samples for {len(split.y)}")
+            raise ValueError(f"order has {samples} samples, split has {len(split.y)}")
         found = np.empty((n, 2))
         order = np.ascontiguousarray(order, dtype=np.int64)
         data, memory = _split(split), _Memory(grown, self._channels)
@@ -81,7 +84,7 @@ class NativeStep:
         return found[:, 0] / samples, 100.0 * found[:, 1] / samples
 
     def measure(self, grown: Grown, acting: Bools, plan: Pass, split: DeviceSplit) -> tuple[Ints, Floats]:
-        """How many samples every row of `plan` [R] has right, and the sum of the real networks' losses [n]."""
+        """Return how many samples each row of `plan` [R] gets right, and the real networks' summed losses [n]."""
         n = len(grown.rows)
         right, loss = int_zeros(len(plan.keys)), np.zeros(n)
         trees, data = _Trees(plan, acting, self._levels, len(self._channels)), _split(split)
@@ -96,7 +99,7 @@ class NativeStep:
         return right, loss
 
     def _network(self, grown: Grown, memory: _Memory, i: int, there: Bools) -> tuple[binding.NetworkStruct, object]:
-        """The network of position i with the seeds `there` [S], and what has to live as long."""
+        """Return network i with its seeds `there` [S], and objects that must live as long as it."""
         row, env = int(grown.rows[i]), int(grown.envs[i])
         seeds = (binding.SeedStruct * len(self._channels))()
         for slot in np.flatnonzero(there):
@@ -128,12 +131,12 @@ class NativeStep:
 
 
 class _Trees:
-    """A pass over n networks as one tree of configurations for each, over all levels."""
+    """A pass over n networks as one tree of configurations per network, over all levels."""
 
     def __init__(self, plan: Pass, acting: Bools, levels: tuple[int, ...], n_levels: int) -> None:
         n = len(acting)
-        start = np.arange(n + 1)  # of every network's rows before the slot
-        self._levels: list[tuple[Ints, Ints, Ints]] = []  # starts, parents in the network's own rows, on
+        start = np.arange(n + 1)  # where each network's rows before the slot start
+        self._levels: list[tuple[Ints, Ints, Ints]] = []  # starts, parents as rows of the network, on
         for level in range(n_levels):
             if level not in levels:
                 env = np.repeat(np.arange(n), np.diff(start))
@@ -149,7 +152,7 @@ class _Trees:
         self._real = plan.real_rows() - start[:-1]
 
     def of(self, i: int) -> tuple[binding.TreeStruct, int, object]:
-        """The tree of network i, the first of its rows in the pass, and what has to live as long."""
+        """Return the tree of network i, its first row in the pass, and objects that must live as long as the tree."""
         count = len(self._levels)
         rows = (binding.Int * count)(*(int(start[i + 1] - start[i]) for start, *_ in self._levels))
         parents = binding.pointers(own[start[i] :].ctypes.data for start, own, _ in self._levels)
@@ -159,24 +162,24 @@ class _Trees:
 
 
 class _Rows:
-    """The addresses of the rows of `stacked` [rows, width]; ValueError unless it is what the kernel takes it for."""
+    """Row addresses of `stacked` [rows, width]; ValueError unless dtype, device, width and strides fit the kernel."""
 
     def __init__(self, stacked: Tensor, width: int, dtype: torch.dtype = torch.float32) -> None:
         if stacked.dtype != dtype or not stacked.is_cpu or stacked.shape[1:] != (width,) or stacked.stride(1) != 1:
             raise ValueError(
-                f"the kernel takes rows of {width} numbers of {dtype} side by side on a CPU, not {list(stacked.shape)} "
+                f"the kernel takes contiguous rows of {width} values of {dtype} on a CPU, not {list(stacked.shape)} "
                 f"of {stacked.dtype} on {stacked.device} with strides {stacked.stride()}"
             )
         self._first, self._rows, self._apart = stacked.data_ptr(), len(stacked), stacked.stride(0) * stacked.itemsize
 
     def address(self, row: int) -> int:
         if not 0 <= row < self._rows:
-            raise ValueError(f"no row {row} of {self._rows}")
+            raise ValueError(f"no row {row}: there are {self._rows}")
         return int(self._first + row * self._apart)
 
 
 class _Memory:
-    """Where everything that networks are made of lies; `each`: channels of the host's levels."""
+    """Row addresses of everything the networks are made of; `each`: channels of each host level."""
 
     def __init__(self, grown: Grown, each: list[int]) -> None:
         self.mean = [_Rows(s.mean, c) for s, c in zip(grown.statistics, each, strict=True)]
@@ -196,7 +199,7 @@ def _split(split: DeviceSplit) -> binding.SplitStruct:
 
 
 def _each(work: Callable[[int], None], n: int) -> None:
-    """work(0) … work(n − 1), in as many threads as torch may use."""
+    """Call work(0) … work(n − 1), in as many threads as torch may use."""
     threads = min(torch.get_num_threads(), n)
     if threads <= 1:
         for i in range(n):

@@ -1,14 +1,15 @@
-"""Many hosts with their seeds as one forward pass: what training differentiates and measuring looks at.
+"""Many hosts with their seeds as one forward pass, which training differentiates and validation evaluates.
 
-How seeds join the host's features, that is, the delta that a slot adds for all rows that hold a seed in it; the host
-level by level, which knows no seed; the seeds of a slot over the rows of the activations, which know no table; and all
-of it together.
+The parts are: how a seed joins the host's features, that is, the delta a slot adds; the host, level by level, without
+seeds; the seeds of a slot over the rows of the activations, without the seed table; and the whole network.
 
 With h the features, d = s(stop h) − stop h and d̂ = d·min(1, rms(h)/rms(d)):
-TRAINING y = h + d̂ − stop(d̂); ADD y = h + α·d̂; MULTIPLY y = h·(1 + α·tanh(d)); GATE y = h + α·g(stop h)·d̂.
-So ∂y/∂h = I for ADD at any α until the seed is fossilised: host and slots upstream keep learning. That is a biased host
-gradient, on purpose; a fossil is part of the host: no stop, same forward.
-The bound is there because nothing else stops an incubating seed's delta from growing: its output is not in the loss.
+
+    TRAINING y = h + d̂ − stop(d̂); ADD y = h + α·d̂; MULTIPLY y = h·(1 + α·tanh(d)); GATE y = h + α·g(stop h)·d̂
+
+For ADD, ∂y/∂h = I at any α until the seed is fossilised, so the host and upstream slots keep learning. This host
+gradient is biased on purpose. A fossil is part of the host: no stop, same forward pass. The bound is needed because the
+output of a seed in TRAINING is not in the loss, so nothing else limits its delta.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ TINY = 1e-12  # of a mean square: keeps the gradient of an exact identity finite
 
 @dataclass(frozen=True)
 class Blend:
-    """How each of n rows blends; [n, 1]. A mask that no row needs is None."""
+    """How each of n rows blends, [n, 1]. A mask is None if no row needs it."""
 
     live: Tensor  # factor of d̂: 1 while incubating, else alpha
     stopped: Tensor | None  # factor of stop(d̂): 1 while incubating, else 0
@@ -46,13 +47,13 @@ class Blend:
 
     @staticmethod
     def of(stage: Ints, alpha: Floats, algorithm: Ints, like: Tensor) -> Blend:
-        """Coefficients of n seeds, on the device and in the precision of `like`."""
+        """Return the coefficients of n seeds, on the device and in the precision of `like`."""
         incubating = stage == Stage.TRAINING
         gated = ~incubating & (algorithm == Algorithm.GATE)
         multiply = ~incubating & (algorithm == Algorithm.MULTIPLY)
 
         def column(values: NDArray[np.generic]) -> Tensor:
-            return torch.from_numpy(values[:, None]).to(like.device, non_blocking=True)  # nobody waits for the device
+            return torch.from_numpy(values[:, None]).to(like.device, non_blocking=True)  # does not synchronise
 
         def mask(selected: Bools) -> Tensor | None:
             return column(selected) if selected.any() else None
@@ -67,9 +68,9 @@ class Blend:
         )
 
 
-@lru_cache(maxsize=64)  # asked for at every birth and for every slot in every epoch
+@lru_cache(maxsize=64)  # called at every birth, and for every slot in every epoch
 def gate_params(channels: int) -> tuple[ParamSpec, ...]:
-    """The gate network: Linear(C → max(8, C//4)), SiLU, Linear(→ 1), sigmoid on pooled features."""
+    """Return the gate network: Linear(C → max(8, C//4)), SiLU, Linear(→ 1), sigmoid on pooled features."""
     hidden = max(8, channels // 4)
     return (
         ParamSpec("gate.hidden.weight", (channels, hidden), bound=fan_in_bound(channels)),
@@ -80,16 +81,16 @@ def gate_params(channels: int) -> tuple[ParamSpec, ...]:
 
 
 def gate(x: Tensor, p: Params) -> Tensor:
-    """One openness in (0, 1) per sample: x [B,H,W,n,C] -> [B,1,1,n,1]."""
+    """Return one openness in (0, 1) per sample: x [B,H,W,n,C] -> [B,1,1,n,1]."""
     hidden = F.silu(linear(pooled(x), p["gate.hidden.weight"], p["gate.hidden.bias"]))  # [n,B,hidden]
     opening = torch.sigmoid(linear(hidden, p["gate.out.weight"], p["gate.out.bias"]))  # [n,B,1]
     return opening.transpose(0, 1)[:, None, None]
 
 
 def bound(delta: Tensor, h: Tensor) -> Tensor:
-    """d̂ ÷ delta [B,1,1,n,1]: it shrinks delta to the rms of h, per sample and network over C, H, W.
+    """Return d̂ ÷ delta [B,1,1,n,1], which limits delta to the rms of h, per sample and network over C, H, W.
 
-    Differentiated through delta only.
+    Only delta is differentiated.
     """
     rms_h = _mean_square(h.detach()).sqrt()
     inverse_rms = torch.rsqrt(_mean_square(delta).clamp_min(TINY))
@@ -102,20 +103,20 @@ def _mean_square(x: Tensor) -> Tensor:
 
 
 def seed_input(h: Tensor, blend: Blend) -> Tensor:
-    """What the seeds of rows h [B,H,W,n,C] look at: the features behind a stop, for fossils the features themselves."""
+    """Return the seeds' input for rows h [B,H,W,n,C]: the features behind a stop, without it for fossils."""
     return h.detach() if blend.fossil is None else torch.where(blend.fossil, h, h.detach())
 
 
 def seed_delta(h: Tensor, x: Tensor, d: Tensor, gates: Params, blend: Blend) -> Tensor:
-    """What the seeds add to their rows' features h [B,H,W,n,C]: y = h + delta.
+    """Return what the seeds add to their rows' features h [B,H,W,n,C]: y = h + delta.
 
-    `x` is seed_input(h, blend), `d` = s(x) − x, `gates` the gates' parameters (looked at only if gated). Features may
-    be of less precision than the coefficients: sums and products are in that of the coefficients.
+    `x` is seed_input(h, blend), `d` = s(x) − x, `gates` the gates' parameters (read only if gated). If features have
+    lower precision than the coefficients, sums and products use that of the coefficients.
     """
     precise = blend.live.dtype
     wide, d = h.to(precise), d.to(precise)
     added = d
-    if blend.multiply is not None:  # what multiplies may be larger than what could be added: 0 · inf is no 0
+    if blend.multiply is not None:  # masked because 0 · inf is NaN, and a multiplied seed's delta is unbounded
         added = d.masked_fill(blend.multiply, 0.0)
     factor = blend.live * bound(added, wide)
     if blend.ungated is not None:
@@ -133,12 +134,12 @@ BN_EPS = 1e-5
 
 
 def channels(spec: HostSpec, level: int) -> int:
-    """Channels after `level`, which are the channels of its slot."""
+    """Return the channels after `level`, which its slot has too."""
     return int(spec.base * 2**level)
 
 
 def host_params(spec: HostSpec) -> tuple[ParamSpec, ...]:
-    """Parameters of one host in forward order."""
+    """Return the parameters of one host in forward order."""
     params: list[ParamSpec] = []
     into = spec.in_channels
     for level in range(spec.levels):
@@ -164,10 +165,10 @@ class BatchStatistics:
 def level_forward(
     x: Tensor, p: Params, spec: HostSpec, level: int, statistics: BatchStatistics, *, training: bool
 ) -> Tensor:
-    """conv, batch norm, pool (if any), ReLU: [B,H,W,N,Cin], or [B,H,W,1,Cin] shown to all hosts -> [B,H',W',N,Cout].
+    """Return conv, batch norm, pool (if any), ReLU of x [B,H,W,N,Cin] or [B,H,W,1,Cin] (shared): [B,H',W',N,Cout].
 
-    `p` are stacked parameters [N, …], `statistics` [N, C]; in training their flat tensors are updated in place.
-    ReLU after max-pool equals max-pool after ReLU, at a quarter of the work.
+    `p` are stacked parameters [N, …], `statistics` [N, C]; training updates their flat tensors in place. ReLU after
+    max-pool equals max-pool after ReLU, at a quarter of the work.
     """
     y = conv(x, p[f"{level}.conv"])
     image = y.flatten(3).permute(0, 3, 1, 2)
@@ -183,9 +184,9 @@ def level_forward(
 
 
 def _alone(image: Tensor, mean: Tensor, var: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
-    """Batch norm in training of one value per channel, [1,C,1,1], which torch refuses: the bias is left, no gradient.
+    """Return training batch norm of one value per channel, [1,C,1,1], which torch refuses: the bias, without gradient.
 
-    A level that ends at 1x1 meets it where the last batch has one sample. The value's variance counts as 0.
+    This happens when a level ends at 1x1 and the last batch has one sample. The value's variance counts as 0.
     """
     value = image.detach().flatten()
     mean.lerp_(value.to(mean.dtype), BN_MOMENTUM)
@@ -194,12 +195,12 @@ def _alone(image: Tensor, mean: Tensor, var: Tensor, gain: Tensor, bias: Tensor)
 
 
 def head_forward(x: Tensor, p: Params) -> Tensor:
-    """Global average pool and linear classifier: [B,H,W,N,C] -> logits [N,B,classes]."""
+    """Return the logits [N,B,classes] of [B,H,W,N,C]: global average pool and linear classifier."""
     return linear(pooled(x), p["head.weight"], p["head.bias"])
 
 
 def fresh_statistics(spec: HostSpec, rows: int, device: torch.device, dtype: torch.dtype) -> list[BatchStatistics]:
-    """Batch-norm moments of new hosts: mean 0, variance 1."""
+    """Return the batch-norm moments of new hosts: mean 0, variance 1."""
     sizes = [channels(spec, level) for level in range(spec.levels)]
     return [
         BatchStatistics(
@@ -214,7 +215,7 @@ GATE_NAMES = tuple(spec.name for spec in gate_params(1))
 
 @dataclass(frozen=True)
 class SeedGroup:
-    """The seeds of one blueprint in one slot."""
+    """Seeds of one blueprint in one slot."""
 
     blueprint: Blueprint
     stack: Stack
@@ -224,14 +225,14 @@ class SeedGroup:
 
 @dataclass(frozen=True)
 class SlotSeeds:
-    """All seeds in one slot: each blueprint computes for its own rows, then they blend together."""
+    """All seeds in one slot. Each blueprint computes its own rows; then all blend together."""
 
     groups: tuple[SeedGroup, ...]
     places: Places | None  # [n] of the activations' rows, group after group; None: all, in order
     blend: Blend  # [n]
 
     def forward(self, h: Tensor, params: Sequence[Params]) -> Tensor:
-        """Features [B,H,W,N,C] with every seed applied to its row; `params` of each group."""
+        """Return features [B,H,W,N,C] with every seed applied to its row; `params`: those of each group."""
         if not self.groups:
             return h
         mine = h if self.places is None else self.places.pick(h)
@@ -251,11 +252,11 @@ def _joined(parts: list[Tensor], axis: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Slot:
-    """Seeds with the parameters of each group."""
+    """The seeds of a slot, with the parameters of each group."""
 
     seeds: SlotSeeds
     params: Sequence[Params]
-    parents: Tensor | None = None  # the row before the slot that each row behind it continues; None: its own
+    parents: Tensor | None = None  # for each row behind the slot, the row before it; None: the same row
 
 
 def logits(
@@ -267,10 +268,10 @@ def logits(
     *,
     training: bool,
 ) -> Tensor:
-    """Images [B,H,W,N,C], or [B,H,W,1,C] shown to all hosts -> [N,B,classes].
+    """Return logits [N,B,classes] for images [B,H,W,N,C], or [B,H,W,1,C] shared by all hosts.
 
-    `hosts` are the stacked parameters of the rows that there are in each level and, last, in the head; `statistics`
-    those of each level, updated in training; `slots` by level.
+    `hosts`: stacked parameters of the rows in each level and, last, in the head. `statistics`: moments of each level,
+    updated in training. `slots`: by level.
     """
     h = x
     for level, moments in enumerate(statistics):
@@ -282,6 +283,6 @@ def logits(
 
 
 def side_by_side(images: Tensor, batch: Tensor) -> Tensor:
-    """Images [N,H,W,C] by the indices [n,B] of n hosts -> [B,H,W,n,C]."""
+    """Return images [N,H,W,C], selected by the indices [n,B] of n hosts, as [B,H,W,n,C]."""
     n, b = batch.shape
     return images.index_select(0, batch.T.reshape(-1)).view(b, n, *images.shape[1:]).permute(0, 2, 3, 1, 4)

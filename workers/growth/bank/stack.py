@@ -1,11 +1,10 @@
-"""Parameters and optimiser of many networks of one architecture: one flat row each.
+"""Parameters and optimiser state of many networks of one architecture, one flat row each.
 
-Rows are independent: gradient norm, clipping, weight decay and momentum are per row. A training epoch works on the
-rows that are part of it (`borrow`) and writes them back (`give_back`), so a row that is not in the computation cannot
-change, to the bit.
+Rows are independent: gradient norm, clipping, weight decay and momentum are per row. A training epoch works on copies
+of the rows that take part (`borrow`) and writes them back (`give_back`), so no bit of another row can change.
 
-Kernels that write by index sort it first on a GPU where results must be deterministic, to know who writes where, and in
-older torch releases the processor waits for that. Here each row rather looks up what is written to it: a gather.
+On a GPU, deterministic kernels that write by index first sort the index, and in older torch releases the CPU waits for
+that. So each row instead looks up what is written to it: a gather.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from workers.layers.blueprint import ParamSpec
 
 
 def writers(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """For each of `count` rows its place in `rows` [n], or 0: [count]; whether it has one there: [count, 1]."""
+    """Return each of `count` rows' index in `rows` [n], or 0: [count]; and whether it occurs there: [count, 1]."""
     here = rows == torch.arange(count, device=rows.device)[:, None]
     return here.to(torch.uint8).argmax(1), here.any(1, keepdim=True)
 
 
 def put_rows(rows: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
-    """whole[rows] = part for each pair of matrices (whole, part)."""
+    """Assign whole[rows] = part for each pair of matrices (whole, part)."""
     if _device.is_cpu(rows.device):
         for whole, part in pairs:
             whole[rows] = part
@@ -42,28 +41,28 @@ def put_rows(rows: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
 
 @dataclass(frozen=True)
 class Places:
-    """m of the N rows of activations [B,H,W,N,C]."""
+    """The positions of m of the N rows of activations [B,H,W,N,C]."""
 
     rows: Tensor  # [m]
-    at: Tensor  # [N] the place of each row in `rows`, or 0
-    absent: Tensor | None  # [N,1] whether it has none; None: no row
+    at: Tensor  # [N] index of each row in `rows`, or 0
+    absent: Tensor | None  # [N,1] rows that are not in `rows`; None: there are none
 
     @staticmethod
     def of(rows: Tensor, count: int) -> Places:
-        """`rows` among so many."""
+        """Return the places of `rows` among `count` rows."""
         at, there = writers(rows, count)
         return Places(rows, at, None if len(rows) == count else ~there)
 
     def pick(self, x: Tensor) -> Tensor:
-        """Their part of x, differentiable."""
+        """Return these rows of x, differentiable."""
         return cast(Tensor, _Moved.apply(x, self, False))  # type: ignore[no-untyped-call]
 
     def put(self, part: Tensor) -> Tensor:
-        """Zeros with `part` in their places, differentiable."""
+        """Return zeros with `part` at these rows, differentiable."""
         return cast(Tensor, _Moved.apply(part, self, True))  # type: ignore[no-untyped-call]
 
     def moved(self, x: Tensor, back: bool) -> Tensor:
-        """`pick`, or `put`: each is the gradient of the other."""
+        """Return the result of `pick`, or of `put` if `back`; each is the gradient of the other."""
         found = x.index_select(3, self.at if back else self.rows)
         return found.masked_fill(self.absent, 0.0) if back and self.absent is not None else found
 
@@ -90,14 +89,14 @@ class SGD:
 
 
 def by_name(specs: tuple[ParamSpec, ...], flat: Tensor) -> dict[str, Tensor]:
-    """Views [n, *shape] of rows [n, P] that hold `specs`, or the first of them, one after the other."""
+    """Return named views [n, *shape] of rows [n, P], which hold all of `specs` or the first ones, concatenated."""
     sizes, found = _layout(specs, flat.shape[1])
     return {name: part.view(shape) for (name, shape), part in zip(found, flat.split_with_sizes(sizes, 1), strict=True)}
 
 
 @lru_cache(maxsize=256)
 def _layout(specs: tuple[ParamSpec, ...], width: int) -> tuple[list[int], list[tuple[str, tuple[int, ...]]]]:
-    """Sizes in a row of so many scalars, and the name and shape [-1, …] of each parameter."""
+    """Return the sizes in a row of `width` scalars, and the name and shape [-1, …] of each parameter."""
     sizes: list[int] = []
     found: list[tuple[str, tuple[int, ...]]] = []
     for spec in specs:
@@ -109,19 +108,19 @@ def _layout(specs: tuple[ParamSpec, ...], width: int) -> tuple[list[int], list[t
 
 
 class Borrowed:
-    """Some rows of a stack during one epoch: `flat` [n, P], whose gradient is to be found."""
+    """Rows of a stack borrowed for one epoch; the gradient of `flat` [n, P] is wanted."""
 
     def __init__(self, specs: tuple[ParamSpec, ...], flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
         self._specs, self.flat, self.momentum = specs, flat.requires_grad_(), momentum
         self.trained = trained  # [n, 1] bool; None: all
 
     def params(self) -> dict[str, Tensor]:
-        """By name [n, *shape], as they are now, for autograd."""
+        """Return the current parameters by name, [n, *shape], for autograd."""
         return by_name(self._specs, self.flat)
 
     @torch.no_grad()
     def step(self, grad: Tensor, rule: SGD) -> None:
-        """Update the rows from their gradient [n, P], which is overwritten."""
+        """Update from the gradient [n, P], which is overwritten."""
         norm = torch.linalg.vector_norm(grad, dim=1, keepdim=True)
         grad *= torch.clamp(rule.max_grad_norm / (norm + 1e-6), max=1.0)
         if rule.weight_decay:
@@ -131,13 +130,13 @@ class Borrowed:
             self.flat.sub_(self.momentum, alpha=rule.lr)
             return
         velocity = rule.momentum * self.momentum + grad
-        # Selected, never multiplied by zero: a non-finite gradient of a row that stays must not touch it.
+        # `where`, not a product with zero: a skipped row's non-finite gradient must not reach it.
         self.momentum.copy_(torch.where(self.trained, velocity, self.momentum))
         self.flat.copy_(torch.where(self.trained, self.flat - rule.lr * velocity, self.flat))
 
 
 class Optimiser:
-    """Loans that are trained by one rule: Borrowed.step of all of them in few calls."""
+    """Trains several loans by one rule: the effect of Borrowed.step on each, in few calls."""
 
     def __init__(self, loans: list[Borrowed], rule: SGD) -> None:
         self._loans, self._rule = loans, rule
@@ -159,16 +158,16 @@ class Optimiser:
         norms = [torch.linalg.vector_norm(grad, dim=1, keepdim=True) for grad in found]
         factors = torch.clamp(rule.max_grad_norm / (torch.cat(norms) + 1e-6), max=1.0)
         torch._foreach_mul_(found, list(torch.split(factors, [len(grad) for grad in found])))
-        velocities = self._momentum if rule.momentum else []  # torch refuses them where there is no momentum
+        velocities = self._momentum if rule.momentum else []  # torch refuses them without momentum
         torch._fused_sgd_(
             self._flat, found, velocities, weight_decay=rule.weight_decay, momentum=rule.momentum, lr=rule.lr,
             dampening=0.0, nesterov=False, maximize=False, is_first_step=False,
         )  # fmt: skip
 
 
-@lru_cache(maxsize=64)  # a stack is made anew in every episode
+@lru_cache(maxsize=64)  # every episode makes new stacks
 def _initial(specs: tuple[ParamSpec, ...]) -> tuple[Floats, Floats]:
-    """Bound and centre of every scalar's initial value, [P] each; shared, to be read only."""
+    """Return bound and centre of every scalar's initial value, [P] each; shared, so read-only."""
     sizes = [spec.size for spec in specs]
     return (
         np.repeat(np.array([spec.bound for spec in specs], dtype=np.float64), sizes),
@@ -187,25 +186,25 @@ class Stack:
         self._bound, self._center = _initial(specs)
 
     def birth(self, row: int | slice, draws: Floats) -> None:
-        """Initialise row(s) from uniform draws in [0, 1), [P] or [rows, P], and zero their momentum.
+        """Initialise rows from uniform draws in [0, 1), [P] or [rows, P], and zero their momentum.
 
-        Of fewer draws than P, only as many parameters, the last ones; the rest keeps values and momentum.
+        With fewer than P draws, initialise only that many of the last parameters; the others keep values and momentum.
         """
         last = slice(self.width - draws.shape[-1], None)
         values = torch.from_numpy(self._center[last] + self._bound[last] * (2.0 * draws - 1.0))
-        # Cast before, so that half as much is copied; nobody waits for the copy.
+        # Cast first, which halves the copy; the copy does not block.
         self.values[row, last] = values.to(self.values.dtype).to(self.values.device, non_blocking=True)
         self.momentum[row, last] = 0.0
 
     def clear(self, row: int) -> None:
-        """Forget a row: a dropped module leaves nothing behind for the next one."""
+        """Zero a row, so that a dropped module leaves nothing for the next one."""
         self.values[row] = 0.0
         self.momentum[row] = 0.0
 
     def borrow(self, rows: Tensor, trained: Tensor | None, idle: int = 0) -> Borrowed:
-        """Copies of `rows` [n] to train on, without the last `idle` parameters, which nothing computes with.
+        """Return copies of `rows` [n] to train on, without the last `idle` parameters, which nothing uses.
 
-        `trained` [n] bool selects those whose update counts; None: all.
+        `trained` [n] bool selects the rows to update; None: all.
         """
         used = slice(0, self.width - idle)
         column = None if trained is None else trained[:, None]
@@ -217,5 +216,5 @@ class Stack:
         put_rows(rows, [(whole[:, : lent.shape[1]], lent) for whole, lent in pairs])
 
     def read(self, rows: Tensor) -> dict[str, Tensor]:
-        """Parameters of `rows` [n] (repeats allowed) by name, [n, *shape], without autograd."""
+        """Return the parameters of `rows` [n] (repeats allowed) by name, [n, *shape], without autograd."""
         return by_name(self.specs, self.values[rows])

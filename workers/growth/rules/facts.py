@@ -1,6 +1,6 @@
-"""Derives the facts for rewards from lifecycle, signals and measurement, for all reward modes alike.
+"""Derives a reward's facts from lifecycle, signals and measurement, the same for all reward modes.
 
-The facts of decision t are taken before it is executed; differences are against the state at decision t - 1.
+Facts of decision t are taken before it is executed; differences are relative to the state at decision t - 1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workers.vocabulary import OP, SLOT, WAIT
 def effective_seed_params(
     active: Bools, alpha: Floats, params: Ints, host_params: Ints, base_slot_rent_ratio: float
 ) -> Floats:
-    """Return E [E]: per live module a base rent of `base_slot_rent_ratio * host_params` plus alpha * params.
+    """Return E [E]: for each live module a base rent `base_slot_rent_ratio * host_params` plus alpha * params.
 
     active, alpha, params [E, S]: alpha in effect, trainable parameters of module and gate; host_params [E]. Entries
     where `active` is False are ignored.
@@ -41,7 +41,7 @@ def alpha_delta_sq_sum(alpha: Floats, alpha_before: Floats, params_before: Ints,
 
 
 class FactsMemory:
-    """State that the next facts need of the last decision: potentials, alphas and parameters, [E, S].
+    """What the next facts need from the previous decision: potentials, alphas and parameters, [E, S].
 
     `host_params` is the size of one host; all environments grow the same one.
     """
@@ -56,7 +56,7 @@ class FactsMemory:
     def step_facts(
         self, lifecycle: Lifecycle, signals: Signals, measurement: Measurement, decisions: Ints, step: int
     ) -> StepFacts:
-        """Return the facts of decision `step` with its `decisions` [E, head]; call once per step, before execution."""
+        """Return the facts of decision `step` and its `decisions` [E, head]; call once per step, before execution."""
         table = lifecycle.table
         present = table.present
         alpha = np.where(present, table.alpha, 0.0)
@@ -86,7 +86,7 @@ class FactsMemory:
         return facts
 
     def _seed_facts(self, lifecycle: Lifecycle, measurement: Measurement) -> SeedFacts:
-        """Copy the facts per seed, because executing the decision changes the table."""
+        """Return a copy of the facts per seed, because executing the decision changes the table."""
         table = lifecycle.table
         gain = measurement.val_acc - measurement.all_off_acc  # causal: the same host, the same samples
         improvement = np.where(lifecycle.alive, gain, 0.0)  # [E]; a diverged host has none

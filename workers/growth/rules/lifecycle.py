@@ -49,13 +49,13 @@ _Event = Literal["germinated", "advanced", "retargeted", "prune_scheduled", "pru
 
 
 class Graft(Protocol):
-    """Operations on the network. An exception leaves the network, and with it the slot, unchanged."""
+    """Operations on the network. If one raises, the network and hence the slot are unchanged."""
 
     def germinate(self, env: int, slot: int, blueprint_index: int, algorithm: int) -> int:
         """Put a new module into an empty slot; return the trainable parameters of module and gate."""
 
     def set_algorithm(self, env: int, slot: int, algorithm: int) -> int:
-        """Change how the module joins (GATE adds a gate, others drop it); return the parameters of module and gate."""
+        """Change how a module blends: GATE adds a gate, others drop it. Return the parameters of module and gate."""
 
     def drop(self, env: int, slot: int) -> None:
         """Remove the module, its gate and their optimiser state; the table still describes them during the call."""
@@ -84,14 +84,14 @@ class Lifecycle:
         self._shown: tuple[int, DecisionMasks] | None = None  # last masks and their step, while valid
 
     def stop(self, envs: Bools) -> None:
-        """End the episode of diverged environments [E]: only WAIT is valid there from now on, and nothing changes."""
+        """End the episode of diverged environments [E]: from now on only WAIT is valid, and nothing changes."""
         self.alive[envs] = False
         self._shown = None
 
     def record(self, measurement: Measurement) -> None:
         """Record a validation before the decision: ages, contributions and their velocities.
 
-        Velocity is the growth of the contribution per epoch, smoothed 0.7 to 0.3, from the second measurement on.
+        Velocity is the change of the contribution per epoch, smoothed 0.7 to 0.3, from the second measurement on.
         """
         table = self.table
         self._shown = None
@@ -114,9 +114,9 @@ class Lifecycle:
         return masks
 
     def execute(self, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
-        """Execute one decision per environment, [E, head] in the order of HEADS.
+        """Execute one decision per environment, [E, head] in the order of HEADS; return the events.
 
-        InvalidDecision, with nothing changed, when the masks of this step do not allow one of them.
+        InvalidDecision, with nothing changed, if this step's masks forbid any of them.
         """
         shown = self._shown if self._shown is not None and self._shown[0] == step else (step, self.masks(step))
         permitted = shown[1].permits(decisions)
@@ -246,12 +246,12 @@ class Lifecycle:
         return np.broadcast_to(per_env[:, None], self.table.stage.shape)
 
     def _ramp(self, decisions: Ints) -> tuple[Ints, Ints]:
-        """Return epochs and curve of the ramp that each environment chose, [E, S]."""
+        """Return the epochs and curve of the ramp chosen by each environment, [E, S]."""
         steps, curve = _SPEEDS[decisions[:, ALPHA_SPEED]], _CURVES[decisions[:, ALPHA_CURVE]]
         return self._per_slot(steps), self._per_slot(curve)
 
     def _events(self, selected: Bools, event: _Event, step: int) -> list[SeedEvent]:
-        """Return one event per entry of `selected`, from the present state of the table."""
+        """Return one event per entry of `selected`, from the current state of the table."""
         table = self.table
         changes = []
         for env, slot in np.argwhere(selected).tolist():

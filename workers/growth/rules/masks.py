@@ -1,9 +1,9 @@
-"""Exact masks for every head of a decision, given the choices of the heads before it, and what they are made of.
+"""Exact masks of every decision head, given the choices of earlier heads, and the rules behind them.
 
-Quality gates say when a seed may advance or become a fossil. Permissive gates require only what the next stage
-presupposes; strict gates require quality (without a gradient-ratio condition into BLENDING: this project measures no
-gradient ratios). `valid_operations` is the one predicate behind both the masks and the execution. A row of a mask
-without any True means that the operation does not use the head; its choice is then 0.
+Quality gates say when a seed may advance or fossilise. Permissive gates require only what the next stage presupposes;
+strict gates also require quality (but no gradient ratio before BLENDING, because none is measured). `valid_operations`
+is the one predicate behind both masks and execution. A mask row without any True means that the operation does not use
+the head; its choice is then 0.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def may_fossilize(table: SeedTable, gates: GateMode) -> Bools:
     Strict: it is at least CONTRIBUTING_POINTS.
     """
     smallest = CONTRIBUTING_POINTS if gates == "strict" else -np.inf
-    # A contribution never measured is NaN, and NaN compares False.
+    # A contribution that was never measured is NaN, and NaN compares False.
     return np.asarray((table.stage == HOLDING) & (table.contribution >= smallest))
 
 
@@ -93,7 +93,7 @@ def seed_limit(rules: Rules, n_slots: int) -> int:
 
 
 def rampable(table: SeedTable) -> Bools:
-    """Return [E, S], True where alpha affects the forward pass and is at rest, so that it can be ramped."""
+    """Return [E, S], True where alpha affects the forward pass and is at rest, so that a ramp can start."""
     on = (table.stage == BLENDING) | (table.stage == HOLDING)
     return np.asarray(on & (table.alpha_mode == HOLD))
 
@@ -101,7 +101,8 @@ def rampable(table: SeedTable) -> Bools:
 def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Bools, step: int) -> Bools:
     """Return [E, op, S], True where the operation is valid on the slot; all False for WAIT, which is always valid.
 
-    `val_acc`, `alive`: [E]. On the last step only FOSSILIZE can still count: nothing else would be measured.
+    `val_acc`, `alive`: [E]. On the last step only FOSSILIZE can still count: the effect of others would not be
+    measured.
     """
     valid = all_false((table.stage.shape[0], len(Op), table.stage.shape[1]))
     valid[:, Op.FOSSILIZE] = may_fossilize(table, rules.gates)
@@ -122,7 +123,7 @@ _INSTANT = SPEEDS.index(0)
 
 
 class DecisionMasks:
-    """Masks of one step, [E, size(head)] per head: a snapshot, unaffected by later changes of the table."""
+    """Masks of one step, [E, size(head)] per head: a snapshot that later changes of the table do not affect."""
 
     def __init__(self, table: SeedTable, valid: Bools, n_blueprints: int) -> None:
         self.valid = valid  # [E, op, S]
@@ -136,9 +137,9 @@ class DecisionMasks:
         self._rows = np.arange(table.stage.shape[0])
 
     def mask(self, head: int, chosen: Ints) -> Bools:
-        """Return the mask of `head` [E, size(head)], given the choices `chosen` [E, head] of all heads before it."""
+        """Return the mask of `head` [E, size(head)], given the choices `chosen` [E, head] of all earlier heads."""
         if chosen.shape[1] != head:
-            raise ValueError(f"the mask of head {HEADS[head]} needs {head} earlier choices, not {chosen.shape[1]}")
+            raise ValueError(f"the mask of head {HEADS[head]} needs {head} earlier choices, but got {chosen.shape[1]}")
         if head == OP:
             ops: Bools = np.asarray(self.valid.any(axis=2))
             ops[:, WAIT] = True
@@ -157,7 +158,7 @@ class DecisionMasks:
         return np.repeat(used[:, None], self.sizes[head], axis=1)
 
     def permits(self, decisions: Ints) -> Bools:
-        """Return [E], True where every head of `decisions` [E, head] is allowed by its mask, and 0 where unused."""
+        """Return [E], True where the masks allow every head of `decisions` [E, head] and unused heads are 0."""
         in_range = np.asarray(((decisions >= 0) & (decisions < np.array(self.sizes))).all(axis=1))
         chosen = np.where(in_range[:, None], decisions, 0)
         op, slot = chosen[:, OP], chosen[:, SLOT]
@@ -205,7 +206,7 @@ class DecisionView:
 
 
 def follow(masks: DecisionMasks, wishes: Ints) -> tuple[Ints, Bools]:
-    """Return decisions [E, head] that follow `wishes`, 0 in unused heads, and whether all were permitted, [E]."""
+    """Return decisions [E, head] that follow `wishes` (0 in unused heads), and where all were permitted, [E]."""
     decisions = np.zeros_like(wishes)
     permitted = all_true(len(wishes))
     for head in range(len(masks.sizes)):

@@ -1,7 +1,7 @@
-"""Observations of controllers: one table of features, which determines the width and every slice; not normalised.
+"""Controllers' observations: one table of features defines the width and every slice. Not normalised.
 
-Order: the base features, then the slot block of every slot, then the telemetry block of every slot, in network order.
-Every entry is bounded, |x| <= 2; an empty slot is all zeros; a stopped environment's row is all zeros.
+Order: base features, the slot block of every slot, then the telemetry block of every slot, in network order. Every
+entry is bounded, |x| <= 2. An empty slot is all zeros; the row of a stopped environment is all zeros.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class _Seen:
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature: `values` gives [E] or [E, width] for the base, [E, S] or [E, S, width] per slot.
+    """One feature. `values` gives [E] or [E, width] for the base, [E, S] or [E, S, width] per slot.
 
-    Its entry is x / scale, with `log_up_to` log1p(x clipped to [0, log_up_to]) / scale, with `bounded` tanh(x / scale),
-    which is nearly linear below the scale. NaN, for unknown, becomes 0.
+    The entry is x / scale. With `log_up_to` it is log1p(x clipped to [0, log_up_to]) / scale. With `bounded` it is
+    tanh(x / scale), which is nearly linear below the scale. NaN (unknown) becomes 0.
     """
 
     name: str
@@ -70,27 +70,27 @@ class Feature:
 
 
 def _loss(name: str, width: int = 1) -> Feature:
-    """Make a feature of a loss among the signals, in nats; about 0.4 at ln 10."""
+    """Return a feature of a loss signal, in nats; about 0.4 at ln 10."""
     return Feature(name, attrgetter(f"signals.{name}"), width, math.log1p(_LOSS_CAP), log_up_to=_LOSS_CAP)
 
 
 def _percent(name: str, width: int = 1) -> Feature:
-    """Make a feature of an accuracy among the signals."""
+    """Return a feature of an accuracy signal."""
     return Feature(name, attrgetter(f"signals.{name}"), width, 100.0)
 
 
 def _points(name: str, scale: float, values: Callable[[_Seen], Floats]) -> Feature:
-    """Make a feature of a difference in points."""
+    """Return a feature of a difference in points."""
     return Feature(name, values, 1, scale, bounded=True)
 
 
 def _parameters(name: str, values: Callable[[_Seen], Ints]) -> Feature:
-    """Make a feature of a parameter count; 1 at a million."""
+    """Return a feature of a parameter count; 1 at a million."""
     return Feature(name, values, 1, math.log1p(1e6), log_up_to=_PARAMETERS_CAP)
 
 
 def _one_hot(name: str, choices: Sequence[int]) -> Feature:
-    """Make a one-hot feature of an entry of the table, [E, S] -> [E, S, choice]; all zeros for any other value."""
+    """Return a one-hot feature of a table entry, [E, S] -> [E, S, choice]; all zeros for any other value."""
     values = attrgetter(f"table.{name}")
     if len(choices) == 1:  # as wide as a feature of one number
         return Feature(name, lambda seen: np.asarray(values(seen) == choices[0]))
@@ -141,7 +141,7 @@ def _slot_features(n_blueprints: int) -> tuple[Feature, ...]:
 
 
 def _since(seen: _Seen, accuracy: Floats) -> Floats:
-    """Return the gain [E, S] of validation accuracy since a moment in the seed's life; 0 for slots without a seed."""
+    """Return the gain [E, S] of validation accuracy since a moment in the seed's life; 0 in slots without a seed."""
     return np.where(seen.present, seen.signals.val_acc[:, None] - accuracy, 0.0)
 
 
@@ -208,9 +208,9 @@ def _write(block: Floats, features: tuple[Feature, ...], seen: _Seen) -> None:
 
 
 def observe(lifecycle: Lifecycle, signals: Signals, measurement: Measurement, step: int) -> Floats32:
-    """Return the observations before decision `step` (1-based), [E, width]; `measurement` must be recorded already.
+    """Return the observations before decision `step` (1-based), [E, width]; `measurement` must already be recorded.
 
-    Values of all features are collected first and transformed together, because the cost is per numpy call.
+    Values of all features are collected first and transformed together, because numpy's cost is per call.
     """
     n_envs, n_slots = lifecycle.table.stage.shape
     seen = _Seen(

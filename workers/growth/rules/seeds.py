@@ -1,11 +1,11 @@
-"""State of every seed in every environment as a structure of arrays, and what changes it: stages, ramps of alpha.
+"""State of every seed in every environment as arrays, with its transitions: stages and alpha ramps.
 
 E environments, S enabled slots in network order; every array is [E, S]. A slot without a live module holds the blanks
-below, so nothing of a dropped seed can leak into the next one. `transition` is the only function that changes a stage.
+below, so a dropped seed cannot affect the next one. `transition` is the only function that changes a stage.
 
-Alpha is a seed's weight in the forward pass; its ramps, one tick per epoch, are independent of stages. A ramp is set
-from HOLD only; at its last tick it snaps to the target and holds again, so alpha equals its target whenever the mode
-is HOLD.
+Alpha is a seed's weight in the forward pass. Its ramps advance once per epoch and are independent of stages. A ramp can
+start only in HOLD. At its last tick alpha snaps to the target and the mode returns to HOLD, so alpha equals its target
+whenever the mode is HOLD.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _SLOT_BLANKS: dict[str, int | float | bool] = {
 
 @dataclass(frozen=True, kw_only=True)
 class SeedTable:
-    """One entry per environment and slot, [E, S]; modified in place by the lifecycle only."""
+    """One entry per environment and slot, [E, S]; only the lifecycle modifies it, in place."""
 
     stage: Ints  # changed by `transition` only
     previous_stage: Ints
@@ -99,7 +99,7 @@ class SeedTable:
 
     @property
     def available(self) -> Bools:
-        """Slots [E, S] that are empty with the cooldown over, so that a seed may be germinated."""
+        """Slots [E, S] where a seed may germinate: empty, with the cooldown over."""
         return np.asarray(self.stage == DORMANT)
 
     def clear_module(self, selected: Bools) -> None:
@@ -114,11 +114,11 @@ def seed_id(env: int, serial: int) -> str:
 
 
 def slot_of(table: SeedTable, serial: Ints) -> Ints:
-    """Return the slot [E] of the live seed `serial` [E], -1 where there is none; ValueError for a duplicate serial."""
+    """Return the slot [E] of the live seed `serial` [E], -1 if there is none; ValueError for a duplicate serial."""
     matches = (table.serial == serial[:, None]) & table.present  # [E, S]
     if (matches.sum(axis=1) > 1).any():
         env = int(np.argmax(matches.sum(axis=1) > 1))
-        raise ValueError(f"seed {seed_id(env, int(serial[env]))} sits in more than one slot")
+        raise ValueError(f"seed {seed_id(env, int(serial[env]))} is in more than one slot")
     return np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
 
 
@@ -144,7 +144,7 @@ class IllegalTransition(ValueError):
 
 
 def transition(table: SeedTable, selected: Bools, target: Stage, val_acc: Floats) -> None:
-    """Move every `selected` [E, S] slot to `target`; all or, with IllegalTransition, none.
+    """Move every `selected` [E, S] slot to `target`; all of them, or with IllegalTransition none.
 
     `val_acc` [E] is the last validation accuracy, the baseline for improvement within the new stage.
     """
@@ -176,7 +176,7 @@ _COSINE, _SIGMOID = int(Curve.COSINE), int(Curve.SIGMOID)
 
 
 def progress(curve: Ints, fraction: Floats) -> Floats:
-    """Return the share of the way after `fraction` of the ramp's epochs, elementwise; every curve runs from 0 to 1."""
+    """Return the completed share of a ramp after `fraction` of its epochs, elementwise; all curves run from 0 to 1."""
     low = 1.0 / (1.0 + np.exp(0.5 * _STEEPNESS))
     logistic = 1.0 / (1.0 + np.exp(-_STEEPNESS * (fraction - 0.5)))
     sigmoid = (logistic - low) / (1.0 - 2.0 * low)
@@ -187,12 +187,12 @@ def progress(curve: Ints, fraction: Floats) -> Floats:
 def retarget(table: SeedTable, selected: Bools, target: Floats, steps: Ints, curve: Ints) -> None:
     """Start ramps of `steps` epochs to `target` in `selected`; with 0 steps or no distance, set alpha at once.
 
-    All arrays [E, S]. ValueError when a selected ramp is still in progress or a target is outside [0, 1].
+    All arrays [E, S]. ValueError if a selected ramp is in progress or a target is outside [0, 1].
     """
     if (selected & (table.alpha_mode != HOLD)).any():
         raise ValueError("a ramp in progress cannot be retargeted")
     if (selected & ~((target >= 0.0) & (target <= 1.0))).any():
-        raise ValueError("an alpha target lies in [0, 1]")
+        raise ValueError("an alpha target must be in [0, 1]")
     at_once = (steps == 0) | (target == table.alpha)
     direction = np.where(target > table.alpha, UP, DOWN)
     table.alpha_start[selected] = table.alpha[selected]
@@ -205,7 +205,7 @@ def retarget(table: SeedTable, selected: Bools, target: Floats, steps: Ints, cur
 
 
 def tick(table: SeedTable, selected: Bools) -> Bools:
-    """Advance every ramp among `selected` by one epoch; return where a ramp reached its target, [E, S]."""
+    """Advance every ramp in `selected` by one epoch; return where a ramp reached its target, [E, S]."""
     ramping = selected & (table.alpha_mode != HOLD)
     if not ramping.any():
         return np.asarray(ramping)

@@ -1,6 +1,6 @@
-"""Measurements of one epoch for all environments, and the signals made of them: deltas, plateaus, histories.
+"""Measurements of one epoch in all environments, and the signals derived from them: deltas, plateaus, histories.
 
-Independent of seeds except for `summary_seed`, which picks one from the seed table.
+Independent of seeds, except for `summary_seed`, which picks one from the seed table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STABLE_EPOCHS = 3  # consecutive stable epochs until the host counts as stabili
 
 @dataclass(frozen=True, kw_only=True)
 class Signals:
-    """Signals after the last measurement. NaN: no earlier value to compare with."""
+    """Signals after the last measurement. NaN: there is no earlier value to compare with."""
 
     train_loss: Floats  # [E] nats
     train_acc: Floats  # [E] percent
@@ -64,9 +64,10 @@ class Signals:
         )  # fmt: skip
 
     def after(self, now: Measurement, alive: Bools) -> Signals:
-        """Return the signals after one more measurement; environments that are not `alive` [E] keep theirs.
+        """Return the signals after one more measurement; environments not in `alive` [E] keep theirs.
 
-        An epoch is stable when the loss improved by less than 3 %; at the first one comparisons with NaN are False.
+        An epoch is stable if the loss improved by less than 3 %. In the first epoch comparisons are with NaN and hence
+        False.
         """
         loss_delta = self.val_loss - now.val_loss
         acc_delta = now.val_acc - self.val_acc
@@ -96,10 +97,10 @@ class Signals:
 
 
 def summary_seed(table: SeedTable, among: Bools) -> Ints:
-    """Return the slot [E] of the seed that represents all seeds in `among` [E, S]; -1 where there is none.
+    """Return the slot [E] of the seed that represents all seeds in `among` [E, S]; -1 if there is none.
 
-    Highest stage; then highest alpha; then the most negative contribution, for safety, where a seed without a
-    measurement loses to one with; then the youngest seed. Serials are unique, so the choice is unique.
+    The order is: highest stage; highest alpha; most negative contribution, for safety, with unmeasured seeds last;
+    youngest seed. Serials are unique, so the choice is unique.
     """
     badness = np.where(np.isnan(table.contribution), -np.inf, -table.contribution)
     ranked = np.lexsort((table.serial, badness, table.alpha, table.stage, among), axis=-1)  # the last key leads

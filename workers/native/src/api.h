@@ -1,6 +1,6 @@
-// What a caller outside sees: plain structs, pointers into the caller's arrays, and five functions. Every size, index
-// and label is validated before any memory is taken (valid.cpp); pointers have to point to as much as they say.
-// workers/native/binding.py declares the same; `esper_layout` lets it check that both mean the same.
+// The interface for callers: plain structs, pointers into the caller's arrays, and five functions. Every size, index
+// and label is validated before memory is allocated (valid.cpp); arrays must be as large as the structs say.
+// workers/native/binding.py declares the same structs and checks with `esper_layout` that both agree.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct EsperHost {
 
 enum EsperLayerKind : std::int32_t { ESPER_CONV, ESPER_DEPTHWISE, ESPER_NORM, ESPER_RELU, ESPER_TOWARDS, ESPER_EXCITE };
 
-// A layer of a seed. `at`: where its parameters begin in the seed's row; conv: kernel; norm: gain, bias; towards:
+// A layer of a seed. `at`: offsets of its parameters in the seed's row; conv: kernel; norm: gain, bias; towards:
 // scale; excite: squeeze, excite, bias. `size`: taps of a kernel, groups of a norm, hidden units of excite.
 struct EsperLayer {
     std::int32_t kind, inputs, outputs, size, at[3];
@@ -23,13 +23,13 @@ struct EsperLayer {
 
 enum EsperJoin : std::int32_t { ESPER_ADD, ESPER_MULTIPLY, ESPER_GATE };
 
-// A seed, or with `layers` null an empty slot. An incubating one is in no output, but learns.
+// A seed; if `layers` is null, an empty slot. An incubating seed learns but does not affect the output.
 struct EsperSeed {
     float* values;    // a row of parameters
     float* momentum;  // of the same row
     const EsperLayer* layers;
     std::int32_t n_layers, width;  // width: parameters in the row
-    std::int32_t gate, gate_hidden;  // where the gate's parameters begin in the row; its hidden units
+    std::int32_t gate, gate_hidden;  // offset of the gate's parameters in the row; its hidden units
     std::int32_t join, incubating, fossil, trained;
     float alpha;
 };
@@ -37,7 +37,7 @@ struct EsperSeed {
 struct EsperSplit {
     const float* images;         // [samples][height][width][channels]
     const std::int64_t* labels;  // [samples]
-    std::int64_t samples, each;  // each: numbers of an image
+    std::int64_t samples, each;  // each: numbers per image
 };
 
 struct EsperRule {
@@ -54,24 +54,24 @@ struct EsperNetwork {
     std::int32_t width;      // parameters in the host's row
 };
 
-// A configuration tree of one network: behind level b there are `rows[b]` rows, row r continuing row parents[b][r]
-// with the level's seed on or off. The last level's rows are the configurations.
+// The configuration tree of one network. Level b has `rows[b]` rows; row r continues row parents[b][r] of the level
+// before, with the level's seed on or off. The last level's rows are the configurations.
 struct EsperTree {
     const std::int32_t* rows;
     const std::int64_t* const* parents;
     const std::uint8_t* const* on;
-    std::int32_t real;  // the row whose loss is wanted
+    std::int32_t real;  // the row whose loss is measured
 };
 
 struct EsperWorkspace;
 
-// What is wrong with a call; binding.py has a sentence for each.
+// The error of a call; binding.py has a sentence for each.
 enum EsperStatus : std::int32_t {
     ESPER_OK, ESPER_NO_MEMORY, ESPER_FAILED, ESPER_SIZE, ESPER_KERNEL, ESPER_POOLS, ESPER_ROW, ESPER_LAYER, ESPER_CHAIN,
     ESPER_BATCH, ESPER_IMAGE, ESPER_ORDER, ESPER_LABEL, ESPER_TREE
 };
 
-// Where a field lies in its struct; of a struct itself, how many bytes it has.
+// The offset of a field in its struct; for a struct itself, its size in bytes.
 struct EsperField {
     const char* name;
     std::int32_t at;
@@ -79,24 +79,24 @@ struct EsperField {
 
 #define ESPER_EXPORT __attribute__((visibility("default")))
 
-// Functions that can fail return EsperStatus, and write their results only with ESPER_OK.
+// Functions that can fail return EsperStatus and write results only on ESPER_OK.
 
-// Memory for networks of one shape, for one thread at a time. `border`: half of the widest kernel.
+// Allocates memory for networks of one shape, used by one thread at a time. `border`: half of the widest kernel.
 ESPER_EXPORT std::int32_t esper_open(const EsperHost* host, std::int32_t border, EsperWorkspace** opened);
 ESPER_EXPORT void esper_close(EsperWorkspace* workspace);
 
-// One epoch over `order` [samples]; measured[0]: sum of losses, measured[1]: how many were right, in training mode.
+// Trains one epoch over `order` [samples]. measured: sum of losses, number correct, both in training mode.
 ESPER_EXPORT std::int32_t esper_train(
     EsperWorkspace* workspace, const EsperRule* rule, const EsperNetwork* network, const EsperSplit* split,
     const std::int64_t* order, double* measured
 );
 
-// Evaluation mode over a whole split: right [rows of the last level], loss: sum over samples of the real row's.
+// Evaluates a whole split. right: number correct [rows of the last level]; loss: the real row's, summed over samples.
 ESPER_EXPORT std::int32_t esper_measure(
     EsperWorkspace* workspace, const EsperNetwork* network, const EsperSplit* split, const EsperTree* tree,
     std::int64_t* right, double* loss
 );
 
-// Of the structs above sizes and fields, by name, and LANES; the last name is null.
+// Sizes and field offsets of the structs above, by name, and LANES; the last name is null.
 ESPER_EXPORT const EsperField* esper_layout();
 }

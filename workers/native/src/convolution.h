@@ -1,8 +1,8 @@
 // Same-padded convolutions without bias, their kernels' gradients, and kernels packed for them.
 //
-// A tile is 2x2 pixels of a few outputs, kept in registers over all inputs and taps; around single pixels, four packs
-// of a few outputs. Every number is accumulated by itself over inputs, rows and columns of taps in this order, so tiles
-// may differ between widths and the bits do not.
+// A tile is 2x2 pixels of a few outputs, kept in registers over all inputs and taps; for single pixels, four packs
+// of a few outputs. Each number is accumulated separately over inputs, then rows, then columns of taps, so tiles may
+// differ between vector widths without changing bits.
 #pragma once
 
 #include "layout.h"
@@ -13,7 +13,7 @@ constexpr int TILE = LANES == 16 ? 4 : 2;    // outputs in registers, with 4 pix
 constexpr int GRADED = LANES == 16 ? 8 : 4;  // outputs in registers of a kernel's gradient, with a row of taps each
 constexpr int MOST = 15;                     // taps of a row
 
-// A kernel [out][in][wide][wide], of which the middle `taps` by `taps` are used: all, or the centre.
+// A kernel [out][in][wide][wide]; only the middle `taps` by `taps` are used: all, or the centre.
 struct Kernel {
     const float* weights = nullptr;
     int out = 0, in = 0, wide = 1, taps = 1;
@@ -25,14 +25,14 @@ struct Kernel {
     std::size_t packed_size() const { return std::size_t(out + TILE) * (in + TILE) * taps * taps; }
 };
 
-// [out / TILE][in][taps][taps][TILE], outputs beyond the last are zero; `sign` [out] multiplies, if there.
+// Packed as [out / TILE][in][taps][taps][TILE]; outputs beyond the last are zero. Multiplied by `sign` [out], if given.
 void pack_kernel(const Kernel& kernel, const float* sign, float* packed);
-// The same of the kernel that takes the output's gradient to the input's: turned, outputs and inputs exchanged.
+// The same for the kernel of the input's gradient: rotated by 180 degrees, with outputs and inputs exchanged.
 void pack_turned(const Kernel& kernel, const float* sign, float* packed);
 
 // --- tiles ----------------------------------------------------------------------------------------------------------
 
-// K taps in a row, or 0: `taps` of them. `at` is the first tap of the tile's first pixel.
+// K taps per row; if K is 0, `taps`. `at` is the first tap of the tile's first pixel.
 template <int K> INLINE void tile(const Vec* at, const float* w, int in, Plane plane, int taps, Vec (&a)[4][TILE]) {
     const std::ptrdiff_t row = plane.row(), next = plane.size();
     if constexpr (K > 0) {
@@ -72,7 +72,7 @@ template <int K> INLINE void tile(const Vec* at, const float* w, int in, Plane p
 }
 
 // Calls `done(output, y, x, a)` for every 2x2 pixels of every output of one pack; a[p] at row y + p / 2, column
-// x + p % 2, which at an odd edge may lie outside. `start` [out, filled up to TILE]: where sums begin; null: at 0.
+// x + p % 2, which may lie outside at an odd edge. `start` [out, padded to TILE]: initial sums; null: 0.
 template <int K, class Done>
 INLINE void convolve_tiles(
     const Vec* in, Plane plane, const float* packed, int inputs, int outputs, int taps, const float* start, Done&& done
@@ -110,7 +110,7 @@ INLINE void convolve(
         convolve_tiles<0>(in, plane, packed, inputs, outputs, taps, start, done);
 }
 
-// Single pixels: calls `done(pack, output, value)`. `apart`: from pack to pack of `in`.
+// For single pixels: calls `done(pack, output, value)`. `apart`: stride between packs of `in`.
 template <class Done>
 INLINE void convolve_single(
     const Vec* in, std::ptrdiff_t apart, int packs, const float* packed, int inputs, int outputs, const float* start,
@@ -139,7 +139,7 @@ INLINE void convolve_single(
     }
 }
 
-// Of `packs` packs, each `apart` from the last: what convolve does, written to the same plane of `out`.
+// Convolves `packs` packs with stride `apart`; writes to the same plane of `out`.
 struct Packs {
     const Vec* in;
     std::ptrdiff_t in_apart;
@@ -151,8 +151,8 @@ void convolve_packs(const Packs& packs, Plane plane, const float* packed, int in
 
 // --- gradients of kernels -------------------------------------------------------------------------------------------
 
-// Adds the products of every output's gradient with the inputs that its taps read to `sums`, [shares][parameters],
-// where kernel.at names the parameter. `g` has `g_plane`'s rows from `row` on, `rows` of them; `x` is whole planes.
+// Adds the kernel's gradient (products of each output's gradient with its inputs) to `sums`, [shares][parameters],
+// at offset kernel.at. `g` has `rows` rows of `g_plane`, from `row` on; `x` is whole planes.
 struct Slab {
     const Vec* x;
     std::ptrdiff_t x_apart;
@@ -166,7 +166,7 @@ void add_kernel_gradient(const Kernel& kernel, const Slab& slab, Vec* sums, std:
 
 // --- one channel at a time: kernels [channels][1][wide][wide] -------------------------------------------------------
 
-// `turned`: takes the output's gradient to the input's.
+// `turned`: computes the input's gradient from the output's.
 void convolve_depthwise(const Packs& packs, Plane plane, const Kernel& kernel, bool relu, bool turned);
 void add_depthwise_gradient(const Kernel& kernel, const Slab& slab, Vec* sums, std::size_t parameters);
 

@@ -11,7 +11,7 @@ struct Outcome {
     std::int64_t right = 0;
 };
 
-// Of a pack with `count` samples, whose labels these are.
+// The head for a pack of `count` samples with these labels.
 class Head {
 public:
     Head(const HostShape& shape, const float* row, Vectors& memory) : shape_(shape), row_(row) {
@@ -21,7 +21,7 @@ public:
         error_ = logits_ + shape.classes;
     }
 
-    // Adds to `outcome`; `loss`: whether it is wanted. In the order of the samples.
+    // Adds to `outcome` in the order of the samples; `loss`: whether to compute it.
     void forward(const Vec* features, const std::int64_t* labels, int count, bool loss, Outcome& outcome) {
         pool(features, shape_.last, shape_.features, pooled_);
         for (int lane = 0; lane < LANES; lane++) label_[lane] = lane < count ? std::int32_t(labels[lane]) : 0;
@@ -29,7 +29,7 @@ public:
         Bits found = {};
         for (int k = 0; k < shape_.classes; k++) {
             const Vec a = logits_[k] = linear_output(shape_.head, row_, pooled_, k);
-            const Bits better = k == 0 ? ~Bits{} : ~(a <= best) & (best == best);  // the first that is no number wins
+            const Bits better = k == 0 ? ~Bits{} : ~(a <= best) & (best == best);  // the first NaN wins
             best = pick(better, a, best);
             found = better ? Bits{} + k : found;
             own = pick(label_ == k, a, own);

@@ -9,10 +9,10 @@ namespace esper {
 
 constexpr float BN_EPS = 1e-5f, BN_MOMENTUM = 0.1f;
 
-// One level of the host's shape. `kernel`, `gain`, `bias`: where its parameters begin in the host's row.
+// One level of the host's shape. `kernel`, `gain`, `bias`: offsets of its parameters in the host's row.
 struct LevelShape {
     int in, out, taps, wide;
-    Plane plane, after;  // of its input, of its output
+    Plane plane, after;  // of its input; of its output
     bool pools;
     int kernel, gain, bias;
 
@@ -26,10 +26,10 @@ struct HostShape {
     Linear head;
     Plane last;
 
-    HostShape(const EsperHost& host, int border);  // valid ones
+    HostShape(const EsperHost& host, int border);  // must be valid
 };
 
-// What training one level needs beside its input and output.
+// Memory for training one level, besides its input and output.
 struct LevelMemory {
     Maps wide, top, seeded;  // the convolution's output, pooled; the level's output if a seed follows
     std::vector<float> packed, turned, sign, shift, mean, spread, scale, slope, constant, sums;
@@ -47,18 +47,18 @@ struct Batch {
     int in_pack(int pack) const { return pack + 1 < packs ? LANES : samples - (packs - 1) * LANES; }
 };
 
-// Level forward and backward. The sign of the gain is moved into the kernel: then batch norm rises with its input, a
-// maximum commutes with it, and the pool comes first. Outputs of the convolution are less `shift`, a number near their
-// mean, so that their moments do not cancel.
+// One level, forward and backward. The sign of the gain is moved into the kernel, so that batch norm is monotonic and
+// max-pooling can come first. `shift`, a number near the mean, is subtracted from the outputs of the convolution,
+// so that their moments do not cancel.
 class TrainedLevel {
 public:
     TrainedLevel(const LevelShape& shape, LevelMemory& memory) : shape_(shape), memory_(memory) {}
 
     void find_shift(const float* row, const Maps& in, const Batch& batch);  // from the first unit of samples
     void forward(const float* row, const Maps& in, Maps& out, const Batch& batch, float* mean, float* var);
-    // `g`: the output's gradient. Adds the kernel's to `sums`; `into`: where the input's goes, or null.
+    // `g`: the output's gradient. Adds the kernel's gradient to `sums`; writes the input's to `into` unless null.
     void backward(const Maps& in, Maps& g, Maps* into, const Batch& batch, Vec* sums, std::size_t parameters);
-    void finish_gradient(float* gradient) const;  // of the kernel, turned back; of gain and bias
+    void finish_gradient(float* gradient) const;  // restores the kernel's sign; adds gain and bias
 
 private:
     void pack(const float* row);
@@ -75,7 +75,7 @@ private:
     float count_ = 0.0f;
 };
 
-// Images of `samples` by their indices in `order` into packs of `in`, empty lanes zero.
+// Copies images, selected by indices in `order`, into packs of `in`; empty lanes are zero.
 void gather_images(const EsperSplit& split, const std::int64_t* order, int samples, int channels, Maps& in, int pack);
 
 }  // namespace esper

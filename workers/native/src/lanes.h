@@ -1,8 +1,8 @@
 // Vectors whose lanes are samples of a minibatch, and the arithmetic on them.
 //
-// Every fused multiply-add is written out and nothing else is contracted, so builds of 8 and 16 lanes give equal bits:
-// what is done per sample is the same in any lane, and a sum over samples has UNIT accumulators whatever the width.
-// A narrower vector takes its share of them in turn (`share`), and `across` adds them up in the order of the widest.
+// Fused multiply-adds are explicit and the compiler contracts nothing, so builds with 8 and 16 lanes give equal bits:
+// work per sample is the same in every lane, and a sum over samples has UNIT accumulators whatever the width.
+// Narrower vectors process them in several shares (`share`), and `across` adds them in the order of the widest.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ typedef std::int32_t Bits __attribute__((vector_size(4 * LANES), aligned(4 * LAN
 
 INLINE int share(int pack) { return pack % SHARES; }
 
-INLINE Vec splat(float x) {  // not Vec{} + x, which has to be added
+INLINE Vec splat(float x) {  // not Vec{} + x, which would cost an addition
 #if LANES == 16 && defined(__AVX512F__)
     return (Vec)_mm512_set1_ps(x);
 #elif LANES == 8 && defined(__AVX__)
@@ -82,9 +82,9 @@ INLINE Bits first_lanes(int count) {
     return at < (Bits{} + count);
 }
 
-// --- elementary functions, coefficients fitted to them; relative error below 3e-7 -----------------------------------
+// --- elementary functions with fitted coefficients; relative error below 3e-7 --- -----------------------------------
 
-// e^x between e^-87 and e^88, which lie just inside the normal numbers; beyond, the nearer of these.
+// e^x, clamped to e^-87 … e^88, just inside the normal numbers.
 INLINE Vec exponential(Vec x) {
     x = x > splat(88.0f) ? splat(88.0f) : x;
     x = x < splat(-87.0f) ? splat(-87.0f) : x;
@@ -103,9 +103,9 @@ INLINE Vec exponential(Vec x) {
     return y * (Vec)power;
 }
 
-// ln x of a positive normal number.
+// ln x for a positive normal number.
 INLINE Vec logarithm(Vec x) {
-    Bits bits = (Bits)x - 0x3f3504f3;  // sqrt(1/2): the mantissa lies around 1
+    Bits bits = (Bits)x - 0x3f3504f3;  // sqrt(1/2), so that the mantissa is centred on 1
     Bits power = bits >> 23;
     Vec f = (Vec)((bits & 0x007fffff) + 0x3f3504f3) - splat(1.0f);
     Vec n = __builtin_convertvector(power, Vec);
@@ -140,7 +140,7 @@ INLINE Vec hyperbolic_tangent(Vec x) {
 
 // --- sums over samples ----------------------------------------------------------------------------------------------
 
-// Accumulators of one number for each sample of a unit.
+// One accumulator per sample of a unit.
 struct Sum {
     Vec of[SHARES];
 };
@@ -202,12 +202,12 @@ template <int half = LANES / 2> INLINE void transpose(Vec* v) {
     }
 }
 
-// out[i] = the sum over all lanes of all shares of values[i], `apart` between shares. The order is that of `across`.
+// out[i] = sum of values[i] over all lanes and shares, in the order of `across`; `apart`: stride between shares.
 void sums_across(const Vec* values, std::size_t apart, std::size_t count, float* out);
 
 // --- the processor's rounding ---------------------------------------------------------------------------------------
 
-// Rounds to nearest and takes numbers too small to be normal as zero while it lives, whatever the caller had set.
+// While alive, rounds to nearest and flushes subnormal numbers to zero, whatever the caller had set.
 class Rounding {
 public:
 #if defined(__SSE__)

@@ -1,5 +1,5 @@
-// Where activations lie: [pack of LANES samples][channel][row][column], every number a vector, in planes with a border
-// of zeros that convolutions read. Nothing writes to a border, so a buffer that belongs to one plane keeps it zero.
+// Layout of activations: [pack of LANES samples][channel][row][column], every element a vector, in planes with a border
+// of zeros that convolutions read. Borders are never written, so they stay zero in a buffer used for one plane shape.
 #pragma once
 
 #include "lanes.h"
@@ -22,13 +22,13 @@ struct Plane {
 };
 
 inline Plane plane_of(int height, int width, int border) {
-    bool single = height == 1 && width == 1;  // around a single pixel a kernel is its centre
+    bool single = height == 1 && width == 1;  // for a single pixel, only the kernel's centre matters
     return Plane{height, width, single ? 0 : border};
 }
 
 inline int packs_of(int samples) { return (samples + LANES - 1) / LANES; }
 
-// Aligned memory that is zero at first.
+// Aligned memory, initially zero.
 class Vectors {
 public:
     Vectors() = default;
@@ -43,7 +43,7 @@ public:
     }
     ~Vectors() { std::free(data_); }
 
-    // At least `count`; what was there is lost if there was less.
+    // Grows to at least `count`; growing discards the contents.
     void fit(std::size_t count) {
         if (count > count_) {
             std::free(data_);
@@ -76,7 +76,7 @@ private:
 struct Maps {
     Vectors memory;
     Plane plane;
-    std::ptrdiff_t stride = 0;  // from pack to pack
+    std::ptrdiff_t stride = 0;  // between packs
 
     void fit(Plane of, int channels, int packs) {
         plane = of;
@@ -88,15 +88,15 @@ struct Maps {
     const Vec* pack(int p) const { return memory.data() + p * stride; }
 };
 
-// So that what one step writes is still near when the next reads it: how many of `packs` to work on together, whose
-// activations have `size` vectors. No sum depends on it.
+// Returns how many of `packs` to process together so that each step's output, `size` vectors per pack, stays in the
+// cache until the next step reads it. No sum depends on it.
 inline int packs_at_once(std::ptrdiff_t size) {
     constexpr std::ptrdiff_t NEAR = 192 << 10;  // bytes
     const std::ptrdiff_t packs = NEAR / (size * std::ptrdiff_t(sizeof(Vec)));
     return packs > 1 ? int(packs) : 1;
 }
 
-// What a tile of 2x2 pixels at (y, x) gives of a plane: at an odd edge less than four. `q`: the plane's first vector.
+// The pixels of the 2x2 tile at (y, x) inside the plane: fewer than four at an odd edge. `q`: the plane's first vector.
 INLINE void store(Vec* q, Plane plane, int y, int x, Vec a, Vec b, Vec c, Vec d) {
     const bool right = x + 1 < plane.width, below = y + 1 < plane.height;
     q += plane.at(y, x);
@@ -106,7 +106,7 @@ INLINE void store(Vec* q, Plane plane, int y, int x, Vec a, Vec b, Vec c, Vec d)
     if (right && below) q[plane.row() + 1] = d;
 }
 
-// Calls `work(offset)` for every pixel of every channel: `offset` from the pack's first vector.
+// Calls `work(offset)` for every pixel of every channel; `offset` is relative to the pack's first vector.
 template <class Work> INLINE void each_pixel(Plane plane, int channels, Work&& work) {
     if (plane.single()) {
         for (std::ptrdiff_t c = 0; c < channels; c++) work(c);

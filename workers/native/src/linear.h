@@ -1,4 +1,4 @@
-// A linear layer on pooled features, per sample, and the pooling.
+// A linear layer on pooled features, per sample; and the pooling.
 #pragma once
 
 #include "layout.h"
@@ -18,7 +18,7 @@ inline Vec linear_output(const Linear& layer, const float* p, const Vec* x, int 
     return a;
 }
 
-// From g [out]: the gradients of parameters are added to `sums`; that of x is written to `into`, which may be x itself,
+// Given g [out], adds the parameters' gradients to `sums` and writes x's gradient to `into`, which may be x itself,
 // unless null.
 inline void linear_backward(
     const Linear& layer, const float* p, const Vec* x, const Vec* g, Vec* sums, Vec* into

@@ -1,4 +1,4 @@
-// Group norm: moments of every sample over the channels of a group, in two passes, so that they do not cancel.
+// Group norm. Moments per sample over a group's channels are computed in two passes, so that they do not cancel.
 #pragma once
 
 #include "convolution.h"
@@ -16,8 +16,8 @@ struct GroupNorm {
 // mean and inverse: [pack][group]
 void norm_forward(const Packs& packs, Plane plane, const GroupNorm& norm, bool relu, Vec* mean, Vec* inverse);
 
-// packs.in is the norm's input, packs.out the gradient of its output, which becomes that of its input. `y` is the
-// output if a ReLU followed, else null. Gradients of gain and bias are added to [shares][parameters].
+// packs.in is the norm's input; packs.out is its output's gradient, replaced by the input's. `y` is the
+// output if a ReLU followed, else null. Adds the gradients of gain and bias to [shares][parameters].
 struct NormBack {
     const Vec* y;
     std::ptrdiff_t y_apart;

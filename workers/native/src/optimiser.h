@@ -1,4 +1,4 @@
-// Stochastic gradient descent with momentum on one row, its gradient clipped to a norm.
+// SGD with momentum on one row, with its gradient clipped to a norm.
 #pragma once
 
 #include <cstddef>

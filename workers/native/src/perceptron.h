@@ -1,4 +1,4 @@
-// Two linear layers on pooled features, SiLU between them and a sigmoid behind, per sample.
+// Per sample: linear, SiLU, linear, sigmoid, on pooled features.
 #pragma once
 
 #include "linear.h"
@@ -11,7 +11,7 @@ struct Perceptron {
     int kept() const { return first.in + 2 * first.out + second.out; }  // vectors that `passed` holds for one pack
 };
 
-// `passed`: [pooled input | before SiLU | hidden | output]; the first part is given.
+// `passed`: [pooled input | before SiLU | hidden | output]; the caller fills the first part.
 inline void perceptron_forward(const Perceptron& layers, const float* p, Vec* passed) {
     const auto& [first, second] = layers;
     Vec *before = passed + first.in, *hidden = before + first.out, *out = hidden + first.out;
@@ -22,8 +22,8 @@ inline void perceptron_forward(const Perceptron& layers, const float* p, Vec* pa
     for (int o = 0; o < second.out; o++) out[o] = logistic(linear_output(second, p, hidden, o));
 }
 
-// From the gradient of the output, which is overwritten; those of parameters are added to `sums`, that of the pooled
-// input is written to `into` unless null. `scratch`: as many vectors as are hidden.
+// Given the output's gradient, which is overwritten, adds the parameters' to `sums` and writes the pooled
+// input's to `into` unless null. `scratch`: as many vectors as hidden units.
 inline void perceptron_backward(
     const Perceptron& layers, const float* p, const Vec* passed, Vec* g, Vec* sums, Vec* into, Vec* scratch
 ) {

@@ -1,4 +1,4 @@
-// The actor-critic of workers/ppo/policy.py: parameters where torch has them, forward and backward over sequences.
+// The actor-critic of workers/ppo/policy.py, forward and backward over sequences; parameters in torch's layout.
 #pragma once
 
 #include "policy_api.h"
@@ -6,10 +6,10 @@
 
 namespace esper::policy {
 
-constexpr Size CONDITIONING = 2;  // leading heads, each its own group, whose choices later groups know
+constexpr Size CONDITIONING = 2;  // leading heads, each its own group; later groups are conditioned on their choices
 
-// Which steps of which sequences are computed, step by step; within a step the longest sequences come first, so that
-// those that go on are always the first rows.
+// The order in which steps of sequences are computed. Within a step the longest sequences come first, so that
+// the sequences that continue are always the first rows.
 struct Plan {
     Size steps = 0, rows = 0, valid = 0;
     std::vector<Size> first;           // [steps + 1], rows
@@ -24,12 +24,12 @@ private:
     std::vector<Size> lengths_, order_;
 };
 
-// A hidden layer with tanh and a linear one on it, whose outputs are logits of `heads` heads, means or values.
+// A hidden tanh layer and a linear layer, whose outputs are logits of `heads` heads, means or values.
 struct Branch {
     Linear inner, outer;
     Size first = 0, heads = 0;
-    std::vector<Size> tables = {};  // where the embeddings of earlier choices lie
-    Rows hidden = {}, out = {};     // of the last forward pass; before the backward pass `out` becomes its gradient
+    std::vector<Size> tables = {};  // offsets of the embeddings of earlier choices
+    Rows hidden = {}, out = {};     // of the last forward pass; backward needs the gradient in `out`
 };
 
 class Network {
@@ -37,15 +37,15 @@ public:
     Network(const EsperPolicySizes& sizes, const EsperPolicyMemory& memory);
     void pack();
     void fit(const Plan& plan);
-    void trunk(const Plan& plan);  // from rows in `seen` and, at the first step, `h_before` and `cell.before`
+    void trunk(const Plan& plan);  // input: rows of `seen` and, at the first step, `h_before` and `cell.before`
     void branch(Branch& of, Size rows, const std::int64_t* actions);
     void backward(const Plan& plan, const std::int64_t* actions);  // adds to `gradient`
 
     Size width, hidden, dimensions;
     bool lstm;
-    std::vector<Size> sizes, starts;  // choices per head; where its logits begin in its group's
-    Size widest = 0, log_std = 0;  // most choices of a head; where the parameter lies
-    EsperPolicyMemory memory;      // `count` is what there has to be
+    std::vector<Size> sizes, starts;  // choices per head; offset of its logits within its group
+    Size widest = 0, log_std = 0;  // most choices of a head; offset of the parameter
+    EsperPolicyMemory memory;      // `count` is the required size
     std::vector<Branch> branches;  // groups of heads, or means; last the critic
     std::vector<float> gradient;
     Rows seen, features, h_before, h;
@@ -76,16 +76,16 @@ struct EsperPolicy {
     std::vector<double> entropies;      // of one row
     std::vector<std::int64_t> actions;  // [rows][heads]
     std::vector<Size> ranks;            // of valid steps
-    Size chosen = 0;                    // heads chosen of the step that is open
+    Size chosen = 0;                    // heads already chosen in the open step
 
     EsperPolicy(const EsperPolicySizes& sizes, const EsperPolicyMemory& memory) : network(sizes, memory) {}
-    // Gathers what the network sees of the plan's steps, and the actions; passes forward.
+    // Gathers observations and actions of the plan's steps, then runs the forward pass.
     void forward(const EsperPolicyArrays& arrays);
     // Log-probability and entropies [decisions] of one row's actions, with masks and actions at `source`.
     double judge(Size row, const EsperPolicyArrays& arrays, Size source, double* entropies);
-    // After `forward`: losses, and the gradients of the branches' outputs in their place and of log_std.
+    // After `forward`: computes losses and log_std's gradient, and replaces the branches' outputs by their gradients.
     EsperPolicyLearnt lose(const EsperPolicyArrays& arrays, const EsperPolicyRule& rule);
-    // Moves the parameters by Adam unless the gradient's norm, which it returns, is not finite.
+    // Updates the parameters by Adam unless the gradient's norm is not finite; returns the norm.
     double move(const EsperPolicyRule& rule, std::int64_t updates);
 
 private:

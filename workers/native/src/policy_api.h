@@ -1,5 +1,5 @@
-// What a caller of the policy sees: the actor-critic of workers/ppo/policy.py on the CPU in float32, and its update.
-// workers/native/policy.py declares the same; `esper_policy_layout` lets it check that both mean the same.
+// The policy's interface: the actor-critic of workers/ppo/policy.py on the CPU in float32, and its update.
+// workers/native/policy.py declares the same structs and checks with `esper_policy_layout` that both agree.
 #pragma once
 
 #include "api.h"
@@ -12,14 +12,14 @@ struct EsperPolicySizes {
     const std::int32_t* sizes;  // [n_heads]
 };
 
-// The caller's memory for parameters in the order of torch's parameters() and Adam's running means of gradients and of
-// their squares: [count] each, and zeros up to a multiple of 16. Kept until the policy is closed.
+// The caller's memory for parameters, in the order of torch's parameters(), and Adam's running means of gradients and
+// their squares: [count] each, zero-padded to a multiple of 16. It must live until the policy is closed.
 struct EsperPolicyMemory {
     float *values, *mean, *square;
     std::int64_t count;
 };
 
-// `sequences` sequences of up to `steps` steps: [steps][sequences][...]. A sequence ends with its last valid step, and
+// `sequences` sequences of up to `steps` steps: [steps][sequences][...]. A sequence ends with its last valid step;
 // nothing after it is read.
 struct EsperPolicyArrays {
     std::int64_t steps, sequences;
@@ -43,31 +43,31 @@ struct EsperPolicyLearnt {
 
 struct EsperPolicy;
 
-// All return EsperStatus; ESPER_SIZE for sizes, places or an order of calls that do not fit, before any work.
+// All return EsperStatus: ESPER_SIZE for wrong sizes, offsets or order of calls, before any work.
 ESPER_EXPORT std::int32_t esper_policy_open(
     const EsperPolicySizes* sizes, const EsperPolicyMemory* memory, EsperPolicy** policy
 );
 ESPER_EXPORT void esper_policy_close(EsperPolicy* policy);
-ESPER_EXPORT void esper_policy_changed(EsperPolicy* policy);  // after the caller has written to `values`
+ESPER_EXPORT void esper_policy_changed(EsperPolicy* policy);  // call after writing to `values`
 
-// Features and values [rows] of seen [rows][width]; h and c [rows][hidden] advance if `keep`. Null without LSTM.
+// Computes features and values [rows] of seen [rows][width]; `keep`: advances h, c [rows][hidden]; null without LSTM.
 ESPER_EXPORT std::int32_t esper_policy_step(
     EsperPolicy* policy, std::int64_t rows, const float* seen, float* h, float* c, std::int32_t keep, double* values
 );
 
-// After a step, choices of `count` heads from `first` on, in order; continuous: of all dimensions. `uniforms` null: the
-// most probable. actions [rows][n_heads or dimensions] are written, and with the last ones log_probs [rows].
+// After a step, chooses for `count` heads from `first` on, in order; continuous: all dimensions. `uniforms` null: the
+// most probable. Writes actions [rows][n_heads or dimensions] and, with the last ones, log_probs [rows].
 ESPER_EXPORT std::int32_t esper_policy_choose(
     EsperPolicy* policy, std::int32_t first, std::int32_t count, const std::uint8_t* masks, const double* uniforms,
     void* actions, double* log_probs
 );
 
-// log_probs [N], entropies [N][n_heads or dimensions] and values [N] of the N valid steps, in order.
+// Computes log_probs [N], entropies [N][n_heads or dimensions] and values [N] of the N valid steps, in order.
 ESPER_EXPORT std::int32_t esper_policy_evaluate(
     EsperPolicy* policy, const EsperPolicyArrays* arrays, double* log_probs, double* entropies, double* values
 );
 
-// One minibatch of `count` sequences; `updates`: Adam's steps so far.
+// Trains on one minibatch of `count` sequences; `updates`: Adam steps so far.
 ESPER_EXPORT std::int32_t esper_policy_learn(
     EsperPolicy* policy, const EsperPolicyArrays* arrays, const std::int64_t* sequences, std::int64_t count,
     const EsperPolicyRule* rule, std::int64_t updates, EsperPolicyLearnt* learnt

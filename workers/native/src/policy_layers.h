@@ -1,7 +1,7 @@
-// The layers of a policy on rows of floats, vectors along a row.
+// The layers of a policy, on rows of floats with vectors along a row.
 //
-// An element of a product is one chain of fused multiply-adds over the inner index in order, so it depends neither on
-// the width of vectors nor on other rows. Sums over a row have UNIT accumulators, added up as `across` does.
+// Each element of a product is one chain of fused multiply-adds over the inner index in order, so it depends neither on
+// the vector width nor on other rows. Sums over a row have UNIT accumulators, added in the order of `across`.
 #pragma once
 
 #include <vector>
@@ -20,7 +20,7 @@ INLINE Vec load(const float* from) {
 }
 INLINE void store(float* to, Vec x) { __builtin_memcpy(to, &x, sizeof x); }
 
-// Rows that begin at multiples of UNIT floats, with zeros after the last number of each.
+// Rows that start at multiples of UNIT floats, zero-padded.
 class Rows {
 public:
     void fit(Size rows, Size width) {
@@ -36,27 +36,27 @@ private:
     Size stride_ = 0;
 };
 
-// A linear layer: where its parameters lie, and its weights packed for both directions. Outputs come in `blocks` of
-// `out`; of several each begins at a multiple of UNIT.
+// A linear layer: its parameters' offsets, and weights packed for both directions. Outputs come in `blocks` of
+// `out`, each starting at a multiple of UNIT if there are several.
 struct Linear {
     Size in = 0, out = 0, blocks = 1, weight = 0, bias = -1;
 
     Size block() const { return blocks == 1 ? out : padded(out); }
     Size outputs() const { return blocks * block(); }
-    float* start() { return (float*)starts.data(); }  // what the sums of outputs begin with: the bias
+    float* start() { return (float*)starts.data(); }  // initial sums of the outputs: the bias
     void pack(const float* values);
-    // Rows from `first` on, of each argument.
+    // Processes rows from `first` on in each argument.
     void forward(Size rows, Size first, const Rows& x, Rows& y, bool add = false) const;
-    // The gradient of the input, from `into_first` on, from that of the output, which it leaves as it is.
+    // Computes the input's gradient, from `into_first` on, from the output's, which stays unchanged.
     void backward(Size rows, Size first, const Rows& g, Size into_first, Rows& into, bool add) const;
     void add_gradient(Size rows, const Rows& x, const Rows& g, float* gradient) const;
 
     Vectors along = {}, back = {}, starts = {};
 };
 
-// x becomes tanh x.
+// Replaces x by tanh x.
 void squash(Size rows, Rows& x);
-// g, the gradient of y = tanh x, becomes that of x.
+// Replaces g, the gradient of y = tanh x, by that of x.
 void unsquash(Size rows, const Rows& y, Rows& g);
 
 // Layer norm over a row's `width` numbers (Ba et al. 2016, arXiv:1607.06450), with torch's eps.
@@ -64,8 +64,8 @@ struct LayerNorm {
     Size width = 0, gain = 0, bias = 0;
 
     void pack(const float* values);
-    void forward(Size rows, Rows& x, Rows& y);  // x becomes (x - mean) / deviation, y the output
-    // g, the gradient of y, becomes that of the input of `forward`.
+    void forward(Size rows, Rows& x, Rows& y);  // replaces x by (x - mean) / deviation; writes the output to y
+    // Replaces g, the gradient of y, by that of `forward`'s input.
     void backward(Size rows, const Rows& x, Rows& g, float* gradient);
 
     Vectors gains = {}, biases = {};
@@ -75,10 +75,10 @@ struct LayerNorm {
 // The cell of an LSTM (Hochreiter and Schmidhuber 1997; Gers et al. 2000): rows from `first` on. Gates are padded, in
 // torch's order: input, forget, cell, output.
 struct Cell {
-    Rows gates, before, c, tanh_c;  // gates: before their activations, which they become; `before`: c before
+    Rows gates, before, c, tanh_c;  // gates: pre-activations, replaced by activations; `before`: previous c
 
     void forward(Size rows, Size first, Rows& h);
-    // From the gradient of h, and that of c from later steps in `later`, which becomes that of c before.
+    // Uses the gradient of h and, in `later`, that of c from later steps; replaces `later` by that of the previous c.
     void backward(Size rows, Size first, const Rows& g, Rows& later);
 };
 

@@ -1,7 +1,7 @@
-// A seed in a slot: a chain of layers that gives d = s(x) - x, and how d joins the host's features h.
+// A seed in a slot: a chain of layers that computes d = s(x) - x, and how d joins the host's features h.
 //
 // With d^ = d min(1, rms(h) / rms(d)): add h + alpha d^, gate h + alpha g(h) d^, multiply h (1 + alpha tanh d); while
-// incubating the output is h, and d learns as if d^ were added whole. x is h behind a stop, for a fossil h itself.
+// incubating, the output is h and d learns as if d^ were added whole. x is h behind a stop; for a fossil, h itself.
 #pragma once
 
 #include <array>
@@ -17,15 +17,15 @@ namespace esper {
 struct Layer {
     EsperLayerKind kind;
     int in, out, size;
-    int at[3];  // into the compact parameters
-    bool relu;  // follows, and is part of it
+    int at[3];  // offsets in the compact parameters
+    bool relu;  // followed by a ReLU, part of this layer
 
     Kernel kernel(const float* p) const { return Kernel{p + at[0], out, kind == ESPER_DEPTHWISE ? 1 : in, size, size}; }
     Perceptron perceptron() const { return {{in, size, at[0], -1}, {size, in, at[1], at[2]}}; }
-    int kept() const;  // vectors beside the output that the backward pass needs, for one pack
+    int kept() const;  // vectors per pack, besides the output, that the backward pass needs
 };
 
-// Memory of one slot, whatever seed is in it.
+// Memory of one slot, for any seed in it.
 struct SlotMemory {
     Plane plane;
     int channels = 0, packs = 0;
@@ -37,22 +37,22 @@ struct SlotMemory {
     Vectors small;
 };
 
-// The numbers of extents such as these, -1 if one is not positive or there are more than a row, an image or a pack's
-// activations may have: so every index is an int, and no number of bytes overflows.
+// The product of these extents; -1 if one is not positive or the product exceeds the limit for a row, an image or a
+// pack's activations, so that every index fits an int and no byte count overflows.
 std::int64_t numbers(std::initializer_list<std::int64_t> extents);
 
-// The numbers of a layer's parameters at each of its `at`.
+// The number of a layer's parameters at each of its `at`.
 std::array<std::int64_t, 3> parameters_of(const EsperLayer& layer);
 
 class Seed {
 public:
-    // Copies the parameters that are used; around a single pixel that is a kernel's centre.
+    // Copies the used parameters: for a single pixel, only a kernel's centre.
     Seed(const EsperSeed& seed, SlotMemory& memory, bool training = true);
     void write_back() const;
 
     void begin_step();  // packs kernels, clears gradients
     void forward(const Maps& h, Maps& out, int packs);
-    void backward(const Maps& h, Maps& g, int packs);  // g: the output's gradient, becomes that of h
+    void backward(const Maps& h, Maps& g, int packs);  // g: the output's gradient, replaced by h's
     void end_step(const EsperRule& rule);
 
 private:

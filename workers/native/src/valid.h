@@ -1,4 +1,4 @@
-// What a call must fulfil before it may take memory: the first thing that is wrong, or ESPER_OK.
+// Validates a call before it allocates memory; returns the first error, or ESPER_OK.
 #pragma once
 
 #include "host.h"
@@ -11,7 +11,7 @@ EsperStatus valid_network(const EsperWorkspace& w, const EsperNetwork& network);
 EsperStatus valid_order(int batch_size, const std::int64_t* order, std::int64_t samples);
 EsperStatus valid_tree(const EsperTree& tree, int levels);
 
-// Does what returns a status, in the kernel's rounding. No exception leaves the library.
+// Runs a function that returns a status, with the kernel's rounding. No exception leaves the library.
 template <class Work> std::int32_t guarded(Work&& work) {
     Rounding rounding;
     try {

@@ -1,12 +1,12 @@
-"""In the place of the package wandb in a script that a run starts: it keeps the values of one key, and nothing else.
+"""Stand-in for the package wandb in a script that a run starts: it keeps the values of one key and nothing else.
 
-Not wandb's offline mode: that needs wandb installed, starts a service for every run, and keeps its numbers in a format
-of its own, which changes. Scripts call what they always call. `init`, `log`, `config` and `summary` do what a script
-can see of them, `sync_tensorboard=True` counts a SummaryWriter's scalars as logged, and anything else is accepted and
-dropped, also in modules below: `wandb.integration.sb3` has a callback of Stable-Baselines3 that does nothing. No
-account, no network, no dependency.
+It is used instead of wandb's offline mode, which needs wandb installed, starts a service for every run, and writes a
+format that changes. Scripts make their usual calls. `init`, `log`, `config` and `summary` behave as far as a script can
+tell. `sync_tensorboard=True` counts a SummaryWriter's scalars as logged. Everything else is accepted and ignored, also
+in submodules: `wandb.integration.sb3` has a no-op callback for Stable-Baselines3. No account, no network, no
+dependency.
 
-ESPER_AB_WANDB_KEY names the key, ESPER_AB_WANDB_FILE the file that gets a line for every value.
+ESPER_AB_WANDB_KEY names the key, ESPER_AB_WANDB_FILE the file that gets one line per value.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from types import ModuleType
 from typing import Any
 
 _KEY, _FILE = os.environ["ESPER_AB_WANDB_KEY"], os.environ["ESPER_AB_WANDB_FILE"]
-__version__ = "0.31.0"  # for scripts that ask for a least one
-__path__: list[str] = []  # a package, whose modules are made below
+__version__ = "0.31.0"  # for scripts that require a minimum version
+__path__: list[str] = []  # a package; its modules are made below
 
 
 class _DroppedType(type):
@@ -33,7 +33,7 @@ class _DroppedType(type):
 
 
 class _Dropped(metaclass=_DroppedType):
-    """An answer to whatever is asked of it, which does nothing."""
+    """No-op stub for any wandb attribute."""
 
     def __init__(self, *args: Any, **named: Any) -> None: ...
 
@@ -51,8 +51,8 @@ class _Dropped(metaclass=_DroppedType):
 
 @functools.cache
 def _attribute(name: str) -> Any:
-    """Return what stands for a name that nothing here has: a class where wandb has one, which may be an exception's."""
-    if name.startswith("__"):  # by which Python asks what a thing can do
+    """Return a stub for an unknown name: a class where wandb has one, an exception if the name ends in "Error"."""
+    if name.startswith("__"): # Python's protocol lookups
         raise AttributeError(name)
     if name.endswith("Error"):
         return type(name, (Exception,), {})
@@ -60,7 +60,7 @@ def _attribute(name: str) -> Any:
 
 
 class _Modules:
-    """Finds and loads them: whatever is imported is there."""
+    """Finder and loader that makes every submodule importable."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         return ModuleSpec(name, self, is_package=True) if name.startswith(f"{__name__}.") else None  # type: ignore[arg-type]  # has what a loader needs
@@ -74,7 +74,7 @@ class _Modules:
 
 
 def _sb3_callback() -> type:
-    """Return a callback that does nothing, which may be subclassed and be one of several."""
+    """Return a no-op callback that can be subclassed and used in a list."""
     base = importlib.import_module("stable_baselines3.common.callbacks").BaseCallback
 
     def init(self: Any, verbose: int = 0, *args: Any, **named: Any) -> None:
@@ -84,7 +84,7 @@ def _sb3_callback() -> type:
 
 
 class _Config(dict[str, Any]):
-    """The settings that a script gave, which it may read back as items and as attributes."""
+    """The script's settings, readable as items and as attributes."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -101,7 +101,7 @@ class _Config(dict[str, Any]):
 
 
 class _Summary(dict[str, Any]):
-    """The last values; one that is assigned counts as logged."""
+    """The last value of every key; assigning one counts as logging it."""
 
     def __setitem__(self, key: str, value: object) -> None:
         super().__setitem__(key, value)
@@ -122,7 +122,7 @@ class ScriptRun(_Dropped):
         self.config, self.summary = _Config(), _Summary()
 
     def log(self, data: Mapping[str, Any], *args: Any, **named: Any) -> None:
-        """Keep the values of the key, which may be in a mapping of a mapping, with a dot between their names."""
+        """Keep the values of the key; names in nested mappings are joined by dots."""
         for key, value in data.items():
             if isinstance(value, Mapping):
                 self.log({f"{key}.{inner}": below for inner, below in value.items()})
@@ -135,7 +135,7 @@ config, summary, log = run.config, run.summary, run.log
 
 
 def init(*args: Any, config: Any = None, sync_tensorboard: bool = False, **named: Any) -> ScriptRun:
-    """Take the settings; with `sync_tensorboard` a SummaryWriter's scalars count as logged."""
+    """Store the settings; with `sync_tensorboard` a SummaryWriter's scalars count as logged."""
     run.config.update({} if config is None else config)
     for module in ("torch.utils.tensorboard", "tensorboardX") if sync_tensorboard else ():
         try:
@@ -160,7 +160,7 @@ def _keep(key: str, value: Any) -> None:
     if key == _KEY:
         try:
             number = float(value.item() if hasattr(value, "item") else value)
-        except (TypeError, ValueError, RuntimeError, OverflowError):  # a picture, None, an array of several numbers
+        except (TypeError, ValueError, RuntimeError, OverflowError):  # an image, None, an array of several numbers
             return
         with open(_FILE, "a", encoding="utf-8") as file:  # noqa: PTH123  as light as a script's own imports
             file.write(f"{number!r}\n")

@@ -14,13 +14,13 @@ from workers.commands.describe import find_gpus, gpu_problem
     [
         (False, None, 0, None, ""),
         (True, "13.0", 1, None, ""),
-        (True, None, 0, None, "build without CUDA"),
+        (True, None, 0, None, "is not a CUDA build"),
         (True, "13.0", 0, None, "finds none"),
         (True, "13.0", 0, "GPU-abc", "finds none in CUDA_VISIBLE_DEVICES=GPU-abc"),
         (True, "13.0", 0, "", ""),  # the user took the GPUs out of the pool
         (True, None, 0, "-1", ""),
-        (True, "13.0", 0, "MIG-a,MIG-b", "names an instance of MIG beside others, and a process sees one instance"),
-        (True, None, 0, "MIG-a,MIG-b", "build without CUDA"),
+        (True, "13.0", 0, "MIG-a,MIG-b", "names a MIG instance among others, but a process can see only one"),
+        (True, None, 0, "MIG-a,MIG-b", "is not a CUDA build"),
         (True, "13.0", 0, "MIG-a", "finds none in CUDA_VISIBLE_DEVICES=MIG-a"),
     ],
 )

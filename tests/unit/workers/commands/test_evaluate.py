@@ -24,7 +24,7 @@ def policy(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("device", ["cuda:7", "gpu"])
 def test_a_device_that_is_not_here_is_refused(policy: Path, device: str) -> None:
-    with pytest.raises(ValueError, match=f"no device '{device}' here; there is cpu"):
+    with pytest.raises(ValueError, match=f"no device '{device}' here; available: cpu"):
         evaluated(policy, device=device)
 
 
@@ -53,13 +53,13 @@ def test_a_kernel_that_is_not_here_is_replaced_by_torch_with_a_warning(policy: P
     found = evaluated(policy)
     assert (found.rows, found.lines, by_torch.warnings) == (by_torch.rows, by_torch.lines, ())
     (warning,) = found.warnings
-    assert warning.startswith(f"{policy}: torch takes the place of native-avx2")
+    assert warning.startswith(f"{policy}: evaluated by torch instead of native-avx2")
     assert "\n" not in warning
 
 
 @pytest.mark.parametrize(("task", "words"), [
     ("elsewhere", "its task 'elsewhere' is not installed here; there are "),
-    ("/a/folder/env.py:make", "its task '/a/folder/env.py:make' is code, which a policy file must not cause to run"),
+    ("/a/folder/env.py:make", "its task '/a/folder/env.py:make' is code, which a policy file may not run"),
 ])  # fmt: skip
 def test_a_policy_file_chooses_no_task_of_its_own(policy: Path, task: str, words: str) -> None:
     spec = msgspec.structs.replace(policy_file.load(policy).spec, task=task)

@@ -160,15 +160,15 @@ def test_no_flipped_bit_and_no_cut_is_taken_up(whole: Whole, tmp_path: Path) -> 
         path.write_bytes(flipped)
         milestone, found, (sentence,) = taken(tmp_path, offered)
         assert (milestone, found) == (1, [old])
-        assert sentence.startswith("checkpoints/a/0/2.pt has the sha256 ")
+        assert sentence.startswith("checkpoints/a/0/2.pt has sha256 ")
     for length in (0, 1, len(new) - 1, *draw.sample(range(len(new)), 100)):
         path.write_bytes(new[:length])
         milestone, found, (sentence,) = taken(tmp_path, offered)
         assert (milestone, found) == (1, [old])
-        assert sentence == f"checkpoints/a/0/2.pt has {length} bytes where {len(new)} were recorded"
+        assert sentence == f"checkpoints/a/0/2.pt has {length} bytes; {len(new)} were recorded"
     path.write_bytes(new + b"x")
     assert taken(tmp_path, offered)[2] == (
-        f"checkpoints/a/0/2.pt has more than {len(new)} bytes where {len(new)} were recorded",
+        f"checkpoints/a/0/2.pt has more than {len(new)} bytes; {len(new)} were recorded",
     )
 
 
@@ -179,7 +179,7 @@ def test_without_an_intact_generation_a_run_begins_anew(tmp_path: Path) -> None:
     milestone, found, damaged = taken(tmp_path, offered)
     assert (milestone, found) == (0, [])
     assert damaged[0] == "checkpoints/a/0/2.pt cannot be read: No such file or directory"
-    assert damaged[1].startswith("checkpoints/a/0/1.pt has the sha256 ")
+    assert damaged[1].startswith("checkpoints/a/0/1.pt has sha256 ")
     assert taken(tmp_path, ()) == (0, [], ())
 
 
@@ -189,7 +189,7 @@ def test_only_the_runs_own_files_are_opened(file: str, tmp_path: Path) -> None:
     (offered,) = generations(tmp_path, b"one")
     milestone, found, (sentence,) = taken(tmp_path, (msgspec.structs.replace(offered, file=file),))
     assert (milestone, found) == (0, [])
-    assert sentence == f"checkpoints/a/0/1.pt is where run a/0 keeps its state after episode 0, not {file!r}"
+    assert sentence == f"checkpoints/a/0/1.pt is the state file of run a/0 after episode 0, not {file!r}"
 
 
 # --- writing ---
@@ -249,7 +249,7 @@ def test_episodes_done_again_after_damage_are_the_same_to_the_byte(whole: Whole,
         worker.say(Assign(spec=spec, milestone=2, checkpoints=offered))
         ready = worker.hear(Ready)
         assert ready.milestone == 1
-        assert ready.damaged == (f"checkpoints/a/0/2.pt has 3 bytes where {offered[0].size_bytes} were recorded",)
+        assert ready.damaged == (f"checkpoints/a/0/2.pt has 3 bytes; {offered[0].size_bytes} were recorded",)
         worker.say(release(1))
         again = worker.hear(EpisodeFinished)
     assert timeless(again.record) == whole.records[1]

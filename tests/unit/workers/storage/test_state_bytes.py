@@ -50,5 +50,5 @@ def test_a_compressed_archive_is_foreign() -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("archive/data.pkl", b"\0" * (1 << 20))
-    with pytest.raises(ValueError, match="more memory than its size"):
+    with pytest.raises(ValueError, match="more memory than its file size"):
         from_bytes(buffer.getvalue())

@@ -65,7 +65,7 @@ def test_settings_that_are_none_are_refused(tmp_path: Path, values: Any, words: 
     ("def train(run)", "def learn(run)", "trainer mine.py: no function 'train' there; it has evaluate, learn"),
     ("def evaluate(run, state)", "def evaluate(run)", r"evaluate must take \(run, state\)"),
     ("yield run.Point", "return run.Point", "yields no points"),
-    ("esper_ab.TrainerSettings", "object", "Settings has to be a class Settings"),
+    ("esper_ab.TrainerSettings", "object", "Settings must be a class Settings"),
     ("lr: float = 0.1", "lr: float", "Settings.lr has no default"),
     ("import esper_ab", "import esper_abc", "No module named 'esper_abc'"),
 ])  # fmt: skip

@@ -91,13 +91,13 @@ def test_an_evaluation_that_needs_what_training_left_is_found(
 def test_an_evaluation_that_fails_without_what_training_left_is_refused_with_its_place(tmp_path: Path) -> None:
     problem = evaluating(tmp_path, 'state["x"] + LEFT[0]').problem
     assert problem.startswith("evaluate(run, state) failed in a process that has not trained: IndexError: list index")
-    assert problem.endswith("(mine.py, line 24); it gets the state and nothing else")
+    assert problem.endswith("(mine.py, line 24); it receives nothing but the state")
 
 
 def test_a_trainer_that_ignores_its_seed_is_refused(tmp_path: Path) -> None:
     found = of_python(tmp_path, "ignores its seed")
     assert "3 seeds gave the same results (score" in found.problem
-    assert "every seed would be one and the same run" in found.problem
+    assert "so all seeds would be the same run" in found.problem
 
 
 def test_a_trainer_that_exits_is_told_like_one_that_raises(tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ def test_a_whole_number_beyond_any_float_is_infinite(tmp_path: Path) -> None:
     ("a.json:x", '{"x": true}', "x is bool, not a number"),
     ("a.json:x", '{"x": ', "a.json: not JSON"),
     ("a.csv:x", "y,z\n1,2\n", "no column 'x'; there is y, z"),
-    ("a.csv:x", "x\n", "no row"),
+    ("a.csv:x", "x\n", "no rows"),
     ("a.csv:y", "x,y\n1\n", "y is '', not a number"),
     ("a.csv:x", "", "no column 'x'; there is nothing"),
     ("a.csv:x", f"x\n{'y' * 200_000}\n", "a.csv: not CSV: field larger"),

@@ -128,8 +128,8 @@ def test_a_copy_that_was_changed_is_not_trained(tmp_path: Path, experiment_dir: 
 
 
 @pytest.mark.parametrize(("changes", "words"), [
-    ({"eval_episodes": 4}, "evaluate returned 3 outcomes, where 4 are planned"),
-    ({"episodes": 1, "metrics": {}}, "point 0 has the metrics Loss/train beside the outcome, where the first had none"),
+    ({"eval_episodes": 4}, "evaluate returned 3 outcomes; 4 are planned"),
+    ({"episodes": 1, "metrics": {}}, "point 0 has the metrics Loss/train beside the outcome, but the first had none"),
 ])  # fmt: skip
 def test_a_run_that_is_not_as_planned_says_so(
     tmp_path: Path, experiment_dir: Path, changes: dict[str, Any], words: str
@@ -146,7 +146,7 @@ def test_a_trainer_that_ends_early_says_so(tmp_path: Path, experiment_dir: Path)
     session = python(tmp_path, experiment_dir, {})
     for point in range(3):
         session.train(point, nothing, nothing)
-    with pytest.raises(ValueError, match=r"ended before point 3 of 3; it yields run.points"):
+    with pytest.raises(ValueError, match=r"ended before point 3 of 3; it must yield run.points"):
         session.train(3, nothing, nothing)
 
 

@@ -126,7 +126,7 @@ ROWS = torch.zeros(3, 4)
 ])  # fmt: skip
 def test_only_rows_of_float32_side_by_side_on_a_processor_have_addresses(tensor: torch.Tensor) -> None:
     assert _Rows(ROWS, 4).address(2) == ROWS[2].data_ptr()
-    with pytest.raises(ValueError, match="rows of 4 numbers"):
+    with pytest.raises(ValueError, match="contiguous rows of 4"):
         _Rows(tensor, 4)
     with pytest.raises(ValueError, match="no row 3"):
         _Rows(ROWS, 4).address(3)
