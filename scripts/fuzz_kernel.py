@@ -3,7 +3,8 @@
     scripts/fuzz_kernel [--modes normal scales ragged] [--cases 300 | --seconds S] [--first 0] [--kernel native-avx2]
 
 A difference above ten times that of torch in float32 has to be explained: by one ReLU or one pool, near a tie, that
-rounding decides, whose other side in float64 removes it. Exit status 1 when one is not.
+rounding decides, whose other side in float64 removes it; or by torch itself, which in another order of the same samples
+rounds as much. Exit status 1 when one is not.
 """
 
 from __future__ import annotations
