@@ -2,8 +2,9 @@
 
     scripts/fuzz_kernel [--modes normal scales ragged] [--cases 300 | --seconds S] [--first 0] [--kernel native-avx2]
 
-If the kernel's error exceeds ten times that of float32 torch, there must be an explanation: one ReLU or one pool, close
-to a tie and so decided by rounding, whose other side in float64 removes the difference. Exit status 1 without one.
+A kernel error above ten times that of float32 torch must have an explanation: one ReLU or one pool, close to a tie and
+so decided by rounding, whose other side in float64 removes the difference; or torch itself, which in another order of
+the same samples rounds as much. Exit status 1 without one.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from support.compiler import IN_CI
 from support.crowded import ENVS, crowded
-from support.kernel_cases import BLUEPRINTS, STAGES, Case, case, compared, difference, drawn, everything
+from support.kernel_cases import BLUEPRINTS, STAGES, Case, case, compared, drawn, everything
 from support.tensor_world import orders
 
 from workers.datasets.task import HostSpec
@@ -42,27 +42,21 @@ SEED = st.tuples(
 )  # fmt: skip
 
 
-# To shrink an example takes minutes; and no margin excludes every near tie, so the examples are always the same.
+# To shrink an example takes minutes.
 @settings(max_examples=40, phases=[Phase.generate], derandomize=True)
 @given(
     host=HOSTS, sides=SIDES, seeds=st.lists(SEED, min_size=6, max_size=6), batch=st.integers(2, 40),
     samples=st.integers(2, 40),
 )  # fmt: skip
 def test_a_step_is_that_of_torch(host, sides, seeds, batch, samples) -> None:
-    """Every parameter, momentum and moment is compared, for any network, seeds and batch, also a ragged one.
-
-    Not where a rounding error decides, because two pixels of a pool are nearly equal or one is nearly 0.
-    """
+    """Every parameter, momentum and moment and the loss are compared, for any network, seeds and batch, also ragged."""
     assume(min(sides) >> min(host.pools, host.levels) >= 1)
     samples = min(batch, samples)
     pixels = max(1, sides[0] >> host.pools) * max(1, sides[1] >> host.pools)
     assume(samples * pixels == 1 or samples * pixels >= 8)  # between, batch norm's gradient is a small difference
     one = case(host, sides, seeds, batch, samples, np.random.default_rng(batch))
-    torch.manual_seed(0)
-    reference, *shaken = (one.in_float64(noise=noise) for noise in (0.0, 2e-6, 2e-6, 2e-6))
-    sensitivity = max(difference(other, reference) for other in shaken)
-    assume(sensitivity < 1e-4)
-    assert difference(one.by_kernel(WIDTHS[0]), reference) < max(1e-5, sensitivity)
+    assert [str(found) for found in compared(one, WIDTHS[0]) if found.kind == "UNEXPLAINED"] == []
+    assert one.by_kernel(WIDTHS[0]).loss.tolist() == pytest.approx(one.in_float64().loss.tolist(), rel=1e-6, abs=1e-6)
 
 
 def bare(levels: int, pools: int, kernel: int, side: int, batch: int, samples: int, rng_seed: int = 0) -> Case:
@@ -81,8 +75,8 @@ def test_one_value_per_channel_has_no_gradient(width: str) -> None:
         one.bank._rule = msgspec.structs.replace(one.bank._rule, weight_decay=0.0)
         for trained in (one.by_kernel(width), one.by_torch(), one.in_float64()):
             first_level = 4 * 2 + 2 * 4  # kernel, gain and bias of level 0: behind it comes the single pixel
-            assert torch.count_nonzero(trained.host.momentum[:, :first_level]) == 0
-            assert torch.count_nonzero(trained.host.momentum[:, first_level:]) > 0
+            assert torch.count_nonzero(trained.bank.host.momentum[:, :first_level]) == 0
+            assert torch.count_nonzero(trained.bank.host.momentum[:, first_level:]) > 0
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -102,10 +96,10 @@ def test_moments_do_not_cancel_where_a_mean_moves_far(width: str) -> None:
     one = bare(levels=1, pools=0, kernel=1, side=4, batch=1, samples=8)
     centres = torch.tensor([0.0, 1e5] * 4)[:, None, None, None]
     bright = replace(one, split=DeviceSplit(one.split.x + centres, one.split.y), order=np.stack([np.arange(8)] * 2))
-    right = bright.in_float64().statistics[0].var
+    right = bright.in_float64().bank.statistics[0].var
     by_torch, by_kernel = (
-        float((bank.statistics[0].var / right - 1.0).abs().max())
-        for bank in (bright.by_torch(), bright.by_kernel(width))
+        float((trained.bank.statistics[0].var / right - 1.0).abs().max())
+        for trained in (bright.by_torch(), bright.by_kernel(width))
     )
     assert by_kernel < 10.0 * max(by_torch, 1e-6)
 
