@@ -68,9 +68,9 @@ def greedy_gap(design: Design, sampled: float | None, greedy: float | None) -> s
     gain = _gain(design, sampled, greedy)
     if sampled is None or greedy is None or gain == 0.0:
         return ""
-    reach = f"its greedy actions reach {design.value(greedy)} and its sampled ones {design.value(sampled)}"
+    reach = f"it scores {design.value(greedy)} acting greedily and {design.value(sampled)} sampling"
     if gain > 0.0:
-        return f"{reach}: it prefers better actions than it often takes, so more updates are likely to help"
+        return f"{reach}: it has not converged, and more training would probably help"
     return f"{reach}: its most probable action alone leads nowhere"
 
 
@@ -202,13 +202,28 @@ def _mean(ends: Sequence[Ends]) -> Ends:
 _LEAST_RUNS = 3  # to speak of a fall
 
 
-def remarks(history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning]) -> tuple[str, ...]:
-    """Return a sentence for each of: curves that fall, greedy far from sampled, a fixed group far above learners.
+def remarks(
+    history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning],
+    comparisons: Sequence[Comparison],
+) -> tuple[str, ...]:
+    """Return a sentence for each sign that a reward misleads, training fails or policies have not converged.
 
-    A policy whose learning rate is 0 is as fixed as a controller.
+    The signs: an own reward that rises in the worse group, curves that fall, greedy far from sampled outcomes, a fixed
+    group far above the groups that learn. A policy whose learning rate is 0 is as fixed as a controller.
     """
     learning = [one for one in learning if one.learns]
-    return (*_falling(history, learning), *_greedy(history, learning), *_fixed_above(history, outcomes, learning))
+    return (
+        *_misled(history, comparisons), *_falling(history, learning), *_greedy(history, learning),
+        *_fixed_above(history, outcomes, learning),
+    )  # fmt: skip
+
+
+def _misled(history: History, comparisons: Sequence[Comparison]) -> Iterator[str]:
+    modes = {group: history.of_group(group)[0].ref.reward_mode for group in history.groups}
+    for one, better in misled(own_rewards(history), comparisons):
+        if modes[one.group] != modes[better]:
+            rose = f"{one.group}'s own reward rose in {one.rose} of {one.runs} runs"
+            yield f"{rose}, and by the outcome it is worse than {better}."
 
 
 def _falling(history: History, learning: Sequence[Learning]) -> Iterator[str]:
@@ -236,7 +251,7 @@ def _ends(run: RunHistory) -> tuple[float, float] | None:
 def _greedy(history: History, learning: Sequence[Learning]) -> Iterator[str]:
     for one in learning:
         if gap := greedy_gap(history.design, one.sampled, one.greedy):
-            yield f"Of {one.group}: {gap}."
+            yield f"{one.group}: {gap}."
 
 
 def _fixed_above(
@@ -254,6 +269,6 @@ def _fixed_above(
     for group, value in means.items():
         if group not in learners and design.outcome.sign * (value - trained[best]) >= design.margin:
             yield (
-                f"{group}, which does not learn, comes to {design.value(value)}, the best group that learns, {best}, "
-                f"to {design.value(trained[best])}: the margin or more apart."
+                f"{group}, which does not learn, reaches {design.value(value)}; {best}, the best group that learns, "
+                f"{design.value(trained[best])}."
             )

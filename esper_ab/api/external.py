@@ -37,7 +37,7 @@ class OutcomeVerdicts(Answer):
     """Verdicts on outcomes; printed, it is what the command prints."""
 
     def __str__(self) -> str:
-        return render_text(external_report(self))
+        return render_text(external_report(self), whole=True)
 
     @property
     def verdicts(self) -> dict[tuple[str, str, str], str]:

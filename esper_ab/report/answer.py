@@ -1,4 +1,4 @@
-"""Content -> the first page of a report in words: what the answer rests on, what to do next. Pure."""
+"""What an answer rests on, what to do next, and how to repeat the experiment, in words. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from esper_ab.analysis.learning import unsettled
-from esper_ab.contracts.wording import listed, shell_command
+from esper_ab.contracts.wording import counted, listed, shell_command
 from esper_ab.design.design import default_looks, rule
 from esper_ab.report.content import Content
 from esper_ab.report.document import Item
@@ -20,40 +20,32 @@ _LONGER = 4  # times as many episodes
 
 
 def basis(content: Content) -> tuple[str, ...]:
-    """Say in a few sentences what the answer rests on, and how far it reaches."""
-    said = [*_on_runs(content), *_on_audit(content)]
-    if content.comparisons:
-        said.insert(1, f"The rule was declared before the first run: {rule(content.design)}.")
-        said.append(f"It is an answer for {content.comparisons[0].question.scope}; other conditions may give another.")
-    return tuple(said)
+    """Say in a few sentences what the answer rests on: runs, rule, audit."""
+    declared = (f"Rule, declared before the first run: {rule(content.design)}.",) if content.comparisons else ()
+    return (*_on_runs(content), *declared, *_on_audit(content))
 
 
 def _on_runs(content: Content) -> Iterator[str]:
-    history = content.history
-    evaluated = sum(run.outcome is not None for run in content.outcomes.values())
-    shared = (
-        "The runs of a seed share no random numbers." if history.plan.experiment.unpaired else
-        "The runs of a seed share their random numbers and form the pairs."
-    )  # fmt: skip
-    keys = [one.key for one in history.plan.differences]
+    plan = content.history.plan
+    keys = [one.key for one in plan.differences]
     more = f" and {len(keys) - 3} more settings" if len(keys) > 3 else ""
     differ = f" The groups differ in {listed(keys) if not more else ', '.join(keys[:3])}{more}." if keys else ""
-    yield f"{evaluated} of {len(content.outcomes)} planned runs have an outcome. {shared}{differ}"
+    shared = " The runs of a seed share no random numbers." if plan.experiment.unpaired else ""
+    if said := f"{content.state.sentence if content.state.complete else ''}{differ}{shared}":
+        yield said.strip()
 
 
 def _on_audit(content: Content) -> Iterator[str]:
     findings = content.analysis.findings
     heavy = [finding.sentence for finding in findings if finding.weight != "notes"]
     if heavy:
-        yield f"The audit limits what may be said. {' '.join(heavy)}"
+        yield f"Audit: {' '.join(heavy)}"
     elif findings:
-        several = "a remark" if len(findings) == 1 else f"{len(findings)} remarks"
-        yield f"The audit found nothing that forbids a verdict, and has {several}."
+        yield f"Audit: no objection; {counted(len(findings), 'remark')}."
     else:
-        yield "The audit found nothing else that could explain a difference."
-    entries = len(content.history.incidents)
-    if entries:
-        yield f"The list of incidents has {'1 entry' if entries == 1 else f'{entries} entries'}."
+        yield "Audit: nothing but the groups' settings could explain a difference."
+    if incidents := content.history.incidents:
+        yield f"{counted(len(incidents), 'incident')} recorded."
 
 
 def next_steps(content: Content) -> tuple[Item, ...]:
@@ -83,7 +75,7 @@ def _after(content: Content) -> Iterator[Item]:
         yield from _more_pairs(content)
     if verdicts & DIFFERENT:
         yield Item(
-            "Before much depends on it, repeat it with other random numbers.",
+            "Before you rely on it, replicate it with fresh seeds.",
             _anew(content, "again", "--rng-seed", str(content.experiment.rng_seed + 1)),
         )
     if Verdict.EQUIVALENT in verdicts:

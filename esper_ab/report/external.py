@@ -7,7 +7,7 @@ from typing import Any
 
 from esper_ab.contracts.wording import counted, shell_command, visible
 from esper_ab.design.design import rule
-from esper_ab.report.content import comparison_json, indented
+from esper_ab.report.content import comparison_json, indented, numbers_of
 from esper_ab.report.document import Card, Document, Paragraphs, Verdicts
 from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
@@ -32,15 +32,9 @@ def external_report(result: Answer) -> Document:
     """Return the report of runs made elsewhere, before any layout."""
     how = "Rule" if result.plan else "Rule, chosen after the runs"
     return Document(nodes=(
-        origin(result), departures(result), *(verdicts(result, task) for task in tasks_of(result)),
+        Paragraphs((EXPLORATORY if result.exploratory else f"Judged by the plan with the sha256 {result.plan[:12]}…",)),
+        departures(result), *(verdicts(result, task) for task in tasks_of(result)),
         Paragraphs((rule_sentence(result.design),), how), *tables(result), *remarks(result),
-    ))  # fmt: skip
-
-
-def origin(result: Answer) -> Paragraphs:
-    """Say whether the runs were planned."""
-    return Paragraphs((
-        EXPLORATORY if result.exploratory else f"Judged by the plan with the sha256 {result.plan[:12]}…",
     ))  # fmt: skip
 
 
@@ -154,12 +148,12 @@ def verdicts(result: Answer, task: str) -> Verdicts:
     shared = tuple(text for text in compared[0].caveats if all(text in item.caveats for item in compared[1:]))
     cards = (
         Card(
-            item.verdict, item.headline, f"{mark}{item.sentence}",
+            f"{mark}{item.verdict}", item.headline, numbers_of(item),
             tuple(text for text in item.caveats if text not in shared),
         )
         for item in compared
     )  # fmt: skip
-    return Verdicts(tuple(cards), shared, heading(task))
+    return Verdicts(tuple(cards), compared[0].question.scope, shared, heading(task))
 
 
 def _groups(result: Answer) -> Table:

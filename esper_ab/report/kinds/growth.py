@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.analysis.kinds.growth import Screening, gains_per_kparam, kept_share
+from esper_ab.analysis.kinds.growth import gains_per_kparam, kept_share
 from esper_ab.analysis.learning import Learning
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import LearningRow, Row, TableKind
@@ -36,13 +36,14 @@ def _judgement(content: Content) -> tuple[Table, ...]:
         columns=("group", "decision", "reason"),
         rows=tuple((item.group, item.decision.upper(), item.reason) for item in screening.judgements), words=3,
     )
-    return decisions, _screening_criteria(screening)
+    return (decisions,)
 
 
-def _screening_criteria(screening: Screening) -> Table:
-    """Build the criteria of every learning group; empty without one."""
-    if not screening.judgements:
-        return Table("Screening")
+def _criteria(content: Content) -> tuple[Table, ...]:
+    """Build the criteria of every learning group; nothing without a screening or such a group."""
+    screening = content.analysis.screening
+    if screening is None or not screening.judgements:
+        return ()
     rows = tuple(
         (
             judgement.group, criterion.name, yes(criterion.passed), _change(criterion.mean),
@@ -53,12 +54,13 @@ def _screening_criteria(screening: Screening) -> Table:
         for criterion in judgement.criteria
     )
     asked = "; ".join(f"{item.name}: {item.question.removesuffix('?')}" for item in screening.judgements[0].criteria)
-    return Table(
+    criteria = Table(
         "Criteria of the screening", ("group", "criterion", "passed", "mean", "interval", "n"), rows,
         note=f"Asked: {asked}. The first is the comparison of the plan, with its error rate. The others are paired "
         "95 % t intervals that share no error rate: they can send a reward back, never pass one.",
         words=3,
     )
+    return (criteria,)
 
 
 def _change(value: float | None) -> str:
@@ -66,7 +68,7 @@ def _change(value: float | None) -> str:
 
 
 KIND = TableKind(
-    rows=_rows, judgement=_judgement,
+    rows=_rows, judgement=_judgement, training=_criteria,
     note="Points per 1,000 parameters: above the never-grown host of the same seed (needs a group wait).",
     learning=(_over_training("prunes", "op_prune"), _over_training("fossils", "op_fossilize")),
 )

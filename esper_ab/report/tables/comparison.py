@@ -13,7 +13,7 @@ from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.text import p_beside, p_text, percent
 from esper_ab.verdict import sentences
-from esper_ab.verdict.caveats import beside, statistics
+from esper_ab.verdict.caveats import beside, routine, statistics
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.look import Look
 from esper_ab.verdict.vocabulary import SMALL
@@ -48,7 +48,10 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
 def deciding_table(comparison: Comparison) -> Table:
     """Build the table of what the verdict on one comparison rests on."""
     rows = (*_deciding(comparison), *_equivalence(comparison), *_budget(comparison))
-    return Table(_difference(comparison), ("what decides", "value"), rows, words=2, wide=False)
+    return Table(
+        _difference(comparison), ("what decides", "value"), rows, words=2, wide=False,
+        note=" ".join(text for text in comparison.caveats if text in routine(comparison)),
+    )  # fmt: skip
 
 
 def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
@@ -57,10 +60,10 @@ def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
     for item in comparisons:
         rows = (*_plain(item), *_descriptive(item, "test"), *_ranks(item), *_descriptive(item, "effect"))
         if rows:
-            caveats = caveats_beside(item)
+            caveats = _caveats_beside(item)
             yield Table(
                 f"{_difference(item)}: beside the verdict", ("decides nothing", "value"), rows,
-                words=2, folded=True, wide=False, note=" ".join(text for text in caveats if text not in said),
+                words=2, wide=False, note=" ".join(text for text in caveats if text not in said),
             )
             said.update(caveats)
 
@@ -69,8 +72,12 @@ def _difference(comparison: Comparison) -> str:
     return f"{comparison.question.a} - {comparison.question.b}"
 
 
-def caveats_beside(comparison: Comparison) -> tuple[str, ...]:
-    """Return the caveats of the statistics that decide nothing, which belong beside those."""
+def caveats_elsewhere(comparison: Comparison) -> tuple[str, ...]:
+    """Return the caveats that a verdict does not need: those of its tables, and those of every experiment like it."""
+    return (*_caveats_beside(comparison), *routine(comparison))
+
+
+def _caveats_beside(comparison: Comparison) -> tuple[str, ...]:
     there = beside(comparison)
     return tuple(
         text for name, statistic in statistics().items() if (result := comparison.descriptive[name]) is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+from esper_ab.analysis.analyse import conditions
 from esper_ab.analysis.conduct import FAULTS, Conduct
 from esper_ab.design.power_text import next_text, share_text
 from esper_ab.journal.outcomes import mean
@@ -135,7 +136,7 @@ def facts_table(content: Content) -> Table:
         **({"slots": ", ".join(experiment.slots)} if experiment.slots else {}),
         "seeds": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
         **kind_of(content).conditions(experiment),
-        "outcome": f"{outcome.title}; {outcome.better} is better",
+        "verdicts hold for": conditions(history), "outcome": f"{outcome.title}; {outcome.better} is better",
         "randomness": f"rng seed {experiment.rng_seed}, {'unpaired' if experiment.unpaired else 'paired by seed'}",
         "devices": ", ".join(lane.name for lane in plan.lanes), "left idle": ", ".join(plan.idle_devices) or "nothing",
         "placement": f"{experiment.placement}, order {experiment.order}, {experiment.sync}",

@@ -38,10 +38,10 @@ def test_the_same_journal_gives_the_same_bytes(tmp_path):
     assert sorted(path.name for path in experiment_dir.iterdir()) == [
         ".lock", JOURNAL_NAME, "report.html", "summary.txt", "verdict.json",
     ]  # fmt: skip
-    said = printed(second, "text")
-    assert said.startswith(second.text)
-    assert said.endswith(printed(second, "brief"))
+    assert printed(second, "text") == second.text.rstrip()
+    assert printed(second, "whole").endswith(printed(second, "brief"))
     assert f"{experiment_dir}/experiment.toml" in second.text  # a command can be pasted anywhere
+    assert second.text.endswith(f"The rest: esper-ab report {experiment_dir} --verbose\n")
     assert not re.search(rb"20\d\d-\d\d-\d\d", before[2])
 
 

@@ -164,8 +164,8 @@ def analysed(test: str = "t", **groups: Shape) -> Analysis:
         (Shape(accuracy=60.0, params=40_000), (True, False, None, None), "revise", "fails in efficiency"),
         (Shape(accuracy=50.6, params=800), (None, None, None, None), "revise", "not shown to be better than random"),
         # Of sampled actions, with greedy ones that are far from them; a policy that is not to learn needs no updates.
-        (Shape(accuracy=50.6, greedy=20.0), (None, None, None, None), "revise", "its greedy actions reach"),
-        (Shape(accuracy=50.6, greedy=-20.0), (None, None, None, None), "revise", "its greedy actions reach"),
+        (Shape(accuracy=50.6, greedy=20.0), (None, None, None, None), "revise", "acting greedily"),
+        (Shape(accuracy=50.6, greedy=-20.0), (None, None, None, None), "revise", "acting greedily"),
         (Shape(accuracy=50.6, greedy=20.0, ppo=PPOSettings(lr=0.0)), (None, None, None, None), "revise", ""),
     ],
 )  # fmt: skip
@@ -175,7 +175,7 @@ def test_a_reward_is_continued_revised_or_stopped(shape, passed, decision, words
     assert [(found.name, wanted) for found, wanted in zip(judgement.criteria, passed, strict=True)
             if wanted is not None and found.passed is not wanted] == []  # fmt: skip
     assert words in judgement.reason
-    assert ("its greedy actions reach" in judgement.reason) == ("greedy" in words)
+    assert ("acting greedily" in judgement.reason) == ("greedy" in words)
 
 
 def test_runs_that_were_not_trained_to_their_end_say_nothing_about_decisiveness():
