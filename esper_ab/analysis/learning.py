@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 
 import msgspec
 
+from esper_ab.contracts.settings import GYMNASIUM
 from esper_ab.design.design import Design
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import Ends, RunOutcome, ends_of, mean, mean_known
@@ -220,7 +221,7 @@ def remarks(
 
 def _misled(history: History, comparisons: Sequence[Comparison]) -> Iterator[str]:
     modes = {group: history.of_group(group)[0].ref.reward_mode for group in history.groups}
-    for one, better in misled(own_rewards(history), comparisons):
+    for one, better in misled(own_rewards(history), comparisons) if history.plan.kind == GYMNASIUM else ():
         if modes[one.group] != modes[better]:
             rose = f"{one.group}'s own reward rose in {one.rose} of {one.runs} runs"
             yield f"{rose}, and by the outcome it is worse than {better}."

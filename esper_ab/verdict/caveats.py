@@ -106,7 +106,8 @@ def _on_design(evidence: Evidence) -> Iterator[str]:
 def routine(evidence: Evidence) -> tuple[str, ...]:
     """Return those of the caveats that say how such an experiment is judged, and nothing about this result."""
     unseen = evidence.unseen
-    return (_POSITIONS, *(on_collapse(evidence) if unseen is not None and unseen.survives else ()))
+    survives = unseen is not None and unseen.survives
+    return (_POSITIONS, *_on_progress(evidence), *(on_collapse(evidence) if survives else ()))
 
 
 def beside(evidence: Evidence) -> Beside:

@@ -132,11 +132,11 @@ def facts_table(content: Content) -> Table:
     warm_up = mean(run.warm_up_s for run in history.runs.values())
     outcome = history.outcome
     facts = {
-        "experiment": experiment.name, "task": experiment.task_title,
+        "experiment": experiment.name, "scope": conditions(history),
         **({"slots": ", ".join(experiment.slots)} if experiment.slots else {}),
         "seeds": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
         **kind_of(content).conditions(experiment),
-        "verdicts hold for": conditions(history), "outcome": f"{outcome.title}; {outcome.better} is better",
+        "outcome": f"{outcome.title}; {outcome.better} is better",
         "randomness": f"rng seed {experiment.rng_seed}, {'unpaired' if experiment.unpaired else 'paired by seed'}",
         "devices": ", ".join(lane.name for lane in plan.lanes), "left idle": ", ".join(plan.idle_devices) or "nothing",
         "placement": f"{experiment.placement}, order {experiment.order}, {experiment.sync}",

@@ -61,7 +61,7 @@ def test_only_groups_that_learn_are_described_with_their_budget():
     [
         (changed_ppo(op=0.95), 0.0, "close to uniform"),
         (changed_ppo(op=0.95), 12.0, "close to uniform"),
-        (changed_ppo(op=0.5), 12.0, "prefers better actions"),
+        (changed_ppo(op=0.5), 12.0, "has not converged"),
         (changed_ppo(op=0.5), -30.0, "most probable action alone"),
         (changed_ppo(op=0.5, approx_kl=0.002), 0.0, "uses 4 % of the trust region"),
         (changed_ppo(op=0.5, stopped_by_kl=True), 0.0, "100 % of the updates stop"),

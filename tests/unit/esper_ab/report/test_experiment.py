@@ -7,6 +7,7 @@ import functools
 import html.parser
 import json
 import re
+from importlib import resources
 from pathlib import Path
 
 import msgspec
@@ -263,6 +264,36 @@ def test_text_fits_80_columns_but_for_commands(name):
     assert [line for line in lines if "esper-ab " not in line and "git " not in line] == []
 
 
+@pytest.mark.parametrize("name", [name for name in JOURNALS if len(contents(name).groups) == 2])
+def test_the_summary_of_two_groups_is_one_screen(name):
+    *lines, rest = render_text(experiment_report(contents(name))).splitlines()
+    assert len(lines) < 24
+    assert rest == "The rest: esper-ab report EXPERIMENT --verbose"
+    assert [line for line in lines if len(line) > 80 and "esper-ab " not in line] == []
+
+
+def test_the_first_screen_has_the_answer_its_figures_its_basis_and_the_next_step_before_any_fold():
+    found = contents("planted effect")
+    text = render_page(experiment_report(found))
+    order = (found.comparisons[0].headline, "figure-effects", "figure-curves", "What it rests on", "What to do next")
+    places = [text.index(part) for part in (*order, "<details")]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("name", ["planted effect", "three groups", "six groups"])
+def test_the_groups_of_an_experiment_share_one_line_of_scope(name):
+    text = render_text(experiment_report(contents(name)))
+    assert text.count("Scope: task digits, ") == text.count(" environments.") == 1
+    assert "Conditional on" not in text
+
+
+def test_paper_has_the_first_screen_and_the_folds_that_are_open():
+    css = (resources.files("esper_ab.report") / "report.css").read_text(encoding="utf-8")
+    printed = css[css.index("@media print") :]
+    assert re.search(r"\.section:not\(\[open\]\)[^{]*\{ display: none; \}", printed)
+    assert "figure svg { max-height: 7cm; }" in printed
+
+
 @pytest.mark.parametrize("name", JOURNALS)
 def test_nobody_wins(name):
     found = render_text(experiment_report(contents(name)), whole=True) + " ".join(made_page(name).words)
@@ -321,7 +352,8 @@ def test_of_very_many_runs_some_are_drawn_one_by_one_and_captions_say_so():
 def test_every_comparison_is_in_every_rendering(name):
     found = contents(name)
     report = experiment_report(found)
-    renderings = (" ".join(render_text(report, whole=True).split()), render_markdown(report), " ".join(made_page(name).words))
+    text = " ".join(render_text(report, whole=True).split())
+    renderings = text, render_markdown(report), " ".join(made_page(name).words)
     document = json.loads(render_verdict(found))
     assert [item["verdict"] for item in document["comparisons"]] == [str(item.verdict) for item in found.comparisons]
     said = verdicts_said(found).cards

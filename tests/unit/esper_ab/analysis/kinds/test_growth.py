@@ -60,7 +60,7 @@ def test_groups_that_guess_are_not_equivalent():
     assert "stand clear of what a group comes to that learns nothing" in result.headline
     for relation in ("equivalent-to", "not-worse-than"):
         assert not holds(Requirement(left="shaped", relation=relation, right="simplified"), result)
-    assert "allows no EQUIVALENT" in render_text(experiment_report(content(history)))
+    assert "allows no EQUIVALENT" in render_text(experiment_report(content(history)), whole=True)
 
 
 def test_one_group_at_its_baseline_is_enough():
@@ -175,7 +175,7 @@ def test_a_reward_is_continued_revised_or_stopped(shape, passed, decision, words
     assert [(found.name, wanted) for found, wanted in zip(judgement.criteria, passed, strict=True)
             if wanted is not None and found.passed is not wanted] == []  # fmt: skip
     assert words in judgement.reason
-    assert ("acting greedily" in judgement.reason) == ("greedy" in words)
+    assert ("acting greedily" in judgement.reason) == ("greedily" in words)
 
 
 def test_runs_that_were_not_trained_to_their_end_say_nothing_about_decisiveness():

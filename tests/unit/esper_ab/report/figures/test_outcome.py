@@ -14,7 +14,7 @@ from esper_ab.report.tables.groups import results_table
 @pytest.mark.parametrize(("kind", "outcome", "one", "of"), [
     ("growth", "evaluation", "one trained policy", "held-out accuracy, %: mean (SD)"),
     ("growth", "last-tenth", "the mean of the last tenth of the training episodes", "mean of the last tenth of the tr"),
-    ("growth", "curve-mean", "the mean of all training episodes", "held-out accuracy, %, mean of all training episodes"),
+    ("growth", "curve-mean", "the mean of all training episodes", "held-out accuracy, %, mean of all training ep"),
     ("trainer", "last-tenth", "the mean of the last tenth of the points", "mean of the last tenth of the points"),
 ])  # fmt: skip
 def test_what_a_runs_number_is_is_said_by_the_outcome(kind, outcome, one, of):
