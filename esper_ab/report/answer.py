@@ -22,7 +22,7 @@ _LONGER = 4  # times as many episodes
 def basis(content: Content) -> tuple[str, ...]:
     """Say in a few sentences what the answer rests on: runs, rule, audit."""
     declared = (f"Rule, declared before the first run: {rule(content.design)}.",) if content.comparisons else ()
-    return (*_on_runs(content), *declared, *_on_audit(content))
+    return (*_on_runs(content), *declared, _on_audit(content))
 
 
 def _on_runs(content: Content) -> Iterator[str]:
@@ -35,17 +35,16 @@ def _on_runs(content: Content) -> Iterator[str]:
         yield said.strip()
 
 
-def _on_audit(content: Content) -> Iterator[str]:
+def _on_audit(content: Content) -> str:
     findings = content.analysis.findings
     heavy = [finding.sentence for finding in findings if finding.weight != "notes"]
     if heavy:
-        yield f"Audit: {' '.join(heavy)}"
-    elif findings:
-        yield f"Audit: no objection; {counted(len(findings), 'remark')}."
-    else:
-        yield "Audit: nothing but the groups' settings could explain a difference."
-    if incidents := content.history.incidents:
-        yield f"{counted(len(incidents), 'incident')} recorded."
+        return f"Audit: {' '.join(heavy)}"
+    incidents = len(content.history.incidents)
+    also = f"; {counted(incidents, 'incident')}" if incidents else ""
+    if not findings:
+        return f"Audit: nothing but the groups' settings could explain a difference{also}."
+    return f"Audit: no objection; {counted(len(findings), 'remark')}{also}."
 
 
 def next_steps(content: Content) -> tuple[Item, ...]:

@@ -99,7 +99,7 @@ def _state(history: History, place: str, *, held: bool) -> State:
         return State("finished", f"Finished: all {started} runs are evaluated{spared}.")
     because = f" ({detail})" if detail else ""
     if status == "finished":
-        return State("incomplete", f"Ended{because}, but only {done}.")
+        return State("incomplete", f"Ended{because}: {done}.")
     how = "was interrupted" if status == "interrupted" else status
     return State(status, f"The experiment {how}{because}: {done}.")
 

@@ -44,7 +44,7 @@ def experiment_report(content: Content) -> Document:
         nodes=(
             verdicts(content), *kind_of(content).judgement(content),
             Section((Figures(partial(drawn, "answer", content)),)), Legend(content.groups),
-            groups.results_table(content), comparison.overview_table(content.design, content.comparisons),
+            groups.results_table(content),
             Reasons(
                 basis=Points("What it rests on", tuple(map(Item, basis(content)))),
                 remarks=Points("What a reader would ask", tuple(map(Item, content.analysis.remarks))),
@@ -133,6 +133,7 @@ def sections(content: Content) -> list[Section]:
     rule = f"Rule, declared before the first run: {rule_sentence(content.design)}"
     nodes: dict[tuple[str, str], Iterable[Node]] = {
         ("decides", "What decides"): (
+            comparison.overview_table(content.design, compared),
             *map(comparison.deciding_table, compared), comparison.outcomes_table(content),
             comparison.looks_table(compared), Paragraphs((plan.estimand, rule), "Exactly"),
         ),

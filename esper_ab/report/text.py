@@ -35,9 +35,9 @@ _LEAST_WORDS = 24  # columns that wrapped text needs beside the others
 def render_text(document: Document, *, whole: bool = False) -> str:
     """Render a document, ending in a newline; unless `whole`, one screen: without sections, with one next step."""
     heading = document.question or document.title
-    rest = f"The rest: {visible_line(document.rest)}" if document.rest and not whole else ""
-    parts = (heading and paragraph(heading, ""), *warned(document.state), _joined(document.nodes, whole), rest)
-    return visible("\n\n".join(filter(None, parts))) + "\n"
+    rest = f"The rest: {visible_line(document.rest)}\n" if document.rest and not whole else ""
+    parts = (heading and paragraph(heading, ""), *warned(document.state), _joined(document.nodes, whole))
+    return visible("\n\n".join(filter(None, parts))) + f"\n{rest}"
 
 
 def warned(state: State | None) -> list[str]:
@@ -58,7 +58,7 @@ def written(node: Node, *, whole: bool = True) -> str:
             if whole:
                 return _joined((basis, remarks, steps))
             said = Points("", basis.points + remarks.points[:1])
-            return "\n\n".join(filter(None, (_points(said), *map(next_step, steps.points[:1]))))
+            return "\n".join((_points(said), *map(next_step, steps.points[:1])))
         case Commands():
             return "\n".join(("Commands that repeat the experiment", *(f"  {visible_line(one)}" for one in node.lines)))
         case Table():
