@@ -15,7 +15,7 @@ import hashlib
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 from esper_ab.analysis.reward_audit import RewardAuditFindings
 from esper_ab.api.lookup import ByPair, verdicts_of
@@ -36,6 +36,9 @@ from esper_ab.report.content import Content, content
 from esper_ab.verdict.comparison import Comparison
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
     from duckdb import DuckDBPyConnection
     from matplotlib.figure import Figure
 
@@ -120,12 +123,36 @@ class LoadedExperiment:
         """Return the comparison a - b; UsageError when it was not declared, or only as b - a."""
         return ByPair({(one.question.a, one.question.b): one for one in self.comparisons})[a, b]
 
+    @overload
+    def frame(self, table: str, as_: Literal["pandas"]) -> pandas.DataFrame: ...
+
+    @overload
+    def frame(self, table: str, as_: Literal["polars"]) -> polars.DataFrame: ...
+
+    @overload
+    def frame(self, table: str, as_: Literal["pyarrow"]) -> pyarrow.Table: ...
+
+    @overload
+    def frame(self, table: str, as_: str | None = None) -> Any: ...
+
     def frame(self, table: str, as_: str | None = None) -> Any:
-        """A table as a data frame: one of `records.TABLES` (docs/data.md). UsageError for a name that is none."""
+        """Return a table, one of `records.TABLES` (docs/data.md), as a data frame. UsageError for an unknown name."""
         records.kind_of(as_)  # before anything is read
         if table not in records.TABLES:
             raise UsageError(f"no table {table!r}; {did_you_mean(table, records.TABLES)}")
         return records.frame(records.relation(self._database, records.table_sql(table)), as_)
+
+    @overload
+    def query(self, sql: str, as_: Literal["pandas"]) -> pandas.DataFrame: ...
+
+    @overload
+    def query(self, sql: str, as_: Literal["polars"]) -> polars.DataFrame: ...
+
+    @overload
+    def query(self, sql: str, as_: Literal["pyarrow"]) -> pyarrow.Table: ...
+
+    @overload
+    def query(self, sql: str, as_: str | None = None) -> Any: ...
 
     def query(self, sql: str, as_: str | None = None) -> Any:
         """Query the tables above in SQL; nothing else can be read. UsageError for what DuckDB refuses."""

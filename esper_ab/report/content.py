@@ -176,11 +176,6 @@ def _reward_audit(found: RewardAuditFindings | None) -> dict[str, Any] | None:
     }
 
 
-def numbers_of(comparison: Comparison) -> str:
-    """Return the sentence of a comparison without its scope, which a report states once."""
-    return comparison.sentence.removesuffix(f" Conditional on {comparison.question.scope}.")
-
-
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """Return the object of one comparison."""
     question, course = comparison.question, comparison.course

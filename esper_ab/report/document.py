@@ -66,7 +66,6 @@ class Card:
 
     verdict: str
     headline: str
-    sentence: str = ""  # the numbers; "" if a table has them
     caveats: tuple[str, ...] = ()
 
 

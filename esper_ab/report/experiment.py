@@ -9,7 +9,7 @@ from esper_ab.analysis.analyse import task_and_budget
 from esper_ab.contracts.wording import capital, named, shell_command, visible, visible_line
 from esper_ab.plan.text import question
 from esper_ab.report.answer import basis, next_steps, reproduction
-from esper_ab.report.content import Content, numbers_of
+from esper_ab.report.content import Content
 from esper_ab.report.document import (
     Card,
     Commands,
@@ -27,7 +27,7 @@ from esper_ab.report.document import (
 from esper_ab.report.figures.catalogue import drawn
 from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables import comparison, groups, reward_audit, trust
-from esper_ab.report.tables.comparison import caveats_elsewhere
+from esper_ab.report.tables.comparison import needed_caveats
 from esper_ab.report.text import next_step, paragraph, warned
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.headline import alike, headline_of
@@ -75,10 +75,7 @@ def verdicts(content: Content) -> Verdicts:
     scope = task_and_budget(content.history)
     if len(comparisons) <= _APART:
         return Verdicts(tuple(
-            Card(
-                item.verdict, item.headline, numbers_of(item),
-                tuple(text for text in _caveats(item) if text not in shared),
-            )
+            Card(item.verdict, item.headline, tuple(text for text in needed_caveats(item) if text not in shared))
             for item in comparisons
         ), scope, shared)  # fmt: skip
     folded: dict[tuple[str, ...], list[Comparison]] = {}
@@ -94,19 +91,13 @@ def _shared_caveats(content: Content) -> tuple[str, ...]:
     comparisons = content.comparisons
     pairs: dict[str, list[tuple[str, str]]] = {}
     for item in comparisons:
-        for text in _caveats(item):
+        for text in needed_caveats(item):
             pairs.setdefault(text, []).append((item.question.a, item.question.b))
     if len(comparisons) <= _APART:
         return tuple(text for text, those in pairs.items() if 1 < len(those) == len(comparisons))
     return tuple(
         text if len(those) == len(comparisons) else f"{capital(named(those))}: {text}" for text, those in pairs.items()
     )
-
-
-def _caveats(item: Comparison) -> tuple[str, ...]:
-    """Return the caveats that this verdict needs."""
-    elsewhere = caveats_elsewhere(item)
-    return tuple(text for text in item.caveats if text not in elsewhere)
 
 
 def _folded(items: Sequence[Comparison]) -> Card:

@@ -7,9 +7,9 @@ from typing import Any
 
 from esper_ab.contracts.wording import counted, shell_command, visible
 from esper_ab.design.design import rule
-from esper_ab.report.content import comparison_json, indented, numbers_of
+from esper_ab.report.content import comparison_json, indented
 from esper_ab.report.document import Card, Document, Paragraphs, Verdicts
-from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, overview_table
+from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, needed_caveats, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
 from esper_ab.report.text import paragraph, written
 from esper_ab.verdict.analysis_plan import AnalysisPlan
@@ -21,9 +21,9 @@ from esper_ab.verdict.sentences import rule_sentence
 from esper_ab.verdict.vocabulary import MEAN
 
 EXPLORATORY = (
-    "EXPLORATORY. Nothing was declared before these runs: the verdicts below are what a plan with one look at these "
-    "runs would have said. Who chose groups, margin or number of runs after seeing outcomes errs more often than "
-    "alpha says. To decide: `esper-ab design`, then fresh runs, then `esper-ab judge`."
+    "EXPLORATORY. Nothing was declared before these runs: the verdicts are what a plan with one look would have said. "
+    "If groups, margin or number of runs were chosen after seeing outcomes, false claims are more frequent than alpha. "
+    "To decide: `esper-ab design`, then fresh runs, then `esper-ab judge`."
 )
 SCHEMA = 1
 
@@ -145,11 +145,12 @@ def verdicts(result: Answer, task: str) -> Verdicts:
     """Return the verdicts in one task."""
     mark = "exploratory " if result.exploratory else ""
     compared = compared_in(result, task)
-    shared = tuple(text for text in compared[0].caveats if all(text in item.caveats for item in compared[1:]))
+    first, *others = map(needed_caveats, compared)
+    shared = tuple(text for text in first if all(text in other for other in others))
     cards = (
         Card(
-            f"{mark}{item.verdict}", item.headline, numbers_of(item),
-            tuple(text for text in item.caveats if text not in shared),
+            f"{mark}{item.verdict}", item.headline,
+            tuple(text for text in needed_caveats(item) if text not in shared),
         )
         for item in compared
     )  # fmt: skip

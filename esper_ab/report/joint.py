@@ -62,7 +62,7 @@ def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
 
 def render_joint_brief(result: JointResult, page: Path) -> str:
     """Render what a terminal is left with: the verdict on the mean, one line per part, where the report is."""
-    lines = [*warned(_state(result)), written(verdicts(result.judged, MEAN), whole=False)]
+    lines = [*warned(_state(result)), written(verdicts(result.judged, MEAN))]
     lines += [
         paragraph(f"{one.question.task}: {one.verdict}: {one.headline}", hanging="  ")
         for one in result.judged.comparisons if one.question.task != MEAN

@@ -53,7 +53,7 @@ def written(node: Node, *, whole: bool = True) -> str:
         case Points():
             return _points(node)
         case Verdicts():
-            return _verdicts(node, whole=whole)
+            return _verdicts(node)
         case Reasons(basis, remarks, steps):
             if whole:
                 return _joined((basis, remarks, steps))
@@ -92,11 +92,10 @@ def _points(node: Points) -> str:
     return "\n".join(lines)
 
 
-def _verdicts(node: Verdicts, *, whole: bool) -> str:
+def _verdicts(node: Verdicts) -> str:
     lines = [node.where] if node.where else []
     for card in node.cards:
         lines.append(paragraph(f"{card.verdict}: {card.headline}", "", hanging="  "))
-        lines += [paragraph(card.sentence)] if whole and card.sentence else []
         lines += map(_caveat, card.caveats)
     lines += map(_caveat, node.shared)
     return "\n".join((*lines, *([paragraph(f"Scope: {node.scope}.", "", hanging="  ")] if node.scope else [])))
@@ -215,10 +214,8 @@ def _point(point: Item) -> str:
 
 
 def _card(card: Card) -> str:
-    if not card.sentence:
-        return f"- **{escaped(card.verdict)}** {escaped(card.headline)}"
     caveats = "".join(f"\n  - {escaped(caveat)}" for caveat in card.caveats)
-    return f"- **{escaped(card.headline)}**\n\n  {escaped(card.sentence)}\n{caveats}".rstrip()
+    return f"- **{escaped(card.verdict)}** {escaped(card.headline)}{caveats}"
 
 
 def _table(table: Table) -> str:

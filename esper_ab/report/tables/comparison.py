@@ -46,11 +46,12 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
 
 
 def deciding_table(comparison: Comparison) -> Table:
-    """Build the table of what the verdict on one comparison rests on."""
+    """Build the table of what the verdict on one comparison rests on, with its sentence, whose scope is elsewhere."""
     rows = (*_deciding(comparison), *_equivalence(comparison), *_budget(comparison))
+    sentence = comparison.sentence.removesuffix(f" Conditional on {comparison.question.scope}.")
+    said = " ".join((sentence, *(text for text in comparison.caveats if text in routine(comparison))))
     return Table(
-        _difference(comparison), ("what decides", "value"), rows, words=2, wide=False,
-        note=" ".join(text for text in comparison.caveats if text in routine(comparison)),
+        _difference(comparison), ("what decides", "value"), rows, words=2, wide=False, note=said, none=said,
     )  # fmt: skip
 
 
@@ -72,9 +73,10 @@ def _difference(comparison: Comparison) -> str:
     return f"{comparison.question.a} - {comparison.question.b}"
 
 
-def caveats_elsewhere(comparison: Comparison) -> tuple[str, ...]:
-    """Return the caveats that a verdict does not need: those of its tables, and those of every experiment like it."""
-    return (*_caveats_beside(comparison), *routine(comparison))
+def needed_caveats(comparison: Comparison) -> tuple[str, ...]:
+    """Return the caveats that this verdict needs: its tables have those of other statistics and of every such plan."""
+    elsewhere = (*_caveats_beside(comparison), *routine(comparison))
+    return tuple(text for text in comparison.caveats if text not in elsewhere)
 
 
 def _caveats_beside(comparison: Comparison) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+from typing import get_overloads
 
 import pandas
 import polars
@@ -13,7 +14,7 @@ import pytest
 from matplotlib.image import imread
 from support.journals import Synthetic, failed_run, one_replicate, planted_effect, write
 
-from esper_ab import load_experiment
+from esper_ab import LoadedExperiment, load_experiment
 from esper_ab.api.results import Results
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
@@ -37,6 +38,15 @@ def test_every_table_in_every_kind_has_the_same_rows(run, table):
     lengths = {len(run.frame(table, kind)) for kind in ("pandas", "polars")}
     assert lengths == {len(rows)} == {run.frame(table, "pyarrow").num_rows}
     assert bool(rows) == (table != "incidents")
+
+
+@pytest.mark.parametrize("method", [LoadedExperiment.frame, LoadedExperiment.query])
+def test_type_checkers_know_the_frame_by_the_library_that_is_asked_for(method):
+    hints = [one.__annotations__ for one in get_overloads(method)]
+    assert [(hint["as_"], hint["return"]) for hint in hints] == [
+        ('Literal["pandas"]', "pandas.DataFrame"), ('Literal["polars"]', "polars.DataFrame"),
+        ('Literal["pyarrow"]', "pyarrow.Table"), ("str | None", "Any"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("view", VIEWS)
