@@ -14,14 +14,12 @@ if TYPE_CHECKING:
     from esper_ab.api.running import run_ab_test
     from esper_ab.contracts.errors import UsageError
     from esper_ab.contracts.trainer import TrainerSettings
-    from esper_ab.verdict.analysis_plan import AnalysisPlan
-    from esper_ab.verdict.comparison import Comparison
 
 __version__ = "0.4.0"
 __all__ = [
-    "ABExperiment", "ABVariant", "AnalysisPlan", "Comparison", "LoadedExperiment", "OutcomeVerdicts", "Results",
-    "RunResult", "TrainerSettings", "UsageError", "audit_rewards", "compare_outcomes", "create_experiment",
-    "design_comparison", "judge_outcomes", "load_experiment", "parse_experiment", "run_ab_test",
+    "ABExperiment", "ABVariant", "LoadedExperiment", "OutcomeVerdicts", "Results", "RunResult", "TrainerSettings",
+    "UsageError", "audit_rewards", "compare_outcomes", "create_experiment", "design_comparison", "judge_outcomes",
+    "load_experiment", "parse_experiment", "run_ab_test",
 ]  # fmt: skip
 
 # Loaded when asked for: every command and every worker imports this file first.
@@ -32,7 +30,6 @@ _HOMES = {
     "audit_rewards": "esper_ab.api.auditing_rewards", "create_experiment": "esper_ab.api.declared",
     "LoadedExperiment": "esper_ab.api.loaded", "OutcomeVerdicts": "esper_ab.api.external",
     "Results": "esper_ab.api.results", "RunResult": "esper_ab.api.results",
-    "AnalysisPlan": "esper_ab.verdict.analysis_plan", "Comparison": "esper_ab.verdict.comparison",
     "UsageError": "esper_ab.contracts.errors",
     "load_experiment": "esper_ab.api.loaded", "parse_experiment": "esper_ab.api.declared",
     "run_ab_test": "esper_ab.api.running",

@@ -51,12 +51,12 @@ def next_steps(content: Content) -> tuple[Item, ...]:
     """Say what to do next, the most useful first."""
     word, place = content.state.word, content.place
     if word == "in progress":
-        return (Item("It is still running: follow it.", shell_command("status", place, "--follow")),)
+        return (Item("It is still running; follow it.", shell_command("status", place, "--follow")),)
     if word in ("stale", "interrupted", "failed"):
         if any(run.expected for run in content.history.runs.values()):
-            return (Item("It can go on from its checkpoints.", shell_command("resume", place)),)
+            return (Item("Resume it from its checkpoints.", shell_command("resume", place)),)
         anew = _anew(content, "fixed")
-        return (Item("No seed is left: correct what failed, then run it anew.", anew),)
+        return (Item("No seed is left to resume: fix what failed, then launch it again.", anew),)
     return tuple(_after(content))
 
 
@@ -64,10 +64,10 @@ def _after(content: Content) -> Iterator[Item]:
     """Yield the steps after an experiment that came to its end."""
     verdicts = {item.verdict for item in content.comparisons}
     if Verdict.BLOCKED in verdicts:
-        yield Item("Remove what the audit found, then run it anew.", _anew(content, "fixed"))
+        yield Item("Fix what the audit found, then launch it again.", _anew(content, "fixed"))
     if Verdict.NO_INFERENCE in verdicts:
         yield Item(
-            f"Run it anew with at least {LEAST_PAIRS} pairs; twice as many are better.",
+            f"Launch it again with {LEAST_PAIRS} seeds or more; twice as many are better.",
             _anew(content, "larger", "--seeds", str(2 * LEAST_PAIRS)),
         )
     if Verdict.INCONCLUSIVE in verdicts:
@@ -78,13 +78,13 @@ def _after(content: Content) -> Iterator[Item]:
             _anew(content, "again", "--rng-seed", str(content.experiment.rng_seed + 1)),
         )
     if Verdict.EQUIVALENT in verdicts:
-        yield Item("Where two groups are equivalent, take the one that is cheaper or simpler.")
+        yield Item("Use whichever of the equivalent groups is cheaper or simpler.")
     identical = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
     if any(not item.question.same_settings for item in identical):
         yield _longer(content, "Nothing that differs in the settings has had an effect: train longer, if it should "
                                "have one.")  # fmt: skip
     elif verdicts == {Verdict.IDENTICAL}:
-        yield Item("Nothing is left to compare: the settings make the same computation.")
+        yield Item("Nothing to compare: the settings make the same computation.")
 
 
 def _more_pairs(content: Content) -> Iterator[Item]:
@@ -92,13 +92,13 @@ def _more_pairs(content: Content) -> Iterator[Item]:
     design = content.design
     open_ones = [item for item in content.comparisons if item.verdict is Verdict.INCONCLUSIVE]
     if any(item.capped_by for item in open_ones):
-        yield Item("Look at what limits the verdict first: more pairs alone do not lift it.")
+        yield Item("First fix what limits the verdict: more pairs alone do not help.")
         return
     if all(item.inconclusive == "futile" for item in open_ones):
         replicates = max(content.history.replicates, LEAST_EQUIVALENCE_PAIRS)
         yield Item(
             f"A difference of {design.margin_words} had become unlikely. To show that there is none as large, "
-            "plan it anew without stops for futility; to find a smaller one, with a smaller margin (--margin).",
+            "launch it again without stops for futility; to find a smaller one, name a smaller margin (--margin).",
             _anew(content, "whole", "--seeds", str(replicates), "--futility", "0"),
         )
         return
@@ -111,7 +111,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         )
         return
     if constant := next((item.constant for item in open_ones if item.constant), ""):
-        yield Item(f"Every pair differs by {constant}: check that seeds reach what is random in training.")
+        yield Item(f"Every pair differs by {constant}: check that the seed changes the training.")
     elif any(item.degenerate for item in open_ones):
         yield from _more_spread(content)
     needed = [pairs for item in open_ones if (pairs := _pairs(item)) is not None]
@@ -122,15 +122,15 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         yield _longer(content, f"Train longer before more pairs: the policies of {policies} have not settled.")
     extended, anew = max(needed, key=lambda pairs: pairs[1] if pairs[0] is None else pairs[0])
     least = anew if extended is None else min(extended, anew)
-    said = f"would show a difference of {design.margin_words} in four of five cases"
+    said = f"to detect a difference of {design.margin_words} with 80 % power"
     if least > _MOST_PAIRS:
         yield Item(
-            f"More than {_MOST_PAIRS} pairs {said}: name a larger margin (--margin), train longer, or "
+            f"More than {_MOST_PAIRS} pairs would be needed {said}: name a larger margin (--margin), train longer, or "
             "evaluate more episodes."
         )
     elif least <= content.history.replicates:
-        yield Item(f"These pairs suffice for {design.margin_words}: a smaller difference takes a smaller "
-                   "margin (--margin) and more pairs.")  # fmt: skip
+        yield Item(f"These pairs are enough for {design.margin_words}; to detect less, name a smaller margin "
+                   "(--margin) and plan more pairs.")  # fmt: skip
     else:
         yield from _larger(content, extended, anew, said)
 
@@ -158,18 +158,18 @@ def _larger(content: Content, extended: int | None, anew: int, said: str) -> Ite
     `extended`: pairs with an extension; None: it cannot be extended.
     """
     launch = _anew(content, "larger", "--seeds", str(anew))
-    fresh = Item(f"Plan it anew: {anew} pairs {said}.", launch)
+    fresh = Item(f"Launch it again with {anew} seeds {said}.", launch)
     if extended is None:
         yield fresh
         return
     extend = shell_command("resume", content.place, "--seeds", str(extended))
     if anew < extended - content.history.replicates:
         yield fresh
-        yield Item(f"Or extend it, by a stricter rule: {extended} pairs in all.", extend)
+        yield Item(f"Or extend it to {extended} seeds, under a stricter rule.", extend)
         return
-    yield Item(f"Extend it: {extended} pairs in all {said}.", extend)
+    yield Item(f"Extend it to {extended} seeds {said}.", extend)
     if anew < extended:
-        yield Item(f"Or plan it anew, whose rule is less strict: {anew} pairs {said}.", launch)
+        yield Item(f"Or launch it again with {anew} seeds, under a less strict rule.", launch)
 
 
 def _pairs(item: Comparison) -> tuple[int | None, int] | None:

@@ -47,7 +47,7 @@ def experiment_report(content: Content) -> Document:
             groups.results_table(content),
             Reasons(
                 basis=Points("What it rests on", tuple(map(Item, basis(content)))),
-                remarks=Points("What a reader would ask", tuple(map(Item, content.analysis.remarks))),
+                remarks=Points("Worth knowing", tuple(map(Item, content.analysis.remarks))),
                 steps=Points("What to do next", next_steps(content)),
             ),
             *sections(content),

@@ -40,8 +40,8 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
     return Table(
         "All comparisons", rows=rows if len(rows) > 1 else (), words=2,
         columns=("comparison", "verdict", f"effect{unit}", "interval", "its level", "all at once", "used"),
-        note=f"All at once: with {percent(1.0 - design.alpha)} every one of these intervals "
-        "holds its difference, at the last look of each." if any(known) else "",
+        note=f"All at once: with {percent(1.0 - design.alpha)} confidence each of these intervals contains its "
+        "difference, at its last look." if any(known) else "",
     )
 
 
@@ -198,8 +198,7 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
         for look in item.course.looks
     )  # fmt: skip
     none = "None so far: no verdict is given before the first look of the plan."
-    note = ("Alpha: what the comparison holds at the look, and 1 - alpha the level of its interval; one that is larger "
-            "than the margin passes its share on.")
+    note = "Alpha: the comparison's share of the error rate at that look; the level of its interval is 1 - alpha."
     reached = "alpha", "bound", "reached", "effect", "repeated interval", "decision"
     return Table("Looks", ("comparison", "seeds", "pairs", *reached), rows, note=note, none=none)
 
