@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from esper_ab.api.auditing_rewards import audit_rewards
     from esper_ab.api.declared import ABExperiment, ABVariant, create_experiment, parse_experiment
-    from esper_ab.api.external import compare_outcomes, design_comparison, judge_outcomes
+    from esper_ab.api.external import OutcomeVerdicts, compare_outcomes, design_comparison, judge_outcomes
     from esper_ab.api.loaded import LoadedExperiment, load_experiment
-    from esper_ab.api.results import Results
+    from esper_ab.api.results import Results, RunResult
     from esper_ab.api.running import run_ab_test
     from esper_ab.contracts.errors import UsageError
     from esper_ab.contracts.trainer import TrainerSettings
 
 __version__ = "0.4.0"
 __all__ = [
-    "ABExperiment", "ABVariant", "LoadedExperiment", "Results", "TrainerSettings", "UsageError", "audit_rewards",
-    "compare_outcomes", "create_experiment", "design_comparison", "judge_outcomes", "load_experiment",
-    "parse_experiment", "run_ab_test",
+    "ABExperiment", "ABVariant", "LoadedExperiment", "OutcomeVerdicts", "Results", "RunResult", "TrainerSettings",
+    "UsageError", "audit_rewards", "compare_outcomes", "create_experiment", "design_comparison", "judge_outcomes",
+    "load_experiment", "parse_experiment", "run_ab_test",
 ]  # fmt: skip
 
 # Loaded when asked for: every command and every worker imports this file first.
@@ -28,7 +28,8 @@ _HOMES = {
     "compare_outcomes": "esper_ab.api.external", "design_comparison": "esper_ab.api.external",
     "judge_outcomes": "esper_ab.api.external",
     "audit_rewards": "esper_ab.api.auditing_rewards", "create_experiment": "esper_ab.api.declared",
-    "LoadedExperiment": "esper_ab.api.loaded", "Results": "esper_ab.api.results",
+    "LoadedExperiment": "esper_ab.api.loaded", "OutcomeVerdicts": "esper_ab.api.external",
+    "Results": "esper_ab.api.results", "RunResult": "esper_ab.api.results",
     "UsageError": "esper_ab.contracts.errors",
     "load_experiment": "esper_ab.api.loaded", "parse_experiment": "esper_ab.api.declared",
     "run_ab_test": "esper_ab.api.running",

@@ -54,10 +54,16 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
         outcomes=per_run, comparisons=answer.comparisons, cross=cross_evaluation(history),
         findings=by_weight((*facts.findings, *answer.findings)),
         learning=learned,
-        conduct=conduct(history), remarks=remarks(history, per_run, learned), noise=noise_of_pairs(history),
-        result_hash=result_hash(history),
+        conduct=conduct(history), remarks=remarks(history, per_run, learned, answer.comparisons),
+        noise=noise_of_pairs(history), result_hash=result_hash(history),
         reward_audit=None if history.plan.reward_audit is None else findings_of(history.plan.reward_audit),
     )  # fmt: skip
+
+
+def task_and_budget(history: History) -> str:
+    """Describe in one line what the groups were trained on, and for how long."""
+    experiment = history.plan.experiment
+    return f"task {experiment.task_title}, {kind_of(history).budget(experiment)}"
 
 
 def conditions(history: History) -> str:
@@ -72,9 +78,8 @@ def conditions(history: History) -> str:
         )
         if values
     )
-    kind = kind_of(history)
-    told = (f"task {experiment.task_title}", kind.budget(experiment), f"PPO {settings_said}" if settings_said else "")
-    return ", ".join(filter(None, (*told, kind.scope(history))))
+    told = (task_and_budget(history), f"PPO {settings_said}" if settings_said else "", kind_of(history).scope(history))
+    return ", ".join(filter(None, told))
 
 
 def facts_of(history: History) -> Facts:

@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 
 import msgspec
 
+from esper_ab.contracts.settings import GYMNASIUM
 from esper_ab.design.design import Design
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import Ends, RunOutcome, ends_of, mean, mean_known
@@ -68,10 +69,10 @@ def greedy_gap(design: Design, sampled: float | None, greedy: float | None) -> s
     gain = _gain(design, sampled, greedy)
     if sampled is None or greedy is None or gain == 0.0:
         return ""
-    reach = f"greedy actions score {design.value(greedy)} and sampled ones {design.value(sampled)}"
+    reach = f"it scores {design.value(greedy)} acting greedily and {design.value(sampled)} sampling"
     if gain > 0.0:
-        return f"{reach}: the policy has not converged, and more training would probably help"
-    return f"{reach}: the policy depends on its randomness"
+        return f"{reach}: it has not converged, and more training would probably help"
+    return f"{reach}: its most probable action alone leads nowhere"
 
 
 def _gain(design: Design, sampled: float | None, greedy: float | None) -> float:
@@ -205,13 +206,28 @@ def _mean(ends: Sequence[Ends]) -> Ends:
 _LEAST_RUNS = 3  # to speak of a fall
 
 
-def remarks(history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning]) -> tuple[str, ...]:
-    """Return a sentence for each curve that falls, large greedy gap, and fixed group far above the learners.
+def remarks(
+    history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning],
+    comparisons: Sequence[Comparison],
+) -> tuple[str, ...]:
+    """Return a sentence for each sign that a reward misleads, training fails or policies have not converged.
 
-    A policy with a learning rate of 0 counts as fixed, as a controller does.
+    The signs: an own reward that rises in the worse group, curves that fall, greedy far from sampled outcomes, a fixed
+    group far above the groups that learn. A policy whose learning rate is 0 is as fixed as a controller.
     """
     learning = [one for one in learning if one.learns]
-    return (*_falling(history, learning), *_greedy(history, learning), *_fixed_above(history, outcomes, learning))
+    return (
+        *_misled(history, comparisons), *_falling(history, learning), *_greedy(history, learning),
+        *_fixed_above(history, outcomes, learning),
+    )  # fmt: skip
+
+
+def _misled(history: History, comparisons: Sequence[Comparison]) -> Iterator[str]:
+    modes = {group: history.of_group(group)[0].ref.reward_mode for group in history.groups}
+    for one, better in misled(own_rewards(history), comparisons) if history.plan.kind == GYMNASIUM else ():
+        if modes[one.group] != modes[better]:
+            rose = f"{one.group}'s own reward rose in {one.rose} of {one.runs} runs"
+            yield f"{rose}, and by the outcome it is worse than {better}."
 
 
 def _falling(history: History, learning: Sequence[Learning]) -> Iterator[str]:
@@ -257,6 +273,6 @@ def _fixed_above(
     for group, value in means.items():
         if group not in learners and design.outcome.sign * (value - trained[best]) >= design.margin:
             yield (
-                f"{group}, which does not learn, scores {design.value(value)}; {best}, the best that learns, scores "
-                f"{design.value(trained[best])}. The difference is at least the margin."
+                f"{group}, which does not learn, reaches {design.value(value)}; {best}, the best group that learns, "
+                f"{design.value(trained[best])}."
             )

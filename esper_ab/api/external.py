@@ -37,7 +37,7 @@ class OutcomeVerdicts(Answer):
     """Verdicts on outcomes; as text, it is the output of the command."""
 
     def __str__(self) -> str:
-        return render_text(external_report(self))
+        return render_text(external_report(self), whole=True)
 
     @property
     def verdicts(self) -> dict[tuple[str, str, str], str]:

@@ -79,7 +79,7 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
         click.echo(execution.encode(reward_audit).decode().strip())
     else:
         data, page = folder / execution.FILE_NAME, folder / execution.PAGE_NAME
-        click.echo(f"{render_text(document)}\nreward audit: {data}\npage: {page}")
+        click.echo(f"{render_text(document, whole=True)}\nreward audit: {data}\npage: {page}")
 
 
 @command.command(cls=ExperimentCommand, epilog=epilog(

@@ -22,12 +22,16 @@ from esper_ab.execution.answer import show_answer
     "Output format; md: Markdown for a pull request. [default: text]", "form",
     type=click.Choice(("text", "md", "json")))
 @valued("--fail-unless", "REQUIREMENT",
-    "Exit with status 12 unless the verdict supports it, as in 'simplified better-than shaped'; also worse-than, "
-    "equivalent-to, not-worse-than. Repeatable.", "requirements", multiple=True)
-@switch("--quiet", "Print only the answer.")
-def command(experiment_dir: Path, json: bool, form: str | None, requirements: tuple[str, ...], quiet: bool) -> None:
+    "Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'; also worse-than, "
+    "equivalent-to, not-worse-than. Can be repeated.", "requirements", multiple=True)
+@switch("--quiet", "Print the answer alone.")
+@switch("--verbose", "Print every table of report.html, too.", "-v")
+def command(
+    experiment_dir: Path, json: bool, form: str | None, requirements: tuple[str, ...], quiet: bool, verbose: bool
+) -> None:
     """Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal."""
-    form = "brief" if quiet and not (json or form) else form
+    if not (json or form) and (quiet or verbose):
+        form = "brief" if quiet else "whole"
     if json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
     show_answer(experiment_dir, requirements, "json" if json else form or "text")

@@ -314,7 +314,4 @@ def design_power_line(design: Design, run_sd: float | None) -> str:
         for times in (1.0, 2.0)
     )  # fmt: skip
     runs = with_unit(significant(run_sd, 3), design.outcome.apart)
-    return (
-        f"Runs differ by {runs} (SD): finds a difference of the margin with {100 * once:.0f} % power, twice the margin "
-        f"with {100 * twice:.0f} %."
-    )
+    return f"Run-to-run SD {runs}: power {100 * once:.0f} % at the margin, {100 * twice:.0f} % at twice the margin."

@@ -31,7 +31,7 @@ def parse_requirements(
 
 
 def show_answer(directory: Path, texts: Sequence[str] = (), form: str = "brief") -> None:
-    """Write the report and print it as "brief" (only the answer), "text", "md" or "json".
+    """Write the report and print it: the answer as "brief", one screen as "text", all as "whole", "md" or "json".
 
     `texts`: from --fail-unless; in a joint experiment they are about the mean over its parts. ConditionNotMet if one
     does not hold.
@@ -53,17 +53,18 @@ def _show_joint(directory: Path, texts: Sequence[str], form: str) -> None:
     from esper_ab.readers.joint import judge_directory
     from esper_ab.report.external import compared_in
     from esper_ab.report.joint import render_joint_brief, render_joint_json, write_joint_report
+    from esper_ab.report.text import render_text
     from esper_ab.verdict.vocabulary import MEAN
 
     joint, plan = read_joint(directory), read_plan(directory / PLAN_NAME)
     with waiting("writing the report"):
         result = judge_directory(directory, joint, plan)
-        text = write_joint_report(directory, result)
+        document = write_joint_report(directory, result)
     requirements = parse_requirements(texts, plan.groups, plan.design.comparisons)
     if form == "json":
         click.echo(render_joint_json(result), nl=False)
-    elif form == "text":
-        click.echo(text, nl=False)
+    elif form in ("text", "whole"):
+        click.echo(render_text(document, whole=form == "whole"), nl=False)
     else:
         click.echo(render_joint_brief(result, directory / PAGE))
     require(requirements, compared_in(result.judged, MEAN))

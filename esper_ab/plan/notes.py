@@ -64,28 +64,13 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     """State the estimand in one sentence; docs/statistics.md gives the reasons."""
     task = machine.task(experiment.task)
     outcome, trained = task.measures.outcome, task.kind == TRAINER
-    shared = "seeds" if trained else "randomness"
-    pairing = f"independent {shared} per group" if experiment.unpaired else f"the same {shared} in every group"
+    part = of_training(experiment.outcome_over, *(["points"] if trained else []))
+    whose = "" if trained else " of the trained policy"
+    measured = f"{outcome.label}, averaged over {part}," if part else f"{outcome.label}{whose}"
     unit = f", in {outcome.apart}" if outcome.apart else ""
-    minus = f"in one group minus that in another{unit}"
-    if trained:
-        part = of_training(experiment.outcome_over, "points")
-        measured = f"the mean {outcome.label} of {part}" if part else outcome.label
-        return (
-            f"Mean over seeds ({pairing}) of {measured} {minus}; {outcome.better} is better: {task.title}, with the "
-            "settings printed."
-        )
-    lower = " (lower is better)" if outcome.sign < 0.0 else ""
-    slots = f", slots {', '.join(experiment.slots)}" if experiment.slots else ""
-    split = f"; conditional on the task's fixed test split of {task.sizes[2]} samples" if task.sizes[2] else ""
-    what, part = f"{outcome.label}{lower}", of_training(experiment.outcome_over)
-    measured = f"the mean {what} of {part}" if part else f"the evaluated policy's {what}"
-    episodes, steps = counted(experiment.episodes, "episode"), counted(experiment.steps, "step")
-    return (
-        f"Mean over seeds ({pairing}) of {measured} {minus}: task {task.name} "
-        f"({task.title}){slots}, trained for {episodes} of {steps} in {counted(experiment.n_envs, 'environment')}, "
-        f"with the settings printed{split}."
-    )
+    split = f", on the task's fixed test split of {task.sizes[2]} samples" if task.sizes[2] else ""
+    seeds = "over separate seeds for each group" if experiment.unpaired else "over the same seeds for both groups"
+    return f"Mean difference in {measured} between two groups{unit}, {seeds}{split}; {outcome.better} is better."
 
 
 def limits(experiment: ResolvedExperiment, machine: Machine, *, positions_matter: bool) -> tuple[str, ...]:

@@ -118,7 +118,7 @@ def plan_text(
         "",
         *_environments(plan),
         _sentence(f"estimate: {cost} ({estimate.basis})", width),
-        _sentence(f"estimand: {plan.estimand}", width),
+        _sentence(f"estimates: {plan.estimand}", width),
         *(_sentence(line, width) for line in _design(plan)),
         f"digest: {plan.digest[:16]}",
     ]

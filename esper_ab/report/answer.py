@@ -1,4 +1,4 @@
-"""Content -> the first page of a report in words: what the answer rests on, what to do next. Pure."""
+"""What an answer rests on, what to do next, and how to repeat the experiment, in words. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from esper_ab.analysis.learning import unsettled
-from esper_ab.contracts.wording import listed, shell_command
+from esper_ab.contracts.wording import counted, listed, shell_command
 from esper_ab.design.design import default_looks, rule
 from esper_ab.report.content import Content
 from esper_ab.report.document import Item
@@ -20,52 +20,43 @@ _LONGER = 4  # times as many episodes
 
 
 def basis(content: Content) -> tuple[str, ...]:
-    """Say in a few sentences what the answer rests on, and how far it reaches."""
-    said = [*_on_runs(content), *_on_audit(content)]
-    if content.comparisons:
-        said.insert(1, f"The rule was declared before the first run: {rule(content.design)}.")
-        said.append(f"It is an answer for {content.comparisons[0].question.scope}; other conditions may give another.")
-    return tuple(said)
+    """Say in a few sentences what the answer rests on: runs, rule, audit."""
+    declared = (f"Rule, declared before the first run: {rule(content.design)}.",) if content.comparisons else ()
+    return (*_on_runs(content), *declared, _on_audit(content))
 
 
 def _on_runs(content: Content) -> Iterator[str]:
-    history = content.history
-    evaluated = sum(run.outcome is not None for run in content.outcomes.values())
-    shared = (
-        "The runs of a seed share no random numbers." if history.plan.experiment.unpaired else
-        "The runs of a seed share their random numbers and form the pairs."
-    )  # fmt: skip
-    keys = [one.key for one in history.plan.differences]
+    plan = content.history.plan
+    keys = [one.key for one in plan.differences]
     more = f" and {len(keys) - 3} more settings" if len(keys) > 3 else ""
     differ = f" The groups differ in {listed(keys) if not more else ', '.join(keys[:3])}{more}." if keys else ""
-    yield f"{evaluated} of {len(content.outcomes)} planned runs have an outcome. {shared}{differ}"
+    shared = " The runs of a seed share no random numbers." if plan.experiment.unpaired else ""
+    if said := f"{content.state.sentence if content.state.complete else ''}{differ}{shared}":
+        yield said.strip()
 
 
-def _on_audit(content: Content) -> Iterator[str]:
+def _on_audit(content: Content) -> str:
     findings = content.analysis.findings
     heavy = [finding.sentence for finding in findings if finding.weight != "notes"]
     if heavy:
-        yield f"The audit limits what may be said. {' '.join(heavy)}"
-    elif findings:
-        several = "a remark" if len(findings) == 1 else f"{len(findings)} remarks"
-        yield f"The audit found nothing that forbids a verdict, and has {several}."
-    else:
-        yield "The audit found nothing else that could explain a difference."
-    entries = len(content.history.incidents)
-    if entries:
-        yield f"The list of incidents has {'1 entry' if entries == 1 else f'{entries} entries'}."
+        return f"Audit: {' '.join(heavy)}"
+    incidents = len(content.history.incidents)
+    also = f"; {counted(incidents, 'incident')}" if incidents else ""
+    if not findings:
+        return f"Audit: nothing but the groups' settings could explain a difference{also}."
+    return f"Audit: no objection; {counted(len(findings), 'remark')}{also}."
 
 
 def next_steps(content: Content) -> tuple[Item, ...]:
     """Say what to do next, the most useful first."""
     word, place = content.state.word, content.place
     if word == "in progress":
-        return (Item("It is still running: follow it.", shell_command("status", place, "--follow")),)
+        return (Item("It is still running; follow it.", shell_command("status", place, "--follow")),)
     if word in ("stale", "interrupted", "failed"):
         if any(run.expected for run in content.history.runs.values()):
-            return (Item("It can go on from its checkpoints.", shell_command("resume", place)),)
+            return (Item("Resume it from its checkpoints.", shell_command("resume", place)),)
         anew = _anew(content, "fixed")
-        return (Item("No seed is left: correct what failed, then run it anew.", anew),)
+        return (Item("No seed is left to resume: fix what failed, then launch it again.", anew),)
     return tuple(_after(content))
 
 
@@ -73,27 +64,27 @@ def _after(content: Content) -> Iterator[Item]:
     """Yield the steps after an experiment that came to its end."""
     verdicts = {item.verdict for item in content.comparisons}
     if Verdict.BLOCKED in verdicts:
-        yield Item("Remove what the audit found, then run it anew.", _anew(content, "fixed"))
+        yield Item("Fix what the audit found, then launch it again.", _anew(content, "fixed"))
     if Verdict.NO_INFERENCE in verdicts:
         yield Item(
-            f"Run it anew with at least {LEAST_PAIRS} pairs; twice as many are better.",
+            f"Launch it again with {LEAST_PAIRS} seeds or more; twice as many are better.",
             _anew(content, "larger", "--seeds", str(2 * LEAST_PAIRS)),
         )
     if Verdict.INCONCLUSIVE in verdicts:
         yield from _more_pairs(content)
     if verdicts & DIFFERENT:
         yield Item(
-            "Before much depends on it, repeat it with other random numbers.",
+            "Before you rely on it, replicate it with fresh seeds.",
             _anew(content, "again", "--rng-seed", str(content.experiment.rng_seed + 1)),
         )
     if Verdict.EQUIVALENT in verdicts:
-        yield Item("Where two groups are equivalent, take the one that is cheaper or simpler.")
+        yield Item("Use whichever of the equivalent groups is cheaper or simpler.")
     identical = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
     if any(not item.question.same_settings for item in identical):
         yield _longer(content, "Nothing that differs in the settings has had an effect: train longer, if it should "
                                "have one.")  # fmt: skip
     elif verdicts == {Verdict.IDENTICAL}:
-        yield Item("Nothing is left to compare: the settings make the same computation.")
+        yield Item("Nothing to compare: the settings make the same computation.")
 
 
 def _more_pairs(content: Content) -> Iterator[Item]:
@@ -101,13 +92,13 @@ def _more_pairs(content: Content) -> Iterator[Item]:
     design = content.design
     open_ones = [item for item in content.comparisons if item.verdict is Verdict.INCONCLUSIVE]
     if any(item.capped_by for item in open_ones):
-        yield Item("Look at what limits the verdict first: more pairs alone do not lift it.")
+        yield Item("First fix what limits the verdict: more pairs alone do not help.")
         return
     if all(item.inconclusive == "futile" for item in open_ones):
         replicates = max(content.history.replicates, LEAST_EQUIVALENCE_PAIRS)
         yield Item(
             f"A difference of {design.margin_words} had become unlikely. To show that there is none as large, "
-            "plan it anew without stops for futility; to find a smaller one, with a smaller margin (--margin).",
+            "launch it again without stops for futility; to find a smaller one, name a smaller margin (--margin).",
             _anew(content, "whole", "--seeds", str(replicates), "--futility", "0"),
         )
         return
@@ -120,7 +111,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         )
         return
     if constant := next((item.constant for item in open_ones if item.constant), ""):
-        yield Item(f"Every pair differs by {constant}: check that seeds reach what is random in training.")
+        yield Item(f"Every pair differs by {constant}: check that the seed changes the training.")
     elif any(item.degenerate for item in open_ones):
         yield from _more_spread(content)
     needed = [pairs for item in open_ones if (pairs := _pairs(item)) is not None]
@@ -131,15 +122,15 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         yield _longer(content, f"Train longer before more pairs: the policies of {policies} have not settled.")
     extended, anew = max(needed, key=lambda pairs: pairs[1] if pairs[0] is None else pairs[0])
     least = anew if extended is None else min(extended, anew)
-    said = f"would show a difference of {design.margin_words} in four of five cases"
+    said = f"to detect a difference of {design.margin_words} with 80 % power"
     if least > _MOST_PAIRS:
         yield Item(
-            f"More than {_MOST_PAIRS} pairs {said}: name a larger margin (--margin), train longer, or "
+            f"More than {_MOST_PAIRS} pairs would be needed {said}: name a larger margin (--margin), train longer, or "
             "evaluate more episodes."
         )
     elif least <= content.history.replicates:
-        yield Item(f"These pairs suffice for {design.margin_words}: a smaller difference takes a smaller "
-                   "margin (--margin) and more pairs.")  # fmt: skip
+        yield Item(f"These pairs are enough for {design.margin_words}; to detect less, name a smaller margin "
+                   "(--margin) and plan more pairs.")  # fmt: skip
     else:
         yield from _larger(content, extended, anew, said)
 
@@ -167,18 +158,18 @@ def _larger(content: Content, extended: int | None, anew: int, said: str) -> Ite
     `extended`: pairs with an extension; None: it cannot be extended.
     """
     launch = _anew(content, "larger", "--seeds", str(anew))
-    fresh = Item(f"Plan it anew: {anew} pairs {said}.", launch)
+    fresh = Item(f"Launch it again with {anew} seeds {said}.", launch)
     if extended is None:
         yield fresh
         return
     extend = shell_command("resume", content.place, "--seeds", str(extended))
     if anew < extended - content.history.replicates:
         yield fresh
-        yield Item(f"Or extend it, by a stricter rule: {extended} pairs in all.", extend)
+        yield Item(f"Or extend it to {extended} seeds, under a stricter rule.", extend)
         return
-    yield Item(f"Extend it: {extended} pairs in all {said}.", extend)
+    yield Item(f"Extend it to {extended} seeds {said}.", extend)
     if anew < extended:
-        yield Item(f"Or plan it anew, whose rule is less strict: {anew} pairs {said}.", launch)
+        yield Item(f"Or launch it again with {anew} seeds, under a less strict rule.", launch)
 
 
 def _pairs(item: Comparison) -> tuple[int | None, int] | None:

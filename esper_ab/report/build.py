@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportPaths:
-    """The files of one report, and its text for the terminal."""
+    """The files of one report, and its one-screen text."""
 
     summary: Path
     verdict: Path
@@ -75,14 +75,15 @@ def _uncollected() -> Iterator[None]:
 
 
 def printed(paths: ReportPaths, form: str) -> str:
-    """Return the command's output as "brief" (the answer alone), "text", "md" (Markdown; no file) or "json"."""
+    """Return the command's output as "brief", "text" (one screen), "whole", "md" (Markdown; no file) or "json"."""
+    if form == "text":
+        return paths.text.rstrip()
     if form == "json":
         return read_regular(paths.verdict).decode().strip()
+    from esper_ab.report.experiment import render_brief  # with the rest of the report, as above
+    from esper_ab.report.text import render_markdown, render_text  # likewise
+
     if form == "md":
-        from esper_ab.report.text import render_markdown  # with the rest of the report, as above
-
         return render_markdown(paths.document).rstrip()
-    from esper_ab.report.experiment import render_brief  # likewise
-
     brief = render_brief(replace(paths.content, place=str(paths.page.parent)), str(paths.page))
-    return brief if form == "brief" else f"{paths.text}\n{brief}"
+    return brief if form == "brief" else f"{render_text(paths.document, whole=True)}\n{brief}"

@@ -90,16 +90,16 @@ def _state(history: History, place: str, *, held: bool) -> State:
     dropped = f"; {lost} {'was' if lost == 1 else 'were'} given up after failures" if lost else ""
     done = f"{finished} of {started} runs are evaluated{dropped}{spared}"
     if history.ended is None and held:
-        return State("in progress", f"The journal has no end yet: {done}.")
+        return State("in progress", f"It is running: {done}.")
     if history.ended is None:
-        gone = "The journal has no end and nobody works on it, its coordinator is gone"
-        return State("stale", f"{gone}; `{shell_command('resume', place)}` goes on: {done}.")
+        on = shell_command("resume", place)
+        return State("stale", f"Its coordinator died without ending it; `{on}` continues: {done}.")
     status, detail = history.ended.status, history.ended.detail
     if status == "finished" and finished == started:
         return State("finished", f"Finished: all {started} runs are evaluated{spared}.")
     because = f" ({detail})" if detail else ""
     if status == "finished":
-        return State("incomplete", f"Ended{because}, but only {done}.")
+        return State("incomplete", f"Ended{because}: {done}.")
     how = "was interrupted" if status == "interrupted" else status
     return State(status, f"The experiment {how}{because}: {done}.")
 

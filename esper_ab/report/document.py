@@ -1,6 +1,6 @@
-"""A report as a tree of what it says, made once; text, Markdown and the page are three layouts of it.
+"""The document model of a report, which is rendered as text, as Markdown and as an HTML page.
 
-A writer leaves out what its medium cannot show, such as figures in text.
+A renderer skips what its medium cannot show, such as figures in text.
 """
 
 from __future__ import annotations
@@ -18,28 +18,25 @@ if TYPE_CHECKING:  # with matplotlib, which text does without
 
 @dataclass(frozen=True)
 class State:
-    """Progress of the experiment."""
+    """State of the experiment."""
 
     word: str  # "finished", "in progress", "stale", "incomplete", "failed", "interrupted"
     sentence: str
 
     @property
     def complete(self) -> bool:
-        """False whenever a reader must be warned."""
+        """True if the experiment finished as planned; else every rendering starts with a warning."""
         return self.word == "finished"
 
     @property
     def warning(self) -> str:
-        """What a reader is warned with: "INCOMPLETE (stale)"."""
+        """The start of the warning: "INCOMPLETE (stale)"."""
         return "INCOMPLETE" if self.word == "incomplete" else f"INCOMPLETE ({self.word})"
 
 
 @dataclass(frozen=True)
 class Paragraphs:
-    """Paragraphs, under a title if it has one.
-
-    `look`: "caveat"; or how the page shows them: "rule", "estimand".
-    """
+    """Paragraphs, under a title if there is one; `look`: "", "caveat" or, on the page, "lead"."""
 
     paragraphs: tuple[str, ...]
     title: str = ""
@@ -48,7 +45,7 @@ class Paragraphs:
 
 @dataclass(frozen=True)
 class Item:
-    """One sentence of a list; `command` may be "" where none carries it out."""
+    """One sentence of a list, with the command that carries it out, or ""."""
 
     sentence: str
     command: str = ""
@@ -56,35 +53,35 @@ class Item:
 
 @dataclass(frozen=True)
 class Points:
-    """A list under a title; nothing without points."""
+    """A list under a title; nothing is shown without points."""
 
     title: str
     points: tuple[Item, ...]
-    card: bool = False  # stands among tables, under a title like theirs
+    card: bool = False  # in a section, under a title like those of its tables
 
 
 @dataclass(frozen=True)
 class Card:
-    """The verdict on one comparison, or on several that share it."""
+    """The verdict on one comparison, or on several with the same one."""
 
     verdict: str
     headline: str
-    sentence: str = ""  # "" where the numbers are left to a table
     caveats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Verdicts with the caveats that apply to several of them; `where`: the task, if there are several."""
+    """Verdicts, with what applies to all of them."""
 
     cards: tuple[Card, ...]
-    shared: tuple[str, ...] = ()
-    where: str = ""
+    scope: str = ""  # what they are conditional on, in one line
+    shared: tuple[str, ...] = ()  # caveats of several comparisons
+    where: str = ""  # the task, if there are several
 
 
 @dataclass(frozen=True)
 class Reasons:
-    """What a reader asks after the answer. The page puts the next steps first in its second column."""
+    """Basis, remarks and next steps: two columns on the page, of which the second begins with the steps."""
 
     basis: Points
     remarks: Points
@@ -93,14 +90,14 @@ class Reasons:
 
 @dataclass(frozen=True)
 class Commands:
-    """Shell lines that make the same experiment."""
+    """Shell lines that repeat the experiment."""
 
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures for the page, drawn when it is written."""
+    """Figures, drawn when the page is rendered."""
 
     draw: Callable[[], Sequence[Drawing]]
 
@@ -112,41 +109,31 @@ class Figures:
 
 @dataclass(frozen=True)
 class Legend:
-    """Groups with their colours, for the page's figures."""
+    """Groups with the colours that they have in the page's figures."""
 
     groups: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Links:
-    """Links of the page to other reports: (name, address, state)."""
+    """Links to other reports: (name, address, state)."""
 
     links: tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True)
 class Section:
-    """Tables and what belongs to them, side by side where the page has room.
+    """Tables and figures, side by side where the page has room; a one-screen text leaves them out.
 
-    With a title it is folded away, unless it is `opened` in Markdown, and the page lists it in its contents and
-    explains its terms; without tables and figures such a section is left out.
+    A section with a title is folded; the page lists it in its contents, unless it has no table and no figure.
     """
 
     nodes: tuple[Node, ...]
     title: str = ""
     key: str = ""
-    opened: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Either:
-    """Nodes whose place or wording differs between text, Markdown included, and the page."""
-
-    text: tuple[Node, ...] = ()
-    page: tuple[Node, ...] = ()
-
-
-Node = Paragraphs | Points | Verdicts | Reasons | Commands | Table | Figures | Legend | Links | Section | Either
+Node = Paragraphs | Points | Verdicts | Reasons | Commands | Table | Figures | Legend | Links | Section
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,9 +142,9 @@ class Document:
 
     nodes: tuple[Node, ...]
     title: str = ""
-    signed: str = ""  # before the title in a terminal
-    name: str = ""  # above the title of the page
-    question: str = ""  # which the report answers; the heading of the page
-    state: State | None = None  # an incomplete one is a warning; None says nothing
+    name: str = ""  # above the heading of the page
+    question: str = ""  # the heading; "": the title
+    state: State | None = None  # a warning if incomplete; None: not stated
+    rest: str = ""  # the command that prints the sections that a one-screen text leaves out
     footer: str = ""  # of the page
     interactive: bool = False  # the page has a script and explains its terms

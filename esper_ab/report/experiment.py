@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 
-import msgspec
-
-from esper_ab.contracts.wording import capital, named, visible, visible_line
+from esper_ab.analysis.analyse import task_and_budget
+from esper_ab.contracts.wording import capital, named, shell_command, visible, visible_line
 from esper_ab.plan.text import question
 from esper_ab.report.answer import basis, next_steps, reproduction
 from esper_ab.report.content import Content
@@ -16,7 +14,6 @@ from esper_ab.report.document import (
     Card,
     Commands,
     Document,
-    Either,
     Figures,
     Item,
     Legend,
@@ -30,34 +27,30 @@ from esper_ab.report.document import (
 from esper_ab.report.figures.catalogue import drawn
 from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables import comparison, groups, reward_audit, trust
-from esper_ab.report.tables.comparison import caveats_beside
-from esper_ab.report.text import paragraph, warned
-from esper_ab.verdict import sentences
+from esper_ab.report.tables.comparison import needed_caveats
+from esper_ab.report.text import next_step, paragraph, warned
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.headline import alike, headline_of
+from esper_ab.verdict.sentences import rule_sentence
 
 
 def experiment_report(content: Content) -> Document:
-    """Return the report of an experiment, before any layout."""
+    """Return the report of an experiment, before any layout; its first screen is all but the folded sections."""
     plan = content.history.plan
-    rule = sentences.rule_sentence(content.design)
-    exact = Paragraphs((plan.estimand, f"Rule, declared before the first run: {rule}"), "Exactly")
-    notes = Points("Notes of the plan", tuple(map(Item, plan.notes)), card=True)
-    commands = Commands(reproduction(content))
     return Document(
-        title=content.title, signed="esper_ab: ", name=plan.experiment.name, question=question(plan),
-        state=content.state, footer=f"{content.state.sentence} Every number follows from events.jsonl.",
-        interactive=True,
+        title=content.title, name=plan.experiment.name, question=question(plan), state=content.state,
+        rest=shell_command("report", content.place, "--verbose"),
+        footer=f"{content.state.sentence} Every number follows from events.jsonl.", interactive=True,
         nodes=(
-            verdicts(content), Figures(partial(drawn, "answer", content)), Legend(content.groups),
+            verdicts(content), *kind_of(content).judgement(content),
+            Section((Figures(partial(drawn, "answer", content)),)), Legend(content.groups),
+            groups.results_table(content),
             Reasons(
                 basis=Points("What it rests on", tuple(map(Item, basis(content)))),
-                remarks=Points("What a reader would ask", tuple(map(Item, content.analysis.remarks))),
+                remarks=Points("Worth knowing", tuple(map(Item, content.analysis.remarks))),
                 steps=Points("What to do next", next_steps(content)),
             ),
-            Either(text=(exact,)),
-            *sections(content, exact, notes, commands),
-            Either(text=(commands, notes)),
+            *sections(content),
         ),
     )  # fmt: skip
 
@@ -66,74 +59,45 @@ def render_brief(content: Content, page: str) -> str:
     """Render what a terminal is left with: question, headlines, the first step, where the report is. No newline."""
     said = [question(content.history.plan), *(card.headline for card in verdicts(content).cards)]
     lines = [*warned(content.state), *(paragraph(visible_line(one), "", hanging="  ") for one in said)]
-    lines.append(f"report: {visible_line(page)}")
-    for step in next_steps(content)[:1]:
-        lines.append(paragraph(f"next: {step.sentence}", "", hanging="  "))
-        if step.command:
-            lines.append(f"  {visible_line(step.command)}")
-    return visible("\n".join(lines))
+    return visible("\n".join([*lines, f"report: {visible_line(page)}", *map(next_step, next_steps(content)[:1])]))
 
 
 # --- verdicts --------------------------------------------------------------------------------------------------------
 # Many comparisons are grouped.
 
 
-_A, _B = "\0a", "\0b"  # placeholders for the names, which hold no such character
-_BOTH = f"{_A} and {_B}"
 _APART = 3  # up to so many comparisons are printed in full; the numbers of more are left to their table
 
 
 def verdicts(content: Content) -> Verdicts:
     """Return the verdicts in the order of the design; many comparisons are grouped by verdict."""
     comparisons, shared = content.comparisons, _shared_caveats(content)
+    scope = task_and_budget(content.history)
     if len(comparisons) <= _APART:
         return Verdicts(tuple(
-            Card(
-                item.verdict, item.headline, item.sentence,
-                tuple(text for text in _caveats(item) if text not in shared),
-            )
+            Card(item.verdict, item.headline, tuple(text for text in needed_caveats(item) if text not in shared))
             for item in comparisons
-        ), shared)  # fmt: skip
+        ), scope, shared)  # fmt: skip
     folded: dict[tuple[str, ...], list[Comparison]] = {}
     for item in comparisons:
         folded.setdefault(alike(item) or (str(item.verdict), item.question.a, item.question.b), []).append(item)
     order = list(dict.fromkeys(item.verdict for item in comparisons))
     by_verdict = sorted(folded.values(), key=lambda items: order.index(items[0].verdict))
-    return Verdicts(tuple(map(_folded, by_verdict)), shared)
+    return Verdicts(tuple(map(_folded, by_verdict)), scope, shared)
 
 
 def _shared_caveats(content: Content) -> tuple[str, ...]:
-    """Return each caveat shared by several comparisons once; of many comparisons also those of some, with names."""
+    """Return each caveat of several comparisons once; if there are many comparisons, with the names of their groups."""
     comparisons = content.comparisons
-    if len(comparisons) < 2:
-        return ()
-    if len(comparisons) <= _APART:
-        first, *others = map(_caveats, comparisons)
-        return tuple(text for text in first if all(text in other for other in others))
-    conditions = dict.fromkeys(f"Conditional on {item.question.scope}." for item in comparisons)
-    alike: dict[str, list[tuple[str, str]]] = {}
+    pairs: dict[str, list[tuple[str, str]]] = {}
     for item in comparisons:
-        nameless = replace(item, question=msgspec.structs.replace(item.question, a=_A, b=_B))
-        for text in _caveats(nameless):
-            alike.setdefault(text, []).append((item.question.a, item.question.b))
-    found = (_said_of(text, pairs, len(comparisons)) for text, pairs in alike.items())
-    return (*conditions, *(text for texts in found for text in texts))
-
-
-def _said_of(text: str, pairs: list[tuple[str, str]], comparisons: int) -> list[str]:
-    """Return the texts of a caveat with placeholders, for the pairs that it applies to."""
-    if _A not in text and _B not in text:
-        return [text if len(pairs) == comparisons else f"{capital(named(pairs))}: {text}"]
-    rest = text.replace(_BOTH, "")
-    if _A in rest or _B in rest:  # the caveat names one of the two
-        return [text.replace(_A, a).replace(_B, b) for a, b in pairs]
-    return [capital(text.replace(_BOTH, named(pairs)))]
-
-
-def _caveats(item: Comparison) -> tuple[str, ...]:
-    """Return the caveats of the verdict; those of statistics that decide nothing stand beside these."""
-    elsewhere = caveats_beside(item)
-    return tuple(text for text in item.caveats if text not in elsewhere)
+        for text in needed_caveats(item):
+            pairs.setdefault(text, []).append((item.question.a, item.question.b))
+    if len(comparisons) <= _APART:
+        return tuple(text for text, those in pairs.items() if 1 < len(those) == len(comparisons))
+    return tuple(
+        text if len(those) == len(comparisons) else f"{capital(named(those))}: {text}" for text, those in pairs.items()
+    )
 
 
 def _folded(items: Sequence[Comparison]) -> Card:
@@ -145,31 +109,35 @@ def _folded(items: Sequence[Comparison]) -> Card:
 # --- sections --------------------------------------------------------------------------------------------------------
 
 
-_OF_GROUPS = groups.groups_table, groups.differences_table, groups.cross_table, groups.meaning_table
+_OF_GROUPS = groups.groups_table, groups.cross_table, groups.meaning_table
 _OF_TRAINING = groups.learning_table, groups.heads_table, groups.ppo_table
 _OF_TRUST = (
     trust.audit_table, trust.conduct_table, trust.noise_table, trust.layout_table, trust.incidents_table,
-    trust.last_words_table, trust.facts_table,
+    trust.last_words_table,
 )  # fmt: skip
+_OF_SETTINGS = groups.differences_table, trust.facts_table, trust.versions_table
 
 
-def sections(content: Content, exact: Paragraphs, notes: Points, commands: Commands) -> list[Section]:
-    """Return the sections in reading order. Text has `exact` before them; notes and commands behind them."""
-    compared, audited = content.comparisons, content.analysis.reward_audit
-    judgement, overview = kind_of(content).judgement(content), comparison.overview_table(content.design, compared)
+def sections(content: Content) -> list[Section]:
+    """Return the sections in reading order."""
+    compared, audited, plan = content.comparisons, content.analysis.reward_audit, content.history.plan
+    rule = f"Rule, declared before the first run: {rule_sentence(content.design)}"
     nodes: dict[tuple[str, str], Iterable[Node]] = {
-        ("outcome", "Outcome"): (*judgement[:1], overview, *judgement[1:]),
-        ("statistics", "Statistics"): (
-            Either(page=(exact,)), *map(comparison.deciding_table, compared), comparison.outcomes_table(content),
-            comparison.looks_table(compared), *comparison.beside_tables(compared),
+        ("decides", "What decides"): (
+            comparison.overview_table(content.design, compared),
+            *map(comparison.deciding_table, compared), comparison.outcomes_table(content),
+            comparison.looks_table(compared), Paragraphs((plan.estimand, rule), "Exactly"),
         ),
+        ("beside", "Statistics that decide nothing"): comparison.beside_tables(compared),
         ("groups", "Groups"): (build(content) for build in _OF_GROUPS),
         ("rewards", "What the rewards pay for"): reward_audit.tables(audited) if audited else (),
-        ("training", "Training"): (build(content) for build in _OF_TRAINING),
-        ("trust", "Can it be trusted?"): (*(build(content) for build in _OF_TRUST), Either(page=(notes,))),
-        ("again", "The same again"): (trust.versions_table(content), Either(page=(commands,))),
+        ("training", "Training"): (*kind_of(content).training(content), *(build(content) for build in _OF_TRAINING)),
+        ("trust", "Can it be trusted?"): (build(content) for build in _OF_TRUST),
+        ("settings", "Settings"): (
+            *(build(content) for build in _OF_SETTINGS),
+            Points("Notes of the plan", tuple(map(Item, plan.notes)), card=True), Commands(reproduction(content)),
+        ),
     }  # fmt: skip
     return [
-        Section((Figures(partial(drawn, key, content)), *shown), title, key, opened=key == "outcome")
-        for (key, title), shown in nodes.items()
+        Section((Figures(partial(drawn, key, content)), *shown), title, key) for (key, title), shown in nodes.items()
     ]

@@ -9,7 +9,7 @@ from esper_ab.contracts.wording import counted, shell_command, visible
 from esper_ab.design.design import rule
 from esper_ab.report.content import comparison_json, indented
 from esper_ab.report.document import Card, Document, Paragraphs, Verdicts
-from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, overview_table
+from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, needed_caveats, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
 from esper_ab.report.text import paragraph, written
 from esper_ab.verdict.analysis_plan import AnalysisPlan
@@ -21,9 +21,9 @@ from esper_ab.verdict.sentences import rule_sentence
 from esper_ab.verdict.vocabulary import MEAN
 
 EXPLORATORY = (
-    "EXPLORATORY. Nothing was declared before these runs: the verdicts below are what a plan with one look at these "
-    "runs would have said. Who chose groups, margin or number of runs after seeing outcomes errs more often than "
-    "alpha says. To decide: `esper-ab design`, then fresh runs, then `esper-ab judge`."
+    "EXPLORATORY. Nothing was declared before these runs: the verdicts are what a plan with one look would have said. "
+    "If groups, margin or number of runs were chosen after seeing outcomes, false claims are more frequent than alpha. "
+    "To decide: `esper-ab design`, then fresh runs, then `esper-ab judge`."
 )
 SCHEMA = 1
 
@@ -32,15 +32,9 @@ def external_report(result: Answer) -> Document:
     """Return the report of runs made elsewhere, before any layout."""
     how = "Rule" if result.plan else "Rule, chosen after the runs"
     return Document(nodes=(
-        origin(result), departures(result), *(verdicts(result, task) for task in tasks_of(result)),
+        Paragraphs((EXPLORATORY if result.exploratory else f"Judged by the plan with the sha256 {result.plan[:12]}…",)),
+        departures(result), *(verdicts(result, task) for task in tasks_of(result)),
         Paragraphs((rule_sentence(result.design),), how), *tables(result), *remarks(result),
-    ))  # fmt: skip
-
-
-def origin(result: Answer) -> Paragraphs:
-    """Say whether the runs were planned."""
-    return Paragraphs((
-        EXPLORATORY if result.exploratory else f"Judged by the plan with the sha256 {result.plan[:12]}…",
     ))  # fmt: skip
 
 
@@ -151,15 +145,16 @@ def verdicts(result: Answer, task: str) -> Verdicts:
     """Return the verdicts in one task."""
     mark = "exploratory " if result.exploratory else ""
     compared = compared_in(result, task)
-    shared = tuple(text for text in compared[0].caveats if all(text in item.caveats for item in compared[1:]))
+    first, *others = map(needed_caveats, compared)
+    shared = tuple(text for text in first if all(text in other for other in others))
     cards = (
         Card(
-            item.verdict, item.headline, f"{mark}{item.sentence}",
-            tuple(text for text in item.caveats if text not in shared),
+            f"{mark}{item.verdict}", item.headline,
+            tuple(text for text in needed_caveats(item) if text not in shared),
         )
         for item in compared
     )  # fmt: skip
-    return Verdicts(tuple(cards), shared, heading(task))
+    return Verdicts(tuple(cards), compared[0].question.scope, shared, heading(task))
 
 
 def _groups(result: Answer) -> Table:

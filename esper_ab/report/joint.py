@@ -10,15 +10,14 @@ import msgspec
 
 from esper_ab.contracts.experiment_files import PAGE, SUMMARY, VERDICT
 from esper_ab.contracts.files import write_below
-from esper_ab.contracts.wording import visible, visible_line
+from esper_ab.contracts.wording import shell_command, visible, visible_line
 from esper_ab.readers.joint import JointResult
 from esper_ab.report.content import against, indented
-from esper_ab.report.document import Document, Either, Figures, Links, Paragraphs, Section, State
+from esper_ab.report.document import Document, Figures, Links, Paragraphs, Section, State
 from esper_ab.report.external import (
     departures,
     external_document,
     heading,
-    origin,
     remarks,
     tables,
     tasks_of,
@@ -35,37 +34,28 @@ from esper_ab.verdict.vocabulary import MEAN
 SCHEMA = 1
 
 
-def write_joint_report(directory: Path, result: JointResult) -> str:
-    """Write the three files of the answer below `directory`; return the text."""
-    document = joint_report(result)
-    text = render_text(document)
-    write_below(directory, SUMMARY, text.encode())
+def write_joint_report(directory: Path, result: JointResult) -> Document:
+    """Write the three files of the answer below `directory`; return the report."""
+    document = joint_report(result, str(directory))
+    write_below(directory, SUMMARY, render_text(document).encode())
     write_below(directory, VERDICT, render_joint_json(result).encode())
     write_below(directory, PAGE, render_page(document).encode())
-    return text
+    return document
 
 
-def joint_report(result: JointResult) -> Document:
-    """Return the report of a joint experiment, before any layout; its page begins with the answer over all parts."""
-    judged, own = result.judged, _tables(result)
-    rule, said = rule_sentence(judged.design), {task: verdicts(judged, task) for task in tasks_of(judged)}
+def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
+    """Return the report of a joint experiment, before any layout; it begins with the answer over all parts."""
+    judged = result.judged
+    rule = f"Rule, declared before the first run: {rule_sentence(judged.design)}"
     links = tuple((now.part.name, f"{now.part.folder}/{PAGE}", now.state) for now in result.parts)
     return Document(
         title=f"{against(judged.design.groups)} on {', '.join(now.part.name for now in result.parts)}",
-        signed="esper_ab: ", name=result.name, state=_state(result),
+        name=result.name, state=_state(result), rest=shell_command("report", place, "--verbose"),
         footer=f"Judged by the plan with the sha256 {judged.plan}. Every number follows from the parts' journals.",
         nodes=(
-            Either(
-                text=(*own, origin(judged)),
-                page=(*(said[task] for task in sorted(said, key=lambda task: task != MEAN)),
-                      Figures(partial(_drawings, result))),
-            ),
-            departures(judged),
-            Either(
-                text=(*said.values(), Paragraphs((rule,), "Rule")),
-                page=(Paragraphs((f"Rule, declared before the first run: {rule}",), look="rule"), Links(links)),
-            ),
-            Section((Either(page=own), *tables(judged))), *remarks(judged),
+            *(verdicts(judged, task) for task in sorted(tasks_of(judged), key=lambda task: task != MEAN)),
+            Figures(partial(_drawings, result)), departures(judged), Paragraphs((rule,)), Links(links),
+            *remarks(judged), Section((*_tables(result), *tables(judged))),
         ),
     )  # fmt: skip
 

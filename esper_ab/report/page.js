@@ -49,11 +49,6 @@
     const mark = event.target.closest?.("[data-tip]");
     if (mark) {
       keep(kept === mark.dataset.mark ? "" : mark.dataset.mark);
-      const curves = document.getElementById("figure-curves");
-      if (kept && curves && !curves.contains(mark)) {
-        curves.closest("details").open = true;
-        curves.scrollIntoView({ block: "nearest", behavior: "smooth" });
-      }
     } else if (kept && !event.target.closest?.("button, a, summary, input, label")) keep("");
   });
   const asked = /^#run=([0-9.-]+)$/.exec(location.hash);
@@ -103,5 +98,4 @@
     const button = make("button", { textContent: "Enlarge", type: "button", className: "enlarge" }, figure);
     button.addEventListener("click", () => enlarge(figure));
   }
-  addEventListener("beforeprint", () => { for (const one of all("details")) one.open = true; });
 })();

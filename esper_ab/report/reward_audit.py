@@ -17,7 +17,7 @@ def reward_audit_report(found: RewardAuditFindings) -> Document:
         title=f"{listed([reward.name for reward in found.rewards])} on {found.reward_audit.question.task}",
         name="reward audit",
         nodes=(
-            Paragraphs(sentences(found), look="estimand"),
+            Paragraphs(sentences(found), look="lead"),
             Section((Figures(partial(drawings, found)), *tables(found))),
         ),
         footer=f"Digest {found.reward_audit.digest}. Every number is a function of reward_audit.json.",

@@ -1,4 +1,4 @@
-"""Words of a report that a reader may not know, explained where they stand and again at the end of the page."""
+"""Terms of a report, explained at their first occurrence and in a list at the end of the page."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from markupsafe import Markup, escape
 
 TERMS = {
     "device": "A GPU or a CPU core, or several, that one worker has for itself.",
-    "look": "A number of seeds, planned beforehand, after which is tested; each look costs part of the error rate.",
-    "repeated interval": "An interval that stays valid although the data were looked at several times.",
+    "look": "A planned number of seeds after which a comparison is tested; each look costs part of the error rate.",
+    "repeated interval": "An interval that stays valid when the data are looked at several times.",
     "seed": "One repetition: every group is trained once, on the same random numbers.",
     "device and order": "The device of a run and its place in the start order of its seed.",
     "pair": "The two runs of one seed, one of each group.",
     "outcome": "The one number of a run that the verdict rests on, declared before the first run.",
     "margin": "The smallest difference that would matter, named before the first run.",
     "extension": "More seeds than were planned; the rule is stricter then.",
-    "futility": "A comparison is stopped because a difference of the margin has become unlikely.",
+    "futility": "A comparison stops early because a difference of the margin has become unlikely.",
     "held-out accuracy": "Accuracy on data that neither policies nor rewards can see.",
-    "greedy": "The policy takes its most probable decision in place of a sampled one.",
+    "greedy": "The policy takes its most probable decision.",
     "sampled": "The policy draws its decisions from its probabilities, as in training.",
     "entropy": "How undecided a policy is: 0 where it always does the same.",
     "trust region": "How far one update may change the policy.",
-    "incidents": "What could confound the comparison: deaths of workers, values that are not finite.",
-    "digest": "A checksum of records without names and times: equal computations give equal digests.",
-    "fossilised": "Of a seed: kept for good as a part of its network.",
+    "incidents": "Events that could confound the comparison, such as a worker that died.",
+    "digest": "A hash of records without names and times: equal computations have equal digests.",
+    "fossilised": "Of a seed module: kept for good as part of its network.",
     "seed module": "A module grafted into a network.",
     "A12": "The probability that a run of the first group is above one of the second.",
     "Hodges-Lehmann": "The median of all means of two differences: an estimate that single outliers hardly move.",

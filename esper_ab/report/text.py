@@ -5,14 +5,13 @@ from __future__ import annotations
 import html
 import re
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from esper_ab.contracts.wording import visible, visible_line
 from esper_ab.report.document import (
     Card,
     Commands,
     Document,
-    Either,
     Item,
     Node,
     Paragraphs,
@@ -33,13 +32,12 @@ _WIDEST_WORDS = 48  # wider text in the last column is wrapped
 _LEAST_WORDS = 24  # columns that wrapped text needs beside the others
 
 
-def render_text(document: Document) -> str:
-    """Render a document, ending in a newline."""
-    title, state = document.signed + document.title, document.state
-    asked = Paragraphs(tuple(filter(None, (document.question,))), "Question")
-    head = [f"{title}\n{'=' * min(len(title), WIDTH)}"] if title else []
-    end = [paragraph(state.sentence, "")] if state and state.complete else []
-    return visible("\n\n".join((*head, *warned(state), _joined((asked, *document.nodes), written), *end))) + "\n"
+def render_text(document: Document, *, whole: bool = False) -> str:
+    """Render a document, ending in a newline; unless `whole`, one screen: without sections, with one next step."""
+    heading = document.question or document.title
+    rest = f"The rest: {visible_line(document.rest)}\n" if document.rest and not whole else ""
+    parts = (heading and paragraph(heading, ""), *warned(document.state), _joined(document.nodes, whole))
+    return visible("\n\n".join(filter(None, parts))) + f"\n{rest}"
 
 
 def warned(state: State | None) -> list[str]:
@@ -47,7 +45,7 @@ def warned(state: State | None) -> list[str]:
     return [] if state is None or state.complete else [paragraph(f"{state.warning}. {state.sentence}", "")]
 
 
-def written(node: Node) -> str:
+def written(node: Node, *, whole: bool = True) -> str:
     """Write a node; "" for what a terminal does not show."""
     match node:
         case Paragraphs():
@@ -56,57 +54,55 @@ def written(node: Node) -> str:
             return _points(node)
         case Verdicts():
             return _verdicts(node)
-        case Reasons():
-            return _joined((node.basis, node.remarks, node.steps), written)
+        case Reasons(basis, remarks, steps):
+            if whole:
+                return _joined((basis, remarks, steps))
+            said = Points("", basis.points + remarks.points[:1])
+            return "\n".join((_points(said), *map(next_step, steps.points[:1])))
         case Commands():
-            lines = (f"  {visible_line(line)}" for line in node.lines)
-            return "\n".join(("Commands that make the same experiment", *lines))
+            return "\n".join(("Commands that repeat the experiment", *(f"  {visible_line(one)}" for one in node.lines)))
         case Table():
             return render_table(node) if node else ""
         case Section():
-            return _joined(node.nodes, written)
-        case Either():
-            return _joined(node.text, written)
+            return _joined(node.nodes) if whole else ""
     return ""
 
 
-def _joined(nodes: Iterable[Node], write: Callable[[Node], str]) -> str:
-    return "\n\n".join(filter(None, map(write, nodes)))
+def _joined(nodes: Iterable[Node], whole: bool = True) -> str:
+    return "\n\n".join(filter(None, (written(node, whole=whole) for node in nodes)))
 
 
-def _heading(title: str) -> str:
-    """Write a heading in capitals, as far as its first comma."""
-    name, comma, rest = title.partition(",")
-    return f"{name.upper()}{comma}{rest}"
+def next_step(step: Item) -> str:
+    """Write what to do next, with its command on a line of its own."""
+    command = f"\n  {visible_line(step.command)}" if step.command else ""
+    return f"{paragraph(f'next: {step.sentence}', '', hanging='  ')}{command}"
 
 
 def _block(node: Paragraphs) -> str:
-    title = [_heading(node.title)] if node.title and node.paragraphs else []
+    title = [node.title.upper()] if node.title and node.paragraphs else []
     mark, indent, hanging = "! " * (node.look == "caveat"), "  " * bool(node.title), "  " * bool(node.look)
     return "\n".join((*title, *(paragraph(f"{mark}{text}", indent, hanging) for text in node.paragraphs)))
 
 
 def _points(node: Points) -> str:
-    lines = [node.title if node.card else _heading(node.title)] if node.points else []
+    lines = [node.title if node.card else node.title.upper()] if node.points and node.title else []
     for point in node.points:
-        lines.append(paragraph(f"- {point.sentence}", hanging="  "))
+        lines.append(paragraph(f"- {point.sentence}", "", hanging="  "))
         lines += [f"    {visible_line(point.command)}"] if point.command else []
     return "\n".join(lines)
 
 
 def _verdicts(node: Verdicts) -> str:
-    lines = [_heading(f"Verdict, {node.where}" if node.where else "Verdict")]
+    lines = [node.where] if node.where else []
     for card in node.cards:
-        if card.sentence:
-            lines += [paragraph(card.headline), paragraph(card.sentence, "    ")]
-        else:
-            lines.append(paragraph(f"{card.verdict}: {card.headline}", hanging="  "))
-        lines += [_caveat(text, "    ") for text in card.caveats]
-    return "\n".join((*lines, *(_caveat(text, "  ") for text in node.shared)))
+        lines.append(paragraph(f"{card.verdict}: {card.headline}", "", hanging="  "))
+        lines += map(_caveat, card.caveats)
+    lines += map(_caveat, node.shared)
+    return "\n".join((*lines, *([paragraph(f"Scope: {node.scope}.", "", hanging="  ")] if node.scope else [])))
 
 
-def _caveat(text: str, indent: str) -> str:
-    return paragraph(f"! {text}", indent, hanging="  ")
+def _caveat(text: str) -> str:
+    return paragraph(f"! {text}", "", hanging="  ")
 
 
 def paragraph(text: str, indent: str = "  ", hanging: str = "") -> str:
@@ -179,7 +175,7 @@ def render_markdown(document: Document) -> str:
     state = document.state
     parts = [f"## {escaped(document.title)}", escaped(document.question)]
     parts += [f"> **{state.warning}.** {escaped(state.sentence)}"] if state and not state.complete else []
-    parts += [_joined(document.nodes, _markdown), escaped(state.sentence) if state and state.complete else ""]
+    parts.append(_markdowns(document.nodes))
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -190,19 +186,22 @@ def _markdown(node: Node) -> str:
         case Points():
             return "\n".join(map(_point, node.points))
         case Verdicts():
-            return "\n\n".join((*map(_card, node.cards), *map(escaped, node.shared)))
+            scope = (f"Scope: {escaped(node.scope)}.",) if node.scope else ()
+            return "\n\n".join((*map(_card, node.cards), *map(escaped, node.shared), *scope))
         case Reasons():  # lists have no titles here
-            return _joined((Points("", node.basis.points + node.remarks.points), node.steps), _markdown)
+            return _markdowns((Points("", node.basis.points + node.remarks.points), node.steps))
         case Commands():
             return _fold("Reproduce", "```sh\n{}\n```".format("\n".join(map(visible_line, node.lines))))
         case Table():
             return _table(node) if node else ""
         case Section():
-            inside, title = _joined(node.nodes, _markdown), escaped(node.title)
-            return inside and (f"### {title}\n\n{inside}" if node.opened else _fold(title, inside))
-        case Either():
-            return _joined(node.text, _markdown)
+            inside = _markdowns(node.nodes)
+            return inside and _fold(escaped(node.title), inside)
     return ""
+
+
+def _markdowns(nodes: Iterable[Node]) -> str:
+    return "\n\n".join(filter(None, map(_markdown, nodes)))
 
 
 def _fold(title: str, inside: str) -> str:
@@ -215,10 +214,8 @@ def _point(point: Item) -> str:
 
 
 def _card(card: Card) -> str:
-    if not card.sentence:
-        return f"- **{escaped(card.verdict)}** {escaped(card.headline)}"
     caveats = "".join(f"\n  - {escaped(caveat)}" for caveat in card.caveats)
-    return f"- **{escaped(card.headline)}**\n\n  {escaped(card.sentence)}\n{caveats}".rstrip()
+    return f"- **{escaped(card.verdict)}** {escaped(card.headline)}{caveats}"
 
 
 def _table(table: Table) -> str:

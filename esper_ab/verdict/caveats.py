@@ -42,6 +42,7 @@ def describe(
     }  # fmt: skip
 
 
+_POSITIONS = "Not adjusted for device and start order: no record can depend on them here."
 _FEW = 10  # runs, from which on an unequal number costs little
 
 
@@ -88,7 +89,7 @@ def _on_design(evidence: Evidence) -> Iterator[str]:
     if not design.early_stop:
         yield "No early stop: pairs after the deciding look enter the numbers but not the decision."
     if not design.positions_matter:
-        yield "Not adjusted for device and start order, because no record can depend on them here."
+        yield _POSITIONS
     elif design.positions > 1 and not design.adjusted and evidence.used > 1:
         why = "too few pairs at the first look" if design.too_few_to_adjust else "not estimable in this order"
         yield f"Not adjusted for device and start order: {why}."
@@ -100,6 +101,13 @@ def _on_design(evidence: Evidence) -> Iterator[str]:
             yield f"It stopped once the evidence sufficed; {overestimated}"
         elif course.decided_at < question.planned:
             yield f"It was decided before the planned end; {overestimated}"
+
+
+def routine(evidence: Evidence) -> tuple[str, ...]:
+    """Return those of the caveats that say how such an experiment is judged, and nothing about this result."""
+    unseen = evidence.unseen
+    survives = unseen is not None and unseen.survives
+    return (_POSITIONS, *_on_progress(evidence), *(on_collapse(evidence) if survives else ()))
 
 
 def beside(evidence: Evidence) -> Beside:

@@ -89,6 +89,6 @@ def test_what_costs_a_replicate_is_named(file, calm, tmp_path):
     given_up = [entry.detail for entry in entries if entry.category == "dropped_pair"]
     assert given_up, entries
     assert all(f"tried/{file}" in detail for detail in given_up)
-    assert "replicate" in done("report", experiment_dir)
+    assert "replicate" in done("report", experiment_dir, "-v")
     behind = {path.name for path in (tmp_path / "elsewhere").rglob("*") if path.is_file()}
     assert "1.pt" not in behind or file != "policies", "nothing was written behind the link"

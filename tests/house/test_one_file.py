@@ -34,7 +34,7 @@ from esper_ab.report.text import render_text
 from esper_ab.report.content import render_verdict
 
 found = content(fold(planted_effect()))
-print(json.dumps([render_text(experiment_report(found)), json.loads(render_verdict(found))]))
+print(json.dumps([render_text(experiment_report(found), whole=True), json.loads(render_verdict(found))]))
 """
 
 

@@ -71,15 +71,15 @@ def test_nothing_that_is_written_speaks_of_growth(folder: Path) -> None:
     paths = build_report(folder)
     page = re.sub(r"<style.*?</style>|<[^>]*>", " ", paths.page.read_text(encoding="utf-8"), flags=re.DOTALL)
     texts = {
-        "summary": paths.text, "markdown": printed(paths, "md"), "page": page, "status": status_text(folder),
+        "text": printed(paths, "whole"), "markdown": printed(paths, "md"), "page": page, "status": status_text(folder),
         "verdict.json": "\n".join(_strings(json.loads(paths.verdict.read_bytes()), without=("settings", "design"))),
         "results": str(Results(folder, paths.content, "")),
     }  # fmt: skip
     for name, text in texts.items():
         told = re.sub(r"set_alpha_target|start germinate.*?advance [+-]\d", "", text)
         assert foreign(told) == [], name
-    assert "-78.77" in paths.text
-    assert not re.search(r"-\d+\.\d+ (?:\([\d.]+\) )?%", paths.text)
+    assert "-78.77" in texts["text"]
+    assert not re.search(r"-\d+\.\d+ (?:\([\d.]+\) )?%", texts["text"])
 
 
 def _strings(tree: object, without: tuple[str, ...]) -> list[str]:
@@ -94,9 +94,9 @@ def test_the_figures_are_those_of_every_kind_with_label_and_unit_on_their_axes(f
     found = content(fold(journal()))
     assert figures_of(found) == {}
     assert not {"cost", "actions", "lifecycle"} & set(catalogue.names(found))
-    sections = ("answer", "outcome", "training", "trust")
+    sections = ("answer", "decides", "training")
     drawn = {drawing.name: drawing for section in sections for drawing in catalogue.drawn(section, found)}
-    assert {"effects", "outcomes", "pairs", "curves", "entropy", "heads", "layout"} <= set(drawn)
+    assert {"effects", "outcomes", "pairs", "curves", "entropy", "heads"} <= set(drawn)
     for drawing in drawn.values():
         assert foreign(drawing.caption + drawing.alt + drawing.title) == []
     assert drawn["outcomes"].figure.axes[0].get_xlabel() == "energy used, J (lower is better)"

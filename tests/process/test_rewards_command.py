@@ -16,7 +16,7 @@ from esper_ab.analysis.reward_audit import findings_of
 from esper_ab.contracts.children import RewardAudit
 from esper_ab.execution.reward_audit import load_reward_audit
 from esper_ab.journal.load import load
-from esper_ab.report.build import build_report
+from esper_ab.report.build import build_report, printed
 
 MINE = """
 import os
@@ -160,12 +160,12 @@ def test_an_experiment_journals_it_and_its_report_shows_its_rewards(
     whole = (experiment_dir / "plan.txt").read_text()
     assert "The reward audit does not cover shaped." in " ".join(whole.split())
     first = {name: (experiment_dir / name).read_bytes() for name in ("summary.txt", "report.html")}
-    build_report(experiment_dir)
+    again = build_report(experiment_dir)
     assert {name: (experiment_dir / name).read_bytes() for name in first} == first
     assert b"What the rewards pay for" in first["report.html"]
     assert b"Best of n: what the favourite of each reward is worth" in first["report.html"]
     curve = findings_of(made[1]).rewards[2].curve
-    assert f"{curve[-1]:.1f}".encode() in first["summary.txt"]
+    assert f"{curve[-1]:.1f}" in printed(again, "whole")
     told = json.loads((experiment_dir / "verdict.json").read_bytes())["reward_audit"]
     assert told["digest"] == made[1].digest
     assert [one["reward"] for one in told["rewards"]] == ["sparse", "mine.py:gain"]

@@ -14,6 +14,7 @@ from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.journal.outcomes import outcomes
+from esper_ab.report.build import build_report, printed
 
 OWN_WORDS = ("accuracy", "host", "grown", "blueprint", "fossil", "points of", "reward", "greedy", "ppo")
 
@@ -43,7 +44,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
 
 def test_a_python_trainer_comes_to_a_verdict_in_its_own_words(own: tuple[Path, History]) -> None:
     folder, history = own
-    text = (folder / "runs/own/summary.txt").read_text()
+    text = printed(build_report(folder / "runs/own"), "whole")
     assert "slow is worse than fast" in text
     assert "repeats to the bit; resumes exactly" in text
     assert [word for word in OWN_WORDS if re.search(rf"\b{word}", text.lower())] == ["host"]  # of the machine's name

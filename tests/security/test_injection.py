@@ -98,7 +98,7 @@ def test_a_page_has_no_markup_but_its_own(page):
 
 
 def test_a_summary_is_shown_not_obeyed(events):
-    text = render_text(experiment_report(content(fold(events))))
+    text = render_text(experiment_report(content(fold(events))), whole=True)
     assert acts(text) == set()
     assert "\\x1b[2J" in text
     assert not [line for line in text.splitlines() if line.startswith(("# Verdict", "```"))]

@@ -27,10 +27,10 @@ from esper_ab.verdict.profiles import Profile
 
 _BY_SECTION: FiguresOfKind = {
     "answer": {"effects": figures_effects.effects, "curves": figures_curves.outcome},
-    "outcome": {"outcomes": figures_outcome.outcomes, "pairs": figures_outcome.pairs},
+    "decides": {"outcomes": figures_outcome.outcomes, "pairs": figures_outcome.pairs},
     "training": {"entropy": figures_curves.entropy, "heads": figures_curves.heads},
     "rewards": {name: figures_reward_audit.of_experiment(draw) for name, draw in figures_reward_audit.FIGURES.items()},
-    "trust": {"layout": figures_outcome.layout},
+    "groups": {},
 }
 
 

@@ -81,7 +81,7 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
     singly = drawn_singly(content)
     most = max(12, _POINTS_PER_FIGURE // sum(len(singly & found.keys()) for found in by_replicate.values()))
     apart = len(shown) > _TOGETHER
-    figure, axes_of = grid(len(shown) if apart else 1, sharey=True, single=(9.4, 3.3))
+    figure, axes_of = grid(len(shown) if apart else 1, sharey=True)
     for place, (index, group) in enumerate(shown):
         axes = axes_of[place if apart else 0]
         if apart:
@@ -99,7 +99,8 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
     return Drawing(
         words.name, words.title,
         caption=words.caption + (" Grey: the means of the other groups." if apart else "") + not_drawn(content),
-        alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".", figure=figure,
+        alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".",
+        figure=figure, wide=apart,
     )
 
 

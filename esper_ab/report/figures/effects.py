@@ -1,4 +1,4 @@
-"""Figure of all comparisons on one axis: effect, repeated interval, plain interval, margin, zero, verdict."""
+"""Figure of all comparisons on one axis: effect, interval, pairs, margin, zero, verdict."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.style import (
-    NARROW,
+    HALF,
     Drawing,
     difference,
     grid,
     name_rows,
     of_pair,
     outcome_label,
-    write_beside,
 )
 from esper_ab.report.tables.table import NONE, span
 from esper_ab.verdict.comparison import Comparison
@@ -51,48 +49,15 @@ def interval_rows(
 
 
 _MOST_MARKED = 90  # pairs; more would make the page too large
-_LOWER = 0.26  # offset of the plain interval below the repeated one, in rows
 
 
 def effects(content: Content) -> Drawing | None:
-    """Plot one row per comparison, in the order of the design. None without a pair."""
+    """Plot one row per comparison, in the order of the design, below its name and its verdict. None without a pair."""
     shown = [item for item in content.comparisons if item.estimate is not None]
     if not shown:
         return None
-    margin = content.design.margin_words
-    return Drawing(
-        "effects", "Effects, with their intervals",
-        caption="Dot: effect, adjusted for device and order where the plan does so. Thick: repeated interval, valid "
-        "over all interim looks (before the first look an uncorrected one). Thin, below: the plain t interval of "
-        "a single look. Arrowhead: continues beyond the figure. "
-        f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin}.",
-        alt="; ".join(_words(item) for item in shown) + ".", figure=_figure(content, shown),
-        narrow=_narrow(content, shown),
-    )
-
-
-def _figure(content: Content, shown: Sequence[Comparison]) -> Figure:
-    figure, axes = _all_rows(content, shown, (9.4, 0.95 + 0.62 * len(shown)))
-    name_rows(axes, [difference(item.question, 20) for item in shown], above=-0.5, below=0.42)
-    write_beside(axes, [str(item.verdict) for item in shown])
-    return figure
-
-
-def _narrow(content: Content, shown: Sequence[Comparison]) -> Figure:
-    """Plot for a narrow screen, with the labels above each row, so that the axis has the whole width."""
-    figure, axes = _all_rows(content, shown, (NARROW, 0.95 + 0.85 * len(shown)))
-    for row, item in enumerate(shown):
-        look: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "clip_on": False}
-        axes.text(0.0, row - 0.3, difference(item.question, 14), fontsize=9, **look)
-        axes.text(1.0, row - 0.3, str(item.verdict), fontsize=8.5, fontweight="bold", ha="right", **look)
-    name_rows(axes, [""] * len(shown), above=-0.62, below=0.42)
-    return figure
-
-
-def _all_rows(content: Content, shown: Sequence[Comparison], inches: tuple[float, float]) -> tuple[Figure, Axes]:
-    """Plot everything except the row labels."""
     margin = content.design.margin
-    figure, (axes,) = grid(1, single=inches)
+    figure, (axes,) = grid(1, single=(HALF, max(2.2, 0.95 + 0.85 * len(shown))))
     for edge in (-margin, margin):
         axes.axvline(edge, color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
     rows = [
@@ -101,13 +66,18 @@ def _all_rows(content: Content, shown: Sequence[Comparison], inches: tuple[float
     ]
     interval_rows(axes, rows, margin, [pair.a - pair.b for item in shown for pair in item.pairs[: item.used]])
     for row, item in enumerate(shown):
-        plain, below = item.plain, row + _LOWER
-        if plain is not None and plain.low is not None and plain.high is not None:
-            axes.plot([plain.low, plain.high], [below, below], color=style.MUTED, linewidth=1.2)
-            axes.plot([plain.mean], [below], "|", color=style.MUTED, markersize=5)
         _ticks(axes, row, item, content.groups if sum(one.used for one in shown) <= _MOST_MARKED else ())
+        look: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "clip_on": False}
+        axes.text(0.0, row - 0.3, difference(item.question, 14), fontsize=9, **look)
+        axes.text(1.0, row - 0.3, str(item.verdict), fontsize=8.5, fontweight="bold", ha="right", **look)
+    name_rows(axes, [""] * len(shown), above=-0.62, below=0.42)
     axes.set_xlabel(f"difference in {outcome_label(content.design, content.design.outcome.apart)}")
-    return figure, axes
+    return Drawing(
+        "effects", "Effect" if len(shown) == 1 else "Effects",
+        caption=f"Dot: effect. Line: its interval. Ticks: pairs. Shaded: within the margin of "
+        f"{content.design.margin_words}. An arrowhead: it goes on.",
+        alt="; ".join(_words(item) for item in shown) + ".", figure=figure, wide=False,
+    )
 
 
 def _ticks(axes: Axes, row: int, item: Comparison, groups: Sequence[str]) -> None:

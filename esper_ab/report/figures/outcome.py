@@ -1,8 +1,7 @@
-"""Figures of the outcomes: every run as a point, and which runs of the plan have one."""
+"""Figures of the outcomes: every run as a point, by group and by pair."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,11 +12,10 @@ from esper_ab.design.design import of_training
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.style import (
-    NARROW,
+    HALF,
     Drawing,
     drawn_singly,
     grid,
-    group_legend,
     label_axes,
     name_rows,
     not_drawn,
@@ -27,10 +25,6 @@ from esper_ab.report.figures.style import (
     shortened,
 )
 from esper_ab.report.kinds import kind_of
-
-# --- outcome ---------------------------------------------------------------------------------------------------------
-# Figures of the outcomes: every run as a point, by group and by pair.
-
 
 _MOST_PANELS = 9  # one per comparison; the tables show all
 
@@ -57,17 +51,15 @@ def outcomes(content: Content) -> Drawing | None:
     return Drawing(
         "outcomes", "Every run's outcome",
         caption=f"One point per run: {one}. Bar: mean of the group." + not_drawn(content),
-        alt="Mean and range: " + "; ".join(words) + ".", figure=_outcome_rows(content, ends, 9.4, 28),
-        narrow=_outcome_rows(content, ends, NARROW, 12),
+        alt="Mean and range: " + "; ".join(words) + ".", figure=_outcome_rows(content, ends), wide=False,
     )
 
 
-def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]], inches: float, most: int) -> Figure:
-    """Plot the outcomes in rows; `most`: characters of a group's name."""
-    figure, (axes,) = grid(1, single=(inches, 0.75 + 0.5 * len(values)))
+def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]]) -> Figure:
+    figure, (axes,) = grid(1, single=(HALF, 0.75 + 0.5 * len(values)))
     everything = [value for found in values.values() for value in found.values()]
     singly = drawn_singly(content)
-    near = max((max(everything) - min(everything)) / (9.5 * inches), 1e-9)
+    near = max((max(everything) - min(everything)) / (9.5 * HALF), 1e-9)
     for row, found in enumerate(values.values()):
         if not found:
             continue
@@ -81,7 +73,7 @@ def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]], i
                 markeredgecolor=style.CARD, markeredgewidth=0.5, clip_on=False,
             )  # fmt: skip
             style.mark(point, of_run(row, replicate))
-    name_rows(axes, [shortened(group, most) for group in values], above=-0.5, below=0.5)
+    name_rows(axes, [shortened(group, 12) for group in values], above=-0.5, below=0.5)
     axes.set_xlabel(outcome_label(content.design, content.design.outcome.unit))
     return figure
 
@@ -139,60 +131,4 @@ def pairs(content: Content) -> Drawing | None:
         + (f" {left_out} more comparisons are in the tables." if left_out > 0 else "") + not_drawn(content),
         alt="Pairs: " + "; ".join(words) + ". Values in the table Outcomes by seed.", figure=figure,
         wide=len(shown) > 1,
-    )
-
-
-# --- plan ------------------------------------------------------------------------------------------------------------
-# Figure of the plan: the group on each lane in each block, and which runs have their outcome.
-
-
-_MOST_BLOCKS = 60  # columns that remain legible; the table of lanes counts all
-
-_ORDERS = {
-    "balanced": " The order is a Williams sequence: every group on every device equally often, as far as the number of "
-    "blocks allows.",
-    "fixed": " The order is the same in every block: devices cannot be told from groups.",
-    "shuffled": " The order is drawn afresh for every block.",
-}
-
-
-def layout(content: Content) -> Drawing | None:
-    """Plot lanes in start order from top to bottom, blocks from left to right. None for one lane and one block."""
-    history = content.history
-    lanes = [lane.name for lane in history.plan.lanes]
-    replicates = sorted({run.ref.replicate for run in history.runs.values()})[:_MOST_BLOCKS]
-    if len(lanes) < 2 and len(replicates) < 2:
-        return None
-    column = {replicate: place for place, replicate in enumerate(replicates)}
-    runs = [run for run in history.runs.values() if run.ref.replicate in column and run.ref.device in lanes]
-    size = 8.0 if len(replicates) <= 24 else 5.0
-    figure, (axes,) = grid(1, single=(9.4, 1.15 + 0.3 * len(lanes)))
-    for run in runs:
-        index = content.groups.index(run.ref.group_id)
-        state = content.outcomes[run.ref.name].outcome is not None
-        axes.plot(
-            [column[run.ref.replicate]], [lanes.index(run.ref.device)], style.marker(index), markersize=size,
-            color=style.colour(index), markerfacecolor=style.colour(index) if state else style.CARD,
-            markeredgewidth=1.3, clip_on=False,
-        )  # fmt: skip
-    stride = -(-len(replicates) // 20)
-    axes.set(
-        yticks=range(len(lanes)), yticklabels=[shortened(lane) for lane in lanes], ylim=(len(lanes) - 0.5, -0.5),
-        xticks=range(0, len(replicates), stride), xticklabels=replicates[::stride], xlim=(-0.6, len(replicates) - 0.4),
-        xlabel="seed (block)",
-    )
-    axes.tick_params(length=0)
-    axes.grid(visible=False, axis="x")
-    axes.spines[["left", "bottom"]].set_visible(False)
-    group_legend(figure, list(enumerate(content.groups)), markers=True)
-    counts = Counter((run.ref.group_id, run.ref.device) for run in runs)
-    on_lanes = (f"{group}: " + ", ".join(f"{lane} {counts[group, lane]}" for lane in lanes) for group in content.groups)
-    return Drawing(
-        "layout", "Who ran where",
-        caption="Devices from top to bottom in start order, blocks from left to right. Filled: the run has its "
-                "outcome. "
-        "Hollow: not yet, not needed, or lost." + _ORDERS[history.plan.experiment.order]
-        + (f" The first {_MOST_BLOCKS} blocks." if len(history.plan.blocks) > _MOST_BLOCKS else ""),
-        alt=f"Runs per device: {'; '.join(on_lanes)}.",
-        figure=figure,
     )

@@ -161,7 +161,7 @@ def _tidy(tag: str) -> str:
 
 
 _WIDTH = 9.4  # inches, over the whole page
-NARROW = 4.2  # inches, on a phone
+HALF = 4.6  # inches, beside another figure or on a phone
 _MOST_SINGLE = 200  # runs that a figure draws one by one: each is about a kilobyte of the page in all figures together
 
 
@@ -185,15 +185,13 @@ class Drawing:
     alt: str
     figure: Figure
     wide: bool = True
-    narrow: Figure | None = None  # variant for a narrow screen, if the figure needs one
     tips: Mapping[str, str] = field(default_factory=dict)  # by mark: what it shows
 
     @property
-    def svgs(self) -> list[str]:
-        """The figure and its narrow variant, if any, as inline SVG markup for the page."""
+    def svg(self) -> str:
+        """The figure as inline SVG markup for the page."""
         with look():
-            both = enumerate(filter(None, (self.figure, self.narrow)))
-            return [svg(one, f"{self.name}-{place}", self.tips) for place, one in both]
+            return svg(self.figure, self.name, self.tips)
 
 
 def of_group(group: int) -> str:
@@ -265,7 +263,7 @@ def difference(question: Question, most: int) -> str:
 
 
 def grid(
-    count: int, *, columns: int = 3, sharey: bool = False, single: tuple[float, float] = (4.6, 3.3)
+    count: int, *, columns: int = 3, sharey: bool = False, single: tuple[float, float] = (HALF, 3.3)
 ) -> tuple[Figure, list[Axes]]:
     """Create a figure with exactly `count` panels, row by row; a single panel has the size `single`."""
     if count == 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from esper_ab.analysis.learning import misled as find_misled
 from esper_ab.analysis.learning import own_rewards
 from esper_ab.journal.outcomes import Ends
 from esper_ab.report.content import Content
@@ -10,26 +9,18 @@ from esper_ab.report.kinds import TableKind
 from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, number
 
 
-def _judgement(content: Content) -> tuple[Table, ...]:
-    found, digits = own_rewards(content.history), content.design.digits
+def _training(content: Content) -> tuple[Table, ...]:
+    digits = content.design.digits
     rows = tuple(
         (one.group, _change(one.reward), f"{one.rose} of {one.runs} runs", _change(one.outcome, digits))
-        for one in found
-    )
-    misled = (
-        f"{one.group}'s own reward rose in {one.rose} of {one.runs} runs, and by the outcome it is worse than {better}."
-        for one, better in find_misled(found, content.comparisons)
-    )
-    note = (
-        *misled,
-        "First and last tenth of the training episodes, means per environment over runs. A group learns from its own "
-        f"reward and is compared by the outcome. Rewards are {NOT_COMPARABLE}.",
+        for one in own_rewards(content.history)
     )
     return (
         Table(
             "Own reward and outcome in training",
             ("group", "own reward", "rose in", content.design.outcome.title), rows,
-            note=" ".join(note), wide=False,
+            note="First and last tenth of the training episodes, means per environment over runs. A group learns from "
+            f"its own reward and is compared by the outcome. Rewards are {NOT_COMPARABLE}.", wide=False,
         ),
     )
 
@@ -39,4 +30,4 @@ def _change(ends: Ends, digits: int = 1) -> str:
     return NONE if first is None or last is None else f"{number(first, digits)} → {number(last, digits)}"
 
 
-KIND = TableKind(harder="longer episodes (--steps, or gym.episode_steps)", judgement=_judgement)
+KIND = TableKind(harder="longer episodes (--steps, or gym.episode_steps)", training=_training)

@@ -13,7 +13,7 @@ from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.text import p_beside, p_text, percent
 from esper_ab.verdict import sentences
-from esper_ab.verdict.caveats import beside, statistics
+from esper_ab.verdict.caveats import beside, routine, statistics
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.look import Look
 from esper_ab.verdict.vocabulary import SMALL
@@ -40,15 +40,19 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
     return Table(
         "All comparisons", rows=rows if len(rows) > 1 else (), words=2,
         columns=("comparison", "verdict", f"effect{unit}", "interval", "its level", "all at once", "used"),
-        note=f"All at once: with {percent(1.0 - design.alpha)} every one of these intervals "
-        "holds its difference, at the last look of each." if any(known) else "",
+        note=f"All at once: with {percent(1.0 - design.alpha)} confidence each of these intervals contains its "
+        "difference, at its last look." if any(known) else "",
     )
 
 
 def deciding_table(comparison: Comparison) -> Table:
-    """Build the table of what the verdict on one comparison rests on."""
+    """Build the table of what the verdict on one comparison rests on, with its sentence, whose scope is elsewhere."""
     rows = (*_deciding(comparison), *_equivalence(comparison), *_budget(comparison))
-    return Table(_difference(comparison), ("what decides", "value"), rows, words=2, wide=False)
+    sentence = comparison.sentence.removesuffix(f" Conditional on {comparison.question.scope}.")
+    said = " ".join((sentence, *(text for text in comparison.caveats if text in routine(comparison))))
+    return Table(
+        _difference(comparison), ("what decides", "value"), rows, words=2, wide=False, note=said, none=said,
+    )  # fmt: skip
 
 
 def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
@@ -57,10 +61,10 @@ def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
     for item in comparisons:
         rows = (*_plain(item), *_descriptive(item, "test"), *_ranks(item), *_descriptive(item, "effect"))
         if rows:
-            caveats = caveats_beside(item)
+            caveats = _caveats_beside(item)
             yield Table(
                 f"{_difference(item)}: beside the verdict", ("decides nothing", "value"), rows,
-                words=2, folded=True, wide=False, note=" ".join(text for text in caveats if text not in said),
+                words=2, wide=False, note=" ".join(text for text in caveats if text not in said),
             )
             said.update(caveats)
 
@@ -69,8 +73,13 @@ def _difference(comparison: Comparison) -> str:
     return f"{comparison.question.a} - {comparison.question.b}"
 
 
-def caveats_beside(comparison: Comparison) -> tuple[str, ...]:
-    """Return the caveats of the statistics that decide nothing, which belong beside those."""
+def needed_caveats(comparison: Comparison) -> tuple[str, ...]:
+    """Return the caveats that this verdict needs: its tables have those of other statistics and of every such plan."""
+    elsewhere = (*_caveats_beside(comparison), *routine(comparison))
+    return tuple(text for text in comparison.caveats if text not in elsewhere)
+
+
+def _caveats_beside(comparison: Comparison) -> tuple[str, ...]:
     there = beside(comparison)
     return tuple(
         text for name, statistic in statistics().items() if (result := comparison.descriptive[name]) is not None
@@ -189,8 +198,7 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
         for look in item.course.looks
     )  # fmt: skip
     none = "None so far: no verdict is given before the first look of the plan."
-    note = ("Alpha: what the comparison holds at the look, and 1 - alpha the level of its interval; one that is larger "
-            "than the margin passes its share on.")
+    note = "Alpha: the comparison's share of the error rate at that look; the level of its interval is 1 - alpha."
     reached = "alpha", "bound", "reached", "effect", "repeated interval", "decision"
     return Table("Looks", ("comparison", "seeds", "pairs", *reached), rows, note=note, none=none)
 

@@ -30,12 +30,23 @@ def _rows(content: Content) -> Iterator[Row]:
     yield "change of entropy, nats", lambda run: run.entropy_change, 2
 
 
+def results_table(content: Content) -> Table:
+    """Build one row per group: how many runs have an outcome, and their mean and SD."""
+    design, rows = content.design, list[tuple[str, ...]]()
+    for group in content.groups:
+        outcomes = [run.outcome for run in content.of_group(group)]
+        known = len(outcomes) - outcomes.count(None)
+        rows.append((group, f"{known} of {len(outcomes)}", mean_and_sd(outcomes, design.digits)))
+    episodes = "training episodes"
+    part = of_training(design.outcome_over, kind_of(content).words.get(episodes, episodes))
+    lower = ", lower is better" if design.outcome.sign < 0.0 else ""
+    title = f"{design.outcome.title}{f', mean of {part}' if part else ''}{lower}"
+    return Table("Outcome by group", ("group", "runs", f"{title}: mean (SD)"), tuple(rows))
+
+
 def groups_table(content: Content) -> Table:
     """Build one column per group: mean over its runs, SD in brackets. Measures that no group has are left out."""
-    design, kind = content.design, kind_of(content)
-    evaluated = (sum(run.outcome is not None for run in content.of_group(group)) for group in content.groups)
-    planned = (len(content.of_group(group)) for group in content.groups)
-    rows = [("runs with an outcome", *(f"{n} of {of}" for n, of in zip(evaluated, planned, strict=True)))]
+    kind, rows = kind_of(content), list[tuple[str, ...]]()
     for label, measure, digits in _rows(content):
         found = [[measure(run) for run in content.of_group(group)] for group in content.groups]
         sizes = [abs(value) for values in found for value in values if value]
@@ -43,14 +54,9 @@ def groups_table(content: Content) -> Table:
         cells = [mean_and_sd(values, decimals) for values in found]
         if any(cell != NONE for cell in cells):
             rows.append((kind.words.get(label, label), *cells))
-    episodes = "training episodes"
-    part = of_training(design.outcome_over, kind.words.get(episodes, episodes))
-    outcome = f"{design.outcome.label}, mean of {part}" if part else f"{design.outcome.label} of the evaluation"
-    lower = "; lower is better" if design.outcome.sign < 0.0 else ""
     return Table(
         "Measures by group", ("mean over runs (SD)", *content.groups), tuple(rows),
-        note=f"Outcome: {outcome}{lower}. Measures are of the "
-        f"evaluation: {kind.evaluated}. {kind.note}{' ' if kind.note else ''}{kind.changes}".rstrip(),
+        note=" ".join(filter(None, (f"Measured in the evaluation: {kind.evaluated}.", kind.note, kind.changes))),
     )
 
 

@@ -24,7 +24,6 @@ class Table:
     none: str = ""  # said in their place; without rows and this there is nothing to show
     words: int = 1
     wide: bool = True  # needs the whole width of a page
-    folded: bool = False  # merely exists beside what matters: a page shows it on demand
 
     def __bool__(self) -> bool:
         """Return whether there is anything to show."""

@@ -1,10 +1,11 @@
-"""Tables on whether the numbers can be trusted: audit, conduct of the runs, incidents, lanes, conditions."""
+"""Tables on whether the numbers can be trusted: audit, conduct of the runs, incidents, devices, settings."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 
+from esper_ab.analysis.analyse import conditions
 from esper_ab.analysis.conduct import FAULTS, Conduct
 from esper_ab.design.power_text import next_text, share_text
 from esper_ab.journal.outcomes import mean
@@ -33,7 +34,7 @@ def audit_table(content: Content) -> Table:
 
 
 def conduct_table(content: Content) -> Table:
-    """Build each group's amounts, times and faults; a kind of task may leave out rows."""
+    """Build one column per group: amounts, times and faults."""
     found, words = content.analysis.conduct, kind_of(content).words
     measured: list[tuple[str, Callable[[Conduct], str]]] = [
         ("runs finished, of planned", lambda one: f"{one.finished} of {one.runs}"),
@@ -61,7 +62,7 @@ def conduct_table(content: Content) -> Table:
 
 
 def noise_table(content: Content) -> Table:
-    """Build what evaluation noise made of the differences and cost; empty where too few runs tell of it."""
+    """Build the share of evaluation noise in the differences and in the time of a run; empty with too few runs."""
     noise, design = content.analysis.noise, content.design
     if noise is None:
         return Table("Evaluation noise")
@@ -75,8 +76,8 @@ def noise_table(content: Content) -> Table:
     }
     return _facts(
         "Evaluation noise", facts,
-        "Differences vary with policies and with the episodes that these are evaluated in. The number for the "
-        "next plan comes from these pairs; that of this experiment was fixed before its first run.",
+        "Differences vary between policies and between the episodes in which these are evaluated. The number for the "
+        "next plan is estimated from these pairs; this experiment's was fixed before its first run.",
     )
 
 
@@ -85,10 +86,10 @@ def _count(count: int) -> str:
 
 
 def layout_table(content: Content) -> Table:
-    """Build the number of runs per group and lane; many lanes are left to the figure and the journal."""
+    """Build the number of runs per group and device; for many devices it only names their number."""
     lanes = [lane.name for lane in content.history.plan.lanes]
     if len(lanes) > _MOST_LANES:
-        return Table("Where the runs were", none=f"{len(lanes)} devices: see `query`.")
+        return Table("Where the runs were", none=f"On {len(lanes)} devices.")
     rows = tuple(
         (group, *(str(sum(run.ref.device == lane for run in content.history.of_group(group))) for lane in lanes))
         for group in content.groups
@@ -131,7 +132,7 @@ def facts_table(content: Content) -> Table:
     warm_up = mean(run.warm_up_s for run in history.runs.values())
     outcome = history.outcome
     facts = {
-        "experiment": experiment.name, "task": experiment.task_title,
+        "experiment": experiment.name, "scope": conditions(history),
         **({"slots": ", ".join(experiment.slots)} if experiment.slots else {}),
         "seeds": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
         **kind_of(content).conditions(experiment),

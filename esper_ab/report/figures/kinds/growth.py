@@ -153,8 +153,7 @@ def cost(content: Content) -> Drawing | None:
     """Plot added parameters against accuracy: a point per run, a large one per group. None without an outcome."""
     shown: list[tuple[int, str]] = []
     words, singly = [], drawn_singly(content)
-    wide = len(content.comparisons) > 1  # same width as the figure of pairs before it
-    figure, (axes,) = grid(1, single=(9.4 if wide else 4.6, 3.3))
+    figure, (axes,) = grid(1)
     for index, group in enumerate(content.groups):
         found = [(run.measures["params_added"], run.outcome, run.run.replicate) for run in content.of_group(group)]
         runs = [(x, y, replicate) for x, y, replicate in found if x is not None and y is not None]
@@ -182,8 +181,8 @@ def cost(content: Content) -> Drawing | None:
         "cost", "Cost against accuracy",
         caption="Small: one run. Large: mean of the group. Further up is better, further left is cheaper."
         + not_drawn(content),
-        alt="Means: " + "; ".join(words) + ".", figure=figure, wide=wide,
+        alt="Means: " + "; ".join(words) + ".", figure=figure, wide=False,
     )
 
 
-KIND: FiguresOfKind = {"outcome": {"cost": cost}, "training": {"actions": actions, "lifecycle": lifecycle}}
+KIND: FiguresOfKind = {"groups": {"cost": cost}, "training": {"actions": actions, "lifecycle": lifecycle}}

@@ -68,7 +68,7 @@ def test_a_run_with_other_hosts_than_planned_is_left_out():
 def test_report_and_verdict_show_the_same_estimate():
     history = fold(Synthetic(replicates=10).events())
     shown, noise = content(history), noise_of_pairs(history)
-    text = " ".join(render_text(experiment_report(shown)).split())
+    text = " ".join(render_text(experiment_report(shown), whole=True).split())
     told = json.loads(render_verdict(shown))["evaluation"]
     assert next_text(noise).partition(":")[0] in text
     assert f"{100 * noise.components.share:.0f} % (80 % limits" in text

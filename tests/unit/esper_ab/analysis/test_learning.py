@@ -59,10 +59,10 @@ def test_only_groups_that_learn_are_described_with_their_budget():
 @pytest.mark.parametrize(
     ("change", "greedy", "words"),
     [
-        (changed_ppo(op=0.95), 0.0, "nearly uniform"),
-        (changed_ppo(op=0.95), 12.0, "nearly uniform"),
+        (changed_ppo(op=0.95), 0.0, "close to uniform"),
+        (changed_ppo(op=0.95), 12.0, "close to uniform"),
         (changed_ppo(op=0.5), 12.0, "has not converged"),
-        (changed_ppo(op=0.5), -30.0, "depends on its randomness"),
+        (changed_ppo(op=0.5), -30.0, "most probable action alone"),
         (changed_ppo(op=0.5, approx_kl=0.002), 0.0, "uses 4 % of the trust region"),
         (changed_ppo(op=0.5, stopped_by_kl=True), 0.0, "100 % of the updates stop"),
         (changed_ppo(op=0.5, stopped_by_kl=True, approx_kl=0.002), 0.0, "100 % of the updates stop"),
@@ -154,8 +154,8 @@ def test_who_is_worse_although_its_own_reward_rose(slopes: dict[str, float], bet
 
 def test_the_report_says_so_and_draws_each_reward_on_its_own_scale() -> None:
     found = reported({"high": 1.0, "low": 5.0})
-    (table,) = kind_of(found).judgement(found)
-    assert "low's own reward rose in 6 of 6 runs, and by the outcome it is worse than high." in table.note
+    assert "low's own reward rose in 6 of 6 runs, and by the outcome it is worse than high." in found.analysis.remarks
+    (table,) = kind_of(found).training(found)
     assert [row[0] for row in table.rows] == ["high", "low"]
     assert "own-reward" in catalogue.names(found)
     assert len(catalogue.figure("own-reward", found).axes) == 2
@@ -167,7 +167,7 @@ def test_the_report_says_so_and_draws_each_reward_on_its_own_scale() -> None:
 def said(events):
     history = fold(events)
     found = outcomes(history)
-    return remarks(history, found, learning(history, found))
+    return remarks(history, found, learning(history, found), ())
 
 
 def falling(events):
@@ -186,13 +186,13 @@ FIXED = Shape(accuracy=80.0, greedy=-30.0, ppo=PPOSettings(lr=0.0))
 @pytest.mark.parametrize(
     ("groups", "starts", "ends"),
     [
-        ({"a": Shape(greedy=20.0), "b": Shape()}, "a: greedy actions score ", ""),
+        ({"a": Shape(greedy=20.0), "b": Shape()}, "a: it scores ", ""),
         ({"a": Shape(accuracy=60.0), "plan": Shape(accuracy=90.0, controller="schedule"),
           "wait": Shape(accuracy=30.0, controller="wait")},
-         "plan, which does not learn, scores ", "a, the best that learns, scores "),
+         "plan, which does not learn, reaches ", "; a, the best group that learns, "),
         # More updates would not help a learning rate of 0, and it is not the best of those that learn.
         ({"a": Shape(accuracy=60.0), "untrained": FIXED},
-         "untrained, which does not learn, scores ", "a, the best that learns, scores "),
+         "untrained, which does not learn, reaches ", "; a, the best group that learns, "),
     ],
 )  # fmt: skip
 def test_a_remark_is_made_where_a_reader_would_ask(groups, starts, ends):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import get_overloads
 
 import polars
 import pytest
 from matplotlib.image import imread
 from support.journals import Synthetic, failed_run, one_replicate, planted_effect, write
 
-from esper_ab import load_experiment
+from esper_ab import LoadedExperiment, load_experiment
 from esper_ab.api.results import Results
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
@@ -32,6 +33,15 @@ def test_every_table_has_the_same_rows_in_every_library(run, table):
     assert list(found.df().columns) == found.pl().columns == found.to_arrow_table().column_names == found.columns
     assert {len(found.df()), found.pl().height, found.to_arrow_table().num_rows} == {len(rows)}
     assert bool(rows) == (table != "incidents")
+
+
+@pytest.mark.parametrize("method", [LoadedExperiment.frame, LoadedExperiment.query])
+def test_type_checkers_know_the_frame_by_the_library_that_is_asked_for(method):
+    hints = [one.__annotations__ for one in get_overloads(method)]
+    assert [(hint["as_"], hint["return"]) for hint in hints] == [
+        ("Literal['pandas']", "pandas.DataFrame"), ("Literal['polars']", "polars.DataFrame"),
+        ("Literal['pyarrow']", "pyarrow.Table"), ("str | None", "Any"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -85,13 +95,13 @@ def test_queries_see_the_conclusions_and_no_file(run):
 def test_figures(run, tmp_path):
     figure = run.plot()
     (axes,) = figure.axes
-    rows = [label.get_text().replace("\N{MINUS SIGN}", "-") for label in axes.get_yticklabels()]
+    rows = [text.get_text().replace("\N{MINUS SIGN}", "-") for text in axes.texts[::2]]  # each beside its verdict
     assert rows == ["shaped - simplified", "shaped - wait", "simplified - wait"]
     dots = {(float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in axes.lines}
     assert {(one.estimate, float(row)) for row, one in enumerate(run.comparisons)} <= dots
     figure.savefig(tmp_path / "effects.png", dpi=50)
     shape = imread(tmp_path / "effects.png").shape
-    assert shape[:2] == tuple(int(inches * 50) for inches in reversed(figure.get_size_inches()))
+    assert shape[:2] == tuple(round(inches * 50) for inches in reversed(figure.get_size_inches()))
     assert run.plot("pairs") is not run.plot("pairs")
     with pytest.raises(UsageError, match="no figure 'pair'; did you mean pairs"):
         run.plot("pair")

@@ -187,17 +187,14 @@ def test_what_a_plan_finds_is_what_the_noncentral_t_says(seeds):
     design = fake_plans.plan(seeds=seeds).design
     said = design_power_line(design, 1.5)
     once, twice = (f"{100.0 * power(times * 2.0 / 1.5):.0f} %" for times in (1, 2))
-    assert said == (
-        f"Runs differ by 1.5 points (SD): finds a difference of the margin with {once} power, twice the margin with "
-        f"{twice}."
-    )
+    assert said == f"Run-to-run SD 1.5 points: power {once} at the margin, {twice} at twice the margin."
     sds = float(re.search(r"difference of ([\d.]+) run-to-run SDs", design_power_line(design, None))[1])
     assert power(sds * 1.03) > 0.8 > power(sds * 0.97)
 
 
 def test_stops_for_futility_cost_power():
     looks = [fake_plans.plan(seeds=16, looks=(8, 16), **how).design for how in ({}, {"futility": 0.5})]
-    plain, stops = (int(re.search(r"with (\d+) %", design_power_line(design, 2.0))[1]) for design in looks)
+    plain, stops = (int(re.search(r"power (\d+) %", design_power_line(design, 2.0))[1]) for design in looks)
     assert 50 < stops < plain - 10 < 70
 
 

@@ -135,7 +135,7 @@ def test_plan_text_says_what_will_happen() -> None:
     text = plan_text(plan, cost_of(plan, MACHINE), Path("runs/x"))
     for words in (
         "2 groups x 20 seeds = 40 runs", "controller.name  ppo     wait", "0: shaped on cpu:0, wait on cpu:1",
-        "… and 8 more", "cpu:1: 4 on cpu:1", "estimate: about", "estimand: Mean over", "note: No GPU",
+        "… and 8 more", "cpu:1: 4 on cpu:1", "estimate: about", "estimates: Mean difference", "note: No GPU",
     ):
         assert words in text
 

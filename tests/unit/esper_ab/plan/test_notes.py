@@ -15,14 +15,14 @@ from esper_ab.settings.resolve import resolve
 
 
 @pytest.mark.parametrize(("outcome", "words"), [
-    ("evaluation", "the evaluated policy's held-out accuracy in one group minus"),
-    ("last-tenth", "the mean held-out accuracy of the last tenth of the training episodes in one group minus"),
-    ("curve-mean", "the mean held-out accuracy of all training episodes in one group minus"),
+    ("evaluation", "in held-out accuracy of the trained policy between two groups"),
+    ("last-tenth", "in held-out accuracy, averaged over the last tenth of the training episodes, between"),
+    ("curve-mean", "in held-out accuracy, averaged over all training episodes, between two groups"),
 ])  # fmt: skip
 def test_the_estimand_is_that_of_the_outcome(outcome: str, words: str) -> None:
     estimand = planned(experiment(outcome_over=outcome), machine()).estimand
     assert words in estimand
-    assert ("evaluated" in estimand) == (outcome == "evaluation")
+    assert ("trained policy" in estimand) == (outcome == "evaluation")
 
 
 GYM = "gym:Reach-v0"

@@ -68,8 +68,8 @@ def test_another_trainer_is_another_experiment() -> None:
 
 
 @pytest.mark.parametrize(("outcome", "words"), [
-    ("evaluation", "of error in one group minus"), ("curve-mean", "of the mean error of all points in one group minus"),
-    ("last-tenth", "of the mean error of the last tenth of the points in one group minus"),
+    ("evaluation", "in error between two groups"), ("curve-mean", "in error, averaged over all points, between two"),
+    ("last-tenth", "in error, averaged over the last tenth of the points, between two groups"),
 ])  # fmt: skip
 def test_the_plan_says_what_is_compared_by_its_outcome(outcome: str, words: str) -> None:
     assert words in plan(outcome_over=outcome).estimand
@@ -77,7 +77,9 @@ def test_the_plan_says_what_is_compared_by_its_outcome(outcome: str, words: str)
 
 def test_the_plan_says_what_is_compared_in_words_of_its_own() -> None:
     said = plan().estimand
-    assert "of error in one group minus that in another, in J; lower is better" in said
+    assert said == (
+        "Mean difference in error between two groups, in J, over the same seeds for both groups; lower is better."
+    )
     assert not [word for word in ("accuracy", "policy", "points", "host") if word in said]
 
 

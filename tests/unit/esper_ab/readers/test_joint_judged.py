@@ -102,7 +102,7 @@ def test_the_answer_is_the_same_as_text_as_json_and_on_the_page(directory):
     document = msgspec.json.decode(render_joint_json(result))
     assert [one["task"] for one in document["judged"]["comparisons"]] == [*TASKS, MEAN]
     brief = render_joint_brief(result, directory / "report.html")
-    assert brief.startswith("VERDICT, mean over the named tasks")
+    assert brief.startswith("mean over the named tasks")
     page = render_page(joint_report(result))
     for one in result.judged.comparisons:
         assert one.headline in page

@@ -194,9 +194,9 @@ def test_the_question_names_groups_task_and_direction():
     assert question(found("three groups")).startswith("With which of ")
 
 
-def test_what_it_rests_on_names_runs_rule_audit_and_scope():
+def test_what_it_rests_on_names_runs_differences_rule_and_audit():
     said = " ".join(basis(found("better")))
-    for part in ("12 of 12 planned runs", "declared before the first run", "The audit", "other conditions"):
+    for part in ("all 12 runs are evaluated", "differ in reward.mode", "declared before the first run", "Audit: "):
         assert part in said
 
 

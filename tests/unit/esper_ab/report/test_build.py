@@ -17,8 +17,8 @@ from esper_ab.report.build import build_report, printed
 def test_a_report_of_what_nobody_carries_out_any_more_says_so(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect()[:40])
     text = " ".join(build_report(experiment_dir).text.split())
-    assert "INCOMPLETE (stale). The journal has no end and nobody works on it" in text
-    assert f"its coordinator is gone; `esper-ab resume {experiment_dir}` goes on: " in text
+    assert "INCOMPLETE (stale). Its coordinator died without ending it; " in text
+    assert f"`esper-ab resume {experiment_dir}` continues: " in text
     lock = Lock(experiment_dir)
     try:
         assert "INCOMPLETE (in progress)." in build_report(experiment_dir).text
@@ -38,10 +38,10 @@ def test_the_same_journal_gives_the_same_bytes(tmp_path):
     assert sorted(path.name for path in experiment_dir.iterdir()) == [
         ".lock", JOURNAL_NAME, "report.html", "summary.txt", "verdict.json",
     ]  # fmt: skip
-    said = printed(second, "text")
-    assert said.startswith(second.text)
-    assert said.endswith(printed(second, "brief"))
+    assert printed(second, "text") == second.text.rstrip()
+    assert printed(second, "whole").endswith(printed(second, "brief"))
     assert f"{experiment_dir}/experiment.toml" in second.text  # a command can be pasted anywhere
+    assert second.text.endswith(f"The rest: esper-ab report {experiment_dir} --verbose\n")
     assert not re.search(rb"20\d\d-\d\d-\d\d", before[2])
 
 

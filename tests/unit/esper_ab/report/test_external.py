@@ -17,7 +17,7 @@ PLAN = make_external_plan(("new", "old"), tuple(map(str, range(10))), scales(), 
 def test_what_was_not_declared_says_so_at_every_verdict(effect):
     text = render_text(external_report(explore(outcomes(rows(*drawn(20, effect))), scales(), Rule())))
     assert text.startswith("EXPLORATORY.")
-    assert "    exploratory " in text
+    assert "\nexploratory " in text
     assert "declared before the first run" not in text
 
 

@@ -69,6 +69,21 @@ def test_no_rule_for_phones_or_paper_is_taken_away_by_a_later_one():
     assert _overridden("b { top: 1px; } @media print { a, b { top: 0; } }") == []
 
 
+def test_the_first_screen_has_the_answer_its_figures_its_basis_and_the_next_step_before_any_fold():
+    found = content(fold(planted_effect()))
+    text = render_page(experiment_report(found))
+    order = (found.comparisons[0].headline, "figure-effects", "figure-curves", "What it rests on", "What to do next")
+    places = [text.index(part) for part in (*order, "<details")]
+    assert places == sorted(places)
+
+
+def test_paper_has_the_first_screen_and_the_folds_that_are_open():
+    css = (resources.files("esper_ab.report") / "report.css").read_text(encoding="utf-8")
+    printed = css[css.index("@media print") :]
+    assert re.search(r"\.section:not\(\[open\]\)[^{]*\{ display: none; \}", printed)
+    assert "figure svg { max-height: 7cm; }" in printed
+
+
 def test_what_scrolls_and_can_be_reached_by_keys_has_a_role_and_a_name():
     text = render_page(experiment_report(content(fold(planted_effect()))))
     scrolling = re.findall(r'<div [^>]*tabindex="0"[^>]*>', text)

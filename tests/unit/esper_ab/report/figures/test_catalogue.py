@@ -25,7 +25,7 @@ from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.profiles import profiles_of
 
 NAMES = figures.names(content(fold(one_replicate()[:1])))
-SECTIONS = ("answer", "outcome", "training", "rewards", "trust")
+SECTIONS = ("answer", "decides", "training", "rewards", "groups")
 
 
 @pytest.fixture(scope="module")

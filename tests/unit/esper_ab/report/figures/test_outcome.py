@@ -8,13 +8,13 @@ from support.journals import Synthetic
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.figures.outcome import outcomes
-from esper_ab.report.tables.groups import groups_table
+from esper_ab.report.tables.groups import results_table
 
 
 @pytest.mark.parametrize(("kind", "outcome", "one", "of"), [
-    ("growth", "evaluation", "one trained policy", "held-out accuracy of the evaluation"),
+    ("growth", "evaluation", "one trained policy", "held-out accuracy, %: mean (SD)"),
     ("growth", "last-tenth", "the mean of the last tenth of the training episodes", "mean of the last tenth of the tr"),
-    ("growth", "curve-mean", "the mean of all training episodes", "held-out accuracy, mean of all training episodes"),
+    ("growth", "curve-mean", "the mean of all training episodes", "held-out accuracy, %, mean of all training ep"),
     ("trainer", "last-tenth", "the mean of the last tenth of the points", "mean of the last tenth of the points"),
 ])  # fmt: skip
 def test_what_a_runs_number_is_is_said_by_the_outcome(kind, outcome, one, of):
@@ -22,4 +22,4 @@ def test_what_a_runs_number_is_is_said_by_the_outcome(kind, outcome, one, of):
     drawing = outcomes(made)
     assert drawing is not None
     assert drawing.caption.startswith(f"One point per run: {one}. Bar")
-    assert of in groups_table(made).note
+    assert of in results_table(made).columns[-1]
