@@ -42,7 +42,7 @@ def experiment_report(content: Content) -> Document:
         rest=shell_command("report", content.place, "--verbose"),
         footer=f"{content.state.sentence} Every number follows from events.jsonl.", interactive=True,
         nodes=(
-            verdicts(content), *kind_of(content).judgement(content),
+            verdicts(content),
             Section((Figures(partial(drawn, "answer", content)),)), Legend(content.groups),
             groups.results_table(content),
             Reasons(

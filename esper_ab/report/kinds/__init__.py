@@ -47,7 +47,6 @@ class TableKind:
     words: Mapping[str, str] = field(default_factory=dict)  # other labels of common rows; "" leaves one out
     changes: str = "Change of entropy: last tenth of the training episodes minus the first."
     harder: str = "a harder task"  # on which runs that have all come to the best possible outcome would differ
-    judgement: Callable[[Content], tuple[Table, ...]] = lambda _: ()  # on the first screen
     training: Callable[[Content], tuple[Table, ...]] = lambda _: ()
 
 
