@@ -56,7 +56,7 @@ def next_steps(content: Content) -> tuple[Item, ...]:
         if any(run.expected for run in content.history.runs.values()):
             return (Item("Resume it from its checkpoints.", shell_command("resume", place)),)
         anew = _anew(content, "fixed")
-        return (Item("No seed is left to resume: fix what failed, then launch it again.", anew),)
+        return (Item("No seed is left: fix what failed, then launch it again.", anew),)
     return tuple(_after(content))
 
 
