@@ -10,7 +10,6 @@ import numpy as np
 
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.design.bounds import find_bounds
 from esper_ab.design.calibration import (
     autocorrelation,
     factor_effects,
@@ -20,7 +19,7 @@ from esper_ab.design.calibration import (
     spread,
 )
 from esper_ab.design.calibration_file import SCHEMA, Calibration, circumstances_of
-from esper_ab.design.design import LEAST_RUNS, Contrast, Design, default_looks
+from esper_ab.design.design import LEAST_RUNS, Contrast, Design, default_looks, find_bounds
 from esper_ab.design.power import PowerQuestion
 from esper_ab.design.power_text import RHO, ROWS, Known, check_varied, power_tables
 from esper_ab.journal.fold import History, RunHistory

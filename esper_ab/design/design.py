@@ -5,7 +5,9 @@ It is hashed with the plan.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from functools import cache
 from itertools import combinations
 from typing import Literal
 
@@ -15,7 +17,6 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import Positive, Settings
 from esper_ab.contracts.wording import counted
-from esper_ab.design.bounds import find_bounds
 from esper_ab.design.counterbalance import Sides, draws_positions, estimable_orders
 from esper_ab.settings.experiment import ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
@@ -326,3 +327,49 @@ def _at_looks(design: Design) -> str:
     if design.outcome_over == "given" and len(design.looks) == 1:  # some seeds may have no pair
         looks = f"one look at all {'pairs' if design.test == 't' else 'runs'} (p <= {first.nominal_p[-1]:.2g})"
     return f"{looks}{shared}{stops}"
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------------
+# The p that a comparison must reach at each look of a plan: simulated once per process, which takes up to a second. The
+# simulation is seeded by its arguments, so the same plan has the same bounds wherever it is made.
+
+
+_METHOD = 1  # part of the seed; increment when the computation changes
+
+
+class _Arguments(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    method: int
+    sides: tuple[tuple[int, int], ...]
+    positions: int
+    looks: tuple[int, ...]
+    alphas: tuple[float, ...]
+    beta: float = 0.0  # 0.0: the bounds of `alphas`; else those of futility, and no alphas
+
+
+def find_bounds(
+    sides: Sides, positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *, beta: float = 0.0
+) -> tuple[tuple[float, ...], ...]:
+    """Return nominal p [alphas][looks] of `design/boundaries.py`; with `beta`, and no alphas, one row: of futility.
+
+    `sides`: positions of the two groups, by replicate. `positions`: of a block, to adjust for; 1: none.
+    """
+    if len(looks) == 1 and not beta:
+        return tuple((alpha,) for alpha in alphas)
+    used = tuple((a, b) for a, b in sides[: looks[-1]])
+    return _simulated(
+        _Arguments(method=_METHOD, sides=used, positions=positions, looks=looks, alphas=alphas, beta=beta)
+    )
+
+
+@cache
+def _simulated(asked: _Arguments) -> tuple[tuple[float, ...], ...]:
+    import numpy as np
+
+    # Here, because a plan with one look needs neither numpy nor scipy.
+    from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p
+
+    rng = np.random.Generator(np.random.PCG64(int(hashlib.sha256(msgspec.json.encode(asked)).hexdigest(), 16)))
+    if not asked.beta:
+        return nominal_p(asked.sides, asked.positions, asked.looks, asked.alphas, rng)
+    spent = [beta_spent(asked.beta, look / asked.looks[-1]) for look in asked.looks[:-1]]
+    return (futility_p(asked.sides, asked.positions, asked.looks, spent, rng),)

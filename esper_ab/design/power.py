@@ -18,9 +18,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from esper_ab.design.boundaries import Draws, TProcess, draw, t_process, t_values
-from esper_ab.design.bounds import find_bounds
 from esper_ab.design.counterbalance import cycle, order
-from esper_ab.design.design import adjusts, default_looks, futility_of
+from esper_ab.design.design import adjusts, default_looks, find_bounds, futility_of
 from esper_ab.design.pairs_needed import MOST_NAMED, POWER, SD_LIMITS
 from esper_ab.stats.distributions import nct_sf, t_isf
 from esper_ab.stats.floats import Bools, Floats

@@ -23,8 +23,7 @@ from simulation.procedure import (
 )
 from support.looks import design
 
-from esper_ab.design.bounds import find_bounds
-from esper_ab.design.design import Boundary, Contrast
+from esper_ab.design.design import Boundary, Contrast, find_bounds
 from esper_ab.design.design import default_looks as product_looks
 from esper_ab.stats.correlation import drift as product_drift
 from esper_ab.stats.descriptive.shape import shape

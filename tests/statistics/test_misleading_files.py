@@ -79,7 +79,7 @@ def test_runs_of_which_one_group_has_few_and_no_seed_is_shared():
 
 def test_seeds_of_which_most_have_no_partner_leave_a_question():
     for asked in ({}, {"rows": "runs"}):
-        with pytest.raises(UsageError, match=r"34 have no partner.*--paired.*--unpaired"):
+        with pytest.raises(UsageError, match=r"34 of 46 rows .* have no partner.*--paired.*--unpaired"):
             compared("unequal2.csv", **asked)
     unpaired = compared("unequal2.csv", rows="runs", paired=False)
     assert unpaired.headline.endswith("; 6 training runs of new and 40 of old.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import get_overloads
 
 import polars
 import pytest
@@ -33,15 +32,6 @@ def test_every_table_has_the_same_rows_in_every_library(run, table):
     assert list(found.df().columns) == found.pl().columns == found.to_arrow_table().column_names == found.columns
     assert {len(found.df()), found.pl().height, found.to_arrow_table().num_rows} == {len(rows)}
     assert bool(rows) == (table != "incidents")
-
-
-@pytest.mark.parametrize("method", [LoadedExperiment.frame, LoadedExperiment.query])
-def test_type_checkers_know_the_frame_by_the_library_that_is_asked_for(method):
-    hints = [one.__annotations__ for one in get_overloads(method)]
-    assert [(hint["as_"], hint["return"]) for hint in hints] == [
-        ("Literal['pandas']", "pandas.DataFrame"), ("Literal['polars']", "polars.DataFrame"),
-        ("Literal['pyarrow']", "pyarrow.Table"), ("str | None", "Any"),
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -54,7 +54,7 @@ def test_words_say_what_the_tables_say() -> None:
     assert f"needs about {needed.replicates} seeds (80 % range {needed.low} to {needed.high})" in text
     assert "16 seeds (looks at 12, 16) find a difference of" in text
     assert "too few for a verdict" in power_text(table(Known(source="given", sd=3.5), 4))
-    assert "EQUIVALENT takes 15 pairs." in power_text(table(Known(source="given", sd=3.5), 10))
+    assert "EQUIVALENT needs 15 pairs." in power_text(table(Known(source="given", sd=3.5), 10))
     assert "EQUIVALENT" not in power_text(table(Known(source="given", sd=3.5), 16))
 
 

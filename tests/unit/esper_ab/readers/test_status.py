@@ -100,7 +100,7 @@ def test_a_view_of_a_past_has_its_hours_and_the_share_that_the_list_shows(tmp_pa
 def test_a_viewers_last_words_are_the_verdict(tmp_path):
     write(tmp_path, planted_effect())
     said = {"a": "shaped", "b": "simplified", "verdict": "BETTER", "headline": "shaped is better."}
-    assert _last_words(tmp_path, Viewer(tmp_path)).endswith("has the verdict")
+    assert _last_words(tmp_path, Viewer(tmp_path)).endswith("shows the verdict")
     (tmp_path / "verdict.json").write_text(json.dumps({"comparisons": [said]}))
     assert _last_words(tmp_path, Viewer(tmp_path)).endswith("has the rest\n  BETTER: shaped is better.")
 

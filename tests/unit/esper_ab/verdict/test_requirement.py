@@ -158,7 +158,7 @@ def test_formats_are_whole_documents_whether_conditions_hold_or_not(tmp_path, ca
     for words, status in ((("--json", "--fail-unless", "a better-than b"), 12), (("--format", "json"), 0)):
         assert invoke(group, ["report", str(run), *words], "esper-ab") == status
         document = json.loads(capsys.readouterr().out)
-        assert (document["schema"], document["comparisons"][0]["verdict"]) == (6, "IDENTICAL")
+        assert (document["schema"], document["comparisons"][0]["verdict"]) == (7, "IDENTICAL")
     assert invoke(group, ["report", str(run), "--format", "md"], "esper-ab") == 0
     assert capsys.readouterr().out.startswith("## a against b")
     assert sorted(path.name for path in run.iterdir() if path.suffix in (".md", ".txt")) == ["summary.txt"]
