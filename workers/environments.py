@@ -53,8 +53,8 @@ class Seen(Protocol):
         """Environments [E] whose episode goes on; where none does, there is nothing to decide."""
 
     @property
-    def masks(self) -> Masks:
-        """The valid choices of every head."""
+    def masks(self) -> Masks | None:
+        """The valid choices of every head; None: all are valid."""
 
     @property
     def observation(self) -> Floats32:
@@ -90,7 +90,7 @@ class Happened(Generic[Facts_co]):
 
     facts: Facts_co  # what a reward of this kind may know of the step; later steps do not change it
     ended: Bools  # [E] whose episode ended with this step, or whose rollout did
-    penalty: Floats  # [E] added to the reward under every mode
+    penalty: Floats | None = None  # [E] added to the reward of those that ended under every mode
     cut: Cut | None = None  # None: every episode ends by itself, with the rollout at the latest
 
 

@@ -15,7 +15,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -28,7 +28,7 @@ from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Bools, Floats, Floats32, Ints, ReadOnlyArrays, all_false, all_true
 from workers.environments import Cut, Decisions, Ended, Happened, Stopwatch
-from workers.gymnasium_task.spaces import AllValid, Codec
+from workers.gymnasium_task.spaces import Codec
 from workers.user_rewards.user_code import line_of, one_line
 
 
@@ -100,9 +100,9 @@ _OF_STEP = ("observation", "reward", "terminated", "truncated", "info")
 class GymSeen:
     """State before decision `step` of a rollout."""
 
+    masks: ClassVar[None] = None  # every choice is valid
     step: int  # 1-based
     alive: Bools  # [E]
-    masks: AllValid
     observation: Floats32  # [E, width]
     codec: Codec  # knows the bounds of a box
 
@@ -147,16 +147,20 @@ class _Place:
             raise  # a lack of room may be waited for
         except USER_FAULTS as error:
             raise _failed("reset", self.env.reset, error, repeats=self._repeats) from error
-        self.seed = seed
+        self.seed, self.over = seed, False
         self.decisions: list[list[float]] = []  # since the reset, where the next rollout may go on
         self.episode = GymEpisode(observations=[self.seen.copy()] if self._keeps else [])
 
     def step(self, action: Any) -> float:
         given = copy(action) if self._keeps else None  # an environment may write into its own
         try:
-            observation, reward, terminated, truncated, info = _parts(self.env.step(action), _OF_STEP)
+            returned = self.env.step(action)
+            if type(returned) is not tuple or len(returned) != len(_OF_STEP):
+                _parts(returned, _OF_STEP)
+            observation, reward, terminated, truncated, info = returned
             self.seen[:] = self._codec.flat(observation)
             earned, told = float(reward), _apart(dict(info)) if info else {}
+            over = bool(terminated or truncated)
         except OSError:
             raise
         except USER_FAULTS as error:
@@ -166,8 +170,9 @@ class _Place:
             episode.observations.append(self.seen.copy())
             episode.actions.append(given)
         episode.env_rewards.append(earned)
-        episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), told
-        self.over = episode.terminated or episode.truncated
+        episode.info = told
+        if over:
+            episode.terminated, episode.truncated, self.over = bool(terminated), bool(truncated), True
         return earned
 
 
@@ -233,26 +238,26 @@ class GymEnvironments:
         """Return the random numbers [E, heads or dimensions] of the next decision."""
         chunk, at = divmod(self._step - 1, _CHUNK)
         if at == 0:
-            shape = (_CHUNK, self._spec.codec.width)
+            shape = (min(_CHUNK, self._spec.steps - self._step + 1), self._spec.codec.width)
             draws = [(path / "actions" / chunk).generator().random(shape) for path in self._paths]
-            self._uniforms = np.stack(draws, axis=1)  # [chunk, E, width]
-        return np.asarray(self._uniforms[at])
+            self._uniforms: list[Floats] = list(np.stack(draws, axis=1))  # [E, width] for each of these steps
+        return self._uniforms[at]
 
     def step(self, decisions: Decisions) -> tuple[Happened[GymStep], GymSeen]:
         """Step every environment that is alive; reset those that ended, where rollouts have resets."""
         spec, before = self._spec, self._seen
         rewards, actions = np.zeros(self.n_envs), spec.codec.actions(decisions)
+        over, rows = self._step == spec.steps, decisions.tolist() if spec.continues else None
         with self._stopwatch.phase("train"):
             for env, place in self._living:
                 rewards[env] = place.step(actions[env])
-        if spec.continues:
-            rows = decisions.tolist()
-            for env, place in self._living:
-                place.decisions.append(rows[env])
+                over = over or place.over
+                if rows is not None:
+                    place.decisions.append(rows[env])
         observed = after = self._now.copy()
         episodes = [place.episode for place in self._places]  # before any reset
         ended, cut = all_false(self.n_envs), None
-        if self._step == spec.steps or any([place.over for _, place in self._living]):
+        if over:
             ended, cut = self._cut(observed)
             self._end(ended, cut)
             after = self._now.copy()
@@ -268,7 +273,7 @@ class GymEnvironments:
             ).of(before.alive)
 
         step = GymStep(rewards, facts)
-        return Happened(facts=step, ended=ended, penalty=np.zeros(self.n_envs), cut=cut), self._seen_now(after)
+        return Happened(facts=step, ended=ended, cut=cut), self._seen_now(after)
 
     def _cut(self, observed: Floats32) -> tuple[Bools, Cut]:
         """Return which environments [E] this step ended, or ended the rollout of, and what became of them."""
@@ -362,10 +367,7 @@ class GymEnvironments:
         )
 
     def _seen_now(self, observed: Floats32) -> GymSeen:
-        codec = self._spec.codec
-        self._seen = GymSeen(
-            step=self._step, alive=self._alive, masks=codec.masks, observation=observed, codec=codec
-        )
+        self._seen = GymSeen(step=self._step, alive=self._alive, observation=observed, codec=self._spec.codec)
         return self._seen
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -10,24 +9,13 @@ import numpy as np
 from gymnasium.spaces.utils import flatdim, flatten
 from numpy.typing import NDArray
 
-from workers.arrays import Bools, Floats, Ints, all_true
+from workers.arrays import Floats
 from workers.environments import Decisions, Spaces
 
 _STD_FLOOR = 1e-6  # of observations whose unit nobody knows
 _LARGEST = 1 << 24
 _INTEGERS = "iub"  # kinds of dtype
 _FLOAT32 = np.dtype(np.float32)
-
-
-@dataclass(frozen=True)
-class AllValid:
-    """Masks of a task in which every choice is always valid."""
-
-    sizes: tuple[int, ...]
-
-    def mask(self, head: int, chosen: Ints) -> Bools:
-        """Return ones, [E, size of head]."""
-        return all_true((len(chosen), self.sizes[head]))
 
 
 class Codec:
@@ -48,7 +36,6 @@ class Codec:
             observation_width=flatdim(observations), head_names=names, head_sizes=sizes,
             observation_std_floor=_STD_FLOOR,
         )
-        self.masks = AllValid(sizes)
         self._first = np.ravel(getattr(actions, "start", 0))  # choice of every head
         self.low: Floats = np.zeros(1)  # [dimensions] of a box, infinite where it has no bound; else one 0
         self.high: Floats = np.zeros(1)
@@ -106,7 +93,7 @@ class Codec:
         """
         shape = (len(decisions), *(self._actions.shape or ()))
         if self.box:
-            clipped: NDArray[Any] = decisions.clip(self._least, self._most)
+            clipped: NDArray[Any] = np.minimum(np.maximum(decisions, self._least), self._most)
             return (np.rint(clipped) if self.integers else clipped).astype(self._actions.dtype).reshape(shape)
         shifted: NDArray[Any] = decisions + self._first
         return shifted.reshape(shape)

@@ -17,11 +17,11 @@ import numpy as np
 from esper_ab.contracts.records import PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic, PolicySettings, PPOSettings, Settings
-from workers.arrays import Bools, Floats, Floats32, all_true
+from workers.actor_critic import Batch, Shape
+from workers.arrays import Bools, Floats, Floats32, all_finite, all_true
 from workers.environments import Controller, Cut, Decisions, Masks, Seen
 from workers.ppo.making import policy_of
 from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, normalise_advantages
-from workers.ppo.policy import Batch, Shape
 from workers.ppo.rollout import Rollout, RolloutBuffer, cut_sequences, gae, of_steps
 from workers.ppo.update import ppo_update, rule_of
 
@@ -73,7 +73,7 @@ class PPOAgent(Controller[Seen]):
         going_on = None if self.frozen else self._kept
         self._memory = self.policy.initial_memory(n_envs) if going_on is None else going_on
         self._first, self._kept = self._memory.copy(), self._kept if self.frozen else None
-        self._alive = all_true(n_envs)
+        self._alive, self._all_alive = all_true(n_envs), True
         self._buffer = RolloutBuffer()
 
     def forget(self, envs: Bools) -> None:
@@ -86,22 +86,21 @@ class PPOAgent(Controller[Seen]):
         return self.act(view.observation, view.masks, uniforms, self.greedy)
 
     def act(
-        self, observation: Floats32, masks: Masks, uniforms: Floats, greedy: bool = False
+        self, observation: Floats32, masks: Masks | None, uniforms: Floats, greedy: bool = False
     ) -> Decisions:
         """Actions [E, heads] for observation [E, width]; `uniforms` [E, heads] in [0, 1) are used unless greedy.
 
         ValueError when an environment that is not done observes something non-finite.
         """
         raw = self._known(observation)
-        seen = self._seen(raw)
-        decision = self.policy.decide(seen, self._memory, masks, None if greedy else uniforms)
+        decision = self.policy.decide(self._seen(raw), self._memory, masks, None if greedy else uniforms)
         if not self.frozen:
-            self._buffer.decided(raw, seen, decision)
+            self._buffer.decided(raw, decision)
         return decision.actions
 
     def exclude(self, envs: Bools) -> None:
         """Environments [E] that ended before their first decision: no step of theirs is ever valid."""
-        self._alive = self._alive & ~envs
+        self._live(self._alive & ~envs)
 
     def reward(
         self, rewards: Floats, done: Bools, cut: Cut | None = None
@@ -109,16 +108,16 @@ class PPOAgent(Controller[Seen]):
         """Complete the step with rewards [E] and the environments [E] that ended with it; they stay ended.
 
         `cut` names those that were cut off, and those that begin another episode at once. By `finish_episode` every
-        environment has to have ended: by itself, or cut off with the rollout. ValueError for a reward that is not
-        finite, RuntimeError without an `act` before.
+        environment has to have ended: by itself, or cut off with the rollout; by then ValueError for a reward that is
+        not finite. RuntimeError without an `act` before. The arrays are kept.
         """
         if not self.frozen:
             self._buffer.rewarded(rewards, done, self._alive)
             if cut is not None:
                 self._buffer.cut_off(cut, self._last_values(cut))
-        self._alive = self._alive & ~done
+        if np.count_nonzero(done):
+            self._live((self._alive & ~done) | (False if cut is None else cut.restarted))
         if cut is not None:
-            self._alive = self._alive | cut.restarted
             self._memory[:, cut.restarted] = 0.0
             if cut.goes_on.any() and not self.frozen:
                 self._kept = np.where(cut.goes_on[:, None], self._memory, np.float32(0.0))
@@ -175,10 +174,13 @@ class PPOAgent(Controller[Seen]):
             agent._kept = np.asarray(state["memory"]).copy()
         return agent
 
+    def _live(self, alive: Bools) -> None:
+        self._alive, self._all_alive = alive, bool(alive.all())
+
     def _known(self, observation: Floats32) -> Floats32:
         """Zeros where the environment is done: what a diverged host shows must not reach the network."""
-        raw = np.where(self._alive[:, None], observation, np.float32(0.0)).astype(np.float32, copy=False)
-        if not np.isfinite(raw).all():
+        raw = observation if self._all_alive else np.where(self._alive[:, None], observation, np.float32(0.0))
+        if not all_finite(raw):
             env, column = np.argwhere(~np.isfinite(raw))[0]
             raise ValueError(f"environment {env} observes {raw[env, column]} in column {column}")
         return raw
@@ -207,9 +209,10 @@ class PPOAgent(Controller[Seen]):
 
     def _batch(self, rollout: Rollout, values: Floats, advantages: Floats, returns: Floats) -> Batch:
         arrays = {
-            "observations": rollout.observations, "actions": rollout.actions, "masks": rollout.masks,
-            "log_probs": rollout.log_probs, "values": self.returns.normalise(values), "advantages": advantages,
+            "observations": self._seen(rollout.raw), "actions": rollout.actions, "log_probs": rollout.log_probs, 
+            "values": self.returns.normalise(values), "advantages": advantages,
             "returns": self.returns.normalise(returns), "valid": rollout.valid,
+            **({} if rollout.masks is None else {"masks": rollout.masks}),
         }
         memory = self._first if self._first.any() else None
         if self.spec.policy.memory == "none":

@@ -27,14 +27,13 @@ class RunningMoments:
         self._std_floor = std_floor
         self.count = 0.0  # of rows seen
         self.mean: Floats = np.zeros(width)  # 0 before the first merge
-        self._squares: Floats = np.zeros(width)  # sum of squared deviations from the mean
+        self._set(np.zeros(width))
 
-    @property
-    def std(self) -> Floats:
-        """[width], at least the floor; 1 before the first merge: the identity."""
-        if self.count == 0:
-            return np.ones_like(self.mean)
-        return np.maximum(np.sqrt(self._squares / self.count), self._std_floor)
+    def _set(self, squares: Floats) -> None:
+        self._squares = squares  # sum of squared deviations from the mean
+        self.std = np.ones_like(squares)  # at least the floor; 1 before the first merge
+        if self.count:
+            self.std = np.maximum(np.sqrt(squares / self.count), self._std_floor)
 
     def merge(self, rows: NDArray[np.floating[Any]]) -> None:
         """Take in rows [N, width]; nothing happens for N = 0."""
@@ -44,11 +43,10 @@ class RunningMoments:
         mean = batch.mean(axis=0)
         delta = mean - self.mean
         total = self.count + len(batch)
-        self._squares = (
-            self._squares + ((batch - mean) ** 2).sum(axis=0) + delta**2 * (self.count * len(batch) / total)
-        )
+        squares = self._squares + ((batch - mean) ** 2).sum(axis=0) + delta**2 * (self.count * len(batch) / total)
         self.mean = self.mean + delta * (len(batch) / total)
         self.count = total
+        self._set(squares)
 
     def told(self) -> Moments:
         """As a message; `take` gives them back to the bit."""
@@ -59,7 +57,8 @@ class RunningMoments:
         if (len(moments.mean), len(moments.squares)) != (len(self.mean), len(self.mean)):
             raise ValueError(f"moments of {len(moments.mean)} columns, expected {len(self.mean)}")
         self.count = float(moments.count)
-        self.mean, self._squares = np.array(moments.mean), np.array(moments.squares)
+        self.mean = np.array(moments.mean)
+        self._set(np.array(moments.squares))
 
     def state(self) -> dict[str, Floats]:
         """Copies, float64."""
@@ -70,7 +69,8 @@ class RunningMoments:
         if state["mean"].shape != self.mean.shape:
             raise ValueError(f"moments of width {tuple(state['mean'].shape)}, expected {self.mean.shape}")
         self.count = float(state["count"])
-        self.mean, self._squares = (np.asarray(state[name]).copy() for name in ("mean", "squares"))
+        self.mean = np.asarray(state["mean"]).copy()
+        self._set(np.asarray(state["squares"]).copy())
 
 
 class ObservationNormaliser:
@@ -87,7 +87,7 @@ class ObservationNormaliser:
     def normalise(self, observation: Floats32) -> Floats32:
         """What the policy sees of raw observations [..., width]."""
         scaled = (observation - self.applied.mean) / self.applied.std
-        return np.clip(scaled, -OBSERVATION_CLIP, OBSERVATION_CLIP).astype(np.float32)
+        return np.minimum(np.maximum(scaled, -OBSERVATION_CLIP), OBSERVATION_CLIP).astype(np.float32)
 
     def apply(self, moments: Moments) -> None:
         """Normalise by `moments` from now on; ValueError when they have another width or nothing is shared."""

@@ -6,7 +6,7 @@ Independent of sockets, records and kinds of task; it returns numbers per enviro
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -46,28 +46,32 @@ def step_through(
     seen = env.begin(paths)
     on_step(seen.step)
     decider.exclude(~seen.alive)
-    sums = {mode: np.zeros(env.n_envs) for mode in rewards}
-    goes_on = bool(seen.alive.any())
-    while goes_on:
-        with stopwatch.phase("decide"):
+    sums, deciding = {mode: np.zeros(env.n_envs) for mode in rewards}, stopwatch.phase("decide")
+    alive = np.count_nonzero(seen.alive)
+    while alive:
+        with deciding:
             decisions = decider.decide(seen, env.uniforms())
         happened, after = env.step(decisions)
-        with stopwatch.phase("decide"):
-            earned = {mode: _earned(mode, reward(happened.facts), seen) for mode, reward in rewards.items()}
-            for mode, values in earned.items():
-                sums[mode] += values
-                sums[mode][happened.ended] += happened.penalty[happened.ended]
-            own = next(iter(earned.values())) if earned else np.zeros(env.n_envs)
-            decider.reward(own + happened.penalty, happened.ended, happened.cut)
-        seen = after
-        if goes_on := bool(seen.alive.any()):
+        with deciding:
+            own = None  # of the first mode
+            for mode, reward in rewards.items():
+                earned = _earned(mode, reward(happened.facts), seen, alive)
+                sums[mode] += earned
+                if happened.penalty is not None:
+                    sums[mode][happened.ended] += happened.penalty[happened.ended]
+                own = earned if own is None else own
+            own = np.zeros(env.n_envs) if own is None else own
+            paid = own if happened.penalty is None else own + happened.penalty
+            decider.reward(paid, happened.ended, happened.cut)
+        seen, alive = after, np.count_nonzero(after.alive)
+        if alive:
             on_step(seen.step)
     return sums
 
 
-def _earned(mode: str, values: Floats, seen: Seen) -> Floats:
-    """Return rewards [E], 0 where an environment has ended; UserCodeFailed when nobody can compute with another one."""
-    earned = np.where(seen.alive, values, 0.0)
+def _earned(mode: str, values: Floats, seen: Seen, alive: np.integer[Any]) -> Floats:
+    """Return rewards [E], 0 where an environment is not among the `alive`; UserCodeFailed for a number of no use."""
+    earned = values if alive == len(values) else np.where(seen.alive, values, 0.0)
     if wrong := flaw(earned):
         raise UserCodeFailed(f"reward mode {mode!r} {wrong} at step {seen.step}: {values.tolist()}")
     return earned

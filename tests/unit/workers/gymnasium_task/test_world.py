@@ -147,7 +147,7 @@ def randomly(space: spaces.Box, uniforms: np.ndarray) -> tuple[Codec, np.ndarray
     """What random actions decide in an environment for each of some uniform numbers."""
     codec, n_envs = Codec(spaces.Box(-1.0, 1.0, (2,)), space), len(uniforms)
     seen = GymSeen(
-        step=1, alive=np.ones(n_envs, dtype=bool), masks=codec.masks, codec=codec,
+        step=1, alive=np.ones(n_envs, dtype=bool), codec=codec,
         observation=np.zeros((n_envs, 2), dtype=np.float32),
     )  # fmt: skip
     return codec, RandomActions().decide(seen, uniforms[:, None])
