@@ -108,7 +108,8 @@ def batch_of(case: Case) -> Batch:
     return Batch(
         observations=rng.standard_normal((*shape, sizes.observation_width)).astype(np.float32) * valid[..., None],
         actions=actions, masks=masks if case.masked else None, log_probs=log_probs, advantages=advantages,
-        returns=returns, valid=valid, values=np.zeros(shape), memory=memory if case.memory and sizes.memory == "lstm" else None,
+        returns=returns, valid=valid, values=np.zeros(shape),
+        memory=memory if case.memory and sizes.memory == "lstm" else None,
     )
 
 

@@ -22,62 +22,32 @@ from workers.arrays import Bools, Floats, Floats32, Ints, all_false
 from workers.environments import Masks
 from workers.native.binding import Int, Long, Pointer
 
-Double, _Byte = ctypes.c_double, ctypes.c_char
+Double = ctypes.c_double
 _STATUS = {1: "no memory", 3: "sizes, places or an order of calls that do not fit"}  # EsperStatus
 _STEPPED, _BEYOND_KL, _NOT_FINITE = range(3)  # EsperPolicyEnd
 _UNIT = 16  # floats: what memory is padded to
 
 
-class _Sizes(ctypes.Structure):
-    """EsperPolicySizes."""
-
-    _fields_ = [
-        *((name, Int) for name in ("width", "hidden", "lstm", "dimensions", "n_heads")), ("sizes", ctypes.POINTER(Int)),
-    ]  # fmt: skip
+def _struct(*parts: tuple[str, type]) -> type[ctypes.Structure]:
+    """Return a struct with these fields, given as names with their common type."""
+    fields = [(name, kind) for names, kind in parts for name in names.split()]
+    return type("Struct", (ctypes.Structure,), {"_fields_": fields})
 
 
-class _PolicyMemory(ctypes.Structure):
-    """EsperPolicyMemory."""
-
-    _fields_ = [("values", Pointer), ("mean", Pointer), ("square", Pointer), ("count", Long)]
-
-
-class _Step(ctypes.Structure):
-    """EsperPolicyStep."""
-
-    _fields_ = [("rows", Long), *(
-        (name, Pointer) for name in ("seen", "memory", "uniforms", "actions", "log_probs", "values"))
-    ]  # fmt: skip
-
-
-class _Arrays(ctypes.Structure):
-    """EsperPolicyArrays."""
-
-    _fields_ = [
-        ("steps", Long), ("sequences", Long), *((name, Pointer) for name in (
-            "observations", "actions", "masks", "log_probs", "advantages", "returns", "valid", "memory")),
-    ]  # fmt: skip
-
-
-class _Rule(ctypes.Structure):
-    """EsperPolicyRule."""
-
-    _fields_ = [
-        (name, Double) for name in ("clip", "value_coef", "entropy_coef", "target_kl", "max_grad_norm", "lr")
-    ]
-
-
-_NUMBERS = ("policy_loss", "value_loss", "kl", "clip_fraction", "ratio_max", "grad_norm")
-
-
-class _Learnt(ctypes.Structure):
-    """EsperPolicyLearnt."""
-
-    _fields_ = [*((name, Double) for name in _NUMBERS), ("end", Int)]
+# Those of src/policy_api.h, in its order.
+_Sizes = _struct(("width hidden lstm dimensions n_heads", Int), ("sizes", ctypes.POINTER(Int)))
+_Memory = _struct(("values mean square", Pointer), ("count", Long))
+_Step = _struct(("rows", Long), ("seen memory uniforms actions log_probs values", Pointer))
+_Arrays = _struct(
+    ("steps sequences", Long), ("observations actions masks log_probs advantages returns valid memory", Pointer)
+)
+_Rule = _struct(("clip value_coef entropy_coef target_kl max_grad_norm lr", Double))
+_NUMBERS = "policy_loss value_loss kl clip_fraction ratio_max grad_norm"
+_Learnt = _struct((_NUMBERS, Double), ("end", Int))
 
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
-    structs = (_Sizes, _PolicyMemory, _Step, _Arrays, _Rule, _Learnt)
+    structs = (_Sizes, _Memory, _Step, _Arrays, _Rule, _Learnt)
     found = (Int * len(structs))()
     library.esper_policy_layout(found)
     if list(found) != [ctypes.sizeof(struct) for struct in structs]:
@@ -136,7 +106,7 @@ class NativePolicy(ActorCritic):
             for flat in self._flat
         )  # fmt: skip
         sizes = (Int * len(shape.head_sizes))(*shape.head_sizes)
-        memory = _PolicyMemory(*(flat.ctypes.data for flat in self._flat), ends[-1])
+        memory = _Memory(*(flat.ctypes.data for flat in self._flat), ends[-1])
         _checked(library.esper_policy_open(
             ctypes.byref(_Sizes(
                 shape.observation_width, shape.hidden, shape.memory == "lstm", shape.dimensions, len(sizes), sizes
@@ -193,7 +163,7 @@ class NativePolicy(ActorCritic):
         given, learnt, count = self._places(batch), _Learnt(), len(sequences)
         at, how = _at(sequences, _INT, (count,)), _Rule(**vars(rule))
         _checked(self._library.esper_policy_learn(self._handle, given, at, count, how, self.steps, learnt))
-        numbers = {name: getattr(learnt, name) for name in _NUMBERS}
+        numbers = {name: getattr(learnt, name) for name in _NUMBERS.split()}
         self.steps += learnt.end == _STEPPED
         if learnt.end == _BEYOND_KL:
             numbers["grad_norm"] = None
@@ -220,7 +190,7 @@ class NativePolicy(ActorCritic):
         self._step = _Step(rows, self._seen.ctypes.data, None, None, *outputs)
         self._uniforms_at = self._uniforms.ctypes.data
 
-    def _places(self, batch: Batch) -> _Arrays:
+    def _places(self, batch: Batch) -> ctypes.Structure:
         """Return where the arrays of `batch` are, checked."""
         if batch is self._given_of():
             return self._given

@@ -7,7 +7,6 @@ numpy arrays share memory.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -43,17 +42,6 @@ from workers.ppo.distributions import (
 )
 
 ADAM_BETAS, ADAM_EPS = (0.9, 0.999), 1e-5
-
-
-class Terms(NamedTuple):
-    """One minibatch: the loss (differentiable) and what it is made of."""
-
-    loss: Tensor
-    policy_loss: Tensor
-    value_loss: Tensor
-    kl: Tensor
-    clip_fraction: Tensor
-    ratio_max: Tensor
 
 
 class TorchPolicy(ActorCritic):
@@ -97,11 +85,12 @@ class TorchPolicy(ActorCritic):
         """Take one step as `ActorCritic` says."""
         chosen = torch.from_numpy(sequences)
         terms = self.loss({name: part.index_select(1, chosen) for name, part in _tensors(batch).items()}, rule)
-        told = {name: float(term) for name, term in terms._asdict().items() if name != "loss"}
+        loss = terms.pop("loss")
+        told = {name: float(term) for name, term in terms.items()}
         if told["kl"] > rule.target_kl:
             return Learnt(**told, grad_norm=None, stepped=False)
         tensors = list(self._tensors.values())
-        for tensor, grad in zip(tensors, torch.autograd.grad(terms.loss, tensors), strict=True):
+        for tensor, grad in zip(tensors, torch.autograd.grad(loss, tensors), strict=True):
             tensor.grad = grad
         norm = float(nn.utils.clip_grad_norm_(tensors, rule.max_grad_norm))
         if stepped := math.isfinite(norm):
@@ -121,8 +110,8 @@ class TorchPolicy(ActorCritic):
         )  # fmt: skip
         self.steps += 1
 
-    def loss(self, batch: dict[str, Tensor], rule: UpdateRule) -> Terms:
-        """Return the loss of one minibatch, the parts of a `Batch`; means over its valid steps."""
+    def loss(self, batch: dict[str, Tensor], rule: UpdateRule) -> dict[str, Tensor]:
+        """Return the loss of one minibatch, the parts of a `Batch`, with its terms; means over its valid steps."""
         now = self._outputs(batch)
         valid = batch["valid"]
         log_probs, advantages, returns = (batch[name][valid] for name in ("log_probs", "advantages", "returns"))
@@ -132,7 +121,7 @@ class TorchPolicy(ActorCritic):
         policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
         value_loss = 0.5 * (now[2] - returns).square().mean()
         entropy = now[1].sum(-1).mean()
-        return Terms(
+        return dict(
             loss=policy_loss + rule.value_coef * value_loss - rule.entropy_coef * entropy,
             policy_loss=policy_loss.detach(), value_loss=value_loss.detach(),
             kl=(ratio - 1.0 - log_ratio).detach().mean(),

@@ -39,8 +39,8 @@ def step_through(
 ) -> dict[str, Floats]:
     """Step through an episode at `paths`, one per environment; return the sums of `rewards`, and ask for no outcome.
 
-    The decider learns from the first of `rewards`; the others are only summed. UserCodeFailed when a reward is not
-    finite or too large to compute with; it names the mode.
+    The decider learns from the first of `rewards`; the others are only summed. UserCodeFailed, naming the mode, for a
+    reward that is not finite or too large to compute with.
     """
     decider.begin_episode(env.n_envs)
     seen = env.begin(paths)
@@ -53,16 +53,13 @@ def step_through(
             decisions = decider.decide(seen, env.uniforms())
         happened, after = env.step(decisions)
         with deciding:
-            own = None  # of the first mode
-            for mode, reward in rewards.items():
-                earned = _earned(mode, reward(happened.facts), seen, alive)
-                sums[mode] += earned
+            earned = {mode: _earned(mode, reward(happened.facts), seen, alive) for mode, reward in rewards.items()}
+            for mode, values in earned.items():
+                sums[mode] += values
                 if happened.penalty is not None:
                     sums[mode][happened.ended] += happened.penalty[happened.ended]
-                own = earned if own is None else own
-            own = np.zeros(env.n_envs) if own is None else own
-            paid = own if happened.penalty is None else own + happened.penalty
-            decider.reward(paid, happened.ended, happened.cut)
+            own = next(iter(earned.values())) if earned else np.zeros(env.n_envs)
+            decider.reward(own if happened.penalty is None else own + happened.penalty, happened.ended, happened.cut)
         seen, alive = after, np.count_nonzero(after.alive)
         if alive:
             on_step(seen.step)

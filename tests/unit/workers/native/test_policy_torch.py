@@ -112,7 +112,12 @@ def test_decisions_are_those_of_torch(case: Case, greedy: bool) -> None:
     for step, seen in enumerate(batch.observations):
         uniforms = None if greedy else rng.random(batch.actions.shape[1:])
         masks = None if batch.masks is None else EarlierChoices(batch.masks[step], heads)
+        before = memory.copy()
         expected = wide.decide(seen.astype(np.float64), memory, masks, uniforms)
+        if masks is None and heads:  # what every choice is valid means
+            every = np.arange(max(heads)) < np.tile(np.array(heads)[:, None], (case.sequences, 1, 1))
+            alike = wide.decide(seen.astype(np.float64), before.copy(), Fixed(every, case.shape), uniforms)
+            assert [part.tobytes() for part in alike[2:]] == [part.tobytes() for part in expected[2:]]
         ahead = policy.values(seen, mine)
         known = None if expected.masks is None else Fixed(expected.masks, case.shape)
         again = policy.decide(seen, mine.copy(), known, uniforms)
