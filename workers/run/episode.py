@@ -25,7 +25,7 @@ def play(
     env: Environments[S, Facts], paths: Sequence[RngPath], decider: Controller[S],
     rewards: Mapping[str, Callable[[Facts], Floats]], stopwatch: Stopwatch, on_step: Callable[[int], None],
 ) -> Ended:
-    """Play an episode by `step_through`, and return what it came to."""
+    """Play an episode by `step_through`; return outcomes, events and sums of rewards."""
     sums = step_through(env, paths, decider, rewards, stopwatch, on_step)
     ended = env.ends()
     own = next(iter(sums.values()), np.zeros(env.n_envs))
@@ -37,7 +37,7 @@ def step_through(
     env: Environments[S, Facts], paths: Sequence[RngPath], decider: Controller[S],
     rewards: Mapping[str, Callable[[Facts], Floats]], stopwatch: Stopwatch, on_step: Callable[[int], None],
 ) -> dict[str, Floats]:
-    """Step through an episode at `paths`, one per environment; return the sums of `rewards`, and ask for no outcome.
+    """Step through an episode at `paths`, one per environment; return the sums of `rewards`, without any outcome.
 
     The decider learns from the first of `rewards`; the others are only summed. UserCodeFailed, naming the mode, for a
     reward that is not finite or too large to compute with.
@@ -67,7 +67,7 @@ def step_through(
 
 
 def _earned(mode: str, values: Floats, seen: Seen, alive: np.integer[Any]) -> Floats:
-    """Return rewards [E], 0 where an environment is not among the `alive`; UserCodeFailed for a number of no use."""
+    """Return rewards [E], 0 for environments that have ended (`alive` have not); UserCodeFailed if `flaw` finds one."""
     earned = values if alive == len(values) else np.where(seen.alive, values, 0.0)
     if wrong := flaw(earned):
         raise UserCodeFailed(f"reward mode {mode!r} {wrong} at step {seen.step}: {values.tolist()}")
