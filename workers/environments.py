@@ -1,11 +1,11 @@
-"""The seam between runs and the kinds of task: what a session, an episode and a policy know of environments.
+"""The interface between runs and kinds of task: everything that sessions, episodes and policies know of environments.
 
     seen = environments.begin(paths)
     while seen.alive.any():
         happened, seen = environments.step(decisions)
     ended = environments.ends()
 
-E environments of one run, side by side. Whatever they draw has an address below their paths (contracts/rng.py).
+E environments of one run, side by side. They draw random numbers below their rng paths only (contracts/rng.py).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Masks(Protocol):
 
 
 class Seen(Protocol):
-    """What a decision may depend on, for all environments at once; a kind of task adds what its controllers need."""
+    """Input of a decision, for all environments at once; a kind of task adds what its controllers need."""
 
     @property
     def step(self) -> int:
@@ -53,8 +53,8 @@ class Seen(Protocol):
         """Environments [E] whose episode goes on; where none does, there is nothing to decide."""
 
     @property
-    def masks(self) -> Masks:
-        """The valid choices of every head."""
+    def masks(self) -> Masks | None:
+        """The valid choices of every head; None: all are valid."""
 
     @property
     def observation(self) -> Floats32:
@@ -63,7 +63,7 @@ class Seen(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Spaces:
-    """What a policy has to see and to decide."""
+    """Sizes of observations and decisions."""
 
     observation_width: int
     head_names: tuple[str, ...]  # or those of the dimensions, where decisions are continuous
@@ -74,29 +74,29 @@ class Spaces:
 
 @dataclass(frozen=True, kw_only=True)
 class Cut:
-    """What became of episodes besides their own ends."""
+    """Episodes that were cut off, restarted or continued."""
 
-    # [E] whose episode was cut off by a limit, or whose rollout ends here: what it would have earned from there on
-    # counts, as far as the policy can tell it from the observation `last` [E, width].
+    # [E] whose episode was cut off by a limit, or whose rollout ends here: the policy's value of the observation `last`
+    # [E, width] stands for later rewards.
     truncated: Bools
     last: Floats32
     restarted: Bools  # [E] that ended, and have begun another episode in the same rollout
-    goes_on: Bools  # [E] that go on in the next rollout where this one ends
+    goes_on: Bools  # [E] that continue in the next rollout
 
 
 @dataclass(frozen=True, kw_only=True)
 class Happened(Generic[Facts_co]):
-    """What came of one step's decisions."""
+    """The result of one step's decisions."""
 
-    facts: Facts_co  # what a reward of this kind may know of the step; later steps do not change it
+    facts: Facts_co  # input of this kind's rewards; later steps do not change it
     ended: Bools  # [E] whose episode ended with this step, or whose rollout did
-    penalty: Floats  # [E] added to the reward under every mode
+    penalty: Floats | None = None  # [E] added to the reward of those that ended under every mode
     cut: Cut | None = None  # None: every episode ends by itself, with the rollout at the latest
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What remains of an episode."""
+    """The result of an episode."""
 
     envs: tuple[EnvEpisode, ...]  # one per environment; environments know no sum of its rewards
     events: tuple[SeedEvent, ...]
@@ -117,24 +117,24 @@ class Environments(Protocol[Seen_co, Facts_co]):
         """Return the random numbers [E, heads] of the next decision, in [0, 1)."""
 
     def step(self, decisions: Decisions) -> tuple[Happened[Facts_co], Seen_co]:
-        """Do what was decided in every environment that is alive."""
+        """Execute the decisions in every environment that is alive."""
 
     def ends(self) -> Ended:
-        """Return what the episode came to; call once, after its last step."""
+        """Return the result of the episode; call once, after its last step."""
 
     def carried(self) -> dict[str, Any]:
-        """Return what outlives an episode, as plain containers of tensors and builtins; empty when nothing does."""
+        """Return state that outlives an episode, as plain containers of tensors and builtins; may be empty."""
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
-        """Go on from what `carried` returned; called before the first episode.
+        """Restore what `carried` returned; called before the first episode.
 
-        Returns which environments [E] are in the middle of an episode; the others begin the next one afresh. When it
-        raises an error of `state_bytes.FOREIGN`, nothing was taken up and all begin afresh.
+        Returns which environments [E] are in the middle of an episode; the others begin afresh. After an error of
+        `state_bytes.FOREIGN` nothing is restored, and all begin afresh.
         """
 
 
 class World(Protocol):
-    """One run's task: what makes its environments and binds its rewards. An entry of workers/kinds makes it."""
+    """One run's task: makes its environments and binds its rewards. An entry of workers/kinds makes it."""
 
     @property
     def spaces(self) -> Spaces:
@@ -208,15 +208,15 @@ class Controller(ABC, Generic[S]):
         """Return one decision per environment, [E, head], valid under `view.masks`; `uniforms` [E, head] in [0, 1)."""
 
     def exclude(self, envs: Bools) -> None:
-        """Take which environments [E] ended before their first decision; what is decided for them has no effect."""
+        """Mark environments [E] that ended before their first decision; decisions for them have no effect."""
 
     def reward(self, rewards: Floats, done: Bools, cut: Cut | None = None) -> None:
-        """Take the rewards [E] of the last decision, which environments [E] ended with it, and what cut them off."""
+        """Take the rewards [E] of the last decision, the environments [E] that ended with it, and what was cut off."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AboutTask:
-    """What the preflight finds out about a task, as a Machine has it."""
+    """Results of the preflight about a task, as in a Machine."""
 
     tasks: tuple[TaskFacts, ...] = ()
     rewards: tuple[str, ...] = ()
@@ -231,28 +231,29 @@ class AboutTask:
 class Kind(ABC):
     """A kind of task. An entry of workers/kinds is a file with `KIND`, an instance of a subclass."""
 
-    ours = False  # whether its runs execute nothing but this package, but for rewards
+    ours = False  # whether its runs execute only this package's code, apart from rewards
     smaller = "a smaller batch needs"  # less memory
 
     @abstractmethod
     def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
-        """Find out about a task before anything is spent; `doing` is told what happens now."""
+        """Examine a task before any run; `doing` is called with each stage."""
 
     def step_s(self, questions: Questions, device: str) -> float:
-        """Time a step of a run on a GPU; 0: it is not timed."""
+        """Return the seconds of a run's step on a GPU; 0: not timed."""
         return 0.0
 
     @abstractmethod
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], Any]:
-        """Return what makes the runs of one worker; what it keeps between them stays on that worker."""
+        """Return the function that makes the runs of one worker; it may keep data between them."""
 
     def controller(self, spec: RunSpec) -> Controller[Any]:
         """Make the controller that `spec` names."""
         raise ValueError(f"no controller {spec.settings.controller.name!r} for {spec.task}")
 
     def world(self, path: Path, spec: RunSpec, importable: Collection[str], device: str) -> World:
-        """Return the world of the policy at `path`; ValueError where that would run code but modules `importable`."""
-        raise ValueError(f"{path}: its task {spec.task!r} is code, which a policy file may not run")
+        """Return the world of the policy at `path`; ValueError if that would run code outside the modules `importable`.
+        """
+        raise ValueError(f"{path}: its task {spec.task!r} is code, which a policy file must not cause to run")
 
     def summary(self, episodes: Sequence[EnvEpisode]) -> tuple[dict[str, Any], str]:
         """Return means over episodes of an evaluation, by name, and in words."""

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from esper_ab.contracts.rng import RngPath
 from support.compiler import IN_CI
+from workers.actor_critic import Batch, Shape, UpdateRule
 from workers.native import library
-from workers.native.policy import NativePolicy, Sizes, UpdateRule
-from workers.ppo.policy import Batch, Shape
+from workers.native.policy import NativePolicy
 from workers.ppo.torch_policy import TorchPolicy
 
 BUILT = [kernel.name for kernel in library.kernels() if not kernel.problem]
@@ -39,7 +39,7 @@ class WidePolicy(TorchPolicy):
 class Case:
     """A network and a batch of sequences."""
 
-    sizes: Sizes
+    shape: Shape
     steps: int
     sequences: int
     memory: bool
@@ -52,23 +52,20 @@ class Case:
 def cases(draw: st.DrawFn, least_hidden: int = 1) -> Case:
     """Every kind of network, with any widths: below, at and beyond whole vectors."""
     heads = draw(st.lists(st.integers(1, 9), min_size=0, max_size=6).map(tuple))
-    sizes = Sizes(
-        width=draw(st.integers(1, 70)), hidden=draw(st.integers(least_hidden, 70)), head_sizes=heads,
-        dimensions=0 if heads else draw(st.integers(1, 20)), lstm=draw(st.booleans()),
+    shape = Shape(
+        observation_width=draw(st.integers(1, 70)), hidden=draw(st.integers(least_hidden, 70)), head_sizes=heads,
+        dimensions=0 if heads else draw(st.integers(1, 20)), memory=draw(st.sampled_from(["none", "lstm"])),
     )
     return Case(
-        sizes, draw(st.integers(1, 12)), draw(st.integers(1, 12)), draw(st.booleans()), draw(st.booleans()),
+        shape, draw(st.integers(1, 12)), draw(st.integers(1, 12)), draw(st.booleans()), draw(st.booleans()),
         draw(st.booleans()), draw(st.integers(0, 2**20)),
     )
 
 
-def networks(sizes: Sizes, key: int, of: ctypes.CDLL | None = None) -> tuple[WidePolicy, NativePolicy]:
+def networks(shape: Shape, key: int, of: ctypes.CDLL | None = None) -> tuple[WidePolicy, NativePolicy]:
     """Both with the same random weights, far from the symmetric ones that a network starts with."""
-    shape = Shape(
-        observation_width=sizes.width, head_sizes=sizes.head_sizes, dimensions=sizes.dimensions, hidden=sizes.hidden,
-        memory="lstm" if sizes.lstm else "none",
-    )
-    wide, policy = WidePolicy(shape, RngPath(key)), NativePolicy(of or library.load(BUILT[0]), sizes)
+    wide = WidePolicy(shape, RngPath(key))
+    policy = NativePolicy(shape, RngPath(key), of or library.load(BUILT[0]))
     rng = np.random.default_rng(key)
     for weight in wide.weights.values():
         noise = rng.standard_normal(weight.shape) / np.sqrt(weight.shape[-1] + 10)
@@ -77,20 +74,30 @@ def networks(sizes: Sizes, key: int, of: ctypes.CDLL | None = None) -> tuple[Wid
     return wide, policy
 
 
+class Fixed:
+    """Masks [B, heads, widest head] that depend on no choice."""
+
+    def __init__(self, masks: np.ndarray, shape: Shape) -> None:
+        self._masks, self._sizes = masks, shape.head_sizes
+
+    def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
+        return self._masks[:, head, : self._sizes[head]]
+
+
 def write(wide: WidePolicy, policy: NativePolicy) -> None:
     """Have the policy the weights of torch's."""
     for name, weight in wide.weights.items():
-        policy.parameters[name][...] = weight
+        policy.weights[name][...] = weight
     policy.changed()
 
 
 def batch_of(case: Case) -> Batch:
     """Random numbers of every kind; some heads unused; what is seen after the end is zero."""
-    rng, sizes, shape = np.random.default_rng(case.key), case.sizes, (case.steps, case.sequences)
+    rng, sizes, shape = np.random.default_rng(case.key), case.shape, (case.steps, case.sequences)
     lengths = rng.integers(0, case.steps + 1, case.sequences) if case.ragged else np.full(case.sequences, case.steps)
     lengths[0] = case.steps
     valid = np.arange(case.steps)[:, None] < lengths
-    masks, actions = np.zeros((*shape, sizes.dimensions, 0), bool), rng.standard_normal((*shape, sizes.dimensions)) / 2
+    masks, actions = None, rng.standard_normal((*shape, sizes.dimensions)) / 2
     if sizes.head_sizes:
         fits = np.arange(max(sizes.head_sizes)) < np.array(sizes.head_sizes)[:, None]
         masks = fits & (rng.random((*shape, *fits.shape)) < (0.6 if case.masked else 1.0))
@@ -99,9 +106,10 @@ def batch_of(case: Case) -> Batch:
     memory = rng.standard_normal((2, case.sequences, sizes.hidden)).astype(np.float32) / 2
     log_probs, advantages, returns = rng.standard_normal((3, *shape))
     return Batch(
-        observations=rng.standard_normal((*shape, sizes.width)).astype(np.float32) * valid[..., None],
-        actions=actions, masks=masks, log_probs=log_probs, advantages=advantages, returns=returns, valid=valid,
-        values=np.zeros(shape), memory=memory if case.memory and sizes.lstm else None,
+        observations=rng.standard_normal((*shape, sizes.observation_width)).astype(np.float32) * valid[..., None],
+        actions=actions, masks=masks if case.masked else None, log_probs=log_probs, advantages=advantages,
+        returns=returns, valid=valid, values=np.zeros(shape),
+        memory=memory if case.memory and sizes.memory == "lstm" else None,
     )
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from esper_ab.contracts.rng import RngPath
-from workers.ppo.policy import Batch, Shape
+from workers.actor_critic import Batch, Shape
 from workers.ppo.torch_policy import TorchPolicy
 
 SIZES = (3, 2, 4)

@@ -6,7 +6,8 @@ import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
 from workers.arrays import Bools, Floats, Ints, int_zeros
-from workers.environments import Controller, Seen
+from workers.environments import Controller
+from workers.growth.rules.masks import DecisionView
 
 
 def choose(mask: Bools, uniforms: Floats) -> Ints:
@@ -16,11 +17,11 @@ def choose(mask: Bools, uniforms: Floats) -> Ints:
     return np.asarray((mask.cumsum(axis=1) > rank[:, None]).argmax(axis=1))
 
 
-class Random(Controller[Seen]):
-    """Uniform controller; all its randomness comes from the given uniforms."""
+class Random(Controller[DecisionView]):
+    """Uniform controller; all randomness is in the given uniforms."""
 
-    def decide(self, view: Seen, uniforms: Floats) -> Ints:
-        """Return decisions [E, head], each head uniform over its mask given the earlier heads."""
+    def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
+        """Return decisions [E, head], each head uniform over its mask given the heads before it."""
         decisions = int_zeros(uniforms.shape)
         for head in range(uniforms.shape[1]):
             decisions[:, head] = choose(view.masks.mask(head, decisions[:, :head]), uniforms[:, head])

@@ -106,7 +106,7 @@ class GrowthEnv:
         if self.epoch == self.steps:
             everybody = all_true(self.n_envs)
             view = replace(self._view, alive=~everybody)
-            return Happened(facts=facts, ended=everybody, penalty=np.zeros(self.n_envs)), view
+            return Happened(facts=facts, ended=everybody), view
         was_alive = self.alive.copy()
         view = self.advance()
         broken = was_alive & ~view.alive

@@ -1,8 +1,8 @@
-"""Environments of Gymnasium side by side, stepped in a plain loop, behind the seam of workers/environments.py.
+"""Gymnasium environments side by side, stepped in a plain loop; implements `Environments` of workers/environments.py.
 
-What functions of a user's own may know of them: of a step, for rewards (GymFacts); of an episode, for outcomes.
+User functions get GymFacts of a step (rewards) or a GymEpisode (outcomes).
 
-Environment i of an episode at path p: reset k has its seed from p/"reset"/k, action t of the rollout its uniforms from
+For an environment at rng path p, reset k takes its seed from p/"reset"/k, and actions their uniform numbers from
 p/"actions". So an environment that is a function of its reset seed and its actions repeats to the bit.
 """
 
@@ -15,7 +15,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -28,7 +28,7 @@ from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Bools, Floats, Floats32, Ints, ReadOnlyArrays, all_false, all_true
 from workers.environments import Cut, Decisions, Ended, Happened, Stopwatch
-from workers.gymnasium_task.spaces import AllValid, Codec
+from workers.gymnasium_task.spaces import Codec
 from workers.user_rewards.user_code import line_of, one_line
 
 
@@ -36,9 +36,9 @@ from workers.user_rewards.user_code import line_of, one_line
 class GymFacts(ReadOnlyArrays):
     """Complete input of a reward: one step of E environments side by side.
 
-    An environment that has ended is not `stepped`: its row is zeros, and its `info` that of its last step.
+    An environment that has ended is not `stepped`: its row is zeros, and its `info` is that of its last step.
 
-    Facts are read only: all rewards of a step, the policy and the next observation share them.
+    Facts are read-only, because all rewards of a step, the policy and the next observation share them.
     """
 
     observation: Floats32  # [E, width] flat, before the step
@@ -48,8 +48,8 @@ class GymFacts(ReadOnlyArrays):
     terminated: Bools  # [E]
     truncated: Bools  # [E] by the environment's own limit or that of the run
     step: Ints  # [E] of the environment's episode, from 1
-    info: tuple[Mapping[str, Any], ...]  # E of them, what the environment returned; read only, too
-    stepped: Bools  # [E] False: the episode has ended before this step, and what a reward returns for it is ignored
+    info: tuple[Mapping[str, Any], ...]  # one per environment, as it returned it; read-only
+    stepped: Bools  # [E] False: the episode ended before this step, and its reward is ignored
 
     def of(self, stepped: Bools) -> GymFacts:
         """Return the facts of a step in which only the environments `stepped` are still alive."""
@@ -64,10 +64,10 @@ class GymFacts(ReadOnlyArrays):
 
 
 class GymStep:
-    """One step as reward functions get it. Facts are built when the first of them reads any."""
+    """One step as reward functions get it. Facts are built when the first function reads them."""
 
     def __init__(self, env_reward: Floats, build: Callable[[], GymFacts]) -> None:
-        """Take the environments' own rewards [E], and what builds the facts; it is called before the next step."""
+        """`env_reward`: the environments' own rewards [E]. `build` makes the facts; it runs before the next step."""
         self.env_reward, self._build = env_reward, build
 
     @cached_property
@@ -80,8 +80,8 @@ class GymStep:
 class GymEpisode:
     """Complete input of an outcome: one environment's episode of T steps."""
 
-    observations: list[Floats32] = field(default_factory=list)  # T + 1, flat; none if nobody may read them
-    actions: list[Any] = field(default_factory=list)  # T, as the environment was given them; none if nobody may
+    observations: list[Floats32] = field(default_factory=list)  # T + 1, flat; empty if no function may read them
+    actions: list[Any] = field(default_factory=list)  # T, as given to the environment; empty if no function may
     env_rewards: list[float] = field(default_factory=list)  # T
     info: Mapping[str, Any] = field(default_factory=dict)  # of the last step
     terminated: bool = False
@@ -100,9 +100,9 @@ _OF_STEP = ("observation", "reward", "terminated", "truncated", "info")
 class GymSeen:
     """State before decision `step` of a rollout."""
 
+    masks: ClassVar[None] = None  # every choice is valid
     step: int  # 1-based
     alive: Bools  # [E]
-    masks: AllValid
     observation: Floats32  # [E, width]
     codec: Codec  # knows the bounds of a box
 
@@ -114,13 +114,13 @@ class GymSpec:
     make: Callable[[], Env]
     codec: Codec
     outcome: Callable[[GymEpisode], float]
-    keeps: bool  # observations and actions of whole episodes, for the outcome; they may take a lot of memory
-    worst: float | None = None  # what stands for an outcome that is no number; None: nothing does
+    keeps: bool  # keep observations and actions of whole episodes for the outcome; they may take a lot of memory
+    worst: float | None = None  # replaces an outcome that is no number; None: such an outcome is an error
     measures: Callable[[GymEpisode], dict[str, float | None]]
     steps: int  # of a rollout
-    resets: bool = False  # a rollout has resets inside; else an environment that ended has ended
-    continues: bool = False  # the next rollout goes on where one ends
-    repeats: bool = True  # the same seed and actions give the same again
+    resets: bool = False  # reset an environment that ends within a rollout; else it stays ended
+    continues: bool = False  # the next rollout continues where this one ends
+    repeats: bool = True  # the same seed and actions give the same episode
     devices: tuple[str, ...]
 
 
@@ -128,7 +128,7 @@ class _Place:
     """One environment and the episode it is in."""
 
     def __init__(self, spec: GymSpec, seen: Floats32) -> None:
-        """Make the environment; `seen` [width], a row of an array of the caller's, holds what it shows now."""
+        """Make the environment. It writes its current observation to `seen` [width], a row of the caller's array."""
         self.env, self.seen, self._codec, self._keeps = spec.make(), seen, spec.codec, spec.keeps
         self._repeats = spec.repeats
         whole = self.env.unwrapped
@@ -136,7 +136,7 @@ class _Place:
             one = "what makes environments returned one that is in use"
             raise ValueError(f"{one}; it has to make another at every call")
         _in_use.add(id(whole))
-        weakref.finalize(self, _leave, self.env, whole)  # with the run, or the evaluation's episode, that has it
+        weakref.finalize(self, _leave, self.env, whole)  # when its run, or its evaluation episode, is dropped
         self.going_on = False  # from one rollout to the next
 
     def reset(self, seed: int) -> None:
@@ -144,19 +144,23 @@ class _Place:
             observation, _ = _parts(self.env.reset(seed=seed), _OF_RESET)
             self.seen[:] = self._codec.flat(observation)
         except OSError:
-            raise  # a lack of room may be waited for
+            raise  # the worker retries when the disk is full
         except USER_FAULTS as error:
             raise _failed("reset", self.env.reset, error, repeats=self._repeats) from error
-        self.seed = seed
+        self.seed, self.over = seed, False
         self.decisions: list[list[float]] = []  # since the reset, where the next rollout may go on
         self.episode = GymEpisode(observations=[self.seen.copy()] if self._keeps else [])
 
     def step(self, action: Any) -> float:
         given = copy(action) if self._keeps else None  # an environment may write into its own
         try:
-            observation, reward, terminated, truncated, info = _parts(self.env.step(action), _OF_STEP)
+            returned = self.env.step(action)
+            if type(returned) is not tuple or len(returned) != len(_OF_STEP):
+                _parts(returned, _OF_STEP)
+            observation, reward, terminated, truncated, info = returned
             self.seen[:] = self._codec.flat(observation)
             earned, told = float(reward), _apart(dict(info)) if info else {}
+            over = bool(terminated or truncated)
         except OSError:
             raise
         except USER_FAULTS as error:
@@ -166,8 +170,9 @@ class _Place:
             episode.observations.append(self.seen.copy())
             episode.actions.append(given)
         episode.env_rewards.append(earned)
-        episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), told
-        self.over = episode.terminated or episode.truncated
+        episode.info = told
+        if over:
+            episode.terminated, episode.truncated, self.over = bool(terminated), bool(truncated), True
         return earned
 
 
@@ -177,7 +182,7 @@ def _leave(env: Env, whole: Env) -> None:
 
 
 def _apart(told: Any) -> Any:
-    """Return what an environment told, with containers and arrays of its own: neither writes into the other's."""
+    """Return a deep copy of an environment's info, so that later writes by either side do not show in the other's."""
     if isinstance(told, np.ndarray):
         return told.copy()
     if type(told) is dict:
@@ -188,13 +193,13 @@ def _apart(told: Any) -> Any:
 
 
 def close(env: Env) -> None:
-    """Close an environment that nobody uses any more; what it raises then concerns no run."""
+    """Close an environment that is no longer used; ignore its exceptions, which can affect no run."""
     with suppress(Exception):
         env.close()
 
 
 def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return what an environment returned; ValueError unless it has these parts."""
+    """Return `returned`, the result of an environment's method; ValueError unless it is a tuple of these parts."""
     if not isinstance(returned, tuple) or len(returned) != len(names):
         found = f"{len(returned)} parts" if isinstance(returned, tuple) else f"a {type(returned).__name__}"
         raise ValueError(f"it returned {found}, not ({', '.join(names)}), as Gymnasium's environments do")
@@ -202,7 +207,7 @@ def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def _failed(name: str, method: Callable[..., Any], error: BaseException, *, repeats: bool) -> ValueError:
-    """Say in one line which method of an environment went wrong, and where; for good, if the environment `repeats`."""
+    """Return a one-line error with method and place; UserCodeFailed, which is final, if the environment `repeats`."""
     reason = str(error) if isinstance(error, ValueError) else one_line(error)
     return (UserCodeFailed if repeats else ValueError)(f"{name} of the environment: {reason}{line_of(error, method)}")
 
@@ -217,7 +222,7 @@ class GymEnvironments:
         self._places = [_Place(spec, row) for row in self._now]
 
     def begin(self, paths: Sequence[RngPath]) -> GymSeen:
-        """Start a rollout: from fresh resets, but for environments that go on."""
+        """Start a rollout. Environments that continue keep their state; all others are reset."""
         self._paths, self._step = paths, 1
         self._resets = [0] * self.n_envs
         self._ended: list[list[GymEpisode]] = [[] for _ in paths]
@@ -233,26 +238,26 @@ class GymEnvironments:
         """Return the random numbers [E, heads or dimensions] of the next decision."""
         chunk, at = divmod(self._step - 1, _CHUNK)
         if at == 0:
-            shape = (_CHUNK, self._spec.codec.width)
+            shape = (min(_CHUNK, self._spec.steps - self._step + 1), self._spec.codec.width)
             draws = [(path / "actions" / chunk).generator().random(shape) for path in self._paths]
-            self._uniforms = np.stack(draws, axis=1)  # [chunk, E, width]
-        return np.asarray(self._uniforms[at])
+            self._uniforms: list[Floats] = list(np.stack(draws, axis=1))  # [E, width] for each of these steps
+        return self._uniforms[at]
 
     def step(self, decisions: Decisions) -> tuple[Happened[GymStep], GymSeen]:
-        """Step every environment that is alive; reset those that ended, where rollouts have resets."""
+        """Step every environment that is alive; reset those that ended if rollouts have resets."""
         spec, before = self._spec, self._seen
         rewards, actions = np.zeros(self.n_envs), spec.codec.actions(decisions)
+        over, rows = self._step == spec.steps, decisions.tolist() if spec.continues else None
         with self._stopwatch.phase("train"):
             for env, place in self._living:
                 rewards[env] = place.step(actions[env])
-        if spec.continues:
-            rows = decisions.tolist()
-            for env, place in self._living:
-                place.decisions.append(rows[env])
+                over = over or place.over
+                if rows is not None:
+                    place.decisions.append(rows[env])
         observed = after = self._now.copy()
         episodes = [place.episode for place in self._places]  # before any reset
         ended, cut = all_false(self.n_envs), None
-        if self._step == spec.steps or any([place.over for _, place in self._living]):
+        if over:
             ended, cut = self._cut(observed)
             self._end(ended, cut)
             after = self._now.copy()
@@ -268,10 +273,10 @@ class GymEnvironments:
             ).of(before.alive)
 
         step = GymStep(rewards, facts)
-        return Happened(facts=step, ended=ended, penalty=np.zeros(self.n_envs), cut=cut), self._seen_now(after)
+        return Happened(facts=step, ended=ended, cut=cut), self._seen_now(after)
 
     def _cut(self, observed: Floats32) -> tuple[Bools, Cut]:
-        """Return which environments [E] this step ended, or ended the rollout of, and what became of them."""
+        """Return the environments [E] whose episode or rollout ended with this step, and how."""
         spec, alive, last = self._spec, self._alive, self._step == self._spec.steps
         episodes = [place.episode for place in self._places]
         terminated = alive & np.array([episode.terminated for episode in episodes])
@@ -284,14 +289,14 @@ class GymEnvironments:
         )
 
     def ends(self) -> Ended:
-        """Return what every environment's rollout came to: means over the episodes that ended in it.
+        """Return outcome and measures per environment: means over the episodes that ended in this rollout.
 
-        An environment in which none did has neither outcome nor measures: functions of an episode see whole ones alone.
+        Without such an episode they are None, because functions of an episode get only whole ones.
         """
         return Ended(tuple(self._end_of(env) for env in range(self.n_envs)), ())
 
     def carried(self) -> dict[str, Any]:
-        """Return seed, decisions since the reset and last observation of every environment that goes on."""
+        """Return seed, decisions since the reset and last observation of every environment that continues."""
         if not self._spec.continues:
             return {}
         kind = torch.float64 if self._spec.codec.box else torch.int64
@@ -306,9 +311,9 @@ class GymEnvironments:
         return {"going_on": going_on}
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
-        """Replay the environments that go on, and hold what they then show against what they showed.
+        """Replay the environments that continue, and compare their last observation with the carried one.
 
-        ValueError where it is not the same, unless it is known that they do not repeat: then they begin anew.
+        ValueError if it differs. Environments known not to repeat are not replayed: they begin anew.
         """
         goes_on = all_false(self.n_envs)
         for env, kept in carried["going_on"].items() if self._spec.continues and self._spec.repeats else ():
@@ -354,7 +359,7 @@ class GymEnvironments:
             )
         if failed and worst is not None:
             outcomes = [outcome if countable(outcome) else worst for outcome in outcomes]
-        names = spec.measures(GymEpisode())  # without an episode the names are there all the same
+        names = spec.measures(GymEpisode())  # also when no episode ended
         means = {name: _mean([one[name] for one in measures]) for name in names}
         return EnvEpisode(
             env=env, device=spec.devices[env], steps=self._steps_done[env],
@@ -362,10 +367,7 @@ class GymEnvironments:
         )
 
     def _seen_now(self, observed: Floats32) -> GymSeen:
-        codec = self._spec.codec
-        self._seen = GymSeen(
-            step=self._step, alive=self._alive, masks=codec.masks, observation=observed, codec=codec
-        )
+        self._seen = GymSeen(step=self._step, alive=self._alive, observation=observed, codec=self._spec.codec)
         return self._seen
 
 

@@ -37,7 +37,7 @@ _LIMIT = 2000  # steps, at most, of an episode that is played again
 
 
 def probe(questions: Questions, names: AboutTask) -> AboutTask:
-    """Load what is the user's, from copies as runs will, and play one episode; `names`: what else is known."""
+    """Load the user's code, from copies as runs will, and play one episode; `names` is completed and returned."""
     with TemporaryDirectory() as folder:
         try:
             return _played(questions, names, Path(folder))
@@ -92,13 +92,13 @@ def _step(facts: GymFacts) -> GymStep:
 
 
 class _Look:
-    """What is looked for in the facts of every step, none of which are kept: observations may be large."""
+    """Checks the facts of every step. It keeps none, because observations may be large."""
 
     def __init__(self, questions: Questions, load: Load) -> None:
-        self.unusable = ""  # the first observation that is not finite: no policy can use it
-        self.reward_problems: dict[str, str] = {}  # by group, why its reward cannot be computed, or used
-        self._rewards: dict[str, tuple[str, Callable[[GymStep], Floats]]] = {}  # those without a problem so far
-        self.impure: set[str] = set()  # modes that give other values for the same facts
+        self.unusable = ""  # describes the first observation that is not finite
+        self.reward_problems: dict[str, str] = {}  # by group, why its reward cannot be computed or used
+        self._rewards: dict[str, tuple[str, Callable[[GymStep], Floats]]] = {}  # without a problem so far
+        self.impure: set[str] = set()  # modes that return different values for the same facts
         self._steps = 0
         for group, settings in questions.rewards.items():
             try:
@@ -107,11 +107,11 @@ class _Look:
                 self._problem(group, settings.mode, error)
 
     def __call__(self, facts: GymFacts) -> None:
-        """Take in the facts of the next step."""
+        """Check the facts of the next step."""
         self._steps += 1
         if not self.unusable and not np.isfinite(facts.observation).all():
             self.unusable = f"what it shows before step {self._steps} is not finite: {facts.observation.tolist()}"
-        # Random actions may end every episode at once, by a limit; a policy's episodes end one by one.
+        # With random actions all episodes may end together, at a limit; with a policy they end one by one.
         over = (facts.terminated | facts.truncated).any()
         views = (facts, facts.of(np.arange(len(facts.stepped)) > 0)) if over else (facts,)
         for group, (mode, function) in list(self._rewards.items()):
@@ -131,10 +131,10 @@ class _Look:
 
 
 def _behaviour(shown: str, played: GymEnvironments, new: GymEnvironments) -> tuple[bool, bool]:
-    """Say whether the episode is the same again in any environments, and whether only in those that are new.
+    """Return (repeats, carries): whether the episode repeats in any environment, or only in new ones.
 
-    `shown`: in the environments `played`. A run resets the same environments again and again; an evaluation, and a run
-    that is taken up, make new ones.
+    `shown` is the digest of the first episode, in the environments `played`. A run resets the same environments again
+    and again; an evaluation and a resumed run make new ones.
     """
     if _episode(new)[0] != shown:
         return False, False
@@ -145,9 +145,9 @@ def _behaviour(shown: str, played: GymEnvironments, new: GymEnvironments) -> tup
 def _episode(
     environments: GymEnvironments, look: Callable[[GymFacts], None] = lambda facts: None
 ) -> tuple[str, tuple[EnvEpisode, ...], float]:
-    """Play an episode of random actions; `look` is given the facts of every step.
+    """Play an episode of random actions and call `look` with the facts of every step.
 
-    Returns the sha256 of what it showed and what it came to, to the bit; its ends; and how long it took.
+    Returns the sha256 of all observations, rewards and ends; the ends; and the seconds it took.
     """
     controller, sha, began = RandomActions(), hashlib.sha256(), time.perf_counter()
     seen = environments.begin([RngPath(0) / "preflight" / env for env in range(environments.n_envs)])

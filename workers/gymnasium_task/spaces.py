@@ -1,8 +1,7 @@
-"""Gymnasium's spaces as a policy has them: flat observations, decisions by heads or continuous ones."""
+"""Gymnasium's spaces as a policy sees them: flat observations, decisions by heads or continuous ones."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -10,28 +9,17 @@ import numpy as np
 from gymnasium.spaces.utils import flatdim, flatten
 from numpy.typing import NDArray
 
-from workers.arrays import Bools, Floats, Ints, all_true
+from workers.arrays import Floats
 from workers.environments import Decisions, Spaces
 
-_STD_FLOOR = 1e-6  # of observations whose unit nobody knows
+_STD_FLOOR = 1e-6  # of observations, whose units are unknown
 _LARGEST = 1 << 24
 _INTEGERS = "iub"  # kinds of dtype
 _FLOAT32 = np.dtype(np.float32)
 
 
-@dataclass(frozen=True)
-class AllValid:
-    """Masks of a task in which every choice is always valid."""
-
-    sizes: tuple[int, ...]
-
-    def mask(self, head: int, chosen: Ints) -> Bools:
-        """Return ones, [E, size of head]."""
-        return all_true((len(chosen), self.sizes[head]))
-
-
 class Codec:
-    """Translates between the spaces of an environment and those of a policy; ValueError for spaces it cannot."""
+    """Translates between the spaces of an environment and those of a policy; ValueError for an unsupported space."""
 
     def __init__(self, observations: gymnasium.Space[Any], actions: gymnasium.Space[Any]) -> None:
         if not observations.is_np_flattenable:
@@ -48,7 +36,6 @@ class Codec:
             observation_width=flatdim(observations), head_names=names, head_sizes=sizes,
             observation_std_floor=_STD_FLOOR,
         )
-        self.masks = AllValid(sizes)
         self._first = np.ravel(getattr(actions, "start", 0))  # choice of every head
         self.low: Floats = np.zeros(1)  # [dimensions] of a box, infinite where it has no bound; else one 0
         self.high: Floats = np.zeros(1)
@@ -66,18 +53,18 @@ class Codec:
 
     @property
     def bounds(self) -> tuple[tuple[float, float] | None, ...]:
-        """Return the bounds of a box by dimension, None where one is infinite; of other spaces nothing."""
+        """Return the bounds of a box by dimension, None where one is infinite; empty for other spaces."""
         both = zip(self.low.tolist(), self.high.tolist(), strict=True) if self.box else ()
         return tuple(pair if np.isfinite(pair).all() else None for pair in both)
 
     def flat(self, observation: Any) -> NDArray[Any]:
-        """Return an observation as [width], to be copied to float32: it may be a view, and the environment's own.
+        """Flatten an observation to [width], perhaps as a view of the environment's array; the caller makes it float32.
 
-        ValueError when it has another width than its space, or a number that float32 has not.
+        ValueError if its width differs from its space's, or if a number is beyond float32.
         """
         if self._plain and type(observation) is np.ndarray and observation.size == self.spaces.observation_width and (
             observation.dtype == _FLOAT32 or observation.dtype.kind in _INTEGERS
-        ):  # nothing to check, as in most environments
+        ):  # the usual case, with nothing to check
             return observation.ravel()
         try:
             with np.errstate(over="raise"):
@@ -93,27 +80,27 @@ class Codec:
         return found
 
     def actions(self, decisions: Decisions) -> list[Any]:
-        """Return what environments are given for decisions [E, heads or dimensions]; each may write into its own."""
+        """Return an action per environment for decisions [E, heads or dimensions]; environments may write into them."""
         given = self.given(decisions).astype(self._actions.dtype, copy=False)
         if given.ndim > 1 or isinstance(self._actions, gymnasium.spaces.Discrete):
             return list(given)
         return [np.array(one) for one in given]
 
     def given(self, decisions: Decisions) -> NDArray[Any]:
-        """Return decisions as facts have them: [E] of a Discrete space, else [E, …] in the shape of the space.
+        """Return decisions as facts show them: [E] for a Discrete space, else [E, …] in the shape of the space.
 
-        Those of a Box are clipped to it, are the nearest whole numbers where it has no others, and have its type.
+        For a Box they are clipped to its bounds, rounded if its type is an integer, and converted to its type.
         """
         shape = (len(decisions), *(self._actions.shape or ()))
         if self.box:
-            clipped: NDArray[Any] = decisions.clip(self._least, self._most)
+            clipped: NDArray[Any] = np.minimum(np.maximum(decisions, self._least), self._most)
             return (np.rint(clipped) if self.integers else clipped).astype(self._actions.dtype).reshape(shape)
         shifted: NDArray[Any] = decisions + self._first
         return shifted.reshape(shape)
 
 
 def _inside(bounds: NDArray[Any], *, least: bool) -> Floats:
-    """Return bounds as float64 [dimensions]: of a 64-bit integer that it lacks the next number inside."""
+    """Return bounds as float64 [dimensions]; a 64-bit integer that float64 lacks is rounded inwards."""
     found: Floats = bounds.astype(np.float64).ravel()
     if bounds.dtype.kind in _INTEGERS:
         exact = zip(found.tolist(), bounds.ravel().tolist(), strict=True)

@@ -22,8 +22,7 @@ from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
 from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import ENV_REWARD, GYM_PREFIX, INFO_PREFIX, RewardSettings, is_own_outcome
-from workers.arrays import Floats
-from workers.controllers.random import Random
+from workers.arrays import Floats, Ints
 from workers.environments import Controller, Decisions, Stopwatch
 from workers.gymnasium_task.environments import Env, GymEnvironments, GymEpisode, GymSeen, GymSpec, GymStep, close
 from workers.gymnasium_task.spaces import Codec
@@ -229,13 +228,13 @@ class GymWorld:
 class RandomActions(Controller[GymSeen]):
     """Uniform over the choices of every head, or over the numbers of a box; normal where a box has no bounds."""
 
-    _heads = Random()
-
     def decide(self, view: GymSeen, uniforms: Floats) -> Decisions:
         """Return decisions [E, heads or dimensions]."""
-        if view.masks.sizes:
-            return self._heads.decide(view, uniforms)
         box = view.codec
+        if not box.box:
+            sizes = np.array(box.spaces.head_sizes)
+            choices: Ints = np.minimum((uniforms * sizes).astype(np.int64), sizes - 1)
+            return choices
         bounded = np.isfinite(box.low) & np.isfinite(box.high)
         low, high = np.where(bounded, box.low, 0.0), np.where(bounded, box.high, 0.0)
         normal = torch.special.ndtri(torch.from_numpy(np.maximum(uniforms, 2.0**-54))).numpy()

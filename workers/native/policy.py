@@ -1,14 +1,7 @@
-"""The policy in C++: ctypes over src/policy_api.h. The network of `workers.ppo.policy.ActorCritic` and its PPO update.
+"""The policy in C++: ctypes over src/policy_api.h.
 
-    policy = NativePolicy(library, Sizes(width=4, hidden=64, head_sizes=(2,), dimensions=0, lstm=False))
-    policy.parameters["value_out.bias"][:] = 0.0; policy.changed()
-    actions, log_probs, values = policy.step(seen, h, c, masks, uniforms)
-    learnt = policy.learn(arrays, sequences, rule)
-
-Parameters have the names, shapes and order of torch's `state_dict`, and so have Adam's running means. What `torch`
-computes in float64 (log-probabilities, ratios, losses) is float64 here, too. A call releases the GIL; a policy is for
-one thread at a time. Where a later head's mask depends on earlier choices, `step` is given the `Masks` as `source` and
-fills `masks` head by head; without one `masks` is read as it is, and None says that every choice is valid.
+What torch computes in float64 (log-probabilities, ratios, losses) is float64 here, too. A call releases the GIL; one
+thread at a time may use a policy.
 """
 
 from __future__ import annotations
@@ -16,173 +9,57 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import math
-from dataclasses import dataclass
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.arrays import Bools, Floats, Floats32, Ints
-from workers.environments import Decisions, Masks
+from esper_ab.contracts.rng import RngPath
+from workers.actor_critic import ActorCritic, Batch, Decision, Learnt, Outputs, Shape, UpdateRule, initial_weights
+from workers.arrays import Bools, Floats, Floats32, Ints, all_false
+from workers.environments import Masks
 from workers.native.binding import Int, Long, Pointer
 
-Double, _Byte = ctypes.c_double, ctypes.c_char
+Double = ctypes.c_double
 _STATUS = {1: "no memory", 3: "sizes, places or an order of calls that do not fit"}  # EsperStatus
 _STEPPED, _BEYOND_KL, _NOT_FINITE = range(3)  # EsperPolicyEnd
-_CONDITIONING_HEADS = 2
-_GATES = 4
 _UNIT = 16  # floats: what memory is padded to
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """Sizes of a network: either heads or dimensions of a continuous decision."""
-
-    width: int  # of an observation
-    hidden: int
-    head_sizes: tuple[int, ...] = ()  # choices per head
-    dimensions: int = 0
-    lstm: bool
+def _struct(*parts: tuple[str, type]) -> type[ctypes.Structure]:
+    """Return a struct with these fields, given as names with their common type."""
+    fields = [(name, kind) for names, kind in parts for name in names.split()]
+    return type("Struct", (ctypes.Structure,), {"_fields_": fields})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Arrays:
-    """B sequences of up to T steps, C-contiguous; a sequence ends with its last valid step, nothing later is read."""
-
-    observations: Floats32  # [T, B, width]
-    actions: Decisions  # [T, B, heads] int64, or [T, B, dimensions] float64
-    masks: Bools | None  # [T, B, heads, widest head]; None: every choice is valid
-    log_probs: Floats  # [T, B], when acting
-    advantages: Floats  # [T, B], normalised
-    returns: Floats  # [T, B], in the critic's units
-    valid: Bools  # [T, B]; other entries count for nothing
-    memory: Floats32 | None = None  # [2, B, hidden], h and c at the beginning; None: empty
-
-
-@dataclass(frozen=True, kw_only=True)
-class UpdateRule:
-    """How a minibatch is learnt from."""
-
-    clip: float
-    value_coef: float
-    entropy_coef: float
-    max_grad_norm: float
-    lr: float
-    target_kl: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Learnt:
-    """What a minibatch gave, before its step; no step is made beyond the target KL or with a gradient not finite."""
-
-    policy_loss: float
-    value_loss: float
-    kl: float
-    clip_fraction: float
-    ratio_max: float
-    grad_norm: float | None  # before clipping; None beyond the target KL
-    stepped: bool
-
-
-@dataclass
-class AdamState:
-    """Adam's running means of gradients and of their squares, by parameter, and the number of its steps."""
-
-    mean: dict[str, Floats32]
-    square: dict[str, Floats32]
-    step: int = 0
-
-
-class _Sizes(ctypes.Structure):
-    """EsperPolicySizes."""
-
-    _fields_ = [
-        *((name, Int) for name in ("width", "hidden", "lstm", "dimensions", "n_heads")), ("sizes", ctypes.POINTER(Int)),
-    ]  # fmt: skip
-
-
-class _PolicyMemory(ctypes.Structure):
-    """EsperPolicyMemory."""
-
-    _fields_ = [("values", Pointer), ("mean", Pointer), ("square", Pointer), ("count", Long)]
-
-
-class _Arrays(ctypes.Structure):
-    """EsperPolicyArrays."""
-
-    _fields_ = [
-        ("steps", Long), ("sequences", Long), *((name, Pointer) for name in (
-            "observations", "actions", "masks", "log_probs", "advantages", "returns", "valid", "memory")),
-    ]  # fmt: skip
-
-
-class _Rule(ctypes.Structure):
-    """EsperPolicyRule."""
-
-    _fields_ = [
-        (name, Double) for name in ("clip", "value_coef", "entropy_coef", "target_kl", "max_grad_norm", "lr")
-    ]
-
-
-_NUMBERS = ("policy_loss", "value_loss", "kl", "clip_fraction", "ratio_max", "grad_norm")
-
-
-class _Learnt(ctypes.Structure):
-    """EsperPolicyLearnt."""
-
-    _fields_ = [*((name, Double) for name in _NUMBERS), ("end", Int)]
-
-
-def shapes(sizes: Sizes) -> dict[str, tuple[int, ...]]:
-    """Return names and shapes of all parameters as torch's `ActorCritic.state_dict` has them, in its order."""
-    hidden, count = sizes.hidden, len(sizes.head_sizes)
-    found: dict[str, tuple[int, ...]] = {}
-
-    def linear(name: str, inputs: int, outputs: int) -> None:
-        found.update({f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)})
-
-    linear("encoder.0", sizes.width, hidden)
-    found |= {"encoder.1.weight": (hidden,), "encoder.1.bias": (hidden,)}
-    if sizes.lstm:
-        found |= {f"lstm.weight_{of}_l0": (_GATES * hidden, hidden) for of in ("ih", "hh")}
-        found |= {f"lstm.bias_{of}_l0": (_GATES * hidden,) for of in ("ih", "hh")}
-        found |= {"norm.weight": (hidden,), "norm.bias": (hidden,)}
-    groups = [heads for heads in (range(0, 1), range(1, min(2, count)), range(2, count)) if count and len(heads)]
-    for i, heads in enumerate(groups):
-        linear(f"actor.{i}.inner", hidden, hidden)
-        for head in range(min(heads.start, _CONDITIONING_HEADS)):
-            found[f"actor.{i}.choices.{head}.weight"] = (sizes.head_sizes[head], hidden)
-        linear(f"actor.{i}.logits", hidden, sum(sizes.head_sizes[head] for head in heads))
-    if not groups:
-        found["actor.0.log_std"] = (sizes.dimensions,)
-        linear("actor.0.inner", hidden, hidden)
-        linear("actor.0.means", hidden, sizes.dimensions)
-    linear("critic.0", hidden, hidden)
-    linear("value_out", hidden, 1)
-    return found
-
-
-def _views(flat: Floats32, of: dict[str, tuple[int, ...]]) -> dict[str, Floats32]:
-    ends = np.cumsum([math.prod(shape) for shape in of.values()])
-    return {
-        name: flat[end - math.prod(shape) : end].reshape(shape)
-        for (name, shape), end in zip(of.items(), ends, strict=True)
-    }
+# Those of src/policy_api.h, in its order.
+_Sizes = _struct(("width hidden lstm dimensions n_heads", Int), ("sizes", ctypes.POINTER(Int)))
+_Memory = _struct(("values mean square", Pointer), ("count", Long))
+_Step = _struct(("rows", Long), ("seen memory uniforms actions log_probs values", Pointer))
+_Arrays = _struct(
+    ("steps sequences", Long), ("observations actions masks log_probs advantages returns valid memory", Pointer)
+)
+_Rule = _struct(("clip value_coef entropy_coef target_kl max_grad_norm lr", Double))
+_NUMBERS = "policy_loss value_loss kl clip_fraction ratio_max grad_norm"
+_Learnt = _struct((_NUMBERS, Double), ("end", Int))
 
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
-    structs = (_Sizes, _PolicyMemory, _Arrays, _Rule, _Learnt)
+    structs = (_Sizes, _Memory, _Step, _Arrays, _Rule, _Learnt)
     found = (Int * len(structs))()
     library.esper_policy_layout(found)
     if list(found) != [ctypes.sizeof(struct) for struct in structs]:
         raise ValueError(f"the policy's structs have {list(found)} bytes")
+    step, arrays = map(ctypes.POINTER, (_Step, _Arrays))
     library.esper_policy_close.restype = library.esper_policy_changed.restype = None
     library.esper_policy_close.argtypes = library.esper_policy_changed.argtypes = [Pointer]
-    library.esper_policy_step.argtypes = [Pointer, Long, Pointer, Pointer, Pointer, Int, Pointer]
-    library.esper_policy_choose.argtypes = [Pointer, Int, Int, Pointer, Pointer, Pointer, Pointer]
-    library.esper_policy_evaluate.argtypes = [Pointer, ctypes.POINTER(_Arrays), Pointer, Pointer, Pointer]
+    library.esper_policy_step.argtypes = [Pointer, step, Int]
+    library.esper_policy_choose.argtypes = [Pointer, step, Int, Int, Pointer]
+    library.esper_policy_evaluate.argtypes = [Pointer, arrays, Pointer, Pointer, Pointer]
     library.esper_policy_learn.argtypes = [
-        Pointer, ctypes.POINTER(_Arrays), Pointer, Long, ctypes.POINTER(_Rule), Long, ctypes.POINTER(_Learnt)
+        Pointer, arrays, Pointer, Long, ctypes.POINTER(_Rule), Long, ctypes.POINTER(_Learnt)
     ]  # fmt: skip
     return library
 
@@ -196,160 +73,182 @@ _FLOAT, _DOUBLE, _INT, _BOOL = map(np.dtype, (np.float32, np.float64, np.int64, 
 
 
 def _at(array: NDArray[Any], kind: np.dtype[Any], shape: tuple[int, ...]) -> int:
-    """Address of an array; ValueError unless it is of this kind and shape, and lies in one piece."""
+    """Return the address of an array; ValueError unless it is contiguous and of this kind and shape."""
     if array.dtype != kind or array.shape != shape or not array.flags.c_contiguous:
         raise ValueError(f"an array {array.dtype} {array.shape}, not {kind} {shape} in one piece")
-    return _address(array)
+    return array.ctypes.data
 
 
-def _address(array: NDArray[Any]) -> int:
-    """Address of an array in one piece; `array.ctypes.data` takes 1 us, a tenth of a step."""
-    if not array.flags.writeable:
-        return array.ctypes.data
-    return ctypes.addressof(_Byte.from_buffer(array))  # type: ignore[arg-type]  # it is a buffer
+def _copy(array: NDArray[Any], to: NDArray[Any]) -> None:
+    """Copy without broadcasting; ValueError for another shape."""
+    if array.shape != to.shape:
+        raise ValueError(f"the policy refuses an array {array.shape}, not {to.shape}")
+    to[...] = array
 
 
-class NativePolicy:
-    """A policy, its parameters and its optimiser. `parameters` may be written; call `changed` after it.
+class NativePolicy(ActorCritic):
+    """A policy that `library` computes; initial weights are a pure function of `rng` and the sizes.
 
-    ValueError for arrays of another type, shape or layout, and for sizes and actions that cannot be.
+    ValueError for arrays of another type, shape or layout, and for sizes and actions that are impossible.
     """
 
-    def __init__(self, library: ctypes.CDLL, sizes: Sizes) -> None:
-        self.sizes = sizes
+    def __init__(self, shape: Shape, rng: RngPath, library: ctypes.CDLL) -> None:
+        super().__init__(shape)
         self._library = _declared(library)
         self._handle = Pointer()
-        named = shapes(sizes)
-        count = sum(map(math.prod, named.values()))
-        # Kept alive for the library, which writes to it.
-        self._flat = np.zeros((3, -(-count // _UNIT) * _UNIT), dtype=np.float32)
-        self.parameters, mean, square = (_views(flat, named) for flat in self._flat)
-        self.adam = AdamState(mean, square)
-        self._decisions = len(sizes.head_sizes) or sizes.dimensions
-        self._widest = max(sizes.head_sizes, default=0)
-        heads = (Int * len(sizes.head_sizes))(*sizes.head_sizes)
-        shape = _Sizes(sizes.width, sizes.hidden, sizes.lstm, sizes.dimensions, len(heads), heads)
-        memory = _PolicyMemory(*(flat.ctypes.data for flat in self._flat), count)
-        _checked(library.esper_policy_open(ctypes.byref(shape), ctypes.byref(memory), ctypes.byref(self._handle)))
+        initial = initial_weights(shape, rng)
+        ends = np.cumsum([weight.size for weight in initial.values()])
+        # Kept alive for the library, which writes to it: weights, and Adam's running means.
+        self._flat = np.zeros((3, -(-int(ends[-1]) // _UNIT) * _UNIT), dtype=np.float32)
+        self.weights, self.means, self.squares = (
+            {name: flat[end - weight.size : end].reshape(weight.shape)
+             for (name, weight), end in zip(initial.items(), ends.tolist(), strict=True)}
+            for flat in self._flat
+        )  # fmt: skip
+        sizes = (Int * len(shape.head_sizes))(*shape.head_sizes)
+        memory = _Memory(*(flat.ctypes.data for flat in self._flat), ends[-1])
+        _checked(library.esper_policy_open(
+            ctypes.byref(_Sizes(
+                shape.observation_width, shape.hidden, shape.memory == "lstm", shape.dimensions, len(sizes), sizes
+            )), ctypes.byref(memory), ctypes.byref(self._handle),
+        ))  # fmt: skip
+        for name, weight in initial.items():
+            self.weights[name][...] = weight
+        self.changed()
+        self._decisions = len(shape.head_sizes) or shape.dimensions
+        self._kind = _INT if shape.head_sizes else _DOUBLE  # of actions
+        self._widest = max(shape.head_sizes, default=0)
+        self._step = _Step(rows=-1)  # none yet
+        self._given = _Arrays()  # places of the arrays of a batch, which is held weakly: it may be large
+        self._given_of: Callable[[], Batch | None] = lambda: None
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
             self._library.esper_policy_close(self._handle)
 
     def changed(self) -> None:
-        """Take over what was written to `parameters`."""
+        """Have the library read the weights again."""
         self._library.esper_policy_changed(self._handle)
 
-    def step(
-        self, seen: Floats32, h: Floats32, c: Floats32, masks: Bools | None, uniforms: Floats | None,
-        source: Masks | None = None,
-    ) -> tuple[Decisions, Floats, Floats]:
-        """Decide for seen [B, width]: actions [B, heads] int64 or [B, dimensions] float64, log-probs [B], values [B].
+    def decide(self, seen: Floats32, memory: Floats32, masks: Masks | None, uniforms: Floats | None) -> Decision:
+        """Decide as `ActorCritic` says."""
+        self._forward(seen, memory, advance=True)
+        self._step.uniforms = None if uniforms is None else self._uniforms_at
+        if uniforms is not None:
+            _copy(uniforms, self._uniforms)
+        valid = None
+        if masks is None or self.shape.dimensions:
+            _checked(self._library.esper_policy_choose(self._handle, self._step, 0, self._decisions, None))
+        else:
+            valid = all_false((*self._actions.shape, self._widest))
+            for head, size in enumerate(self.shape.head_sizes):
+                valid[:, head, :size] = masks.mask(head, self._actions[:, :head])
+                _checked(self._library.esper_policy_choose(self._handle, self._step, head, 1, valid.ctypes.data))
+        return Decision(self._actions.copy(), valid, self._log_probs.copy(), self._values.copy())
 
-        h and c [B, hidden] advance in place (not looked at without LSTM). masks [B, heads, widest head], uniforms
-        [B, heads or dimensions] in [0, 1); None: greedy. With `source` its masks are written to `masks`.
-        """
-        values = self._forward(seen, h, c, keep=True)
-        rows, decisions = len(values), self._decisions
-        shape = rows, decisions
-        discrete = bool(self.sizes.head_sizes)
-        actions: NDArray[Any] = np.zeros(shape, dtype=_INT if discrete else _DOUBLE)
-        log_probs = np.empty(rows)
-        mask_at = None if masks is None or not discrete else _at(masks, _BOOL, (*shape, self._widest))
-        uniforms_at = None if uniforms is None else _at(uniforms, _DOUBLE, shape)
-        given = mask_at, uniforms_at, _address(actions), _address(log_probs)
-        if source is None or masks is None:
-            _checked(self._library.esper_policy_choose(self._handle, 0, decisions, *given))
-            return actions, log_probs, values
-        for head, size in enumerate(self.sizes.head_sizes):
-            masks[:, head, :size] = source.mask(head, actions[:, :head])
-            _checked(self._library.esper_policy_choose(self._handle, head, 1, *given))
-        return actions, log_probs, values
+    def values(self, seen: Floats32, memory: Floats32) -> Floats:
+        """Return normalised values as `ActorCritic` says."""
+        self._forward(seen, memory, advance=False)
+        return self._values.copy()
 
-    def values(self, seen: Floats32, h: Floats32, c: Floats32) -> Floats:
-        """Return values [B] of seen [B, width] after h and c [B, hidden], which stay as they are."""
-        return self._forward(seen, h, c, keep=False)
+    def evaluate(self, batch: Batch) -> Outputs:
+        """Apply the network as `ActorCritic` says."""
+        given, count = self._places(batch), int(np.count_nonzero(batch.valid))
+        outputs = Outputs(np.empty(count), np.empty((count, self._decisions)), np.empty(count))
+        _checked(self._library.esper_policy_evaluate(self._handle, given, *(part.ctypes.data for part in outputs)))
+        return outputs
 
-    def evaluate(self, arrays: Arrays) -> tuple[Floats, Floats, Floats]:
-        """Return log-probs [N], entropies [N, heads or dimensions] and values [N] of the N valid steps, in order."""
-        given = self._given(arrays)
-        count = int(np.count_nonzero(arrays.valid))
-        log_probs, entropies, values = np.empty(count), np.empty((count, self._decisions)), np.empty(count)
-        places = (_address(array) for array in (log_probs, entropies, values))
-        _checked(self._library.esper_policy_evaluate(self._handle, given, *places))
-        return log_probs, entropies, values
-
-    def learn(self, arrays: Arrays, sequences: Ints, rule: UpdateRule) -> Learnt:
-        """Make one step of PPO on some `sequences` [n] of `arrays`, as `workers.ppo.update` defines it.
-
-        ValueError when none of them has a valid step.
-        """
-        given, learnt = self._given(arrays), _Learnt()
-        how = _Rule(**vars(rule))
-        _checked(self._library.esper_policy_learn(
-            self._handle, given, _at(sequences, _INT, (len(sequences),)), len(sequences), how, self.adam.step, learnt
-        ))  # fmt: skip
-        numbers = {name: getattr(learnt, name) for name in _NUMBERS}
-        self.adam.step += learnt.end == _STEPPED
+    def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
+        """Take one step as `ActorCritic` says."""
+        given, learnt, count = self._places(batch), _Learnt(), len(sequences)
+        at, how = _at(sequences, _INT, (count,)), _Rule(**vars(rule))
+        _checked(self._library.esper_policy_learn(self._handle, given, at, count, how, self.steps, learnt))
+        numbers = {name: getattr(learnt, name) for name in _NUMBERS.split()}
+        self.steps += learnt.end == _STEPPED
         if learnt.end == _BEYOND_KL:
             numbers["grad_norm"] = None
         return Learnt(**numbers, stepped=learnt.end == _STEPPED)
 
-    def _forward(self, seen: Floats32, h: Floats32, c: Floats32, keep: bool) -> Floats:
-        rows = len(seen)
-        state: tuple[int | None, int | None] = None, None
-        if self.sizes.lstm:
-            state = _at(h, _FLOAT, (rows, self.sizes.hidden)), _at(c, _FLOAT, (rows, self.sizes.hidden))
-            if keep and not (h.flags.writeable and c.flags.writeable):
-                raise ValueError("h and c cannot be written")
-        values = np.empty(rows)
-        at = _at(seen, _FLOAT, (rows, self.sizes.width))
-        _checked(self._library.esper_policy_step(self._handle, rows, at, *state, keep, _address(values)))
-        return values
+    def _forward(self, seen: Floats32, memory: Floats32, advance: bool) -> None:
+        """Compute features and values of `seen`, and with `advance` the memory after them."""
+        if len(seen) != self._step.rows:
+            self._fit(len(seen))
+        _copy(seen, self._seen)
+        if self.shape.memory == "lstm":
+            self._step.memory = _at(memory, _FLOAT, (2, len(seen), self.shape.hidden))
+            if advance and not memory.flags.writeable:
+                raise ValueError("the memory cannot be written")
+        _checked(self._library.esper_policy_step(self._handle, self._step, advance))
 
-    def _given(self, arrays: Arrays) -> _Arrays:
-        shape = arrays.valid.shape
-        kind = _INT if self.sizes.head_sizes else _DOUBLE
-        masks = arrays.masks if self.sizes.head_sizes else None
-        numbers = (_at(array, _DOUBLE, shape) for array in (arrays.log_probs, arrays.advantages, arrays.returns))
-        return _Arrays(
-            *shape, _at(arrays.observations, _FLOAT, (*shape, self.sizes.width)),
-            _at(arrays.actions, kind, (*shape, self._decisions)),
+    def _fit(self, rows: int) -> None:
+        """Allocate inputs and outputs of decisions for `rows` environments. Asking numpy for an address takes 1 us."""
+        shape, width = (rows, self._decisions), self.shape.observation_width
+        self._seen, self._uniforms = np.empty((rows, width), dtype=np.float32), np.empty(shape)
+        self._actions: NDArray[Any] = np.empty(shape, dtype=self._kind)
+        self._log_probs, self._values = np.empty((2, rows))
+        outputs = (array.ctypes.data for array in (self._actions, self._log_probs, self._values))
+        self._step = _Step(rows, self._seen.ctypes.data, None, None, *outputs)
+        self._uniforms_at = self._uniforms.ctypes.data
+
+    def _places(self, batch: Batch) -> ctypes.Structure:
+        """Return where the arrays of `batch` are, checked."""
+        if batch is self._given_of():
+            return self._given
+        shape = batch.valid.shape
+        numbers = (_at(array, _DOUBLE, shape) for array in (batch.log_probs, batch.advantages, batch.returns))
+        masks, memory = batch.masks, batch.memory
+        self._given = _Arrays(
+            *shape, _at(batch.observations, _FLOAT, (*shape, self.shape.observation_width)),
+            _at(batch.actions, self._kind, (*shape, self._decisions)),
             None if masks is None else _at(masks, _BOOL, (*shape, self._decisions, self._widest)),
-            *numbers, _at(arrays.valid, _BOOL, shape),
-            None if arrays.memory is None else _at(arrays.memory, _FLOAT, (2, shape[1], self.sizes.hidden)),
+            *numbers, _at(batch.valid, _BOOL, shape),
+            None if memory is None else _at(memory, _FLOAT, (2, shape[1], self.shape.hidden)),
         )
+        self._given_of = weakref.ref(batch)
+        return self._given
 
 
 def known_answer(library: ctypes.CDLL) -> str:
     """Return the sha256 of what small policies of every kind decide, evaluate and learn, on fixed numbers."""
     whole = hashlib.sha256()
-    for sizes in _ANSWERING:
-        policy, shape = NativePolicy(library, sizes), (_ANSWERED_STEPS, _ANSWERED_SEQUENCES)
-        decisions = len(sizes.head_sizes) or sizes.dimensions
+    for shape in _ANSWERING:
+        policy, size = NativePolicy(shape, RngPath(0), library), (_ANSWERED_STEPS, _ANSWERED_SEQUENCES)
         policy._flat[0] = _numbers(policy._flat.shape[1:])
         policy.changed()
-        seen, (h, c) = _numbers((*shape, sizes.width), 3.0), _numbers((2, shape[1], sizes.hidden))
-        masks = _numbers((*shape, decisions, max(sizes.head_sizes, default=0))) < 0.2
-        uniforms = _numbers((shape[1], decisions)).astype(np.float64) + 0.5
-        actions = np.stack([policy.step(rows, h, c, masks[0], uniforms)[0] for rows in seen])
-        log_probs, advantages, returns = _numbers((3, *shape), 2.0).astype(np.float64)
-        arrays = Arrays(
-            observations=seen, actions=actions, masks=masks, log_probs=log_probs, advantages=advantages,
-            returns=returns, valid=np.arange(shape[0])[:, None] < np.arange(1, shape[1] + 1),
-            memory=np.stack((h, c)) if sizes.lstm else None,
+        seen, memory = _numbers((*size, shape.observation_width), 3.0), _numbers((2, size[1], shape.hidden))
+        masks = _numbers((*size, policy._decisions, policy._widest)) < 0.2
+        uniforms = _numbers((size[1], policy._decisions)).astype(np.float64) + 0.5
+        source = None if shape.dimensions else _Fixed(masks[0], shape.head_sizes)
+        actions = np.stack([policy.decide(rows, memory, source, uniforms).actions for rows in seen])
+        log_probs, advantages, returns = _numbers((3, *size), 2.0).astype(np.float64)
+        batch = Batch(
+            observations=seen, actions=actions, masks=masks if shape.head_sizes else None, log_probs=log_probs,
+            values=returns, advantages=advantages, returns=returns,
+            valid=np.arange(size[0])[:, None] < np.arange(1, size[1] + 1),
+            memory=memory if shape.memory == "lstm" else None,
         )
         rule = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.01, max_grad_norm=0.5, lr=1e-2, target_kl=math.inf)
-        learnt = [policy.learn(arrays, np.arange(shape[1]), rule) for _ in range(2)]
-        for array in (actions, h, c, *policy.evaluate(arrays), policy._flat):
+        learnt = [policy.learn(batch, np.arange(size[1]), rule) for _ in range(2)]
+        for array in (actions, *memory, *policy.evaluate(batch), policy._flat):
             whole.update(array.tobytes())
         whole.update(repr(learnt).encode())
     return whole.hexdigest()
 
 
+class _Fixed:
+    """Masks that depend on no choice."""
+
+    def __init__(self, masks: Bools, sizes: tuple[int, ...]) -> None:
+        self._masks, self._sizes = masks, sizes
+
+    def mask(self, head: int, chosen: Ints) -> Bools:
+        return self._masks[:, head, : self._sizes[head]]
+
+
 _ANSWERED_STEPS, _ANSWERED_SEQUENCES = 9, 7
 _ANSWERING = (
-    Sizes(width=5, hidden=19, head_sizes=(3, 2, 4, 2), lstm=True), Sizes(width=18, hidden=33, dimensions=3, lstm=False)
+    Shape(observation_width=5, hidden=19, head_sizes=(3, 2, 4, 2)),
+    Shape(observation_width=18, hidden=33, dimensions=3, memory="none"),
 )
 
 

@@ -1,4 +1,4 @@
-"""The PPO agent: begin_episode, act, reward, …, finish_episode. Knows no growth: observations, masks, rewards come in.
+"""The PPO agent: begin_episode, act, reward, …, finish_episode. Gets observations, masks and rewards; knows no task.
 
     agent.begin_episode(n_envs)
     while not all done:
@@ -17,17 +17,17 @@ import numpy as np
 from esper_ab.contracts.records import PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic, PolicySettings, PPOSettings, Settings
-from workers.arrays import Bools, Floats, Floats32, all_true
+from workers.actor_critic import Batch, Shape
+from workers.arrays import Bools, Floats, Floats32, all_finite, all_true
 from workers.environments import Controller, Cut, Decisions, Masks, Seen
 from workers.ppo.making import policy_of
 from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, normalise_advantages
-from workers.ppo.policy import Batch, Shape
 from workers.ppo.rollout import Rollout, RolloutBuffer, cut_sequences, gae, of_steps
 from workers.ppo.update import ppo_update, rule_of
 
 
 class AgentSpec(Settings, frozen=True, kw_only=True):
-    """Everything a fresh agent is a pure function of, besides its arithmetic."""
+    """Everything that determines a fresh agent, besides its arithmetic."""
 
     observation_width: int
     head_names: tuple[str, ...]
@@ -46,12 +46,12 @@ msgspec.json.Decoder(AgentSpec)  # now, in one thread: tests/house/test_decoders
 class PPOAgent(Controller[Seen]):
     """A policy, its normalisers, its optimiser, and the rollout in progress.
 
-    With `frozen = True` (evaluation) nothing is recorded and nothing learns; `reward` then only says who is done. With
-    `greedy = True` it decides for the most probable action instead of sampling.
+    With `frozen = True` (evaluation) it records and learns nothing, and `reward` only tells it which environments are
+    done. With `greedy = True` it takes the most probable action instead of sampling.
     """
 
     def __init__(self, spec: AgentSpec, arithmetic: Arithmetic) -> None:
-        """Unusable when the kernel of `arithmetic` cannot be had here."""
+        """Raise Unusable if the kernel of `arithmetic` is not available here."""
         self.spec = spec
         self.frozen = self.greedy = False
         shape = Shape(
@@ -66,56 +66,55 @@ class PPOAgent(Controller[Seen]):
         self._kept: Floats32 | None = None  # memory of environments that go on in the next rollout
 
     def begin_episode(self, n_envs: int) -> None:
-        """Empty the memory, but for environments that go on, and drop what `finish_episode` has not learnt from."""
+        """Empty the memory, except of environments that continue, and drop steps that `finish_episode` has not used."""
         going_on = None if self.frozen else self._kept
         self._memory = self.policy.initial_memory(n_envs) if going_on is None else going_on
         self._first, self._kept = self._memory.copy(), self._kept if self.frozen else None
-        self._alive = all_true(n_envs)
+        self._alive, self._all_alive = all_true(n_envs), True
         self._buffer = RolloutBuffer()
 
     def forget(self, envs: Bools) -> None:
-        """Have environments [E], in which nothing goes on, begin the next rollout with an empty memory."""
+        """Begin the next rollout with an empty memory in these environments [E], which do not continue."""
         if self._kept is not None:
             self._kept[:, envs] = 0.0
 
     def decide(self, view: Seen, uniforms: Floats) -> Decisions:
-        """Do as `act`, for the observation and the masks of `view`."""
+        """Call `act` with the observation and the masks of `view`."""
         return self.act(view.observation, view.masks, uniforms, self.greedy)
 
     def act(
-        self, observation: Floats32, masks: Masks, uniforms: Floats, greedy: bool = False
+        self, observation: Floats32, masks: Masks | None, uniforms: Floats, greedy: bool = False
     ) -> Decisions:
-        """Actions [E, heads] for observation [E, width]; `uniforms` [E, heads] in [0, 1) are used unless greedy.
+        """Return actions [E, heads] for observation [E, width]; `uniforms` [E, heads] in [0, 1) are used unless greedy.
 
-        ValueError when an environment that is not done observes something non-finite.
+        ValueError if an environment that is not done has a non-finite observation. The observation is kept, not copied.
         """
         raw = self._known(observation)
-        seen = self._seen(raw)
-        decision = self.policy.decide(seen, self._memory, masks, None if greedy else uniforms)
+        decision = self.policy.decide(self._seen(raw), self._memory, masks, None if greedy else uniforms)
         if not self.frozen:
-            self._buffer.decided(raw, seen, decision)
+            self._buffer.decided(raw, decision)
         return decision.actions
 
     def exclude(self, envs: Bools) -> None:
-        """Environments [E] that ended before their first decision: no step of theirs is ever valid."""
-        self._alive = self._alive & ~envs
+        """Mark environments [E] that ended before their first decision: none of their steps is valid."""
+        self._live(self._alive & ~envs)
 
     def reward(
         self, rewards: Floats, done: Bools, cut: Cut | None = None
     ) -> None:
         """Complete the step with rewards [E] and the environments [E] that ended with it; they stay ended.
 
-        `cut` names those that were cut off, and those that begin another episode at once. By `finish_episode` every
-        environment has to have ended: by itself, or cut off with the rollout. ValueError for a reward that is not
-        finite, RuntimeError without an `act` before.
+        `cut` names those that were cut off, and those that begin another episode at once. Every environment has to end,
+        by itself or cut off with the rollout, before `finish_episode`, which checks that rewards are finite. The arrays
+        are kept, not copied. RuntimeError without an `act` before.
         """
         if not self.frozen:
             self._buffer.rewarded(rewards, done, self._alive)
             if cut is not None:
                 self._buffer.cut_off(cut, self._last_values(cut))
-        self._alive = self._alive & ~done
+        if np.count_nonzero(done):
+            self._live((self._alive & ~done) | (False if cut is None else cut.restarted))
         if cut is not None:
-            self._alive = self._alive | cut.restarted
             self._memory[:, cut.restarted] = 0.0
             if cut.goes_on.any() and not self.frozen:
                 self._kept = np.where(cut.goes_on[:, None], self._memory, np.float32(0.0))
@@ -123,7 +122,7 @@ class PPOAgent(Controller[Seen]):
     def finish_episode(self, episode: int) -> PPOUpdate:
         """Learn from the rollout: GAE, update, and only then the observation normaliser.
 
-        ValueError when an environment has not ended. Without a single valid step there is nothing to learn.
+        ValueError if an environment has not ended or a reward is not finite. Without a valid step it learns nothing.
         """
         if self.frozen:
             raise RuntimeError("a frozen agent does not learn")
@@ -152,7 +151,7 @@ class PPOAgent(Controller[Seen]):
         return msgspec.structs.replace(update, advantage_std=finite(advantage_std), return_mean=mean, heads=heads)
 
     def state(self) -> dict[str, Any]:
-        """Everything between two episodes, as plain containers of arrays and builtins."""
+        """Return all state between two episodes, as plain containers of arrays and builtins."""
         if len(self._buffer):
             raise RuntimeError("the state of an agent is taken between episodes")
         return {
@@ -163,7 +162,7 @@ class PPOAgent(Controller[Seen]):
 
     @classmethod
     def from_state(cls, state: dict[str, Any], arithmetic: Arithmetic) -> PPOAgent:
-        """The agent that `state` came from; in the same arithmetic it goes on as that one would."""
+        """Restore the agent that `state` came from; in the same arithmetic it continues to the bit."""
         agent = cls(msgspec.convert(state["spec"], AgentSpec), arithmetic)
         agent.policy.load(state)
         agent.observations.load(state["observations"])
@@ -172,20 +171,23 @@ class PPOAgent(Controller[Seen]):
             agent._kept = np.asarray(state["memory"]).copy()
         return agent
 
+    def _live(self, alive: Bools) -> None:
+        self._alive, self._all_alive = alive, bool(alive.all())
+
     def _known(self, observation: Floats32) -> Floats32:
-        """Zeros where the environment is done: what a diverged host shows must not reach the network."""
-        raw = np.where(self._alive[:, None], observation, np.float32(0.0)).astype(np.float32, copy=False)
-        if not np.isfinite(raw).all():
+        """Return the observation with zeros for environments that are done: a diverged host may show anything."""
+        raw = observation if self._all_alive else np.where(self._alive[:, None], observation, np.float32(0.0))
+        if not all_finite(raw):
             env, column = np.argwhere(~np.isfinite(raw))[0]
             raise ValueError(f"environment {env} observes {raw[env, column]} in column {column}")
         return raw
 
     def _seen(self, raw: Floats32) -> Floats32:
-        """What the network sees of raw observations [E, width]."""
+        """Return raw observations [..., width] as the network sees them."""
         return self.observations.normalise(raw) if self.spec.policy.normalise_observations else raw
 
     def _last_values(self, cut: Cut) -> Floats:
-        """Return values [E], in the critic's units, of the last observations of those cut off; 0 for others."""
+        """Return values [E], in the critic's units, of last observations; 0 for environments that were not cut off."""
         if not cut.truncated.any():
             return np.zeros(len(self._alive))
         known = self._known(np.where(cut.truncated[:, None], cut.last, np.float32(0.0)))
@@ -204,9 +206,10 @@ class PPOAgent(Controller[Seen]):
 
     def _batch(self, rollout: Rollout, values: Floats, advantages: Floats, returns: Floats) -> Batch:
         arrays = {
-            "observations": rollout.observations, "actions": rollout.actions, "masks": rollout.masks,
-            "log_probs": rollout.log_probs, "values": self.returns.normalise(values), "advantages": advantages,
+            "observations": self._seen(rollout.raw), "actions": rollout.actions, "log_probs": rollout.log_probs, 
+            "values": self.returns.normalise(values), "advantages": advantages,
             "returns": self.returns.normalise(returns), "valid": rollout.valid,
+            **({} if rollout.masks is None else {"masks": rollout.masks}),
         }
         memory = self._first if self._first.any() else None
         if self.spec.policy.memory == "none":

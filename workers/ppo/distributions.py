@@ -23,8 +23,6 @@ _LOWEST_EXPONENT = -700.0  # exp of it is still a normal number
 
 def pad_heads(flat: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Pad logits [..., sum(sizes)] to [..., heads, max(sizes)]; the padding must be masked."""
-    if len(set(sizes)) == 1:
-        return flat.reshape(*flat.shape[:-1], len(sizes), sizes[0])  # nothing to pad
     places = torch.arange(max(sizes)) < torch.tensor(sizes)[:, None]
     return flat.new_zeros(*flat.shape[:-1], *places.shape).masked_scatter(places, flat)
 

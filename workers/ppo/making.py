@@ -6,10 +6,10 @@ import msgspec
 
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
+from workers.actor_critic import ActorCritic, Shape
 from workers.native import library
 from workers.native.build import Unusable
-from workers.ppo.kernel_policy import KernelPolicy
-from workers.ppo.policy import ActorCritic, Shape
+from workers.native.policy import NativePolicy
 from workers.ppo.torch_policy import TorchPolicy
 
 
@@ -18,7 +18,7 @@ def policy_of(shape: Shape, rng: RngPath, arithmetic: Arithmetic) -> ActorCritic
     library.check(arithmetic)
     if arithmetic.kernel == "torch":
         return TorchPolicy(shape, rng)
-    return KernelPolicy(shape, rng, library.load(arithmetic.kernel))
+    return NativePolicy(shape, rng, library.load(arithmetic.kernel))
 
 
 def possible(planned: Arithmetic) -> tuple[Arithmetic, str]:

@@ -26,14 +26,13 @@ class RunningMoments:
         self._std_floor = std_floor
         self.count = 0.0  # of rows seen
         self.mean: Floats = np.zeros(width)  # 0 before the first merge
-        self._squares: Floats = np.zeros(width)  # sum of squared deviations from the mean
+        self._set(np.zeros(width))
 
-    @property
-    def std(self) -> Floats:
-        """[width], at least the floor; 1 before the first merge: the identity."""
-        if self.count == 0:
-            return np.ones_like(self.mean)
-        return np.maximum(np.sqrt(self._squares / self.count), self._std_floor)
+    def _set(self, squares: Floats) -> None:
+        self._squares = squares  # sum of squared deviations from the mean
+        self.std = np.ones_like(squares)  # at least the floor; 1 before the first merge
+        if self.count:
+            self.std = np.maximum(np.sqrt(squares / self.count), self._std_floor)
 
     def merge(self, rows: NDArray[np.floating[Any]]) -> None:
         """Take in rows [N, width]; nothing happens for N = 0."""
@@ -43,11 +42,10 @@ class RunningMoments:
         mean = batch.mean(axis=0)
         delta = mean - self.mean
         total = self.count + len(batch)
-        self._squares = (
-            self._squares + ((batch - mean) ** 2).sum(axis=0) + delta**2 * (self.count * len(batch) / total)
-        )
+        squares = self._squares + ((batch - mean) ** 2).sum(axis=0) + delta**2 * (self.count * len(batch) / total)
         self.mean = self.mean + delta * (len(batch) / total)
         self.count = total
+        self._set(squares)
 
     def state(self) -> dict[str, Floats]:
         """Copies, float64."""
@@ -58,7 +56,8 @@ class RunningMoments:
         if state["mean"].shape != self.mean.shape:
             raise ValueError(f"moments of width {tuple(state['mean'].shape)}, expected {self.mean.shape}")
         self.count = float(state["count"])
-        self.mean, self._squares = (np.asarray(state[name]).copy() for name in ("mean", "squares"))
+        self.mean = np.asarray(state["mean"]).copy()
+        self._set(np.asarray(state["squares"]).copy())
 
 
 class ObservationNormaliser(RunningMoments):
@@ -66,7 +65,8 @@ class ObservationNormaliser(RunningMoments):
 
     def normalise(self, observation: Floats32) -> Floats32:
         """What the policy sees of raw observations [..., width]."""
-        return np.clip((observation - self.mean) / self.std, -OBSERVATION_CLIP, OBSERVATION_CLIP).astype(np.float32)
+        scaled = (observation - self.mean) / self.std
+        return np.minimum(np.maximum(scaled, -OBSERVATION_CLIP), OBSERVATION_CLIP).astype(np.float32)
 
 
 class ReturnNormaliser:

@@ -1,24 +1,33 @@
-"""The actor-critic by torch: the definition that the native one is held against, and what runs where no compiler is.
+"""The actor-critic in torch: the definition that tests compare the native one with; runs where there is no compiler.
 
-Plain functions of weights by name, differentiated by autograd; the optimiser is Adam as torch computes it, without
-torch's class. torch's arrays are numpy's.
+Plain functions of weights by name, differentiated by autograd; the optimiser is torch's functional Adam. Tensors and
+numpy arrays share memory.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.adam import adam
 
 from esper_ab.contracts.rng import RngPath
-from workers.arrays import Bools, Floats, Floats32, Ints, all_false, int_zeros
+from workers.actor_critic import (
+    CONDITIONING_HEADS,
+    ActorCritic,
+    Batch,
+    Decision,
+    Learnt,
+    Outputs,
+    Shape,
+    UpdateRule,
+    initial_weights,
+)
+from workers.arrays import Bools, Floats, Floats32, Ints, all_false, all_true, int_zeros
 from workers.environments import Decisions, Masks
-from workers.native.policy import Learnt, UpdateRule
 from workers.ppo.distributions import (
     choice_weights,
     head_entropies,
@@ -31,28 +40,8 @@ from workers.ppo.distributions import (
     pad_heads,
     sample,
 )
-from workers.ppo.policy import (
-    CONDITIONING_HEADS,
-    ActorCritic,
-    Batch,
-    Decision,
-    Outputs,
-    Shape,
-    initial_weights,
-)
 
 ADAM_BETAS, ADAM_EPS = (0.9, 0.999), 1e-5
-
-
-class Terms(NamedTuple):
-    """One minibatch: the loss (differentiable) and what it is made of."""
-
-    loss: Tensor
-    policy_loss: Tensor
-    value_loss: Tensor
-    kl: Tensor
-    clip_fraction: Tensor
-    ratio_max: Tensor
 
 
 class TorchPolicy(ActorCritic):
@@ -60,23 +49,26 @@ class TorchPolicy(ActorCritic):
 
     def __init__(self, shape: Shape, rng: RngPath) -> None:
         super().__init__(shape)
-        # In torch's memory: what it multiplies may depend in its last bits on how numpy's happens to be aligned.
+        # In torch's memory, because the last bits of its products may depend on alignment, which numpy leaves open.
         filled = {name: torch.tensor(weight) for name, weight in initial_weights(shape, rng).items()}
         self.weights = {name: weight.numpy() for name, weight in filled.items()}
         self.means = {name: np.zeros_like(weight) for name, weight in self.weights.items()}
         self.squares = {name: np.zeros_like(weight) for name, weight in self.weights.items()}
-        self.steps = 0
         self._tensors = {name: weight.requires_grad_() for name, weight in filled.items()}
+        sizes = torch.tensor(shape.head_sizes, dtype=torch.int64)
+        self._fitting = torch.arange(max(shape.head_sizes, default=0)) < sizes[:, None]  # masks of all choices
 
     @torch.inference_mode()
-    def decide(self, seen: Floats32, memory: Floats32, masks: Masks, uniforms: Floats | None) -> Decision:
+    def decide(self, seen: Floats32, memory: Floats32, masks: Masks | None, uniforms: Floats | None) -> Decision:
         """Decide as `ActorCritic` says."""
         features, after = self.features(torch.tensor(seen)[None], torch.tensor(memory))
         memory[:] = after.numpy()
         choose = self._continuous if self.shape.dimensions else self._by_heads
         actions, valid, logits = choose(features[0], masks, uniforms)
         log_probs, _ = self._measured(logits, torch.from_numpy(valid), torch.from_numpy(actions))
-        return Decision(actions, valid, log_probs.numpy(), self._values(features[0]).numpy())
+        values = self._values(features[0]).numpy()
+        shown = None if masks is None or self.shape.dimensions else valid
+        return Decision(actions, shown, log_probs.numpy(), values)
 
     @torch.inference_mode()
     def values(self, seen: Floats32, memory: Floats32) -> Floats:
@@ -93,39 +85,43 @@ class TorchPolicy(ActorCritic):
         """Take one step as `ActorCritic` says."""
         chosen = torch.from_numpy(sequences)
         terms = self.loss({name: part.index_select(1, chosen) for name, part in _tensors(batch).items()}, rule)
-        told = {name: float(term) for name, term in terms._asdict().items() if name != "loss"}
+        loss = terms.pop("loss")
+        told = {name: float(term) for name, term in terms.items()}
         if told["kl"] > rule.target_kl:
             return Learnt(**told, grad_norm=None, stepped=False)
-        grads = list(torch.autograd.grad(terms.loss, list(self._tensors.values())))
-        norm = clip_gradients(grads, rule.max_grad_norm)
+        tensors = list(self._tensors.values())
+        for tensor, grad in zip(tensors, torch.autograd.grad(loss, tensors), strict=True):
+            tensor.grad = grad
+        norm = float(nn.utils.clip_grad_norm_(tensors, rule.max_grad_norm))
         if stepped := math.isfinite(norm):
-            self.step(grads, rule.lr)
+            self._move(rule.lr)
         return Learnt(**told, grad_norm=norm, stepped=stepped)
 
     @torch.no_grad()
-    def step(self, grads: list[Tensor], lr: float) -> None:
-        """Move all weights against gradients of theirs, in their order."""
+    def _move(self, lr: float) -> None:
+        """Move all weights against their gradients."""
+        tensors = list(self._tensors.values())
         means, squares = ([torch.from_numpy(part) for part in parts.values()] for parts in (self.means, self.squares))
-        steps = list(torch.full((len(grads),), float(self.steps)).unbind())
+        grads = [tensor.grad for tensor in tensors if tensor.grad is not None]
+        steps = list(torch.full((len(tensors),), float(self.steps)).unbind())
         adam(
-            list(self._tensors.values()), grads, means, squares, [], steps, fused=True, amsgrad=False,
+            tensors, grads, means, squares, [], steps, fused=True, amsgrad=False,
             beta1=ADAM_BETAS[0], beta2=ADAM_BETAS[1], lr=lr, weight_decay=0.0, eps=ADAM_EPS, maximize=False,
         )  # fmt: skip
         self.steps += 1
 
-    def loss(self, batch: dict[str, Tensor], rule: UpdateRule) -> Terms:
-        """Return the loss of one minibatch, the parts of a `Batch`; means over its valid steps."""
+    def loss(self, batch: dict[str, Tensor], rule: UpdateRule) -> dict[str, Tensor]:
+        """Return the loss of one minibatch, the parts of a `Batch`, with its terms; means over its valid steps."""
         now = self._outputs(batch)
-        log_probs, advantages, returns = (
-            _steps(batch[name], batch["valid"]) for name in ("log_probs", "advantages", "returns")
-        )
+        valid = batch["valid"]
+        log_probs, advantages, returns = (batch[name][valid] for name in ("log_probs", "advantages", "returns"))
         log_ratio = now[0] - log_probs
         ratio = log_ratio.exp()
         clipped = ratio.clamp(1.0 - rule.clip, 1.0 + rule.clip)
         policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
         value_loss = 0.5 * (now[2] - returns).square().mean()
         entropy = now[1].sum(-1).mean()
-        return Terms(
+        return dict(
             loss=policy_loss + rule.value_coef * value_loss - rule.entropy_coef * entropy,
             policy_loss=policy_loss.detach(), value_loss=value_loss.detach(),
             kl=(ratio - 1.0 - log_ratio).detach().mean(),
@@ -145,7 +141,7 @@ class TorchPolicy(ActorCritic):
     def logits(self, features: Tensor, actions: Tensor) -> Tensor:
         """Return logits of every head, [..., heads, widest head], given the actions taken [..., heads].
 
-        Of continuous decisions it returns means and logarithms of standard deviations, [..., dimensions, 2].
+        For continuous decisions: means and logarithms of standard deviations, [..., dimensions, 2].
         """
         if self.shape.dimensions:
             means = self._linear("actor.0.means", torch.tanh(self._linear("actor.0.inner", features)))
@@ -158,8 +154,8 @@ class TorchPolicy(ActorCritic):
         valid, memory = batch["valid"], batch.get("memory")
         if memory is None:
             memory = torch.from_numpy(self.initial_memory(valid.shape[1]))
-        features = _steps(self.features(batch["observations"], memory)[0], valid)
-        masks, actions = _steps(batch["masks"], valid), _steps(batch["actions"], valid)
+        features = self.features(batch["observations"], memory)[0][valid]
+        masks, actions = batch["masks"][valid] if "masks" in batch else self._fitting, batch["actions"][valid]
         return *self._measured(self.logits(features, actions), masks, actions), self._values(features)
 
     def _measured(self, logits: Tensor, masks: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
@@ -169,7 +165,9 @@ class TorchPolicy(ActorCritic):
         log_probs = masked_log_softmax(logits, masks)
         return joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks)
 
-    def _by_heads(self, features: Tensor, masks: Masks, uniforms: Floats | None) -> tuple[Decisions, Bools, Tensor]:
+    def _by_heads(
+        self, features: Tensor, masks: Masks | None, uniforms: Floats | None
+    ) -> tuple[Decisions, Bools, Tensor]:
         """Return actions [E, heads], with masks and logits [E, heads, widest head]."""
         sizes, n_envs = self.shape.head_sizes, len(features)
         actions, valid, logits = int_zeros((n_envs, len(sizes))), all_false((n_envs, len(sizes), max(sizes))), []
@@ -177,17 +175,20 @@ class TorchPolicy(ActorCritic):
             logits.append(self._group(group, features, torch.from_numpy(actions)))
             bounds = np.cumsum([sizes[head] for head in heads])
             for head, part in zip(heads, np.split(logits[-1].numpy(), bounds[:-1], 1), strict=True):
-                mask = valid[:, head, : sizes[head]] = masks.mask(head, actions[:, :head])
+                mask = all_true(part.shape) if masks is None else masks.mask(head, actions[:, :head])
+                valid[:, head, : sizes[head]] = mask
                 weights = choice_weights(part)
                 drawn = most_probable(weights, mask) if uniforms is None else sample(weights, mask, uniforms[:, head])
                 actions[:, head] = drawn
         return actions, valid, pad_heads(torch.cat(logits, -1), sizes)
 
-    def _continuous(self, features: Tensor, masks: Masks, uniforms: Floats | None) -> tuple[Decisions, Bools, Tensor]:
-        """Return actions [E, dimensions], no masks, and the parameters that the actions were drawn with."""
+    def _continuous(
+        self, features: Tensor, masks: Masks | None, uniforms: Floats | None
+    ) -> tuple[Decisions, Bools, Tensor]:
+        """Return actions [E, dimensions], no masks, and the parameters from which the actions were drawn."""
         parameters = self.logits(features, features)
         actions = parameters[..., 0].double() if uniforms is None else normal_sample(parameters, uniforms)
-        return actions.numpy(), all_false((*actions.shape, 0)), parameters
+        return actions.numpy(), all_false(0), parameters
 
     def _group(self, group: int, features: Tensor, actions: Tensor) -> Tensor:
         """Return logits [..., sum of the group's sizes] from features [..., hidden], given actions [..., heads]."""
@@ -209,18 +210,3 @@ class TorchPolicy(ActorCritic):
 
 def _tensors(batch: Batch) -> dict[str, Tensor]:
     return {name: torch.tensor(part) for name, part in vars(batch).items() if part is not None}
-
-
-def _steps(tensor: Tensor, valid: Tensor) -> Tensor:
-    """Return the valid steps [N, …] of a tensor [T, B, …]; a view where all are valid."""
-    return tensor.flatten(0, 1) if valid.all() else tensor[valid]
-
-
-def clip_gradients(grads: list[Tensor], max_norm: float) -> float:
-    """Scale `grads` in place so that their norm together is at most `max_norm`; returns the norm they had.
-
-    torch.nn.utils.clip_grad_norm_ to the bit, without its calls per parameter.
-    """
-    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
-    torch._foreach_mul_(grads, torch.clamp(max_norm / (norm + 1e-6), max=1.0))
-    return float(norm)

@@ -13,9 +13,8 @@ import numpy as np
 from esper_ab.contracts.records import HeadUse, PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
+from workers.actor_critic import ActorCritic, Batch, Learnt, UpdateRule
 from workers.arrays import Floats, Ints
-from workers.native.policy import Learnt, UpdateRule
-from workers.ppo.policy import ActorCritic, Batch
 
 _MIN_VARIANCE = 1e-8  # of returns in the critic's units, where that of all returns so far is 1
 
@@ -62,10 +61,12 @@ def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: U
 
 @np.errstate(over="ignore", invalid="ignore")  # a number that is not finite is None in the record
 def _diagnose(policy: ActorCritic, batch: Batch) -> PPOUpdate:
-    """What is known of the policy, on the whole batch, before the first step."""
+    """Diagnose the policy on the whole batch, before the first step."""
     now = policy.evaluate(batch)
     ratio_error = np.abs(np.exp(now.log_probs - batch.log_probs[batch.valid]) - 1.0).max()
-    uses = _head_uses(now.entropies, batch.masks[batch.valid].sum(-1)) if batch.masks.shape[-1] else ()
+    sizes = np.array(policy.shape.head_sizes, dtype=np.int64)
+    counts = np.tile(sizes, (len(now.values), 1)) if batch.masks is None else batch.masks[batch.valid].sum(-1)
+    uses = _head_uses(now.entropies, counts) if len(sizes) else ()
     return PPOUpdate(
         entropy=finite(float(now.entropies.sum(-1).mean())), op_entropy=finite(float(now.entropies[:, 0].mean())),
         first_ratio_error=finite(float(ratio_error)), explained_variance=_explained_variance(batch),
@@ -74,7 +75,7 @@ def _diagnose(policy: ActorCritic, batch: Batch) -> PPOUpdate:
 
 
 def _head_uses(entropies: Floats, counts: Ints) -> tuple[HeadUse, ...]:
-    """From entropies and numbers of valid choices, both [N, heads], N >= 1: those of a uniform choice are 1."""
+    """From entropies and numbers of valid choices, both [N, heads], N >= 1; the entropy of a uniform choice is 1."""
     chose = counts > 1
     sums = np.where(chose, entropies / np.log(np.maximum(counts, 2)), 0.0).sum(0)
     return tuple(

@@ -26,7 +26,7 @@ _TRACEBACK_CHARS = 20_000
 
 
 class WrongDevice(RuntimeError):
-    """The devices that torch sees are not those of the plan."""
+    """Torch sees other devices than the plan names."""
 
 
 def main(order: WorkerOrder) -> None:
@@ -41,14 +41,14 @@ def main(order: WorkerOrder) -> None:
 
 
 def main_in_thread(order: WorkerOrder) -> None:
-    """Run a worker in a thread; of the process's settings it changes only the number of threads."""
+    """Run a worker in a thread; the only setting of the process that it changes is torch's number of threads."""
     _serve(order, _set_threads, lambda experiment_dir, log_file: None)
 
 
 def _serve(
     order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]], log_to: Callable[[Path, str], None]
 ) -> bool:
-    """Say Hello and serve runs until Stop; return whether all code was ours.
+    """Say Hello and serve runs until Stop; return whether only our own code has run.
 
     An error is reported to the coordinator, then raised for the log.
     """
@@ -70,7 +70,7 @@ def _serve(
         return serve(link, order, log_to)
     except USER_FAULTS as error:
         link.send(failure(error))
-        if isinstance(error, SystemExit):  # with which Python would end without a word in the log
+        if isinstance(error, SystemExit):  # Python would exit without writing to the log
             raise RuntimeError("a user's code called sys.exit()") from error
         raise
     finally:
@@ -78,7 +78,7 @@ def _serve(
 
 
 def failure(error: BaseException) -> Failed:
-    """Build the report of an error: one line, and the end of the traceback where that is not the user's alone."""
+    """Build the report of an error: one line, and the end of the traceback unless the user's code alone is at fault."""
     if isinstance(error, UserCodeFailed):
         summary = str(error).splitlines()[0][:_SUMMARY_CHARS]
         return Failed(summary=summary, traceback="", again=error.again)
@@ -90,7 +90,7 @@ def failure(error: BaseException) -> Failed:
 def _set_threads(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
     import torch
 
-    if any(lane.uuids):  # CUDA can be pinned only by the environment of a new process
+    if any(lane.uuids):  # only the environment of a new process can pin CUDA
         raise WrongDevice(f"lane {lane.name} has GPUs, and a thread has none of its own")
     torch.set_num_threads(arithmetic.threads)
     return ("",) * len(lane.devices)
@@ -109,7 +109,7 @@ def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
 
 
 def _driver() -> str:
-    """Version of the GPUs' kernel module, as it calls itself; "" where it does not."""
+    """Return the version line of the GPUs' kernel module; "" without one."""
     try:
         return _DRIVER.read_text(encoding="utf-8").splitlines()[0][:_DRIVER_CHARS]
     except (OSError, IndexError):
@@ -117,7 +117,7 @@ def _driver() -> str:
 
 
 def check_gpus(lane: Lane, seen: list[str]) -> None:
-    """WrongDevice unless the GPUs that torch sees are exactly those of the lane, which may also have CPU devices."""
+    """Raise WrongDevice unless torch sees exactly the GPUs of the lane; the lane may also have CPU devices."""
     planned = [uuid for uuid in lane.uuids if uuid]
     if seen != planned:
         raise WrongDevice(f"lane {lane.name} is {', '.join(planned)}, but torch sees {', '.join(seen) or 'no GPU'}")

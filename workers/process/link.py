@@ -1,9 +1,9 @@
 """The worker's connection: a DEALER socket for typed messages that resends reports until they are acknowledged.
 
 A successful send in ZeroMQ does not mean delivery: a run's reports (Ready, EpisodeFinished, Evaluated) are kept and
-sent again until the Release of their milestone arrives. The coordinator drops repeats, and answers those that it has
-released before. With a coordinator on another machine nothing else may tell of its end: a watch of the connection
-ends the worker when it is gone.
+resent until the Release of their milestone arrives. The coordinator drops repeats, and answers those that it has
+released before. A coordinator on another machine may vanish without notice, so a watchdog on the connection ends the
+worker.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.supervisor import ORPHANED
 
 _POLL_MS = 1000
-# A coordinator may stand still for 45 s. A connection that was given up before would be made anew while the ROUTER
-# there still has the old one under the same name, and then ignores the new one for good.
+# A coordinator may hang for 45 s. If a worker reconnected earlier, the ROUTER would still have its old connection under
+# the same name, and would ignore the new one for good.
 UNANSWERED_MS = 50_000
 _EVENTS = (
     zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_DISCONNECTED
@@ -43,12 +43,12 @@ def _end(why: str) -> None:
 
 
 class LinkWatch:
-    """Watches `socket`, which has not connected yet, until `close`."""
+    """Watchdog on `socket`, which has not connected yet, until `close`."""
 
     def __init__(
         self, socket: zmq.Socket[bytes], lost_after_s: float, beat_s: float, end: Callable[[str], None] = _end
     ) -> None:
-        """`end` is called, in the thread, when there was no connection for `lost_after_s`, or it was refused."""
+        """Call `end`, in a thread, after `lost_after_s` without a connection, or when the connection is refused."""
         socket.setsockopt(zmq.HEARTBEAT_IVL, int(beat_s * 1000))
         socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, UNANSWERED_MS)
         self._socket, self._lost_after_s, self._end = socket, lost_after_s, end
@@ -57,7 +57,7 @@ class LinkWatch:
         self._thread.start()
 
     def close(self) -> None:
-        """To be called by the socket's owner, before it closes the socket."""
+        """Stop watching; the socket's owner calls this before it closes the socket."""
         self._socket.disable_monitor()
         self._thread.join()
 
@@ -76,10 +76,10 @@ class LinkWatch:
                     lost_at = time.monotonic()
                 if lost_at is not None and time.monotonic() - lost_at > self._lost_after_s:
                     self._end(f"no connection to the coordinator for {self._lost_after_s:.0f} s")
-                    lost_at = None  # read on: libzmq waits for whoever reads the end of its events
+                    lost_at = None  # keep reading: libzmq blocks until its last event is read
 
     def _event(self) -> int | None:
-        """What has happened to the socket; None when nothing has for a second."""
+        """Return the socket's next event; None after a second without one."""
         if not self._monitor.poll(_POLL_MS):
             return None
         return int(recv_monitor_message(self._monitor)["event"])
@@ -92,7 +92,7 @@ _LINGER_FINISHED_MS = 5000
 
 
 class LinkLost(ConnectionError):
-    """The coordinator accepted no data for half a minute, or longer where its end is watched otherwise."""
+    """The coordinator accepted no data for half a minute, or longer if a watchdog decides when it is lost."""
 
 
 class Link:
@@ -102,15 +102,15 @@ class Link:
         self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: LinkKeys | None = None,
         lost_after_s: float = 0.0, beat_s: float = 2.0,
     ) -> None:
-        """Connect; `keys`: of the connection, for an endpoint that requires them.
+        """Connect, with `keys` for an endpoint that requires them.
 
-        `lost_after_s`: without a connection for so long this process ends; 0: it waits for ever. `beat_s`: between two
-        heartbeats that tell whether there is one.
+        This process ends after `lost_after_s` without a connection; 0: it waits for ever. `beat_s`: seconds between
+        heartbeats.
         """
         self._process = os.getpid()
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
-        # With a watch, that decides when there is no coordinator any more; a message waits longer than it.
+        # A watchdog, if there is one, decides when the coordinator is lost; sends time out later than it does.
         self._send_timeout_s = max(_SEND_TIMEOUT_S, 2 * lost_after_s)
         options: dict[int, int | bytes] = {
             zmq.IDENTITY: identity.encode(), zmq.LINGER: 0, zmq.SNDHWM: 64, zmq.IMMEDIATE: 1, zmq.RECONNECT_IVL: 100,
@@ -151,14 +151,14 @@ class Link:
         self._send_all(data)
 
     def orders(self) -> messages.CoordinatorMessage | None:
-        """Do as `receive` without a run: say Hello again every half minute, as orders are lost with a connection."""
+        """Receive without a run; resend Hello every half minute, because orders are lost with a connection."""
         self._kept, self._milestone = self._hello, -1
         return self.receive()
 
     def receive(self, timeout_s: float | None = None) -> messages.CoordinatorMessage | None:
-        """Return the next message that is not a repeat. ProtocolError for a malformed one.
+        """Return the next message that is not a repeat, None after `timeout_s`. ProtocolError for a malformed one.
 
-        None after `timeout_s`. While it waits, an unacknowledged report is sent again every half minute.
+        Resends an unacknowledged report every half minute meanwhile.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         resend_at = time.monotonic() + self._resend_after_s

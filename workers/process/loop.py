@@ -2,8 +2,8 @@
 
     Assign → warm-up → Ready → [Release → episode → EpisodeFinished] × E → Release → evaluation → Evaluated → Release
 
-An Assign with a milestone > 0 resumes a run: Ready names the milestone of the restored state, and the episodes continue
-there. A Cancel ends the run within a few steps, and the worker waits for the next Assign.
+An Assign with a milestone > 0 resumes a run: Ready names the milestone of the restored state, from which episodes
+continue. A Cancel ends the run within a few steps, and the worker waits for the next Assign.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ class _Stopped(Exception):
 
 
 class _Cancelled(Exception):
-    """The coordinator cancelled the run that this worker is doing."""
+    """The coordinator cancelled this worker's run."""
 
 
 class Makers:
-    """Makes runs of every kind; what a kind keeps between runs stays on this worker."""
+    """Makes runs of every kind; a kind may keep data between runs of this worker."""
 
     def __init__(self, order: messages.WorkerOrder) -> None:
         self.folder = Path(order.experiment_dir)
         self._lane = order.lane
         self._runs: dict[Kind, Callable[[messages.RunSpec], AnySession]] = {}
-        self.only_ours = True  # whether nothing of the user's or of an environment's makers has run
+        self.only_ours = True  # no code of the user or of an environment has run
 
     def session(self, spec: messages.RunSpec) -> AnySession:
         """Make a run by the kind of its task."""
@@ -85,7 +85,7 @@ def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str],
 
 
 def _how_much(spec: messages.RunSpec) -> str:
-    """Say how much of its GPU a run took that needs more, and what needs less."""
+    """Say how much GPU memory a run took before it ran out, and which setting reduces it."""
     peak, total = max((
         (torch.cuda.max_memory_allocated(gpu), torch.cuda.get_device_properties(gpu).total_memory)
         for gpu in range(torch.cuda.device_count())
@@ -95,7 +95,7 @@ def _how_much(spec: messages.RunSpec) -> str:
 
 
 def _run(link: Link, order: messages.WorkerOrder, assigned: messages.Assign, makers: Makers) -> None:
-    """Execute one run: restore it as far as it was recorded, warm up, train what is left, evaluate."""
+    """Execute one run: restore, warm up, train the remaining episodes, evaluate."""
     spec = assigned.spec
     _say(f"{spec.ref.name} on {spec.ref.device}")
     session = makers.session(spec)
@@ -119,7 +119,7 @@ def _run(link: Link, order: messages.WorkerOrder, assigned: messages.Assign, mak
 
 
 def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tuple[int, tuple[str, ...]]:
-    """Restore `session` to the end of its records, or as far back as intact checkpoints reach.
+    """Restore `session` to the end of its records, or to the newest intact checkpoint.
 
     Returns the milestone of the restored state, and one sentence for every damaged checkpoint.
     """
@@ -141,7 +141,7 @@ def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tu
 
 
 def _save(link: Link, session: AnySession, order: messages.WorkerOrder, milestone: int) -> Checkpoint | None:
-    """Save the session's state, if it has any, before the record is sent, so that no record is without checkpoint."""
+    """Save the session's state, if any. This comes before the record is sent, so that every record has a checkpoint."""
     state, spec = session.state(), session.spec
     if state is None:
         return None
@@ -153,7 +153,7 @@ def _save(link: Link, session: AnySession, order: messages.WorkerOrder, mileston
 
 
 def _when_there_is_room(link: Link, spec: messages.RunSpec, milestone: int, write: Callable[[], T]) -> T:
-    """Call `write` and return its result; on a full disk report it, wait, and retry until it works or the run ends."""
+    """Call `write` and return its result; retry while the disk is full, until it succeeds or the run is cancelled."""
     while True:
         try:
             return write()
@@ -165,7 +165,7 @@ def _when_there_is_room(link: Link, spec: messages.RunSpec, milestone: int, writ
 
 
 def _await_release(link: Link, spec: messages.RunSpec, milestone: int) -> None:
-    """Wait for the release of `milestone`: its record is on disk, and the run may continue."""
+    """Wait for the release of `milestone`, which says that its record is on disk and the run may continue."""
     while True:
         found = _listen(link, spec, None)
         if isinstance(found, messages.Release) and (found.run_name, found.milestone) == (spec.ref.name, milestone):
@@ -185,8 +185,8 @@ def _listen(link: Link, spec: messages.RunSpec, timeout_s: float | None) -> mess
 def _progress(link: Link, spec: messages.RunSpec, milestone: int, phase: str) -> OnStep:
     """Return a callback that reports progress and raises _Cancelled when the run was cancelled.
 
-    It does so at every step that comes a while after the last report: some environments step in 0.1 ms, and a report
-    takes 0.02. Stop is not checked there: it can wait for the end of the episode.
+    It is throttled: some environments step in 0.1 ms, and a report takes 0.02. Stop is not checked, because it can wait
+    until the episode ends.
     """
     next_at = 0.0
 

@@ -26,7 +26,7 @@ _KEPT_BYTES = 1 << 30
 
 
 def redirect_output(experiment_dir: Path, log_file: str) -> None:
-    """Append everything written to stdout and stderr, by Python or by a library, to `log_file` below that directory."""
+    """Append everything that Python or a library writes to stdout or stderr to `log_file` below that directory."""
     descriptor = open_below(experiment_dir, log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for standard in (1, 2):
         os.dup2(descriptor, standard)
@@ -39,10 +39,10 @@ def set_environment(lane: Lane, arithmetic: Arithmetic) -> None:
 
 
 def keep_freed_memory() -> None:
-    """Make the allocator keep memory that training frees, instead of returning it and faulting it in again every step.
+    """Make the allocator keep the memory that training frees, instead of faulting it in again every step.
 
-    Page faults of activations were up to half of a training step. Without mallopt in the C library this does nothing:
-    it affects speed, never a result.
+    Page faults of activations took up to half of a training step. It affects speed, never a result, and does nothing
+    if the C library has no mallopt.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -51,9 +51,9 @@ def keep_freed_memory() -> None:
 
 
 def obey_the_coordinator_only() -> None:
-    """Ignore SIGINT, SIGTERM and SIGHUP, whoever sends them; dump all stacks to the log on SIGUSR1.
+    """Ignore SIGINT, SIGTERM and SIGHUP; dump all stacks to the log on SIGUSR1.
 
-    Ending workers is left to the coordinator, which uses SIGUSR1 to find where this process is stuck.
+    The coordinator ends workers. It sends SIGUSR1 to find where a process hangs.
     """
     for sent_to_everybody in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(sent_to_everybody, signal.SIG_IGN)
@@ -62,10 +62,10 @@ def obey_the_coordinator_only() -> None:
 
 
 def forked_children_end_with_it() -> None:
-    """Have the kernel end what user code forks from here on, at the latest with this process; not what it executes.
+    """Have the kernel kill children that user code forks from now on when this process ends, unless they call exec.
 
-    Only what the main thread forks: the kernel follows the thread, and another one may end long before the process. A
-    child that comes back from a reward function would go on as a second worker: `Link` ends that one.
+    This covers forks of the main thread only: the kernel watches the parent thread, and other threads may end long
+    before the process. A child that returns from a reward function would be a second worker: `Link` ends it.
     """
     process, main, by_main = os.getpid(), threading.get_native_id(), False
 
@@ -81,9 +81,9 @@ def forked_children_end_with_it() -> None:
 
 
 def end() -> NoReturn:
-    """End this process, whose work is done, before Python takes torch apart, which takes half a second.
+    """Exit at once, because finalising an interpreter that has torch takes half a second.
 
-    What was registered to be called at exit is called. Files that others' code holds open would not be written.
+    Functions registered with atexit run. Files that other code holds open are not flushed.
     """
     atexit._run_exitfuncs()
     with suppress(OSError):  # of a log on a full disk

@@ -6,7 +6,7 @@ Independent of sockets, records and kinds of task; it returns numbers per enviro
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -25,7 +25,7 @@ def play(
     env: Environments[S, Facts], paths: Sequence[RngPath], decider: Controller[S],
     rewards: Mapping[str, Callable[[Facts], Floats]], stopwatch: Stopwatch, on_step: Callable[[int], None],
 ) -> Ended:
-    """Play an episode by `step_through`, and return what it came to."""
+    """Play an episode by `step_through`; return outcomes, events and sums of rewards."""
     sums = step_through(env, paths, decider, rewards, stopwatch, on_step)
     ended = env.ends()
     own = next(iter(sums.values()), np.zeros(env.n_envs))
@@ -37,37 +37,38 @@ def step_through(
     env: Environments[S, Facts], paths: Sequence[RngPath], decider: Controller[S],
     rewards: Mapping[str, Callable[[Facts], Floats]], stopwatch: Stopwatch, on_step: Callable[[int], None],
 ) -> dict[str, Floats]:
-    """Step through an episode at `paths`, one per environment; return the sums of `rewards`, and ask for no outcome.
+    """Step through an episode at `paths`, one per environment; return the sums of `rewards`, without any outcome.
 
-    The decider learns from the first of `rewards`; the others are only summed. UserCodeFailed when a reward is not
-    finite or too large to compute with; it names the mode.
+    The decider learns from the first of `rewards`; the others are only summed. UserCodeFailed, naming the mode, for a
+    reward that is not finite or too large to compute with.
     """
     decider.begin_episode(env.n_envs)
     seen = env.begin(paths)
     on_step(seen.step)
     decider.exclude(~seen.alive)
-    sums = {mode: np.zeros(env.n_envs) for mode in rewards}
-    goes_on = bool(seen.alive.any())
-    while goes_on:
-        with stopwatch.phase("decide"):
+    sums, deciding = {mode: np.zeros(env.n_envs) for mode in rewards}, stopwatch.phase("decide")
+    alive = np.count_nonzero(seen.alive)
+    while alive:
+        with deciding:
             decisions = decider.decide(seen, env.uniforms())
         happened, after = env.step(decisions)
-        with stopwatch.phase("decide"):
-            earned = {mode: _earned(mode, reward(happened.facts), seen) for mode, reward in rewards.items()}
+        with deciding:
+            earned = {mode: _earned(mode, reward(happened.facts), seen, alive) for mode, reward in rewards.items()}
             for mode, values in earned.items():
                 sums[mode] += values
-                sums[mode][happened.ended] += happened.penalty[happened.ended]
+                if happened.penalty is not None:
+                    sums[mode][happened.ended] += happened.penalty[happened.ended]
             own = next(iter(earned.values())) if earned else np.zeros(env.n_envs)
-            decider.reward(own + happened.penalty, happened.ended, happened.cut)
-        seen = after
-        if goes_on := bool(seen.alive.any()):
+            decider.reward(own if happened.penalty is None else own + happened.penalty, happened.ended, happened.cut)
+        seen, alive = after, np.count_nonzero(after.alive)
+        if alive:
             on_step(seen.step)
     return sums
 
 
-def _earned(mode: str, values: Floats, seen: Seen) -> Floats:
-    """Return rewards [E], 0 where an environment has ended; UserCodeFailed when nobody can compute with another one."""
-    earned = np.where(seen.alive, values, 0.0)
+def _earned(mode: str, values: Floats, seen: Seen, alive: np.integer[Any]) -> Floats:
+    """Return rewards [E], 0 for environments that have ended (`alive` have not); UserCodeFailed if `flaw` finds one."""
+    earned = values if alive == len(values) else np.where(seen.alive, values, 0.0)
     if wrong := flaw(earned):
         raise UserCodeFailed(f"reward mode {mode!r} {wrong} at step {seen.step}: {values.tolist()}")
     return earned

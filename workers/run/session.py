@@ -1,6 +1,6 @@
-"""One run on one worker: its environments, its policy, its records; independent of sockets, kind of task, other runs.
+"""One run on one worker: environments, policy, records; knows no sockets, kinds of task or other runs.
 
-Its results are a function of its RunSpec alone, and digests cover them without names, devices and telemetry.
+Its results are a function of its RunSpec alone. Digests cover them without names, devices and telemetry.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Session:
         self.agent = self._fresh_agent() if spec.settings.has_policy else None
 
     def warm_up(self, on_step: OnStep) -> float:
-        """Play a short throw-away episode with its own policy, so that episode 0 is not cold; return its seconds.
+        """Play a short throw-away episode with a policy of its own, to fill caches; return its seconds.
 
-        Nobody asks what it came to: a user's outcome is of episodes that are over.
+        No outcome is computed, because a user's outcome function gets only whole episodes.
         """
         self._stopwatch.lap()  # excludes making the environments, and restoring a checkpoint
         agent, stopwatch = None if self.agent is None else self._fresh_agent(), Stopwatch()
@@ -79,10 +79,9 @@ class Session:
         )
 
     def state(self) -> dict[str, Any] | None:
-        """Return all state that a run carries from one episode to the next; None for a controller, which has none.
+        """Return all state that a run carries from one episode to the next: agent and environments; None without any.
 
-        It is the agent, and what its environments carry. Every random number has an address instead of a position in
-        a stream. So no generator state is saved, of Python, numpy, torch or CUDA, because none is used.
+        No generator state is saved: every random number has an address instead of a position in a stream.
         """
         parts = self._env.carried()
         if self.agent is not None:
@@ -91,14 +90,14 @@ class Session:
 
     @property
     def stateless(self) -> bool:
-        """Whether there is nothing to restore: a fixed controller has no state between episodes."""
+        """True if there is nothing to restore, as for a fixed controller."""
         return self.state() is None
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Continue, before the first episode, like the session that `state` was taken from.
+        """Restore `state` before the first episode.
 
-        ValueError when it is of another run; a missing entry or another shape raises an error of `state_bytes.FOREIGN`.
-        The session then begins as if it had not been asked.
+        ValueError if it is of another run; an error of `state_bytes.FOREIGN` for a missing entry or another shape. The
+        session then begins as if `resume` had not been called.
         """
         if state["format"] != STATE_FORMAT:
             raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
@@ -114,10 +113,9 @@ class Session:
         self.agent = agent
 
     def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
-        """Save the last policy, freeze it with its normaliser, and grow fresh episodes on rng paths that all groups
-        share.
+        """Save the last policy, freeze it, and play fresh episodes on rng paths that all groups share.
 
-        When the policy cannot be saved, OSError is raised before anything else is done, and the call may be repeated.
+        OSError if the policy cannot be saved; nothing else has been done then, and the call may be repeated.
         """
         self._stopwatch.lap()
         sha256 = policy_file.save(experiment_dir, self.spec, self.agent)
@@ -129,9 +127,9 @@ class Session:
         )
 
     def evaluate_policy(self, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedEpisode, ...]:
-        """Grow the evaluation's episodes by a frozen policy's sampled actions, and the first one's by greedy ones, too.
+        """Play the evaluation's episodes with a frozen policy's sampled actions, then a few with greedy actions.
 
-        They are scored by every mode's defaults. A policy without probabilities has no greedy actions.
+        Every reward mode scores them with its defaults. A controller has no greedy actions.
         """
         spec, found = self.spec, list[EvaluatedEpisode]()
         kinds: list[tuple[Literal["sampled", "greedy"], tuple[int, ...]]]
@@ -157,7 +155,7 @@ class Session:
         return play(env, paths, decider, self._eval_rewards, self._stopwatch, on_step)
 
     def _fresh_agent(self) -> PPOAgent:
-        """Create the agent; policy and update run on the CPU on every lane: tiny, and no device decides their bits."""
+        """Create the agent. Policy and update run on the CPU on every lane, so that no device affects their bits."""
         spaces = self._world.spaces
         return PPOAgent(AgentSpec(
             observation_width=spaces.observation_width, head_names=spaces.head_names, head_sizes=spaces.head_sizes,
@@ -176,6 +174,6 @@ class Session:
 
 
 def _digest(envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes) -> str:
-    """Return the sha256 of what groups of equal settings must agree in, whatever their name, device or telemetry."""
+    """Return the sha256 over everything that is equal in groups of equal settings: no name, device or telemetry."""
     facts = [msgspec.structs.replace(env, device="") for env in envs]
     return hashlib.sha256(msgspec.json.encode([facts, ppo]) + policy).hexdigest()

@@ -201,7 +201,7 @@ def numbers(what: str, function: Callable[..., Any], arguments: tuple[Any, ...],
         raise UserCodeFailed(f"{what} failed: {one_line(error)}{line_of(error, function)}") from error
     if found.shape != shape or found.dtype.kind not in "fiub":
         raise UserCodeFailed(f"{what} returned shape {found.shape} {found.dtype}, not {shape} float64")
-    return found.astype(np.float64, copy=False)
+    return found.astype(np.float64)  # a copy: the function may write into its array at the next step
 
 
 def _of(module: ModuleType, root: Path, paths: list[Path]) -> UserCode:

@@ -45,28 +45,28 @@ void copy_out(const Rows& from, Size rows, Size width, float* to) {
 }
 
 void choose_head(
-    EsperPolicy& policy, const Branch& of, Size head, const std::uint8_t* masks, const double* uniforms,
-    std::int64_t* actions
+    EsperPolicy& policy, const Branch& of, Size head, const EsperPolicyStep& step, const std::uint8_t* masks
 ) {
     const Network& network = policy.network;
-    for (Size r = 0; r < policy.plan.rows; r++) {
+    for (Size r = 0; r < step.rows; r++) {
         const Size at = r * network.heads() + head;
         const float* logits = of.out.row(r);
         const std::uint8_t* mask = masks == nullptr ? nullptr : masks + at * network.widest;
         const float highest = *std::max_element(logits, logits + of.outer.out);
-        const double* uniform = uniforms == nullptr ? nullptr : uniforms + at;
-        policy.actions[at] = actions[at] =
+        const double* uniform = step.uniforms == nullptr ? nullptr : step.uniforms + at;
+        policy.actions[at] = ((std::int64_t*)step.actions)[at] =
             draw(logits + network.starts[head], mask, network.sizes[head], highest, uniform, policy.log_probs.data());
     }
 }
 
-void choose_around_means(const EsperPolicy& policy, const double* uniforms, double* actions) {
+void choose_around_means(const EsperPolicy& policy, const EsperPolicyStep& step) {
     const Network& network = policy.network;
-    for (Size r = 0; r < policy.plan.rows; r++)
+    for (Size r = 0; r < step.rows; r++)
         for (Size i = 0; i < network.dimensions; i++) {
             const Size at = r * network.dimensions + i;
-            const double far = uniforms == nullptr ? 0.0 : normal_quantile(uniforms[at]);
-            actions[at] = double(network.branches[0].out.row(r)[i]) + exponential(network.log_deviation(i)) * far;
+            const double far = step.uniforms == nullptr ? 0.0 : normal_quantile(step.uniforms[at]);
+            const double mean = double(network.branches[0].out.row(r)[i]);
+            ((double*)step.actions)[at] = mean + exponential(network.log_deviation(i)) * far;
         }
 }
 
@@ -106,55 +106,49 @@ void esper_policy_close(EsperPolicy* policy) { delete policy; }
 
 void esper_policy_changed(EsperPolicy* policy) { policy->network.pack(); }
 
-std::int32_t esper_policy_step(
-    EsperPolicy* policy, std::int64_t rows, const float* seen, float* h, float* c, std::int32_t keep, double* values
-) {
+std::int32_t esper_policy_step(EsperPolicy* policy, const EsperPolicyStep* step, std::int32_t advance) {
     return guarded([&] {
         Network& network = policy->network;
-        if (rows < 1 || rows > LARGEST || (network.lstm && (h == nullptr || c == nullptr))) return false;
+        const Size rows = step->rows, width = network.hidden;
+        if (rows < 1 || rows > LARGEST || (network.lstm && step->memory == nullptr)) return false;
         policy->chosen = network.decisions();  // no step is open
         policy->plan.one_step(rows);
         network.fit(policy->plan);
         policy->actions.assign(rows * network.heads(), 0);
-        copy_in(seen, rows, network.width, network.seen);
-        if (network.lstm) {
-            copy_in(h, rows, network.hidden, network.h_before);
-            copy_in(c, rows, network.hidden, network.cell.before);
-        }
+        copy_in(step->seen, rows, network.width, network.seen);
+        Rows *before[] = {&network.h_before, &network.cell.before}, *after[] = {&network.h, &network.cell.c};
+        for (Size i = 0; network.lstm && i < 2; i++) copy_in(step->memory + i * rows * width, rows, width, *before[i]);
         network.trunk(policy->plan);
         network.branch(network.critic(), rows, nullptr);
-        for (Size r = 0; r < rows; r++) values[r] = double(network.critic().out.row(r)[0]);
-        if (network.lstm && keep != 0) {
-            copy_out(network.h, rows, network.hidden, h);
-            copy_out(network.cell.c, rows, network.hidden, c);
-        }
+        for (Size r = 0; r < rows; r++) step->values[r] = double(network.critic().out.row(r)[0]);
+        for (Size i = 0; network.lstm && advance != 0 && i < 2; i++)
+            copy_out(*after[i], rows, width, step->memory + i * rows * width);
         policy->chosen = 0;
         return true;
     });
 }
 
 std::int32_t esper_policy_choose(
-    EsperPolicy* policy, std::int32_t first, std::int32_t count, const std::uint8_t* masks, const double* uniforms,
-    void* actions, double* log_probs
+    EsperPolicy* policy, const EsperPolicyStep* step, std::int32_t first, std::int32_t count, const std::uint8_t* masks
 ) {
     return guarded([&] {
         Network& network = policy->network;
         const Size rows = policy->plan.rows, decisions = network.decisions();
-        if (first != policy->chosen || count < 1 || count > decisions - first) return false;
+        if (first != policy->chosen || count < 1 || count > decisions - first || step->rows != rows) return false;
         if (network.dimensions > 0) {
             if (count != decisions) return false;
             network.branch(network.branches[0], rows, nullptr);
-            choose_around_means(*policy, uniforms, (double*)actions);
+            choose_around_means(*policy, *step);
         }
         for (Size head = first; head < first + count && network.dimensions == 0; head++) {
             Branch& of = network.branches[std::min(head, CONDITIONING)];
             if (head == of.first) network.branch(of, rows, policy->actions.data());
-            choose_head(*policy, of, head, masks, uniforms, (std::int64_t*)actions);
+            choose_head(*policy, of, head, *step, masks);
         }
         policy->chosen = first + count;
-        const EsperPolicyArrays taken{1, rows, nullptr, actions, masks, nullptr, nullptr, nullptr, nullptr, nullptr};
+        const EsperPolicyArrays taken{1, rows, nullptr, step->actions, masks};  // the rest is null
         for (Size r = 0; r < rows && policy->chosen == decisions; r++)
-            log_probs[r] = policy->judge(r, taken, r, policy->entropies.data());
+            step->log_probs[r] = policy->judge(r, taken, r, policy->entropies.data());
         return true;
     });
 }
@@ -200,8 +194,8 @@ std::int32_t esper_policy_learn(
 }
 
 void esper_policy_layout(std::int32_t* sizes) {
-    const std::int32_t found[5] = {sizeof(EsperPolicySizes), sizeof(EsperPolicyMemory), sizeof(EsperPolicyArrays),
-        sizeof(EsperPolicyRule), sizeof(EsperPolicyLearnt)};
-    std::copy_n(found, 5, sizes);
+    const std::int32_t found[6] = {sizeof(EsperPolicySizes), sizeof(EsperPolicyMemory), sizeof(EsperPolicyStep),
+        sizeof(EsperPolicyArrays), sizeof(EsperPolicyRule), sizeof(EsperPolicyLearnt)};
+    std::copy_n(found, 6, sizes);
 }
 }

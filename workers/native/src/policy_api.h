@@ -19,7 +19,17 @@ struct EsperPolicyMemory {
     std::int64_t count;
 };
 
-// `sequences` sequences of up to `steps` steps: [steps][sequences][...]. A sequence ends with its last valid step;
+// One decision of `rows` environments.
+struct EsperPolicyStep {
+    std::int64_t rows;
+    const float* seen;           // [rows][width]
+    float* memory;               // [2][rows][hidden], h and c; without LSTM null
+    const double* uniforms;      // [rows][n_heads or dimensions], or null: the most probable
+    void* actions;               // written, [rows][n_heads] int64 or [rows][dimensions] double
+    double *log_probs, *values;  // written, [rows]
+};
+
+// `sequences` sequences of up to `steps` steps: [steps][sequences][...]. A sequence ends with its last valid step, and
 // nothing after it is read.
 struct EsperPolicyArrays {
     std::int64_t steps, sequences;
@@ -50,16 +60,12 @@ ESPER_EXPORT std::int32_t esper_policy_open(
 ESPER_EXPORT void esper_policy_close(EsperPolicy* policy);
 ESPER_EXPORT void esper_policy_changed(EsperPolicy* policy);  // call after writing to `values`
 
-// Computes features and values [rows] of seen [rows][width]; `keep`: advances h, c [rows][hidden]; null without LSTM.
-ESPER_EXPORT std::int32_t esper_policy_step(
-    EsperPolicy* policy, std::int64_t rows, const float* seen, float* h, float* c, std::int32_t keep, double* values
-);
+// Features and values; the memory is written if it shall `advance`.
+ESPER_EXPORT std::int32_t esper_policy_step(EsperPolicy* policy, const EsperPolicyStep* step, std::int32_t advance);
 
-// After a step, chooses for `count` heads from `first` on, in order; continuous: all dimensions. `uniforms` null: the
-// most probable. Writes actions [rows][n_heads or dimensions] and, with the last ones, log_probs [rows].
+// After a step, in order: actions of `count` heads from `first` on, or of all dimensions; with the last, log_probs.
 ESPER_EXPORT std::int32_t esper_policy_choose(
-    EsperPolicy* policy, std::int32_t first, std::int32_t count, const std::uint8_t* masks, const double* uniforms,
-    void* actions, double* log_probs
+    EsperPolicy* policy, const EsperPolicyStep* step, std::int32_t first, std::int32_t count, const std::uint8_t* masks
 );
 
 // Computes log_probs [N], entropies [N][n_heads or dimensions] and values [N] of the N valid steps, in order.
@@ -73,6 +79,6 @@ ESPER_EXPORT std::int32_t esper_policy_learn(
     const EsperPolicyRule* rule, std::int64_t updates, EsperPolicyLearnt* learnt
 );
 
-// Sizes of the structs above in their order: [5].
+// Sizes of the structs above in their order: [6].
 ESPER_EXPORT void esper_policy_layout(std::int32_t* sizes);
 }

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.image import imread
 from support.journals import Synthetic, failed_run, one_replicate, planted_effect, write
 
-from esper_ab import LoadedExperiment, load_experiment
+from esper_ab import load_experiment
 from esper_ab.api.results import Results
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME

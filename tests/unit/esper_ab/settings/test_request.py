@@ -68,7 +68,9 @@ def test_a_name_has_of_a_value_what_a_file_name_can_have(text: str, name: str) -
 
 
 @given(
-    values=st.lists(st.text(st.characters(exclude_characters="\"'([{"), min_size=1, max_size=80), min_size=2, max_size=4),
+    values=st.lists(
+        st.text(st.characters(exclude_characters="\"'([{"), min_size=1, max_size=80), min_size=2, max_size=4
+    ),
     key=st.sampled_from(["lr", "_x", "a.b"]),
 )  # fmt: skip
 def test_a_name_is_always_that_of_a_file_and_of_one_group(values: list[str], key: str) -> None:

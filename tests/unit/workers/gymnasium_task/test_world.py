@@ -143,11 +143,40 @@ def test_a_rollout_in_which_no_episode_ends_has_no_outcome_and_an_evaluation_has
     )
 
 
+def test_a_reward_may_write_into_its_own_array_at_the_next_step(tmp_path: Path) -> None:
+    own = own_file(tmp_path, """
+
+KEPT = np.zeros(3)
+
+
+def reuses(facts):
+    KEPT[:] = facts.next_observation[:, 0]
+    return KEPT
+
+
+def fresh(facts):
+    return facts.next_observation[:, 0].astype(np.float64)
+""")
+    records = []
+    for name in ("reuses", "fresh"):
+        session = gym_session(f"{own}:make", reward={"mode": f"{own}:{name}"})
+        records.append([session.train(episode, quiet, quiet).digest for episode in range(3)])
+    assert records[0] == records[1]
+
+
+def test_random_choices_are_uniform_and_valid_for_every_head() -> None:
+    codec = Codec(spaces.Box(-1.0, 1.0, (2,)), spaces.MultiDiscrete([3, 4]))
+    seen = GymSeen(step=1, alive=np.ones(12, dtype=bool), codec=codec, observation=np.zeros((12, 2), dtype=np.float32))
+    decisions = RandomActions().decide(seen, np.repeat((np.arange(12)[:, None] + 0.5) / 12, 2, axis=1))
+    assert [np.bincount(column).tolist() for column in decisions.T] == [[4] * 3, [3] * 4]
+    assert RandomActions().decide(seen, np.full((1, 2), 1.0 - 2.0**-53)).tolist() == [[2, 3]]
+
+
 def randomly(space: spaces.Box, uniforms: np.ndarray) -> tuple[Codec, np.ndarray]:
     """What random actions decide in an environment for each of some uniform numbers."""
     codec, n_envs = Codec(spaces.Box(-1.0, 1.0, (2,)), space), len(uniforms)
     seen = GymSeen(
-        step=1, alive=np.ones(n_envs, dtype=bool), masks=codec.masks, codec=codec,
+        step=1, alive=np.ones(n_envs, dtype=bool), codec=codec,
         observation=np.zeros((n_envs, 2), dtype=np.float32),
     )  # fmt: skip
     return codec, RandomActions().decide(seen, uniforms[:, None])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from esper_ab.contracts.rng import RngPath
+from workers.actor_critic import Shape
 from workers.ppo.distributions import (
     choice_weights,
     head_entropies,
@@ -23,7 +24,6 @@ from workers.ppo.distributions import (
     pad_heads,
     sample,
 )
-from workers.ppo.policy import Shape
 from workers.ppo.torch_policy import TorchPolicy
 
 SIZES = (3, 2, 2, 3)

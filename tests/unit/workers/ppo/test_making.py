@@ -9,10 +9,10 @@ from support.ppo_agents import ARITHMETICS, TORCH
 
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
+from workers.actor_critic import Shape
 from workers.native.build import Unusable
-from workers.ppo.kernel_policy import KernelPolicy
+from workers.native.policy import NativePolicy
 from workers.ppo.making import policy_of, possible
-from workers.ppo.policy import Shape
 from workers.ppo.torch_policy import TorchPolicy
 
 SHAPE = Shape(observation_width=3, head_sizes=(2,), hidden=4)
@@ -22,7 +22,7 @@ SHAPE = Shape(observation_width=3, head_sizes=(2,), hidden=4)
 @pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
 def test_the_kernel_computes_policies_whatever_trains_hosts(arithmetic: Arithmetic, hosts: str) -> None:
     policy = policy_of(SHAPE, RngPath(0), msgspec.structs.replace(arithmetic, hosts=hosts))
-    assert type(policy) is (TorchPolicy if arithmetic == TORCH else KernelPolicy)
+    assert type(policy) is (TorchPolicy if arithmetic == TORCH else NativePolicy)
     expected = policy_of(SHAPE, RngPath(0), TORCH).weights
     assert policy.weights.keys() == expected.keys()
     assert all(np.array_equal(policy.weights[name], weight) for name, weight in expected.items())

@@ -9,9 +9,8 @@ from support.ppo_batches import ENVS, HIDDEN, SIZES, WIDTH, fresh_policy, plain_
 from torch import nn
 
 from esper_ab.contracts.rng import RngPath
-from workers.native.policy import UpdateRule
-from workers.ppo.policy import Batch, Shape
-from workers.ppo.torch_policy import ADAM_EPS, TorchPolicy, clip_gradients
+from workers.actor_critic import Batch, Shape, UpdateRule
+from workers.ppo.torch_policy import ADAM_EPS, TorchPolicy
 
 RULE = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.03, max_grad_norm=0.5, lr=0.03, target_kl=1e9)
 
@@ -20,45 +19,16 @@ def tensors(batch: Batch) -> dict[str, torch.Tensor]:
     return {name: torch.from_numpy(part) for name, part in vars(batch).items() if part is not None}
 
 
-def gradients(policy: TorchPolicy, batch: Batch) -> list[torch.Tensor]:
-    return list(torch.autograd.grad(policy.loss(tensors(batch), RULE).loss, list(policy._tensors.values())))
-
-
 @pytest.mark.parametrize("key", range(3))
 def test_loss_equals_a_plain_computation(key: int):
     policy, batch = fresh_policy(), random_batch(key)
     expected = plain_loss(policy, batch, RULE.entropy_coef)
     got = policy.loss(tensors(batch), RULE)
-    assert float(got.loss.detach()) == pytest.approx(expected["loss"], abs=1e-5)
-    assert float(got.policy_loss) == pytest.approx(expected["policy"], abs=1e-5)
-    assert float(got.value_loss) == pytest.approx(expected["value"], abs=1e-5)
-    assert float(got.kl) == pytest.approx(expected["kl"], abs=1e-4)
-    assert float(got.clip_fraction) == pytest.approx(expected["clipped"])
-
-
-def test_a_batch_of_valid_steps_alone_gives_the_loss_and_gradient_of_the_general_case():
-    """Where every step is valid nothing is picked; a batch with one more environment that has no valid step picks."""
-    whole = random_batch()
-    whole.valid[:] = True
-    parts = {name: part for name, part in vars(whole).items() if part is not None}
-    padded = Batch(**{name: np.concatenate([part, part[:, :1]], 1) for name, part in parts.items()})
-    padded.valid[:, -1] = False
-    policy = fresh_policy()
-    first, second = (float(policy.loss(tensors(batch), RULE).loss.detach()) for batch in (whole, padded))
-    assert first == pytest.approx(second, rel=1e-5)
-    for mine, theirs in zip(gradients(policy, whole), gradients(policy, padded), strict=True):
-        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize("most", [0.1, 1e6])
-def test_clipping_is_that_of_torch(most):
-    rng = np.random.default_rng(3)
-    grads = [torch.from_numpy(rng.standard_normal(shape)).float() for shape in ((3, 4), (7,), (2, 2, 2))]
-    twins = [torch.nn.Parameter(torch.zeros_like(grad)) for grad in grads]
-    for twin, grad in zip(twins, grads, strict=True):
-        twin.grad = grad.clone()
-    assert clip_gradients(grads, most) == float(torch.nn.utils.clip_grad_norm_(twins, most))
-    assert all(torch.equal(grad, twin.grad) for grad, twin in zip(grads, twins, strict=True))
+    assert float(got["loss"].detach()) == pytest.approx(expected["loss"], abs=1e-5)
+    assert float(got["policy_loss"]) == pytest.approx(expected["policy"], abs=1e-5)
+    assert float(got["value_loss"]) == pytest.approx(expected["value"], abs=1e-5)
+    assert float(got["kl"]) == pytest.approx(expected["kl"], abs=1e-4)
+    assert float(got["clip_fraction"]) == pytest.approx(expected["clipped"])
 
 
 @pytest.mark.parametrize("most", [1e-3, 1e6])
@@ -74,9 +44,8 @@ def test_it_learns_by_gradients_that_are_clipped_and_torch_s_adam_from_any_state
             moments = {i: {k: torch.from_numpy(v.copy()) for k, v in state[i].items()} for i in state}
             twin.load_state_dict({**twin.state_dict(), "state": moments})
         chosen = {name: part[:, sequences] for name, part in tensors(batch).items()}
-        for parameter, grad in zip(
-            parameters, torch.autograd.grad(policy.loss(chosen, rule).loss, list(policy._tensors.values())), strict=True
-        ):
+        grads = torch.autograd.grad(policy.loss(chosen, rule)["loss"], list(policy._tensors.values()))
+        for parameter, grad in zip(parameters, grads, strict=True):
             parameter.grad = grad
         norm = float(torch.nn.utils.clip_grad_norm_(parameters, most))
         twin.step()

@@ -13,7 +13,7 @@ from support.ppo_batches import SIZES, fresh_policy, random_batch
 from esper_ab.contracts.records import PPOUpdate
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
-from workers.ppo.policy import ActorCritic, Batch
+from workers.actor_critic import ActorCritic, Batch
 from workers.ppo.update import ppo_update, rule_of
 
 SETTINGS = PPOSettings(minibatches=2, epochs=3, target_kl=10.0, lr=1e-3, entropy_coef=0.0)

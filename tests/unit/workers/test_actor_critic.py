@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from esper_ab.contracts.rng import RngPath
-from workers.ppo.policy import Shape, initial_weights, orthogonal
+from workers.actor_critic import Shape, initial_weights, orthogonal
 from workers.ppo.torch_policy import TorchPolicy
 
 SIZES = (6, 3, 7, 5)

@@ -1,10 +1,10 @@
-"""The actor-critic as an agent knows it, whoever computes it: observations in, decisions and values out, and it learns.
+"""The actor-critic that PPO trains: its sizes, initial weights, inputs and outputs, whichever code computes it.
 
     observation -> Linear, LayerNorm, tanh -> LSTM -> LayerNorm -> features; without memory the first three alone
     features                  -> logits of head 0 (the op, by convention)
     features, op              -> logits of head 1 (the slot)
     features, op, slot        -> logits of all other heads
-    features                  -> means of a continuous decision, in the place of all logits
+    features                  -> means of a continuous decision, instead of logits
     features                  -> value, in units of the return normaliser
 
 Choices enter as embeddings added before a group's tanh: conditioning costs one row look-up per choice.
@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Bools, Floats, Floats32, Ints
 from workers.environments import Decisions, Masks
-from workers.native.policy import Arrays, Learnt, UpdateRule
 
 Weights = dict[str, Floats32]  # by the names of torch's state_dict, in its order
 
@@ -105,47 +104,82 @@ def initial_weights(shape: Shape, rng: RngPath) -> Weights:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batch(Arrays):
-    """What an update learns from."""
+class Batch:
+    """What an update learns from: B sequences of up to T steps, each array C-contiguous.
 
-    masks: Bools  # continuous: [T, B, dimensions, 0]
+    A sequence ends with its last valid step; nothing after it is read.
+    """
+
+    observations: Floats32  # [T, B, width], as the policy saw them
+    actions: Decisions  # [T, B, heads] int64, or [T, B, dimensions] float64 where they are continuous
+    log_probs: Floats  # [T, B], when acting
     values: Floats  # [T, B], when acting, in the critic's units of today
+    advantages: Floats  # [T, B], normalised
+    returns: Floats  # [T, B], in the critic's units
+    valid: Bools  # [T, B]; other entries count for nothing
+    masks: Bools | None = None  # [T, B, heads, widest head]; None: every choice is valid
+    memory: Floats32 | None = None  # [2, B, hidden], h and c at the beginning; None: empty
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateRule:
+    """How a policy learns from a minibatch."""
+
+    clip: float
+    value_coef: float
+    entropy_coef: float
+    max_grad_norm: float
+    lr: float
+    target_kl: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learnt:
+    """Measurements of a minibatch before its step; beyond the target KL or with an infinite gradient there is none."""
+
+    policy_loss: float
+    value_loss: float
+    kl: float
+    clip_fraction: float
+    ratio_max: float
+    grad_norm: float | None  # before clipping; None beyond the target KL
+    stepped: bool
 
 
 class Decision(NamedTuple):
     """The decisions of one step, and what the update needs to know about them."""
 
-    actions: Decisions  # [E, heads] int64, or float64 where they are continuous
-    masks: Bools  # [E, heads, widest head]; continuous: [E, dimensions, 0]
+    actions: Decisions  # [E, heads] int64, or [E, dimensions] float64 where they are continuous
+    masks: Bools | None  # [E, heads, widest head]; None: every choice is valid
     log_probs: Floats  # [E], joint over used heads
     values: Floats  # [E], normalised
 
 
 class Outputs(NamedTuple):
-    """The policy of now on the valid steps of a batch, N of them."""
+    """The current policy on the N valid steps of a batch, in order."""
 
     log_probs: Floats  # [N]
-    entropies: Floats  # [N, heads]
+    entropies: Floats  # [N, heads or dimensions]
     values: Floats  # [N]
 
 
 class ActorCritic(ABC):
-    """A network with its optimiser, Adam; who writes into its arrays calls `changed` afterwards."""
+    """A network with its optimiser, Adam. Call `changed` after writing into its arrays."""
 
     weights: Weights
     means: Weights  # running means of the gradient
     squares: Weights  # and of its square
-    steps: int  # taken by the optimiser
+    steps = 0  # taken by the optimiser
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
 
     @abstractmethod
-    def decide(self, seen: Floats32, memory: Floats32, masks: Masks, uniforms: Floats | None) -> Decision:
+    def decide(self, seen: Floats32, memory: Floats32, masks: Masks | None, uniforms: Floats | None) -> Decision:
         """Decide for normalised observations [E, width] by `uniforms` [E, heads] in [0, 1), greedily without them.
 
-        `memory` [2, E, hidden] goes on by a step, in place. A greedy continuous decision is the mean. Every mask is
-        computed from all earlier choices, so a later head may be masked by any earlier one.
+        `memory` [2, E, hidden] advances by a step, in place. A greedy continuous decision is the mean. A head's mask is
+        computed from the choices of all earlier heads; without `masks` every choice is valid.
         """
 
     @abstractmethod
@@ -158,15 +192,15 @@ class ActorCritic(ABC):
 
     @abstractmethod
     def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
-        """Take one step of the optimiser on some of the sequences, which have a valid step, unless a rule forbids it.
+        """Take one optimiser step on the sequences with these indices, at least one of which has a valid step.
 
         Clipped surrogate (Schulman et al. 2017, arXiv:1707.06347, equation 7) on the ratio of joint probabilities and
         on normalised advantages; value loss on normalised returns; entropy bonus per decision. KL estimate: Schulman,
         "Approximating KL divergence", 2020.
         """
 
-    def changed(self) -> None:  # noqa: B027  who computes by the arrays themselves has nothing to do
-        """Take notice that the arrays were written."""
+    def changed(self) -> None:  # noqa: B027  nothing to do for a policy that computes with the arrays themselves
+        """Notice that the arrays were written to."""
 
     def initial_memory(self, n_envs: int) -> Floats32:
         """Return the empty memory of new episodes, [2, n_envs, hidden]: h and c of the LSTM."""

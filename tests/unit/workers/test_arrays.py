@@ -1,0 +1,30 @@
+"""Quick checks of numbers agree with the plain ones, also where a sum of squares overflows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from esper_ab.contracts.measures import LARGEST_OUTCOME
+from workers.arrays import all_finite, flaw
+
+SHAPES = arrays.array_shapes(max_dims=2, max_side=5)
+
+
+@given(st.sampled_from([np.float32, np.float64]).flatmap(lambda kind: arrays.arrays(kind, SHAPES)))
+def test_all_finite_is_that_every_number_is(values: np.ndarray) -> None:
+    assert all_finite(values) is bool(np.isfinite(values).all())
+
+
+@given(arrays.arrays(np.float64, SHAPES, elements=st.floats() | st.sampled_from([1e40, -1e40, 1.1e40, 1e19, 1e21])))
+def test_numbers_up_to_the_largest_outcome_have_no_flaw(values: np.ndarray) -> None:
+    beyond = f"is beyond {LARGEST_OUTCOME:g}" if np.isfinite(values).all() else "is not finite"
+    assert flaw(values) == ("" if (np.abs(values) <= LARGEST_OUTCOME).all() else beyond)
+
+
+@pytest.mark.parametrize("huge", [np.float32(3e38), 1e300])
+def test_finite_numbers_whose_squares_overflow_are_finite(huge: float) -> None:
+    assert all_finite(np.full(3, huge))
