@@ -13,7 +13,7 @@ EXAMPLE = DOCS / "examples" / "shaping"
 
 def test_what_the_page_prints_is_in_the_summary() -> None:
     page, summary = ((DOCS / "evidence" / "shaping.md").read_text(), (EXAMPLE / "summary.txt").read_text())
-    quoted = page.split("a page of figures")[1].split("It took")[0]
+    quoted = page.split("has the figures:")[1].split("Training took")[0]
     printed = " ".join(summary.split())
     for line in filter(None, map(str.strip, quoted.splitlines()[1:])):
         assert " ".join(line.split()) in printed
