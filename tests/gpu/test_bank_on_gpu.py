@@ -37,6 +37,7 @@ def needs(amp: str) -> None:
         pytest.skip("this GPU has no bfloat16")
 
 
+@pytest.mark.real_gpu
 @every_task
 @pytest.mark.usefixtures("pinned")
 def test_an_epoch_and_a_validation_are_those_of_the_cpu(task: Task) -> None:
@@ -54,6 +55,7 @@ def test_an_epoch_and_a_validation_are_those_of_the_cpu(task: Task) -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.real_gpu
 @every_task
 @pytest.mark.usefixtures("pinned")
 def test_losses_in_float32_are_those_of_the_cpu(task: Task) -> None:
@@ -83,6 +85,7 @@ def test_no_step_waits_for_the_device(task: Task, amp: str) -> None:
     assert torch.isfinite(measured).all()
 
 
+@pytest.mark.real_gpu
 @every_task
 @pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
 @pytest.mark.usefixtures("deterministic")
@@ -97,6 +100,7 @@ def test_deterministic_kernels_give_the_same_bits_again(task: Task, amp: str) ->
     assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
 
 
+@pytest.mark.real_gpu
 @pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
 @pytest.mark.usefixtures("deterministic")
 def test_memory_pressure_changes_no_bit(amp: str) -> None:
@@ -123,6 +127,7 @@ def test_memory_pressure_changes_no_bit(amp: str) -> None:
     assert torch.equal(results[0][1], results[1][1])
 
 
+@pytest.mark.real_gpu
 @pytest.mark.parametrize("task", [synthetic.TASK, digits.TASK], ids=lambda task: task.name)
 @pytest.mark.parametrize("amp", ["bf16", "fp16"])
 @pytest.mark.usefixtures("pinned")
