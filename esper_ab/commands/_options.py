@@ -120,7 +120,7 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "The learners of a seed normalise observations by the moments of all of them; couples the groups."),
         "threads": takes("N", "CPU threads per worker, the same for all. [default: 1]"),
         "amp": takes("off|bf16|fp16|auto",
-            "Precision of host training, for all groups; auto: by the devices. [default: off]"),
+            "Precision of host training, for all groups; auto: off, until a gain is measured. [default: off]"),
         "kernel": takes("auto|native|torch",
             "What computes policies, and on a CPU trains hosts: the native kernel or torch; auto: the kernel where it "
             "can be had. [default: auto]"),

@@ -79,6 +79,7 @@ def test_no_step_waits_for_the_device(task: Task, amp: str) -> None:
     try:
         bank.germinate(ENVS - 1, 0, 0, env_path(0))
         bank.open_gate(ENVS - 1, 0, 0, env_path(0))
+        bank.settle()
         measured = bank._train_rows(table, ROWS, split, orders(ENVS, SAMPLES), part)
     finally:
         torch.cuda.set_sync_debug_mode("default")

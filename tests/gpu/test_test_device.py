@@ -8,10 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 HERE = Path(__file__).parent
-IN_PROCESS = ["test_bank_on_gpu.py"]
+IN_PROCESS = ["test_bank_on_gpu.py", "test_decisions.py"]
 
 
 def test_what_needs_no_real_gpu_passes(

@@ -12,10 +12,7 @@
 #include <torch/library.h>
 #include <unistd.h>
 
-#include <atomic>
-
 namespace {
-using at::IValue;
 using at::Tensor;
 using c10::Device;
 using c10::DeviceIndex;
@@ -130,8 +127,6 @@ at::Scalar item(const Tensor& own) {
   return on_host(own).item();
 }
 
-// --- every other call
-
 bool has_any(const std::string& name, std::initializer_list<const char*> parts) {
   return std::any_of(parts.begin(), parts.end(), [&](auto part) { return name.find(part) != std::string::npos; });
 }
@@ -175,7 +170,7 @@ class Call {
     return pairs_.back().first;
   }
 
-  void down(IValue& value) {
+  void down(at::IValue& value) {
     if (value.isTensor()) {
       value = given(value.toTensor());
     } else if (value.isTensorList()) {
@@ -211,7 +206,7 @@ class Call {
     return on_gpu(host, index_);
   }
 
-  void up(IValue& value) {
+  void up(at::IValue& value) {
     if (value.isTensor()) {
       value = returned(value.toTensor());
     } else if (value.isTensorList()) {
@@ -238,8 +233,10 @@ Tensor as_strided(const Tensor& own, Ints size, Ints by, std::optional<c10::SymI
   const auto start = offset ? std::optional(offset->guard_int(__FILE__, __LINE__)) : std::nullopt;
   return at::native::as_strided_tensorimpl(own, ints(size), ints(by), start);
 }
-Tensor unfold(const Tensor& own, int64_t dim, int64_t size, int64_t by) {
-  return at::native::unfold(own, dim, size, by);
+Tensor unfold(const Tensor& own, int64_t dim, int64_t n, int64_t by) { return at::native::unfold(own, dim, n, by); }
+Tensor& set(Tensor& own, at::Storage from) {
+  own.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(from.nbytes() / own.element_size())});
+  return own.unsafeGetTensorImpl()->set_storage_keep_dtype(std::move(from)), own;
 }
 
 TORCH_LIBRARY_IMPL(_, CUDA, library) { library.fallback(torch::CppFunction::makeFromBoxedFunction<&call>()); }
@@ -252,6 +249,7 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("_reshape_alias", TORCH_FN(alias));
   library.impl("as_strided", TORCH_FN(as_strided));
   library.impl("unfold", TORCH_FN(unfold));
+  library.impl("set_.source_Storage", TORCH_FN(set));
 }
 
 // --- what torch asks of a kind of device; there is one stream, and every call has ended when it returns

@@ -1,7 +1,7 @@
 """In a process with TEST_GPUS=FOLDER torch's CPU build has the GPUs that FOLDER/gpus.json says (build.py).
 
 Python imports this at its start, so every child has them, too. FOLDER then holds `used`, a line for each process that
-began with CUDA; `lost-N` after GPU N has failed for good; `held-N`, locked by a process that has it alone.
+began with CUDA; `lost-N` after GPU N has failed; `held-N`, locked by a process that has it alone.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ FOLDER = Path(os.environ.get("TEST_GPUS", ""))
 COUNTS = ("calls", "uploads", "downloads", "waits", "bytes", "peak")  # as in device.cpp
 
 
-def visible(count: int) -> list[int]:
+def visible(made: dict) -> list[int]:
     """The GPUs that this process sees, in the order of CUDA_VISIBLE_DEVICES, up to the first that is not there."""
-    there = [gpu for gpu in range(count) if not (FOLDER / f"lost-{gpu}").exists()]
+    there = [gpu for gpu in range(made["count"]) if made["comes_back"] or not (FOLDER / f"lost-{gpu}").exists()]
     if "CUDA_VISIBLE_DEVICES" not in os.environ:
         return there
     named = {str(gpu): gpu for gpu in there} | {f"GPU-{uuid(gpu)}": gpu for gpu in there}
@@ -42,33 +42,34 @@ class Gpus:
     """What `torch.cuda` says and does in this process; torch has it as `torch.test_gpus`."""
 
     def __init__(self, made: dict) -> None:
-        self.made, self.seen = made, visible(made["count"])
+        self.made, self.seen = made, visible(made)
         self.library = ctypes.CDLL(made["library"], mode=ctypes.RTLD_GLOBAL)
         self.library.gpu_count.restype = ctypes.c_int64
-        self._held: list[int] = []
+        self.begun = False
         for gpu in self.seen:
-            lost_after, lost_file = made["lost_after"].get(str(gpu), -1), str(FOLDER / f"lost-{gpu}").encode()
-            free = made["memory"] - made["taken"].get(str(gpu), 0)
-            self.library.gpu_add(ctypes.c_int64(free), ctypes.c_int64(lost_after), lost_file)
+            lost = FOLDER / f"lost-{gpu}"
+            calls = ctypes.c_int64(-1 if lost.exists() else made["lost_after"].get(str(gpu), -1))
+            taken = made["taken_later"] if "CUDA_VISIBLE_DEVICES" in os.environ else made["taken"]
+            free = ctypes.c_int64(made["memory"] - taken.get(str(gpu), 0))
+            self.library.gpu_add(free, calls, str(lost).encode())
 
     def count(self, gpu: int, what: str) -> int:
         return self.library.gpu_count(gpu, COUNTS.index(what))
 
     def begin(self) -> None:
         """CUDA begins in this process, once."""
-        if not (first := self.library.gpu_begin()):
+        if not self.library.gpu_begin():
             raise RuntimeError("Cannot re-initialize CUDA in forked subprocess")
-        if not hasattr(self, "pid") and first:
-            self.pid = os.getpid()
-            line = json.dumps({"pid": self.pid, "command": sys.orig_argv, "gpus": self.seen}) + "\n"
-            with (FOLDER / "used").open("a") as used:
-                used.write(line)
-            for gpu in self.seen if self.made["alone"] else ():
-                self._held.append(os.open(FOLDER / f"held-{gpu}", os.O_CREAT | os.O_RDWR))
-                try:
-                    fcntl.flock(self._held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise RuntimeError("CUDA error: all CUDA-capable devices are busy or unavailable") from None
+        if self.begun:
+            return
+        self.begun = True
+        with (FOLDER / "used").open("a") as used:
+            used.write(json.dumps({"pid": os.getpid(), "command": sys.orig_argv, "gpus": self.seen}) + "\n")
+        for gpu in self.seen if self.made["alone"] else ():
+            try:  # never closed: held by this process to its end
+                fcntl.flock(os.open(FOLDER / f"held-{gpu}", os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RuntimeError("CUDA error: all CUDA-capable devices are busy or unavailable") from None
 
     def properties(self, device: object = 0) -> SimpleNamespace:
         own = uuid(self.seen[self.index(device)])
