@@ -77,7 +77,7 @@ def deterministic(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield from _pinned(monkeypatch, deterministic=True)
 
 
-@pytest.fixture(params=[True, False], ids=["deterministic", "free"])
+@pytest.fixture(params=[True, pytest.param(False, marks=pytest.mark.real_gpu)], ids=["deterministic", "free"])
 def pinned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Both ways in which workers compute."""
     yield from _pinned(monkeypatch, deterministic=request.param)

@@ -132,6 +132,7 @@ def test_a_gpu_that_is_gone_ends_the_experiment_and_is_named(tmp_path: Path, gpu
     assert "WrongDevice: lane cuda:1 is GPU-00000001" in done.stderr
 
 
+@pytest.mark.real_gpu
 def test_one_run_uses_a_gpu_and_a_cpu(tmp_path: Path, gpus: Gpus) -> None:
     history = train(
         gpus(1), tmp_path, "--groups", "shaped,simplified", "--devices", "cuda:0", "cpu:0", "--devices-per-run", "2",
@@ -140,11 +141,12 @@ def test_one_run_uses_a_gpu_and_a_cpu(tmp_path: Path, gpus: Gpus) -> None:
     assert all(counts == {"cuda:0": 1, "cpu:0": 1} for counts in devices_of_environments(history).values())
 
 
-def test_one_run_uses_two_gpus(tmp_path: Path, gpus: Gpus) -> None:
+def test_one_run_uses_two_gpus_and_a_cpu(tmp_path: Path, gpus: Gpus) -> None:
     history = train(
-        gpus(2), tmp_path, *ALIKE, *BOTH, "--devices-per-run", "2", "--placement", "share",
-    )
-    assert all(counts == {"cuda:0": 1, "cuda:1": 1} for counts in devices_of_environments(history).values())
+        gpus(2), tmp_path, *ALIKE, *BOTH, "cpu:0", "--devices-per-run", "3", "--placement", "share", "--n-envs", "3",
+    )  # fmt: skip
+    assert all(set(counts.items()) == {("cuda:0", 1), ("cuda:1", 1), ("cpu:0", 1)}
+               for counts in devices_of_environments(history).values())  # fmt: skip
     assert digests(history, "a/0") == digests(history, "b/0")
 
 
@@ -179,4 +181,3 @@ def test_a_plan_where_torch_is_for_other_gpus_says_that_one_is_unused(tmp_path: 
     done = launched(env, tmp_path, *ALIKE)
     assert done.returncode == 2
     assert "this machine has a GPU, but torch" in done.stderr
-    assert "GPUs" not in planned(env, *ALIKE, "--devices", "cpu")

@@ -28,7 +28,7 @@ from workers.vocabulary import HEADS, Op
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.filterwarnings("default"),
-    pytest.mark.skipif(not hasattr(torch, "test_gpus"), reason="counted by the test device alone"),
+    pytest.mark.skipif(not hasattr(torch, "test_gpus"), reason="no counts of calls: see test_test_device.py"),
     pytest.mark.usefixtures("deterministic"),
 ]
 ENVS, STEPS = 16, 10
