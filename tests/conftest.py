@@ -45,6 +45,16 @@ def pytest_unconfigure(config):
         shutil.rmtree(config.esper_ab_cache, ignore_errors=True)
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Whether the test device (tests/gpu) ran what needs no real GPU, or why not."""
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in report.user_properties:
+            terminalreporter.write_line(f"{name}: {value}")
+    for report in terminalreporter.stats.get("skipped", []):
+        if "test device" in str(report.longrepr[2]):
+            terminalreporter.write_line(f"{report.nodeid}: {report.longrepr[2]}")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     """Only tests that ask for GPUs see them; torch has one thread before the first fixture, of any scope, trains."""

@@ -117,7 +117,7 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "Whether the runs of a block wait for each other after every episode. [default: lockstep]"),
         "threads": takes("N", "CPU threads of each worker. [default: 1]"),
         "amp": takes("off|bf16|auto",
-            "Precision of host training, for all groups; auto: depends on the devices. [default: off]"),
+            "Precision of host training, for all groups; auto: off, until a gain is measured. [default: off]"),
         "kernel": takes("auto|native|torch",
             "Compute policies, and train hosts on a CPU, with the native kernel or with torch; auto: the kernel if "
             "available. [default: auto]"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -168,68 +167,35 @@ def _why_unusable(kernel: Kernel | None, machine: Machine) -> str:
 
 
 # --- precision -------------------------------------------------------------------------------------------------------
-# The precision of host training: the meaning of `auto` on a machine, and what the machine lacks. Pure.
+# The precision of host training: the meaning of `auto`, and what the machine lacks. Pure.
 #
-# The choice is made once per experiment, before anything starts, from the machine and never from a timing, so it is the
-# same for all groups and workers. Groups that set a precision themselves differ in it, as in any other setting.
-
-
-BF16_CAPABILITY = (8, 0)  # NVIDIA GPUs with bfloat16 matrix units, and with bfloat16 in cuDNN
-Precision = Literal["off", "bf16"]
+# It is the same for all groups and workers. Groups that set a precision themselves differ in it, as in any setting.
 
 
 def resolve_precision(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> tuple[Group, ...]:
-    """Replace `auto` by its meaning for `devices`; UsageError for a precision that they lack."""
-    chosen, _ = automatic(devices, machine)
+    """Replace `auto` by float32; UsageError for a precision that `devices` do not have."""
     resolved = []
     for group in groups:
         growth = group.settings.growth
         if growth.amp == "auto":
-            settings = msgspec.structs.replace(group.settings, growth=msgspec.structs.replace(growth, amp=chosen))
+            settings = msgspec.structs.replace(group.settings, growth=msgspec.structs.replace(growth, amp="off"))
             group = msgspec.structs.replace(group, settings=settings)
-        _refuse_impossible(group, devices, machine)
+        for name in devices:
+            capability = next((device.capability for device in machine.devices if device.name == name), "")
+            if growth.amp == "bf16" and name.startswith("cuda") and float(capability or 0) < 8.0:
+                # Neither bfloat16 matrix units nor bfloat16 at all in cuDNN.
+                raise UsageError(
+                    f"group {group.name!r}: growth.amp=bf16 on {name}: its compute capability is {capability}, "
+                    "but bf16 needs 8.0; choose off"
+                )
         resolved.append(group)
     return tuple(resolved)
 
 
-def automatic(devices: Sequence[str], machine: Machine) -> tuple[Precision, str]:
-    """Return the meaning of `auto` on these devices, and the reason."""
-    older = [name for name in devices if name.startswith("cuda") and _capability(name, machine) < BF16_CAPABILITY]
-    if any(name.startswith("cpu") for name in devices):
-        found = machine.cpu_bf16 or "no bf16 instructions"
-        return "off", f"on a CPU ({found}) bf16 was slower than float32 at these sizes, docs/machine.md"
-    if older:
-        return "off", f"{older[0]} has compute capability {_text(older[0], machine)}, bf16 needs 8.0"
-    return "bf16", "every GPU has compute capability 8.0 or more; not measured against float32 there"
-
-
-def precision_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
+def precision_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> Iterator[str]:
     """Note how `auto` was resolved, and bf16 on a CPU without instructions for it; one sentence each."""
-    notes = []
     if any(group.settings.growth.amp == "auto" for group in asked.groups):
-        chosen, why = automatic(resolved.devices, machine)
-        notes.append(f"--amp auto: {chosen} ({why}).")
+        yield "--amp auto: off (bf16 was slower than float32 on CPUs at these sizes; no GPU was measured)."
     halves = [group.name for group in resolved.groups if group.settings.growth.amp == "bf16"]
     if halves and not machine.cpu_bf16 and any(name.startswith("cpu") for name in resolved.devices):
-        notes.append(f"{', '.join(halves)}: this CPU has no bf16 instructions; results are equal, training is slower.")
-    return tuple(notes)
-
-
-def _refuse_impossible(group: Group, devices: Sequence[str], machine: Machine) -> None:
-    amp = group.settings.growth.amp
-    for name in devices:
-        if amp == "bf16" and name.startswith("cuda") and _capability(name, machine) < BF16_CAPABILITY:
-            raise UsageError(
-                f"group {group.name!r}: growth.amp=bf16 on {name}: its compute capability is {_text(name, machine)}, "
-                "but bf16 needs 8.0; choose off"
-            )
-
-
-def _text(name: str, machine: Machine) -> str:
-    return next((device.capability for device in machine.devices if device.name == name), "")
-
-
-def _capability(name: str, machine: Machine) -> tuple[int, int]:
-    """Return the compute capability of a device; (0, 0) if unknown."""
-    major, _, minor = _text(name, machine).partition(".")
-    return (int(major), int(minor or 0)) if major else (0, 0)
+        yield f"{', '.join(halves)}: this CPU has no bf16 instructions; results are equal, training is slower."

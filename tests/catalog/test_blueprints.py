@@ -8,7 +8,7 @@ import torch
 
 from esper_ab.contracts import catalog
 from workers.growth.bank.network import Blend, gate_params, seed_delta, seed_input
-from workers.growth.bank.stack import SGD, Stack, by_name
+from workers.growth.bank.stack import SGD, Stack, births, by_name
 from workers.layers.blueprint import Blueprint
 from workers.vocabulary import Algorithm, Stage
 
@@ -36,7 +36,7 @@ def grown(name: str, shape: tuple[int, int, int], rows: int = 3) -> tuple[Bluepr
     blueprint, (h, w, c) = load(name), shape
     rng = np.random.default_rng(7)
     stack = Stack((*blueprint.params(c), *gate_params(c)), rows, torch.device("cpu"), torch.float64)
-    stack.birth(slice(None), rng.random((rows, stack.width)))
+    births([(stack, slice(None), rng.random((rows, stack.width)))])
     return blueprint, stack, torch.from_numpy(np.maximum(rng.normal(0.5, 1.0, (16, h, w, rows, c)), 0.0))
 
 

@@ -36,6 +36,7 @@ def needs(amp: str) -> None:
         pytest.skip("this GPU has no bfloat16")
 
 
+@pytest.mark.real_gpu
 @every_task
 @pytest.mark.usefixtures("pinned")
 def test_an_epoch_and_a_validation_are_those_of_the_cpu(task: Task) -> None:
@@ -53,6 +54,7 @@ def test_an_epoch_and_a_validation_are_those_of_the_cpu(task: Task) -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.real_gpu
 @every_task
 @pytest.mark.usefixtures("pinned")
 def test_losses_in_float32_are_those_of_the_cpu(task: Task) -> None:
@@ -74,12 +76,14 @@ def test_no_step_waits_for_the_device(task: Task, amp: str) -> None:
     try:
         bank.germinate(ENVS - 1, 0, 0, env_path(0))
         bank.open_gate(ENVS - 1, 0, 0, env_path(0))
+        bank.settle()
         measured = bank._train_rows(table, ROWS, split, orders(ENVS, SAMPLES))
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert torch.isfinite(measured).all()
 
 
+@pytest.mark.real_gpu
 @every_task
 @pytest.mark.parametrize("amp", ["off", "bf16"])
 @pytest.mark.usefixtures("deterministic")
@@ -119,6 +123,7 @@ def test_memory_pressure_changes_no_bit(amp: str) -> None:
     assert torch.equal(results[0][1], results[1][1])
 
 
+@pytest.mark.real_gpu
 @pytest.mark.parametrize("task", [synthetic.TASK, digits.TASK], ids=lambda task: task.name)
 @pytest.mark.usefixtures("pinned")
 def test_half_precision_trains_as_float32_nearly(task: Task) -> None:

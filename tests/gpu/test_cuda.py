@@ -1,43 +1,55 @@
-"""Real GPUs, the real launcher: which devices did the work, read from the journal. Skips, and says so, without CUDA."""
+"""GPUs, the real launcher: which devices did the work, read from the journal. Without a GPU on the test device."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from support.journals import records_of
 
+from esper_ab.journal.events import EpisodeRecorded
+from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.timeout(900),
-    pytest.mark.filterwarnings("default"),
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
-SMALL = ("--episodes", "2", "--steps", "8", "--n-envs", "4", "--seeds", "2", "--eval-episodes", "4")
-SHARED = ("--groups", "shaped,simplified", "--devices", "cuda:0", "--placement", "share")
-two_gpus = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="fewer than two CUDA devices")
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900), pytest.mark.filterwarnings("default")]
+SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "4", "--n-envs", "2", "--seeds", "1",
+         "--eval-episodes", "2")  # fmt: skip
+LARGER = ("--steps", "8", "--n-envs", "4", "--seeds", "2", "--eval-episodes", "4")
+ALIKE = ("--groups", "a=shaped,b=shaped")
+SHARED = ("--devices", "cuda:0", "--placement", "share")
+BOTH = ("--devices", "cuda:0", "cuda:1")
+Gpus = Callable[..., dict[str, str]]
 
 
-def said(module: str, *args: str) -> str:
-    """What a command printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", module, *args], capture_output=True, text=True, timeout=600, check=False
+def begun(env: dict[str, str], module: str, *args: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", module, *args], env=env, capture_output=True, text=True, timeout=600, check=False
     )
+
+
+def said(env: dict[str, str], module: str, *args: str | Path) -> str:
+    """What a command printed."""
+    done = begun(env, module, *args)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def train(folder: Path, *args: str, task: str = "synthetic") -> History:
-    said("esper_ab.launch", "--task", task, *SMALL, "--output-dir", str(folder), "--name", "run", "--quiet", *args)
+def launched(env: dict[str, str], folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    return begun(env, "esper_ab.launch", *SMALL, *args, "--output-dir", folder, "--name", "run", "--quiet")
+
+
+def train(env: dict[str, str], folder: Path, *args: str) -> History:
+    done = launched(env, folder, *args)
+    assert done.returncode == 0, done.stdout + done.stderr
     return load(folder / "run").history
 
 
@@ -46,60 +58,126 @@ def devices_of_environments(history: History) -> dict[str, Counter[str]]:
     return {name: Counter(env.device for env in records_of(run)[-1].envs) for name, run in history.runs.items()}
 
 
+def digests(history: History, run: str) -> list[str]:
+    """Of a run's records, its evaluation last."""
+    evaluation = history.runs[run].evaluation
+    assert evaluation is not None
+    return [*(record.digest for record in records_of(history.runs[run])), evaluation.digest]
+
+
+def began_with_cuda(folder: Path) -> list[dict[str, Any]]:
+    """On the test device: every process that did, with its GPUs."""
+    return [json.loads(line) for line in (folder / "gpus" / "used").read_text().splitlines()]
+
+
+@pytest.mark.real_gpu
 @pytest.mark.parametrize("task", ["synthetic", "digits"])
 @pytest.mark.parametrize("how", [(), ("--no-deterministic",), ("--amp", "bf16")], ids=["default", "free", "bf16"])
-def test_two_groups_share_one_gpu(tmp_path: Path, task: str, how: tuple[str, ...]) -> None:
-    history = train(tmp_path, *SHARED, *how, task=task)
+def test_two_groups_share_one_gpu(tmp_path: Path, gpus: Gpus, task: str, how: tuple[str, ...]) -> None:
+    history = train(gpus(1), tmp_path, "--groups", "shaped,simplified", *LARGER, *SHARED, *how, "--task", task)
     assert {run.ref.device for run in history.runs.values()} == {"cuda:0/0", "cuda:0/1"}
     assert all(counts == {"cuda:0": 4} for counts in devices_of_environments(history).values())
     assert all(run.evaluation is not None for run in history.runs.values())
 
 
-def test_equal_groups_have_equal_records_on_a_gpu(tmp_path: Path) -> None:
+@pytest.mark.real_gpu
+def test_equal_groups_have_equal_records_on_a_gpu(tmp_path: Path, gpus: Gpus) -> None:
     """In processes of their own, on the same GPU: what --deterministic, the default, promises."""
-    history = train(
-        tmp_path, "--groups", "a=shaped,b=shaped", "--devices", "cuda:0", "--placement", "share", task="digits"
-    )
+    history = train(gpus(1), tmp_path, *ALIKE, *LARGER, *SHARED, "--task", "digits")
     for replicate in range(2):
-        a, b = (history.runs[f"{group}/{replicate}"] for group in "ab")
-        assert [record.digest for record in records_of(a)] == [record.digest for record in records_of(b)]
-        assert a.evaluation is not None
-        assert b.evaluation is not None
-        assert a.evaluation.digest == b.evaluation.digest
+        assert digests(history, f"a/{replicate}") == digests(history, f"b/{replicate}")
 
 
-def test_evaluate_repeats_the_evaluation_of_a_run(tmp_path: Path) -> None:
-    history = train(tmp_path, *SHARED, task="digits")
-    policy = str(tmp_path / "run" / "policies" / "shaped" / "0.pt")
-    rows = json.loads(said("esper_ab.commands.cli", "evaluate", policy, "--device", "cuda:0", "--json"))
-    evaluation = history.runs["shaped/0"].evaluation
+def test_two_equal_groups_on_two_gpus(tmp_path: Path, gpus: Gpus) -> None:
+    """Equal records; a GPU each, held by one process at a time; no other process uses CUDA; `evaluate` repeats one."""
+    env = gpus(2, alone=True)
+    history = train(env, tmp_path, *ALIKE, *BOTH)
+    assert {run.ref.device for run in history.runs.values()} == {"cuda:0", "cuda:1"}
+    assert digests(history, "a/0") == digests(history, "b/0")
+    assert not history.incidents
+    preflight, *workers = began_with_cuda(tmp_path)
+    assert "workers.commands.describe" in preflight["command"]
+    assert sorted(worker["gpus"] for worker in workers) == [[0], [1]]
+    assert all("--multiprocessing-fork" in worker["command"] for worker in workers)  # which is also spawn's
+    policy = tmp_path / "run" / "policies" / "a" / "0.pt"
+    rows = json.loads(said(env, "esper_ab.commands.cli", "evaluate", policy, "--device", "cuda:1", "--json"))
+    evaluation = history.runs["a/0"].evaluation
     assert evaluation is not None
     for row in rows:
         hosts = [played.outcome.outcome for played in evaluation.episodes if played.actions == row["actions"]]
         assert row["held_out_accuracy"] == float(np.mean(hosts))
 
 
-def test_one_run_uses_a_gpu_and_a_cpu(tmp_path: Path) -> None:
+def test_a_gpu_that_fails_once_changes_no_record(tmp_path: Path, gpus: Gpus) -> None:
+    """Its worker is started again, and goes on from its checkpoint; then the other half of it on exchanged GPUs."""
+    env = gpus(2, lost_after={"1": 4000}, comes_back=True)
+    history = train(env, tmp_path, *ALIKE, *BOTH)
+    assert [one.category for one in history.incidents] == ["worker_death", "restart"]
+    assert digests(history, "a/0") == digests(history, "b/0")
+
+    again, lines = tmp_path / "again", (tmp_path / "run" / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
+    events = list(read(tmp_path / "run" / JOURNAL_NAME))
+    first = next(at for at, event in enumerate(events) if isinstance(event, EpisodeRecorded))
+    shutil.copytree(tmp_path / "run", again)
+    (again / JOURNAL_NAME).write_bytes(b"".join(lines[: first + 2]))
+    said(env | {"CUDA_VISIBLE_DEVICES": "1,0"}, "esper_ab.commands.cli", "resume", again)
+    resumed = load(again).history
+    assert digests(resumed, "a/0") == digests(history, "a/0") == digests(resumed, "b/0")
+
+
+def test_a_gpu_that_is_gone_ends_the_experiment_and_is_named(tmp_path: Path, gpus: Gpus) -> None:
+    done = launched(gpus(2, lost_after={"1": 1500}), tmp_path, *ALIKE, *BOTH)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "unspecified launch failure" in done.stderr
+    assert "WrongDevice: lane cuda:1 is GPU-00000001" in done.stderr
+
+
+@pytest.mark.real_gpu
+def test_one_run_uses_a_gpu_and_a_cpu(tmp_path: Path, gpus: Gpus) -> None:
     history = train(
-        tmp_path, "--groups", "shaped,simplified", "--devices", "cuda:0", "cpu:0", "--devices-per-run", "2",
+        gpus(1), tmp_path, "--groups", "shaped,simplified", "--devices", "cuda:0", "cpu:0", "--devices-per-run", "2",
         "--placement", "share",
     )
-    assert all(counts == {"cuda:0": 2, "cpu:0": 2} for counts in devices_of_environments(history).values())
+    assert all(counts == {"cuda:0": 1, "cpu:0": 1} for counts in devices_of_environments(history).values())
 
 
-@two_gpus
-def test_two_groups_use_two_gpus(tmp_path: Path) -> None:
-    history = train(tmp_path, "--groups", "shaped,simplified", "--devices", "cuda:0", "cuda:1")
-    for replicate in range(2):
-        used = {history.runs[f"{group}/{replicate}"].ref.device for group in ("shaped", "simplified")}
-        assert used == {"cuda:0", "cuda:1"}
-    assert {device for counts in devices_of_environments(history).values() for device in counts} == {"cuda:0", "cuda:1"}
-
-
-@two_gpus
-def test_one_run_uses_two_gpus(tmp_path: Path) -> None:
+def test_one_run_uses_two_gpus_and_a_cpu(tmp_path: Path, gpus: Gpus) -> None:
     history = train(
-        tmp_path, "--groups", "shaped,simplified", "--devices", "cuda:0", "cuda:1", "--devices-per-run", "2",
-        "--placement", "share",
-    )
-    assert all(counts == {"cuda:0": 2, "cuda:1": 2} for counts in devices_of_environments(history).values())
+        gpus(2), tmp_path, *ALIKE, *BOTH, "cpu:0", "--devices-per-run", "3", "--placement", "share", "--n-envs", "3",
+    )  # fmt: skip
+    assert all(set(counts.items()) == {("cuda:0", 1), ("cuda:1", 1), ("cpu:0", 1)}
+               for counts in devices_of_environments(history).values())  # fmt: skip
+    assert digests(history, "a/0") == digests(history, "b/0")
+
+
+def test_a_run_that_does_not_fit_its_gpu_ends_the_experiment_with_the_remedy(tmp_path: Path, gpus: Gpus) -> None:
+    """Which the preflight could not know: somebody takes the memory of both later."""
+    most = 8 << 30
+    env = gpus(2, memory=most, taken_later={"0": most - (1 << 20), "1": most - (1 << 20)})
+    done = launched(env, tmp_path, *ALIKE, *BOTH)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "fewer --n-envs or a smaller growth.batch_size need less" in done.stderr
+    assert not [one for one in load(tmp_path / "run").history.incidents if one.category == "restart"]
+
+
+def planned(env: dict[str, str], *args: str) -> str:
+    """The plan, in one line."""
+    command = (*SMALL, *args, "--dry-run", "--output-dir", env["TEST_GPUS"], "-v")
+    return " ".join(said(env, "esper_ab.launch", *command).split())
+
+
+def test_plans_for_eight_gpus_of_which_one_is_full(tmp_path: Path, gpus: Gpus) -> None:
+    """None is planned twice, and the full one not at all."""
+    env = gpus(8, taken={"5": 8 << 30})
+    plan = planned(env, "--groups", "a=shaped,b=shaped,c=shaped", "--devices", "cuda", "--devices-per-run", "2")
+    assert "0: a on cuda:0+cuda:1, b on cuda:2+cuda:3, c on cuda:4+cuda:6 " in plan
+    assert "GPUs requested: 8, usable: 7; not cuda:5 (CUDA out of memory." in plan
+    assert "1 of 7 devices stay idle: cuda:7." in plan
+
+
+def test_a_plan_where_torch_is_for_other_gpus_says_that_one_is_unused(tmp_path: Path, gpus: Gpus) -> None:
+    """ROCm: torch calls its GPUs by CUDA's names."""
+    env = gpus(1, cuda=None, hip="6.4")
+    done = launched(env, tmp_path, *ALIKE)
+    assert done.returncode == 2
+    assert "this machine has a GPU, but torch" in done.stderr

@@ -1,10 +1,13 @@
-"""Limits are measured by a clock that nobody sets: whoever steps the time of day, by hand or by NTP, ends no run."""
+"""Limits are measured by a clock that nobody sets: whoever steps the time of day, by hand or by NTP, ends no run.
+
+Durations on a GPU are measured by one function, which waits for it: a call returns before its kernels have run.
+"""
 
 from __future__ import annotations
 
 import ast
 
-from house.sources import breaking, calls
+from house.sources import ROOT, SOURCES, breaking, calls, name_of
 
 # Where the time of day is asked for: what it is written into, or the times of files that it is compared with.
 ASKED_FOR = {
@@ -28,3 +31,41 @@ def asks(source: str) -> bool:
 
 def test_the_time_of_day_is_asked_for_where_it_is_written_down_only() -> None:
     assert breaking(asks) == ASKED_FOR.keys()
+
+
+# Where durations are measured in processes that may have a GPU, and what makes it right.
+TIMES = {
+    "workers/layers/device.py": "the one function, `seconds`, which waits for the GPU before and after",
+    "workers/environments.py": "phases of an episode, each of which ends with its results on the host",
+    "workers/commands/describe.py": "a convolution on the CPU",
+    "workers/gymnasium_task/preflight.py": "environments, which are on the CPU",
+    "workers/process/link.py": "time limits of a connection", "workers/process/loop.py": "time between two reports",
+    "workers/trainer/rehearsal.py": "a user's trainer, to its result", "workers/trainer/session.py": "likewise",
+    "scripts/benchmarks/clusters.py": "processes", "scripts/benchmarks/coordination.py": "messages",
+    "scripts/benchmarks/fake_node.py": "messages", "scripts/benchmarks/fleet.py": "messages",
+    "scripts/benchmarks/machine.py": "a lap of a core", "scripts/benchmarks/other_ppo.py": "on the CPU",
+    "scripts/benchmarks/ppo.py": "on the CPU", "scripts/benchmarks/startup.py": "a process",
+}
+BESIDE_GPUS = [path for path in SOURCES if name_of(path).startswith("workers/")]
+BENCHMARKS = sorted((ROOT / "scripts" / "benchmarks").rglob("*.py"))
+_CLOCKS = ("perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time", "thread_time")
+
+
+def times(source: str) -> bool:
+    """Whether a duration is measured, or a GPU's events are, which are no clock of ours."""
+    called = [ast.unparse(call.func) for call in calls(source)]
+    return any(name.rpartition(".")[2] in _CLOCKS or name.startswith("timeit.") or name.endswith("cuda.Event")
+               for name in called)  # fmt: skip
+
+
+def test_a_gpu_is_timed_by_one_function() -> None:
+    assert times("began = time.perf_counter()")
+    assert times("timeit.repeat(step, number=1)")
+    assert breaking(times, BESIDE_GPUS + BENCHMARKS) == TIMES.keys()
+
+
+def test_that_function_waits_for_the_gpu_before_and_after() -> None:
+    tree = ast.parse((ROOT / "workers" / "layers" / "device.py").read_text())
+    (seconds,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "seconds"]
+    order = [ast.unparse(call.func) for line in seconds.body for call in calls(ast.unparse(line))]
+    assert order[1:] == ["work", "wait", "perf_counter", "work", "wait", "perf_counter"]

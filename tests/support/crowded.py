@@ -39,4 +39,5 @@ def crowded(
             blueprint, algorithm = (env + 3 * slot) % 7, (env // 2 + slot) % len(Algorithm)
             plant(bank, table, env, slot, blueprint, alpha=0.5 * (env % 3), algorithm=algorithm)
     table.stage[4, 0], table.frozen[6, 0] = Stage.FOSSILIZED, True
+    bank.settle()
     return bank, table, split

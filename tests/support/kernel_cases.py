@@ -82,6 +82,7 @@ def grown(
         if blueprint >= 0:
             plant(bank, table, env, slot, blueprint, alpha=alpha, algorithm=algorithm)
             table.stage[env, slot], table.frozen[env, slot] = stage, frozen
+    bank.settle()
     draws = torch.Generator().manual_seed(batch)
     for stack in (bank.host, *bank._seeds.values()):
         stack.values += 0.2 * torch.randn(stack.values.shape, generator=draws)

@@ -256,13 +256,12 @@ class GrowthEnv:
         device. Threads share no tensor that is written, and all end before this function returns, so each computes what
         it would compute alone.
         """
-        parts = [(bank, data, np.flatnonzero(among[bank.envs])) for bank, data in self._banks]
-        parts = [part for part in parts if len(part[2])]
-        if len(parts) < 2 or all(data[0].train.x.device.type == "cpu" for _, data, _ in parts):
+        parts = [(bank, data, rows) for bank, data in self._banks if len(rows := np.flatnonzero(among[bank.envs]))]
+        if len(parts) < 2 or all(is_cpu(data[0].train.x.device) for _, data, _ in parts):
             results = [work(*part) for part in parts]
         else:
             with ThreadPoolExecutor(max_workers=len(parts), thread_name_prefix="device") as threads:
-                results = list(threads.map(lambda part: work(*part), parts))
+                results = list(threads.map(work, *zip(*parts, strict=True)))
         return [
             (bank.envs[rows[at]], result)
             for (bank, _, rows), found in zip(parts, results, strict=True) for at, result in found

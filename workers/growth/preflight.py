@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import timeit
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -23,6 +22,7 @@ from workers.growth.bank.bank import Bank
 from workers.growth.measures import MEASURES
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit
+from workers.layers import device as _device
 from workers.user_rewards.lookup import find_reward, rehearse
 from workers.user_rewards.user_code import as_planned, copied
 from workers.vocabulary import Stage
@@ -106,5 +106,4 @@ def step_s(questions: Questions, device: torch.device) -> float:
         table.stage[row, slot], table.blueprint[row, slot] = Stage.TRAINING, (row + slot) % len(settings.blueprints)
         bank.germinate(row, slot, (row + slot) % len(settings.blueprints), RngPath(0) / row / slot)
     order = np.zeros((len(rows), images * _MINIBATCHES), np.int64)
-    # The first epoch warms up.
-    return timeit.repeat(lambda: bank.train_epoch(table, rows, split, order), repeat=2, number=1)[-1] / _MINIBATCHES
+    return _device.seconds(device, partial(bank.train_epoch, table, rows, split, order)) / _MINIBATCHES

@@ -31,8 +31,8 @@ class DeviceSplit:
     @staticmethod
     def of(split: Split, device: torch.device, dtype: torch.dtype) -> DeviceSplit:
         """Upload a split once."""
-        x = torch.from_numpy(np.ascontiguousarray(split.x)).to(device, dtype)
-        return DeviceSplit(x.contiguous(memory_format=torch.channels_last), torch.from_numpy(split.y).to(device))
+        x = torch.from_numpy(split.x).to(device, dtype, memory_format=torch.channels_last)
+        return DeviceSplit(x, torch.from_numpy(split.y).to(device))
 
     def cut(self, start: int, samples: int) -> DeviceSplit:
         """Return part of the split, without a copy."""
@@ -125,8 +125,8 @@ class Orders:
             found = _permutations(self._samples, self._addresses(step, envs))
         self._next = None
         if self._thread is not None and not last:
-            addresses = self._addresses(step + 1, envs)
-            self._next = step + 1, envs, self._thread.submit(_permutations, self._samples, addresses)
+            drawing = self._thread.submit(_permutations, self._samples, self._addresses(step + 1, envs))
+            self._next = step + 1, envs, drawing
         return found
 
     def _addresses(self, step: int, envs: Ints) -> list[RngPath]:

@@ -5,6 +5,9 @@ So a test can run the GPU code path on a CPU, where its numbers can be compared.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from time import perf_counter
+
 import torch
 
 _CACHED_BYTES = 4 << 20
@@ -28,3 +31,17 @@ def room(device: torch.device) -> int:
         return _CACHED_BYTES
     whole = torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else _UNKNOWN_BYTES
     return int(whole // PIECE)
+
+
+def seconds(device: torch.device, work: Callable[[], object]) -> float:
+    """Time `work` on `device`, after a first time that warms up: from when it is idle to when all launched is done.
+
+    A GPU is timed by this alone: to launch takes a fraction of the time.
+    """
+    wait = getattr(torch, device.type).synchronize
+    work()
+    wait(device)
+    began = perf_counter()
+    work()
+    wait(device)
+    return perf_counter() - began

@@ -40,6 +40,7 @@ from workers.growth.bank.stack import (
     Optimiser,
     Places,
     Stack,
+    births,
     put_rows,
 )
 from workers.growth.rules.seeds import SeedTable
@@ -97,16 +98,19 @@ class Bank:
         self.host = Stack(host_params(task.host), len(envs), self._device, self._dtype)
         self.statistics: list[BatchStatistics] = []
         self._seeds: dict[tuple[int, int], Stack] = {}
-        self._native: NativeStep | None = None
-        if kernel != "torch":
-            self._native = NativeStep(load(kernel), task, self._levels, self._blueprints, settings)
+        self._newborn: list[tuple[Stack, int | slice, Floats]] = []
+        # What trains and measures in the place of torch.
+        self._native = (
+            None if kernel == "torch"
+            else NativeStep(load(kernel), task, self._levels, self._blueprints, settings)
+        )  # fmt: skip
 
     # --- life and death of modules ----------------------------------------------------------------------------------
 
     def begin_episode(self, paths: list[RngPath]) -> None:
         """Start an episode with fresh hosts, row i drawn at paths[i], and empty slots."""
         draws = np.stack([(path / "host-init").generator().random(self.host.width) for path in paths])
-        self.host.birth(slice(None), draws)
+        births([(self.host, slice(None), draws)])
         self.statistics = fresh_statistics(self._spec, len(self.envs), self._device, self._dtype)
         self._seeds.clear()
 
@@ -128,16 +132,22 @@ class Bank:
         return self._stack(slot, blueprint).width - gate, gate
 
     def germinate(self, row: int, slot: int, blueprint: int, path: RngPath) -> tuple[int, int]:
-        """Create a seed and its gate, with zero optimiser state; return `sizes`."""
+        """Create a seed and its gate, with zero optimiser state, at the next `settle`; return `sizes`."""
         module, gate = self.sizes(slot, blueprint)
         draws = [(path / "seed-init").generator().random(module), (path / "gate-init").generator().random(gate)]
-        self._stack(slot, blueprint).birth(row, np.concatenate(draws))
+        self._newborn.append((self._stack(slot, blueprint), row, np.concatenate(draws)))
         return module, gate
 
     def open_gate(self, row: int, slot: int, blueprint: int, path: RngPath) -> None:
-        """Create a new gate for a live seed that changes to GATE; its module is unchanged."""
+        """Create a new gate, at the next `settle`, for a live seed that changes to GATE; its module is unchanged."""
         draws = (path / "gate-init").generator().random(self._gate_size(slot))
-        self._stack(slot, blueprint).birth(row, draws)
+        self._newborn.append((self._stack(slot, blueprint), row, draws))
+
+    def settle(self) -> None:
+        """Initialise what is new: all of a decision with one upload. To train and to measure begin with it."""
+        if self._newborn:
+            births(self._newborn)
+            self._newborn.clear()
 
     def drop(self, row: int, slot: int, blueprint: int) -> None:
         """Remove a seed and its optimiser state."""
@@ -181,6 +191,7 @@ class Bank:
         per-sample mean loss [n] and accuracy in percent [n], both in training mode. Other rows are unchanged. It
         synchronises with the device once, at the end.
         """
+        self.settle()
         if self._native is not None:
             takes_part = self._in_forward(table, rows) >= 0
             return self._native.train(self._grown(table, rows), takes_part, split, order)
@@ -250,20 +261,29 @@ class Bank:
 
     @torch.inference_mode()
     def measure(self, table: SeedTable, rows: Ints, split: DeviceSplit, *, ablate: bool) -> PassResult:
-        """Return the evaluation of bank rows `rows` [n] on `split`, with all ablations if `ablate`. Changes nothing."""
+        """Return the evaluation of bank rows `rows` [n] on `split`, with all ablations if `ablate`.
+
+        It changes no parameter, and synchronises with the device once, at the end.
+        """
+        self.settle()
         envs = self.envs[rows]
         acting = np.isin(table.stage[envs], _IN_FORWARD[1:]) & (table.alpha[envs] > 0.0)  # [n, S]
         plan = plan_pass(acting, ablate)
         if self._native is not None:
             right, losses = self._native.measure(self._grown(table, rows), acting, plan, split)
-            percent = 100.0 * right / len(split.y)
-            return PassResult(plan, acting, percent, percent[plan.real_rows()], losses / len(split.y))
+        else:
+            right, losses = self._measured(table, rows, acting, plan, split)
+        percent = 100.0 * right / len(split.y)
+        return PassResult(plan, acting, percent, percent[plan.real_rows()], losses / len(split.y))
+
+    def _measured(
+        self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass, split: DeviceSplit
+    ) -> tuple[Ints, Floats]:
+        """Correct answers of each row of `plan`, and losses of the real networks [n], summed over samples."""
         hosts, moments, slots = self._measured_parts(table, rows, acting, plan)
-        real = plan.real_rows()
-        shown = self._index(real)
+        shown = self._index(plan.real_rows())
         correct = torch.zeros(len(plan.keys), device=self._device, dtype=torch.int64)
         loss = torch.zeros(len(rows), device=self._device, dtype=self._dtype)
-        samples = len(split.y)
         images = split.images(self._dtype)
         at_once = self._samples_at_once(split, [len(level.mean) for level in moments])
         for x, y in zip(torch.split(images, at_once), torch.split(split.y, at_once), strict=True):
@@ -271,8 +291,8 @@ class Bank:
             correct += (logits.argmax(2) == y).sum(1)
             own = logits.index_select(0, shown).flatten(0, 1)  # of the real networks
             loss += F.cross_entropy(own, y.repeat(len(rows)), reduction="none").view(len(rows), -1).sum(1)
-        accuracy = 100.0 * correct.cpu().double().numpy() / samples
-        return PassResult(plan, acting, accuracy, accuracy[real], loss.cpu().double().numpy() / samples)
+        found = torch.cat([correct.double(), loss.double()]).cpu().numpy()
+        return found[: len(correct)].astype(np.int64), found[len(correct) :]
 
     def _samples_at_once(self, split: DeviceSplit, hosts: list[int]) -> int:
         """Return how many samples fit one forward pass of `hosts` hosts per level; depends only on shapes and device.

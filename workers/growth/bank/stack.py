@@ -183,18 +183,7 @@ class Stack:
         self.width = sum(spec.size for spec in specs)
         self.values = torch.zeros(rows, self.width, device=device, dtype=dtype)
         self.momentum = torch.zeros_like(self.values)
-        self._bound, self._center = _initial(specs)
-
-    def birth(self, row: int | slice, draws: Floats) -> None:
-        """Initialise rows from uniform draws in [0, 1), [P] or [rows, P], and zero their momentum.
-
-        With fewer than P draws, initialise only that many of the last parameters; the others keep values and momentum.
-        """
-        last = slice(self.width - draws.shape[-1], None)
-        values = torch.from_numpy(self._center[last] + self._bound[last] * (2.0 * draws - 1.0))
-        # Cast first, which halves the copy; the copy does not block.
-        self.values[row, last] = values.to(self.values.dtype).to(self.values.device, non_blocking=True)
-        self.momentum[row, last] = 0.0
+        self.bound, self.center = _initial(specs)
 
     def clear(self, row: int) -> None:
         """Zero a row, so that a dropped module leaves nothing for the next one."""
@@ -218,3 +207,20 @@ class Stack:
     def read(self, rows: Tensor) -> dict[str, Tensor]:
         """Return the parameters of `rows` [n] (repeats allowed) by name, [n, *shape], without autograd."""
         return by_name(self.specs, self.values[rows])
+
+
+def births(newborn: list[tuple[Stack, int | slice, Floats]]) -> None:
+    """Initialise row(s) of stacks on one device, with one upload for all, and zero their momentum.
+
+    Each from uniform draws in [0, 1), [P] or [rows, P]. Of fewer draws than P, only as many parameters, the last ones;
+    the rest keeps values and momentum.
+    """
+    lasts = [slice(stack.width - draws.shape[-1], None) for stack, _, draws in newborn]
+    found = [stack.center[last] + stack.bound[last] * (2.0 * draws - 1.0)
+             for (stack, _, draws), last in zip(newborn, lasts, strict=True)]  # fmt: skip
+    like, flat = newborn[0][0].values, torch.from_numpy(np.concatenate(found, axis=None))
+    # Cast before, so that half as much is copied; nobody waits for the copy.
+    uploaded = flat.to(like.dtype).to(like.device, non_blocking=True).split_with_sizes([one.size for one in found])
+    for (stack, row, draws), last, values in zip(newborn, lasts, uploaded, strict=True):
+        stack.values[row, last] = values.view(draws.shape)
+        stack.momentum[row, last] = 0.0

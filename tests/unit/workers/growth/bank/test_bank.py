@@ -72,6 +72,7 @@ def test_twenty_steps_leave_what_is_not_trained_bit_equal() -> None:
     table.frozen[0, 0] = True  # blending out: in the forward pass, not trained
     table.stage[1, 0], table.blueprint[1, 0] = Stage.GERMINATED, 5  # not in the forward pass at all
     bank.germinate(1, 0, 5, env_path(1) / "later")
+    bank.settle()
     live = np.array([0, 1])
     before = copy.deepcopy(bank)
     for _ in range(5):  # five epochs of four batches
@@ -157,6 +158,8 @@ def test_a_dropped_seed_leaves_nothing_for_the_next() -> None:
     bank.drop(0, 0, 5)
     assert bank._seeds[0, 5].values[0].abs().sum() == 0
     bank.germinate(0, 0, 5, env_path(0) / "second")
+    bank.settle()
+    assert bank._seeds[0, 5].values[0].abs().sum() > 0
     assert bank._seeds[0, 5].momentum[0].abs().sum() == 0
 
 
@@ -167,6 +170,7 @@ def test_a_new_gate_leaves_the_module_as_it_is() -> None:
     module, gate = bank.sizes(0, 5)
     before = bank._seeds[0, 5].values[0].clone()
     bank.open_gate(0, 0, 5, env_path(0) / "again")
+    bank.settle()
     after = bank._seeds[0, 5].values[0]
     assert torch.equal(after[:module], before[:module])
     assert not torch.equal(after[module:], before[module:])

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from workers.growth.bank.network import Blend, bound, gate_params, seed_delta, seed_input
-from workers.growth.bank.stack import Stack
+from workers.growth.bank.stack import Stack, births
 from workers.layers.blueprint import Blueprint, ParamSpec
 from workers.vocabulary import Algorithm, Stage
 
@@ -22,7 +22,7 @@ def features() -> torch.Tensor:
 
 def joined(h: torch.Tensor, stage: Stage, alpha: float, algorithm: Algorithm, blueprint: Blueprint = SCALE):
     stack = Stack((*blueprint.params(4), *gate_params(4)), 1, h.device, h.dtype)
-    stack.birth(0, np.random.default_rng(1).random(stack.width))
+    births([(stack, 0, np.random.default_rng(1).random(stack.width))])
     p = stack.borrow(torch.tensor([0]), None).params()
     blend = Blend.of(np.array([stage]), np.array([alpha]), np.array([algorithm]), h)
     x = seed_input(h, blend)

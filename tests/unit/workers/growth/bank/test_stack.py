@@ -6,7 +6,7 @@ import pytest
 import torch
 from support.tensor_world import env_path
 
-from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Places, Stack, put_rows
+from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Places, Stack, births, put_rows
 from workers.layers import device as _device
 from workers.layers.blueprint import ParamSpec
 
@@ -16,7 +16,7 @@ ROWS = torch.tensor([3, 0])
 
 def stack(dtype: torch.dtype = torch.float64) -> Stack:
     found = Stack(SPECS, 4, torch.device("cpu"), dtype)
-    found.birth(slice(None), (env_path(1) / "stack").generator().random((4, found.width)))
+    births([(found, slice(None), (env_path(1) / "stack").generator().random((4, found.width)))])
     found.momentum += 0.1
     return found
 

@@ -1,0 +1,131 @@
+"""What a decision asks of its GPU: waits, copies, and no other GPU. Counted by the test device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.growth_world import random_decisions
+from support.orders import run_order
+from support.tensor_world import device_data, env_path, make_bank, quiet
+
+from esper_ab.contracts.children import Questions
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import Arithmetic, GroupSettings, GrowthSettings, RewardSettings
+from workers.environments import Stopwatch, paths_below
+from workers.growth.bank.bank import Bank
+from workers.growth.environment import EnvSpec, GrowthEnv
+from workers.growth.preflight import step_s
+from workers.growth.samples import DeviceData
+from workers.kinds.growth import GrowthWorld
+from workers.run.session import Session
+from workers.storage import state_bytes
+from workers.tasks.synthetic import TASK
+from workers.vocabulary import HEADS, Op
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.skipif(not hasattr(torch, "test_gpus"), reason="no counts of calls: see test_test_device.py"),
+    pytest.mark.usefixtures("deterministic"),
+]
+ENVS, STEPS = 16, 10
+OWN, OTHER = torch.device("cuda:1"), 0
+
+
+def counted(what: str, gpu: int = 1) -> int:
+    return torch.test_gpus.count(gpu, what)
+
+
+def data_on(device: torch.device) -> DeviceData:
+    return DeviceData.of(TASK.load(""), device)
+
+
+def environments(amp: str = "off") -> GrowthEnv:
+    spec = EnvSpec(
+        task=TASK, slots=TASK.slots, steps=STEPS, env_devices=("cuda:1",) * ENVS, reward=RewardSettings(),
+        growth=GrowthSettings(batch_size=256, amp=amp),  # type: ignore[arg-type]
+    )
+    return GrowthEnv(spec, {"cuda:1": data_on(OWN)}, Stopwatch())
+
+
+@pytest.mark.parametrize("amp", ["off", "bf16"])
+def test_a_decision_waits_twice_however_many_environments_there_are(amp: str) -> None:
+    """Once for the losses of an epoch and once for those of its validation; nothing else comes back."""
+    env, rng = environments(amp), np.random.default_rng(0)
+    view, others = env.begin(paths_below(RngPath(0), ENVS)), counted("calls", OTHER)
+    births = 0
+    for _ in range(STEPS - 1):
+        decisions, before = random_decisions(view.masks, rng), (counted("waits"), counted("downloads"))
+        births += int((decisions[:, HEADS.index("op")] == Op.GERMINATE).sum())
+        view = env.step(decisions)[1]
+        waits, downloads = counted("waits") - before[0], counted("downloads") - before[1]
+        assert (waits, downloads) == (2, 2)
+    assert births > ENVS
+    assert len(set(env.lifecycle.table.blueprint.flatten().tolist())) > 3
+    assert counted("calls", OTHER) == others
+
+
+def test_all_births_of_a_decision_are_one_upload() -> None:
+    bank = Bank(TASK, TASK.slots, np.arange(ENVS), GrowthSettings(), data_on(OWN).train.x)
+    bank.begin_episode([env_path(row) for row in range(ENVS)])
+    plain, _ = make_bank(ENVS, torch.float32)
+    for row in range(ENVS):
+        for own in (bank, plain):
+            own.germinate(row, row % 2, row % 7, env_path(row))
+            if row % 3 == 0:
+                own.open_gate(row, row % 2, row % 7, env_path(row) / "gate")
+    before = counted("uploads"), counted("waits")
+    bank.settle()
+    assert (counted("uploads"), counted("waits")) == (before[0] + 1, before[1])
+    plain.settle()
+    for key, stack in bank._seeds.items():
+        assert torch.equal(stack.values.cpu(), plain._seeds[key].values)
+
+
+def test_the_preflight_times_until_the_gpu_has_done_its_work() -> None:
+    asked = Questions(task="synthetic", data_dir="", user_rewards=(), hosts=2, batch_size=8)
+    downloads, waits, uploads = (counted(what) for what in ("downloads", "waits", "uploads"))
+    assert step_s(asked, OWN) > 0.0
+    epochs = counted("downloads") - downloads
+    blocking = 2  # of its images and labels
+    assert (epochs, counted("waits") - waits) == (2, 2 + blocking + 2)  # `seconds` waits before and after the second
+    assert counted("uploads") > uploads + blocking
+
+
+def made(device: torch.device) -> Session:
+    settings = GroupSettings(growth=GrowthSettings(batch_size=128, amp="bf16"))
+    order = run_order(
+        settings, task="synthetic", slots=TASK.slots, n_envs=2, steps=4, env_devices=("cuda:0",) * 2,
+        arithmetic=Arithmetic(kernel="torch"),
+    )
+    return Session(order, GrowthWorld(order, TASK, {"cuda:0": data_on(device)}))
+
+
+def records(session: Session, *episodes: int) -> list[Any]:
+    return [session.train(episode, quiet, quiet).digest for episode in episodes]
+
+
+def test_a_run_goes_on_from_its_checkpoint_on_another_gpu() -> None:
+    """To the bits of one that was not interrupted."""
+    whole, first, second = made(OWN), made(torch.device("cuda:0")), made(OWN)
+    expected, begun = records(whole, 0, 1), records(first, 0)
+    second.resume(state_bytes.from_bytes(state_bytes.to_bytes(first.state())))
+    assert [*begun, *records(second, 1)] == expected
+
+
+def test_a_checkpoint_is_read_where_its_gpu_is_not() -> None:
+    """Were one of its tensors on a GPU, it would come back on the CPU."""
+    state = state_bytes.from_bytes(state_bytes.to_bytes({"tensor": torch.ones(3, device=OWN)}))
+    assert state["tensor"].device.type == "cpu"
+
+
+def test_tensors_of_two_gpus_are_not_mixed() -> None:
+    """By the test device, as by a GPU."""
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.ones(3, device=OWN) + torch.ones(3, device="cuda:0")
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.ones(3, device=OWN) + torch.ones(3)
+    assert device_data().train.x.device.type == "cpu"

@@ -1,0 +1,23 @@
+"""The tests of tests/gpu that compute in their own process, on the test device: in one that has it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+HERE = Path(__file__).parent
+IN_PROCESS = ["test_bank_on_gpu.py", "test_decisions.py"]
+
+
+def test_what_needs_no_real_gpu_passes(
+    gpus: Callable[..., dict[str, str]], record_property: Callable[[str, object], None]
+) -> None:
+    command = [sys.executable, "-m", "pytest", "-m", "gpu", "-p", "no:cacheprovider", *map(HERE.joinpath, IN_PROCESS)]
+    done = subprocess.run(command, env=gpus(2, memory=8 << 30), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    counts = re.search(r"(\d+) passed.*", done.stdout)
+    assert counts is not None
+    record_property("test device", counts[0])
