@@ -31,7 +31,7 @@ Severity = Literal["ok", "warning", "problem"]
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one check. `problem`: a launch with the defaults fails here. `warning`: it runs, at a cost."""
+    """Result of one check. `problem`: a launch with the defaults fails here. `warning`: a launch works, at a cost."""
 
     topic: str
     level: Severity

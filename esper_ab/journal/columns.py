@@ -142,7 +142,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 class Episodes(Mapping[int, EpisodeRecord]):
     """Mapping from episode to its complete record. Records are read from disk on each access and not kept in memory.
 
-    Raises JournalError for a line that was damaged meanwhile.
+    Raises JournalError for a line that was damaged after it was first read.
     """
 
     def __init__(self) -> None:

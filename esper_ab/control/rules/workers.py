@@ -1,4 +1,4 @@
-"""What the machine knows about workers, one per lane: limits on silence, starts in waves, and their state."""
+"""The machine's record of its workers, one per lane: limits on silence, starts in waves, and the workers' states."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Sign(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Laggard(msgspec.Struct, frozen=True, kw_only=True):
-    """A silent worker, for how long it has been silent, and its limit."""
+    """A silent worker, the time that it has been silent, and its limit."""
 
     worker: str
     last: Sign
@@ -137,7 +137,7 @@ class Liveness:
         """Return the workers that are silent beyond their limit. Call it about once a second.
 
         A long gap between calls means that the coordinator itself stood still, and is not counted as silence.
-        `crowding`: how many times slower than alone a process may run now, at least 1.
+        `crowding`: the factor by which load may slow a process down now, at least 1.
         """
         self._crowding = crowding
         gap, self._checked = now - self._checked, now
