@@ -83,7 +83,7 @@ def conditions(history: History) -> str:
 
 
 def facts_of(history: History) -> Facts:
-    """Return what the records show besides outcomes: audit findings, and groups that are the same computation."""
+    """Return the facts in the records other than outcomes: audit findings, and groups that are the same computation."""
     pairs, plan = pairs_in(followed(history)), history.plan
     return Facts(
         scope=conditions(history), findings=tuple(audit(history, pairs)), paired=not plan.experiment.unpaired,

@@ -230,8 +230,8 @@ def _pathologies(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
         if kind == RATIO_MISMATCH:
             worst = max(error for run in runs for error in run.columns.known("first_ratio_error"))
             sentence = (
-                f"{group}: before the first step the probability ratio was off 1 by up to {worst:.1e} ({where}), so "
-                "the update did not see what the policy saw."
+                f"{group}: before the first step the probability ratio differed from 1 by up to {worst:.1e} ({where}), "
+                "so the update did not see what the policy saw."
             )
             yield Finding(kind, "blocks", (group,), sentence)
         elif all(2 * count[kind] > n for count, n in zip(counts, updates, strict=True)):

@@ -44,7 +44,9 @@ def sittings_at_work(history: History) -> tuple[Sitting, ...]:
 
 
 def code_states(history: History) -> tuple[CodeState, ...]:
-    """Return the states of the code in the plan order of their runs; just one, unless the code changed meanwhile."""
+    """Return the states of the code in the plan order of their runs; just one, unless the code changed during the
+    experiment.
+    """
     sittings = _sittings(history)
     made = [
         (_code(sittings[taken.sitting].code, taken), name)
@@ -79,7 +81,7 @@ def _sittings(history: History) -> tuple[Sitting, ...]:
 
 
 def _code(sitting: Mapping[str, str], taken: Taken) -> dict[str, str]:
-    """Return the code state of a worker; its sitting's if the worker reported none or the same."""
+    """Return the code state of a worker; that of its sitting if the worker reported none, or the same one."""
     sources = taken.worker.sources if taken.worker is not None else ""
     if not sources or sources == sitting.get("sources"):
         return dict(sitting)

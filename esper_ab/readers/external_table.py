@@ -34,7 +34,7 @@ def observations_of(
     source: str, columns: Mapping[str, Sequence[object]], row_numbers: Sequence[int],
     names: Mapping[str, str] | None = None,
 ) -> Observations:  # fmt: skip
-    """Check the cells of `columns` (values by column name) and make observations of them.
+    """Check the cells of `columns` (values by column name) and make observations from them.
 
     `row_numbers`: number of each row, for messages. `names`: our column name -> the source's, where they differ.
     """
@@ -67,7 +67,7 @@ def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mappin
     has = f"its columns are {visible_line(', '.join(columns), 200)}"
     for ours, theirs in used.items():
         if theirs not in columns:
-            raise UsageError(f"{source} has no column {theirs!r}, as --columns {ours}={theirs} says; {has}")
+            raise UsageError(f"{source} has no column {theirs!r}, which --columns {ours}={theirs} names; {has}")
     for needed in ("group", "outcome"):
         if needed not in used:
             raise UsageError(f"{source} has no column {needed!r}; {has}; name it with --columns {needed}=NAME")
@@ -196,7 +196,7 @@ _STARTS = {";": "semicolons", "\t": "tabs"}
 
 
 def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Observations:
-    """Read `file`; UsageError naming row and column if it is not a valid table of outcomes.
+    """Read `file`. Raises UsageError, with row and column, if it is not a valid table of outcomes.
 
     Rows are counted as in an editor: the header is row 1. `names`: our column name -> the file's, where they differ.
     """
@@ -255,7 +255,7 @@ _SOURCE = "the data"
 
 
 def read_data(data: Any, names: Mapping[str, str] | None = None) -> Observations:
-    """Read outcomes from `data`; UsageError if they are invalid. Rows are counted from 0.
+    """Read outcomes from `data`. Raises UsageError if they are invalid. Rows are counted from 0.
 
     A data frame (pandas, polars, pyarrow) or a mapping of columns has the columns group, seed (or pair or run),
     outcome[, task][, cluster]. A mapping of groups to arrays [pairs] has outcomes alone: values at the same index form

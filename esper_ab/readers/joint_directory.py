@@ -58,7 +58,10 @@ def write_joint(directory: Path, joint: Joint, settings: dict[str, str]) -> None
 
 
 def read_joint(directory: Path) -> Joint:
-    """Read the parts; UsageError if `directory` is not a joint experiment, JournalError if the file is damaged."""
+    """Read the parts.
+
+    Raises UsageError if `directory` is not a joint experiment, and JournalError if the file is damaged.
+    """
     if not is_joint(directory):
         raise UsageError(f"{directory} is not a joint experiment: it has no {JOINT_NAME}")
     try:
@@ -75,9 +78,9 @@ def folders_of(directory: Path) -> list[Path]:
 
 
 def refuse_joint(directory: Path, command: str, *, by_task: bool = False) -> None:
-    """Raise UsageError, naming the parts, if `directory` is a joint experiment, which `command` does not support.
+    """Raise UsageError, with the names of the parts, if `directory` is a joint experiment.
 
-    `by_task`: the command accepts all parts, each as TASK=EXPERIMENT.
+    For `command`, which does not support joint experiments. `by_task`: it accepts all parts, each as TASK=EXPERIMENT.
     """
     if not is_joint(directory):
         return

@@ -70,7 +70,7 @@ def require(requirements: Iterable[Requirement], comparisons: Sequence[Compariso
 
 
 def holds(requirement: Requirement, comparison: Comparison) -> bool:
-    """True if the verdict supports the requirement; never without a look at enough pairs, or under a cap.
+    """True if the verdict supports the requirement; False without a look at enough pairs, or under a cap.
 
     better-than, worse-than: the direction was shown, whatever its size. equivalent-to: the difference was shown to be
     smaller than the margin, or both groups were one computation and lost equally many runs. not-worse-than: the

@@ -214,7 +214,7 @@ def _stopped(evidence: Evidence, beyond: str) -> str:
 
 
 def _shown(evidence: Evidence) -> str:
-    """Write what the runs of an open comparison show, and what too few of them cannot show."""
+    """Write the result of an open comparison so far, and which results its few runs cannot give."""
     n, same = evidence.counted(evidence.used), alike(*outcomes(evidence.pairs[: evidence.used]))
     constant = evidence.degenerate and same == evidence.used
     if evidence.used < LEAST_PAIRS:
@@ -288,7 +288,9 @@ def _more(evidence: Evidence) -> str:
 
 
 def _cost(evidence: Evidence, needed: PairsNeeded, there: int) -> str:
-    """Write how many more pairs it takes, or fewer in a new plan, because an extension has a stricter bound."""
+    """Write how many more pairs are needed, and how many in a new plan if that needs fewer, as its bound is less
+    strict.
+    """
     count, between = _about(needed, there)
     anew = evidence.pairs_anew
     detect = f"Detecting {evidence.design.margin_words} with 80 % power takes {count} more pairs"
@@ -313,7 +315,7 @@ def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
 
 
 def losses_cap(question: Question, again: Imputed, *, small: bool) -> str:
-    """Explain why lost runs leave no decision. `small`: the claim was that the difference is small."""
+    """Explain why lost runs prevent a decision. `small`: the claim was that the difference is small."""
     said = _losses(question, again.lost_a, again.lost_b)
     if again.mean is not None:
         return f"{said}; {_imputation(question, again)} overturns the decision."

@@ -1,4 +1,5 @@
-"""Growth: baselines of what learns nothing, equal bare hosts, and what added parameters are worth. Pure."""
+"""Growth: baselines of groups that learn nothing, the check of equal bare hosts, and gains per added parameter. Pure.
+"""
 
 from __future__ import annotations
 
@@ -50,9 +51,9 @@ def _baselines(history: History, pairs: Pairs) -> Iterator[Finding]:
 def _near(
     history: History, contrast: Contrast, baseline: Mapping[int, float], least: float, what: str, who: str
 ) -> Iterator[Finding]:
-    """Find groups that are not shown to lie above the baseline by more than the margin, nor below `least`.
+    """Find groups whose difference from the baseline is shown neither to exceed the margin nor to lie below `least`.
 
-    `baseline`: by replicate, percent.
+    `baseline`: the outcome of the baseline by replicate, in percent.
     """
     margin, near = history.design.margin, dict[str, str]()
     for group in contrast.groups:
@@ -87,9 +88,10 @@ def _outcomes(history: History, group: str, replicates: Collection[int]) -> dict
 
 
 def gains_per_kparam(history: History, outcomes: Mapping[str, RunOutcome]) -> dict[str, float | None]:
-    """Return by run the points above the never-grown host of its replicate, per 1,000 parameters added to a host.
+    """Return, by run, the points above the never-grown host of the same replicate, per 1,000 parameters added to a
+    host.
 
-    None without a group that waits, and where nothing was added.
+    None if no group waits, and for a run that added nothing.
     """
     baselines = {
         run.ref.replicate: outcomes[name].evaluated
