@@ -115,7 +115,8 @@ def _gaps(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Itera
                 where = f" in {task}" if task else ""
                 yield (
                     f"Out of order: {group}{where} has no run of {observations.pair_column} {listed_short(missing)} "
-                    f"but has later ones. Runs after a gap do not count; enter a failed run as a row with an empty outcome."
+                    "but has later ones. Runs after a gap do not count; enter a failed run as a row with an empty "
+                    "outcome."
                 )
 
 

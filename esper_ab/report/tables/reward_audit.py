@@ -85,8 +85,8 @@ def _search_table(found: RewardAuditFindings) -> Table:
     tried = by_accuracy.tried if by_accuracy else 0
     note = (
         "The schedule with the highest return on the hosts of this reward audit, among the random schedules and "
-        f"{tried} neighbours of the best so far. It is then grown on other hosts, whose held-out accuracy, %, is shown. "
-        "The last row is a search for validation accuracy itself, which a reward can beat only by luck."
+        f"{tried} neighbours of the best so far. It is then grown on other hosts, whose held-out accuracy, %, is shown."
+        " The last row is a search for validation accuracy itself, which a reward can beat only by luck."
     )
     return Table(
         "What a short search for the reward finds", ("searched for", "accuracy", "finds"), rows,
