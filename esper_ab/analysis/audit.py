@@ -156,9 +156,7 @@ def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> st
 
 
 def _position_balance(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
-    """Report unequal start positions if the analysis does not adjust for them, so that only balance cancels their
-    effects.
-    """
+    """Report unequal start positions if the analysis does not adjust for them, so that only balance cancels effects."""
     unneeded = history.design.adjusted or history.design.positions_drawn or not history.design.positions_matter
     if unneeded or len(places) < 4:  # with one pair there is nothing to balance
         return

@@ -32,9 +32,7 @@ RATIO_COLLAPSE, ENTROPY_COLLAPSE, VALUE_COLLAPSE = "ratio collapse", "entropy co
 
 
 def pathologies(record: EpisodeRecord) -> dict[str, str]:
-    """Return, by kind, one line with the number that shows it; {} for a sound update and for a controller without
-    learning.
-    """
+    """Return, by kind, one line with the number that shows it; {} for a sound update and without a learner."""
     ppo = record.ppo
     if ppo is None:
         return {}

@@ -44,9 +44,7 @@ def sittings_at_work(history: History) -> tuple[Sitting, ...]:
 
 
 def code_states(history: History) -> tuple[CodeState, ...]:
-    """Return the states of the code in the plan order of their runs; just one, unless the code changed during the
-    experiment.
-    """
+    """Return the states of the code, in the plan order of their runs; only one unless the code changed."""
     sittings = _sittings(history)
     made = [
         (_code(sittings[taken.sitting].code, taken), name)

@@ -49,8 +49,7 @@ def check(workers: int, each: int, beside: int) -> None:
 
 
 def room_for(workers: int, each: int, beside: int) -> AbstractContextManager[None]:
-    """While entered, raise the soft limit so that `workers` workers can be started, but keep RESERVE below the hard
-    limit.
+    """While entered, raise the soft limit so that `workers` workers can start, but keep RESERVE below the hard limit.
 
     The limit is raised no further than needed, because connections from strangers could use up the rest.
     """
@@ -59,8 +58,7 @@ def room_for(workers: int, each: int, beside: int) -> AbstractContextManager[Non
 
 
 def reserve() -> AbstractContextManager[None]:
-    """While entered, let this process use the RESERVE. Leave it soon, because new connections can use the reserve as
-    well.
+    """While entered, let this process use the RESERVE. Leave soon, because new connections can use the RESERVE as well.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _soft_limit(min(hard, soft + RESERVE))

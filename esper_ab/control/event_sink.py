@@ -227,18 +227,14 @@ class EventSink:
     """
 
     def __init__(self, journal: Journal, history: History, observers: Sequence[Observer]) -> None:
-        """`history`: the fold of the events in the journal or, if it is new, of the first event, which is not yet
-        recorded.
-        """
+        """`history`: the fold of the events in the journal or, if it is new, of the first event, not yet recorded."""
         self._journal = journal
         self.history = history
         self._observers = ObserverThread(observers)
         self._disk = DiskSpaceWait(journal.experiment_dir, self.warn)
 
     def heeding(self, signals: CaughtSignals, disk_full_s: float) -> AbstractContextManager[None]:
-        """While entered, let a signal end a wait for disk space. From now on, a wait lasts at most `disk_full_s`
-        seconds.
-        """
+        """While entered, let a signal end a wait for disk space. From now on, a wait lasts at most `disk_full_s`."""
         return self._disk.heeding(signals, disk_full_s)
 
     def record(self, event: AnyEvent) -> None:

@@ -139,8 +139,7 @@ class Hub:
     """
 
     def __init__(self, transport: Transport = "ipc", address: str = "127.0.0.1", peers: int = 1) -> None:
-        """`address`: for tcp, the address of the interface to listen on; any free port is used. `peers`: expected
-        number.
+        """`address`: for tcp, the address of the interface to listen on, at any free port. `peers`: expected number.
 
         With many peers, both ends of every connection send heartbeats less often (`beat_s`).
         """
@@ -280,9 +279,7 @@ class Hub:
         return Received(identity, message)
 
     def _bad_message(self, identity: str, reason: str, *, known: bool) -> BadMessage | None:
-        """Report every bad message from an admitted peer until the peer is cut off; from strangers, report only new
-        ones.
-        """
+        """Report every bad message from an admitted peer until it is cut off; from strangers, report only new ones."""
         self._bad.update([identity] if known else [])
         new = (identity, reason) not in self._reported and len(self._reported) < BAD_MESSAGES_REPORTED
         if new:

@@ -1,5 +1,4 @@
-"""Locks of an experiment directory. The kernel releases them however their holder ends; a line in `.lock` names the
-holder.
+"""Locks of an experiment directory. The kernel releases them however the holder ends; a line in `.lock` names it.
 
 The line is one JSON object in `.lock`:
 
@@ -222,9 +221,7 @@ def _whole_file(kind: int) -> bytes:
 
 
 def _checked(own: bytes) -> bytes:
-    """Return the line of `.lock`, with a CRC, because a damaged line could name another process, which `stop` would
-    end.
-    """
+    """Return the line of `.lock`, with a CRC: a damaged line could name another process, which `stop` would end."""
     return b"%b %08x\n" % (own, zlib.crc32(own))
 
 

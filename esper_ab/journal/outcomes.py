@@ -180,8 +180,9 @@ def group_now(history: History, group: str) -> GroupNow:
 
 
 def differences_now(history: History) -> tuple[DifferenceNow, ...]:
-    """Return the current differences of the planned comparisons; () before the first look, unless every seed may
-    decide.
+    """Return the current differences of the planned comparisons.
+
+    () before the first look, unless the rule may decide after every seed.
     """
     if not history.looks and history.design.anytime_after is None:
         return ()
@@ -198,9 +199,7 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
 
 
 def evaluation_work(spec: RunSpec) -> float:
-    """Return the work of the evaluation, in episodes. A learner plays one more: the first episode again, with greedy
-    actions.
-    """
+    """Return the work of the evaluation, in episodes. A learner plays the first one again, with greedy actions."""
     return float(len(episode_sizes(spec.eval_episodes, spec.n_envs)) + (spec.ref.controller == "ppo"))
 
 

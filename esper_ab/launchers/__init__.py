@@ -51,9 +51,7 @@ class KeyExchange:
 
     @property
     def descriptor(self) -> int:
-        """Becomes readable once the worker has sent its key or ended; several workers may share it. -1 once it is
-        closed.
-        """
+        """Becomes readable once the worker has sent its key or ended; several workers may share it. -1 once closed."""
         return self._ours.fileno()
 
     def public(self) -> str | None:

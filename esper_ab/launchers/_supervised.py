@@ -277,8 +277,9 @@ class NodeWorker:
             self._supervisor.tell("signal", self.name, signal.SIGUSR1)
 
     def kill(self) -> None:
-        """Ask its supervisor to kill it. If the worker still runs at the next start on that node, the supervisor is
-        replaced.
+        """Ask its supervisor to kill it.
+
+        If the worker still runs at the next start on that node, the supervisor is replaced.
         """
         if self.exitcode is None:
             self.suspect = True

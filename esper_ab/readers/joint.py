@@ -51,8 +51,9 @@ def observe_parts(source: str, histories: Mapping[str, tuple[Path, History]], sc
 
 
 def read_experiments(named: Sequence[tuple[str, Path]], scales: Sequence[Scale]) -> Observations:
-    """Read each (task, experiment directory). Raises UsageError unless every task of the plan has exactly one
-    directory.
+    """Read each (task, experiment directory).
+
+    Raises UsageError unless every task of the plan has exactly one directory.
     """
     tasks = [task for task, _ in named]
     for scale in scales:
@@ -222,8 +223,7 @@ def _unequal(condition: _Condition) -> Iterator[str]:
 
 
 def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:
-    """Return one line for each setting or fact that should agree but differs, and for each experiment unfit for
-    comparison.
+    """Return a line for each setting or fact that should agree but differs, and for each experiment unfit to compare.
 
     Settings of groups may differ, because they are what is compared.
     """

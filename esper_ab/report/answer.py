@@ -139,9 +139,7 @@ def _longer(content: Content, why: str) -> Item:
 
 
 def _more_spread(content: Content) -> Iterator[Item]:
-    """Yield a step that makes runs differ if most pairs have equal outcomes; a run of one episode has no curve to
-    compare.
-    """
+    """Yield a step that makes runs differ if most pairs have equal outcomes; a run of one episode has no curve."""
     curve = content.experiment.episodes > 1
     less, training = "after less training (--episodes) or " if curve else "", ""
     command = ""
@@ -182,9 +180,7 @@ def _pairs(item: Comparison) -> tuple[int | None, int] | None:
 
 
 def _anew(content: Content, suffix: str, *flags: str) -> str:
-    """Write the command for the same settings with other `flags`; looks that were named are replaced if the seeds
-    change.
-    """
+    """Write the command for the same settings with other `flags`; named looks are replaced if the seeds change."""
     experiment = content.experiment
     if "--seeds" in flags and experiment.looks:
         replicates = int(flags[flags.index("--seeds") + 1])

@@ -72,9 +72,7 @@ class Tracker(Protocol):
         """Store the numbers of one training episode."""
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
-        """Store a subject's final data. A run ends with this call; the comparison may be concluded again with more
-        data.
-        """
+        """Store a subject's final data. This ends a run; the comparison may be concluded again with more data."""
 
     def close(self) -> None:
         """Release all resources, at the current end of the journal."""

@@ -89,8 +89,7 @@ def listed_runs(rows: Sequence[Observation]) -> str:
 
 
 def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
-    """Yield a line for each kind of name (group, task, replicate) that has names outside the plan, whose rows are
-    ignored.
+    """Yield a line for each kind of name (group, task, replicate) with names outside the plan; their rows are ignored.
     """
     for what, column, planned in (
         ("group", [row.group for row in observations.rows], plan.groups),

@@ -118,8 +118,7 @@ def cells_of(observations: Observations) -> Cells:
 def pair_up(
     cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, join: bool = True
 ) -> Pairing:  # fmt: skip
-    """Pair the runs of `contrast` over the replicates in `order`: in its task or, for the mean, in all tasks of
-    `scales`.
+    """Pair the runs of `contrast` over the replicates in `order`, in its task or, for the mean, in all of `scales`.
 
     Without `join`, pairs that share a cluster are reported but kept apart.
     """

@@ -288,9 +288,7 @@ def _more(evidence: Evidence) -> str:
 
 
 def _cost(evidence: Evidence, needed: PairsNeeded, there: int) -> str:
-    """Write how many more pairs are needed, and how many in a new plan if that needs fewer, as its bound is less
-    strict.
-    """
+    """Write how many more pairs are needed, and how many in a new plan if fewer, as its bound is less strict."""
     count, between = _about(needed, there)
     anew = evidence.pairs_anew
     detect = f"Detecting {evidence.design.margin_words} with 80 % power takes {count} more pairs"

@@ -88,8 +88,7 @@ def _outcomes(history: History, group: str, replicates: Collection[int]) -> dict
 
 
 def gains_per_kparam(history: History, outcomes: Mapping[str, RunOutcome]) -> dict[str, float | None]:
-    """Return, by run, the points above the never-grown host of the same replicate, per 1,000 parameters added to a
-    host.
+    """Return, by run, the points above the replicate's never-grown host, per 1,000 parameters added to a host.
 
     None if no group waits, and for a run that added nothing.
     """

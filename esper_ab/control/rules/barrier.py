@@ -30,9 +30,7 @@ class ReleaseRuns(msgspec.Struct, frozen=True):
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Position of one run. While `released == arrived`, the run works towards the next milestone (or warms up before
-    0).
-    """
+    """Position of one run. While `released == arrived`, it works towards the next milestone (or warms up before 0)."""
 
     arrived: int = BEFORE_START
     released: int = BEFORE_START
@@ -76,8 +74,9 @@ def arrived(state: BarrierState, run: str, milestone: int) -> Advanced:
 
 
 def died(state: BarrierState, run: str, recorded: int, released: int) -> Advanced:
-    """Note that the run's worker is gone. The run falls back to its last record; the others continue until they wait
-    for it.
+    """Note that the run's worker is gone.
+
+    The run falls back to its last record; the other runs continue until they have to wait for it.
 
     `recorded`: the run's last recorded milestone. `released`: the last milestone from which, according to the records,
     any of the run's workers was released.
@@ -89,8 +88,7 @@ def died(state: BarrierState, run: str, recorded: int, released: int) -> Advance
 
 
 def rejoined(state: BarrierState, run: str, milestone: int) -> Advanced:
-    """Note that a new worker continues the run from `milestone`, that of a checkpoint at or before the run's last
-    arrival.
+    """Note that a new worker continues the run from `milestone`, a checkpoint at or before the run's last arrival.
 
     Raises ValueError for a milestone that the run never reached.
     """

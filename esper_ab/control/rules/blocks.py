@@ -92,8 +92,9 @@ class BlocksInProgress:
         return bool(self._due)
 
     def take_due(self, *, stopping: bool) -> list[tuple[int, barrier.ReleaseRuns]]:
-        """Take the releases to record now. When stopping, hold back the releases after which a run would do further
-        work.
+        """Take the releases to record now.
+
+        When stopping, hold back the releases after which a run would do further work.
         """
         due, self._due = self._due, []
         held = [release for block, release in due if stopping and release.milestone < self._barriers[block].last]

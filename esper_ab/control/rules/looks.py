@@ -61,9 +61,7 @@ def _looked_at(history: History) -> int:
 
 
 def _to_take(history: History, now: Courses) -> list[int]:
-    """Return the looks to take now; under the anytime-valid rule only the newest, because each covers all pairs before
-    it.
-    """
+    """Return the looks to take now; under the anytime-valid rule only the newest, which covers all pairs before it."""
     planned = [look for look in history.design.looks if look <= now.complete]
     after = history.design.anytime_after
     if after is not None and now.complete > after:

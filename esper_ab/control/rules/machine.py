@@ -34,9 +34,7 @@ class ExperimentMachine:
     """One experiment in progress. The coordinator performs all commands of one call before it makes the next call."""
 
     def __init__(self, history: History, limits: Limits, now: float) -> None:
-        """`history`: that of a new experiment, or of one that another machine began. This machine adds its events to
-        it.
-        """
+        """`history`: that of a new experiment, or of one that another machine began. This machine adds events to it."""
         self._history, self._limits = history, limits
         self._liveness = Liveness(limits, now)
         self._deaths = Deaths(limits.deaths)
@@ -67,9 +65,7 @@ class ExperimentMachine:
         self._workers.ordered(order, tried=False)
 
     def launched(self, order: messages.WorkerOrder, now: float) -> tuple[Command, ...]:
-        """Note that a worker was started: the lane's first one, one that RestartWorker restarted, or one whose start
-        was delayed.
-        """
+        """Note that a worker was started: the lane's first one, a restarted one, or one whose start was delayed."""
         worker = self._workers.ordered(order, tried=True)
         self._liveness.sign(worker.identity, Sign(phase=START_UP), now)
         if worker.again:

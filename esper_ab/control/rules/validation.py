@@ -119,8 +119,7 @@ _OF_EVENT, _OF_TIMING = _numbers(records.SeedEvent), _numbers(records.Timing)
 
 
 def all_finite(record: records.EpisodeRecord | records.EvaluationRecord) -> bool:
-    """True if every number is finite, so that JSON can hold the record. Agrees with `not_finite`, but is 100 times
-    faster.
+    """True if every number is finite, so that JSON can hold the record. Agrees with `not_finite`, 100 times faster.
 
     If one term is not finite, neither is the sum. Because a sum of huge finite terms may overflow, each number is
     checked if the sum is not finite.

@@ -287,9 +287,7 @@ def label_axes(figure: Figure, x: str, y: str) -> None:
 
 
 def name_rows(axes: Axes, names: Sequence[str], *, above: float, below: float) -> None:
-    """Name rows from top to bottom, without an axis line; the axis ends at `above` and at the number of rows less
-    `below`.
-    """
+    """Name rows from top to bottom, without an axis line; its ends are `above` and the number of rows less `below`."""
     axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - below, above))
     axes.tick_params(axis="y", length=0, labelcolor=INK, labelsize=9)
     axes.grid(visible=False, axis="y")
