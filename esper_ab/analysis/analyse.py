@@ -61,7 +61,7 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
 
 
 def task_and_budget(history: History) -> str:
-    """Describe in one line what the groups were trained on, and for how long."""
+    """Describe in one line the task on which the groups were trained, and the training budget."""
     experiment = history.plan.experiment
     return f"task {experiment.task_title}, {kind_of(history).budget(experiment)}"
 

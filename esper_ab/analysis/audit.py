@@ -137,7 +137,7 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
 
 
 def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> str:
-    """Say what would separate an aliased comparison from its positions: more replicates, or another order."""
+    """Say whether more replicates or another order would separate an aliased comparison from its positions."""
     experiment, n_sets = history.plan.experiment, len(history.plan.lanes) // len(history.plan.experiment.groups)
     names, more = [group.name for group in experiment.groups], list(places)
     if experiment.order == "fixed":

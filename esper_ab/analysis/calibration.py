@@ -54,7 +54,10 @@ def noise_of_pairs(history: History) -> EvaluationNoise | None:
 
 
 def noise_of_runs(history: History) -> EvaluationNoise | None:
-    """Return the evaluation noise in the outcomes of single runs, pooled over groups; None as in `noise_of_pairs`."""
+    """Return the evaluation noise in the outcomes of single runs, pooled over groups.
+
+    Returns None in the same cases as `noise_of_pairs`.
+    """
     groups = [[_outcomes(run) for run in _evaluated(history, group)] for group in history.groups]
     return _with_costs(history, _estimate(groups, len(groups)))
 

@@ -30,7 +30,7 @@ _HURRIED = 0.8  # of the updates, stopped by the target KL
 
 
 class Learning(msgspec.Struct, frozen=True, kw_only=True):
-    """Learning of one group, means over its runs; None where nothing is recorded."""
+    """Learning of one group, as means over its runs; None if nothing is recorded."""
 
     group: str
     learns: bool  # else its learning rate is 0, and its policy the untrained one

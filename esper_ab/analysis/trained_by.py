@@ -38,7 +38,7 @@ def recorded_by(run: RunHistory) -> tuple[Taken, ...]:
 
 
 def sittings_at_work(history: History) -> tuple[Sitting, ...]:
-    """Return the sittings in which something was recorded; the others do not affect the runs."""
+    """Return the sittings in which something was recorded; other sittings do not affect the runs."""
     at_work = {taken.sitting for run in history.runs.values() for taken in recorded_by(run)}
     return tuple(one for index, one in enumerate(_sittings(history)) if index in at_work)
 

@@ -226,7 +226,7 @@ def _go_on(
 
 
 def _here() -> dict[str, dict[str, str]]:
-    """Return what the journal records about this process: installed versions, machine and code."""
+    """Return the facts that the journal records about this process: installed versions, machine and code."""
     return {"versions": versions(), "machine": provenance.machine(), "code": provenance.code()}
 
 

@@ -54,7 +54,7 @@ class Keys:
         self._owners.pop(self._of_worker.pop(worker_of(identity), b""), None)
 
     def owner(self, public: bytes) -> str | None:
-        """Return the identity that owns a public key (32 bytes); None if nobody does."""
+        """Return the identity that owns a public key (32 bytes); None if no worker does."""
         return self._owners.get(public)
 
 
@@ -64,7 +64,7 @@ def worker_of(identity: str) -> str:
 
 
 class Guard:
-    """Answers libzmq's handshake requests: admits the owners of `keys` under their identities and nobody else.
+    """Answers libzmq's handshake requests: admits only the owners of `keys`, under their identities.
 
     It runs on its own thread, so that a handshake need not wait for the coordinator, and ends when the context ends.
     """
@@ -183,7 +183,7 @@ class Hub:
             self._socket.setsockopt(option, value)
 
     def admit(self, identity: str) -> str:
-        """Accept messages from this worker from now on. Returns the hub's public key; "" when none is needed.
+        """Accept messages from this worker from now on. Returns the hub's public key, or "" if no key is needed.
 
         When keys are needed, the worker can connect once its key is registered; keys of its predecessors are revoked.
         """
@@ -211,7 +211,7 @@ class Hub:
         self._watched.unregister(descriptor)
 
     def poll(self, timeout_s: float) -> Iterator[Incoming]:
-        """Yield what has arrived, waiting up to `timeout_s` for the first: messages, then descriptors.
+        """Yield all arrived events, first messages and then descriptors; wait up to `timeout_s` for the first event.
 
         Messages are decoded one at a time, so a thousand messages need no more memory than one.
         """
@@ -260,7 +260,7 @@ class Hub:
         return frames
 
     def _understood(self, frames: list[zmq.Frame]) -> Received | BadMessage | None:
-        """Decode a message. Returns None if its peer is cut off, or if a stranger repeats a message."""
+        """Decode a message. Returns None if its peer is cut off, or if a stranger repeats an earlier message."""
         claimed = frames[0].bytes.decode(errors="backslashreplace")
         identity = str(frames[-1].get("User-Id")) if self._keys else claimed
         if identity not in self._admitted:

@@ -144,7 +144,7 @@ def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[
 
 
 def reserve_lanes(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[Device] = ()) -> None:
-    """Run `check_launcher`, then reserve what the lanes need; raise UsageError when not all of it is available."""
+    """Run `check_launcher`, then reserve the resources of the lanes. Raises UsageError if some are not available."""
     check_launcher(launcher, lanes, devices)
     launcher.reserve(lanes)
 

@@ -202,7 +202,7 @@ def mount_of(folder: Path, mounts: Sequence[Mount]) -> Mount:
 
 
 def file_system(folder: Path, mount: Mount) -> Diagnosis:
-    """Report what the file system means for the journal's lock (flock) and its fdatasync after every record."""
+    """Report whether the file system suits the journal's lock (flock) and its fdatasync after every record."""
     what, options = f"{folder} is on {mount.fstype} ({mount.mountpoint})", set(mount.opts.split(","))
     if mount.fstype == "lustre" and not {"flock", "localflock"} & options:
         return problem(

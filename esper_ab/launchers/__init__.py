@@ -63,7 +63,7 @@ class KeyExchange:
         return line if link_keys.is_public_key(line) else ""
 
     def admit(self) -> None:
-        """Tell the worker to connect. If it has ended meanwhile, its sentinel shows that."""
+        """Tell the worker to connect. If the worker has already ended, its sentinel shows that."""
         with suppress(OSError):
             self._ours.send(b"\n")
 

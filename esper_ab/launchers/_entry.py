@@ -25,7 +25,7 @@ _decode = msgspec.json.Decoder(WorkerOrder).decode
 def introduce(order: WorkerOrder, question: int, answer: int) -> bool:
     """Make the worker's keys, write the public one to `question` and wait for the `answer`.
 
-    False if the coordinator has gone away meanwhile.
+    Returns False if the coordinator went away while this waited.
     """
     keys = link_keys.make(order.identity, order.server_key)
     os.write(question, f"{keys.public}\n".encode())

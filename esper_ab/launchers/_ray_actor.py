@@ -85,7 +85,7 @@ class Actor:
         return child.returncode, output, self.complaint()
 
     def complaint(self) -> bytes:
-        """Return what the command has written to standard error so far."""
+        """Return the end of the command's standard error so far."""
         return end_of(self._complaint)
 
 

@@ -79,7 +79,7 @@ class RayLauncher(Launcher):
         self._visible: dict[str, Any] = {}  # node -> which GPUs its preflight sees, as Ray calls them
 
     def _find_nodes(self) -> dict[str, Node]:
-        """Return the usable nodes by Ray's node id, sorted by name; UsageError if there are none.
+        """Return the usable nodes by Ray's node id, sorted by name. Raises UsageError if there are none.
 
         A node is named after its host, with the start of Ray's id if several nodes have the same host.
         """

@@ -66,7 +66,7 @@ def told_by_task(text: str) -> Told:
 
 
 def ranges_of(tasks: Sequence[str], told: Told) -> dict[str, tuple[float, float]]:
-    """Return the worst and the target outcome of every task, from text like "0..100"; {} for ""."""
+    """Return the worst and the target outcome of every task, from text like "0..100"; {} if there is no text."""
     return _by_task("scores", tasks, told, _range) if told else {}
 
 

@@ -93,7 +93,7 @@ def meaning(name: str) -> str:
 
 
 def _ours(source: str, columns: Sequence[str]) -> dict[str, str]:
-    """Return our name -> the source's name, for the columns we know; UsageError if two have one meaning."""
+    """Return our name -> the source's name, for known columns. Raises UsageError if two have the same meaning."""
     found: dict[str, str] = {}
     for theirs in columns:
         ours = meaning(theirs)

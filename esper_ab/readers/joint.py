@@ -91,7 +91,7 @@ class JointResult:
 
 
 def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed: int | None = None) -> JointResult:
-    """Judge what the parts below `directory` have recorded; a part without a journal has no runs yet.
+    """Judge the recorded runs of the parts below `directory`; a part without a journal has no runs yet.
 
     `rng_seed`: seed of the bootstraps; None derives it from the plan's digest.
     """

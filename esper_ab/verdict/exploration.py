@@ -76,7 +76,7 @@ def _plan(
 
 
 def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) -> int:
-    """Return the most rows of any group and task; UsageError if they may be items of fewer runs.
+    """Return the most rows of any group and task. Raises UsageError if rows may be items of fewer runs.
 
     If a user declares a small and a large group `unpaired`, rows are taken as runs, because groups of items would both
     be large.

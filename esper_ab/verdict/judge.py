@@ -99,7 +99,7 @@ def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, withi
 
 
 def _planned(plan: AnalysisPlan, observations: Observations) -> Observations:
-    """Return the runs that are in the plan; departures name the others."""
+    """Return the runs that are in the plan; departures name the other runs."""
     rows = tuple(
         row for row in observations.rows
         if row.group in plan.groups and row.task in plan.tasks and row.replicate in plan.replicates
@@ -128,7 +128,7 @@ def _tasks_of(plan: AnalysisPlan, contrast: Contrast) -> tuple[str, ...]:
 
 
 def _scope(plan: AnalysisPlan, observations: Observations, task: str) -> str:
-    """Describe what the answer is conditional on."""
+    """Describe the conditions under which the answer holds."""
     facts = observations.facts
     if facts is None:
         named = f", task {task}" if task else ""

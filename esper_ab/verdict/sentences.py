@@ -190,7 +190,7 @@ def _withdrawn(evidence: Evidence) -> str:
 
 
 def _ruled_out(evidence: Evidence) -> str:
-    """Name the kind of INCONCLUSIVE and what the interval excludes; "" for another verdict, or in progress."""
+    """Name the kind of INCONCLUSIVE and the differences that the interval excludes; else, or in progress, ""."""
     if evidence.inconclusive is None:
         return ""
     beyond, design = "", evidence.design
@@ -301,7 +301,7 @@ def _cost(evidence: Evidence, needed: PairsNeeded, there: int) -> str:
 
 
 def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
-    """Return the number of pairs still missing, given those `there`, and their 80 % range; "" above MOST_NAMED."""
+    """Return the number of pairs still missing beyond those `there`, and its 80 % range; "" above MOST_NAMED."""
     if needed.pairs > MOST_NAMED:
         return f"more than {MOST_NAMED}", ""
     high = f"{max(0, needed.high - there)}" if needed.high <= MOST_NAMED else f"more than {MOST_NAMED}"

@@ -108,7 +108,7 @@ def _gain(one: RunOutcome, baseline: float | None) -> float | None:
 
 
 def kept_share(one: RunOutcome) -> float | None:
-    """Return the share of fossilised seeds among fossilised and pruned ones; None without any."""
+    """Return the share of fossilised seeds among fossilised and pruned seeds; None if there are no such seeds."""
     kept, pruned = one.measures["fossilized"], one.measures["pruned"]
     if kept is None or pruned is None or kept + pruned == 0:
         return None
@@ -134,7 +134,7 @@ def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
 
 
 def _scope(history: History) -> str:
-    """Say where the op head starts, which decides what an untrained policy prefers."""
+    """Describe the initial bias of the op head, which decides the preferences of an untrained policy."""
     groups = history.plan.experiment.groups
     if not any(group.settings.has_policy for group in groups):
         return ""

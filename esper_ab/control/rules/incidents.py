@@ -1,4 +1,4 @@
-"""The journal events and warnings about workers and runs; the machine decides what follows from them."""
+"""The journal events and warnings about workers and runs; the machine decides on the consequences."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _place(node: str, host: str, uuids: tuple[str, ...]) -> str:
 
 
 def other_code(hello: Hello, lane: str, history: History) -> str:
-    """Return a warning if a worker imported other code than the experiment began with; "" otherwise."""
+    """Return a warning if a worker imported code other than that with which the experiment began; else ""."""
     here = (history.continued[-1] if history.continued else history.started).code.get("sources", "")
     if not hello.sources or not here or hello.sources == here:
         return ""

@@ -113,12 +113,12 @@ class Liveness:
         return due
 
     def pong(self, worker: str, now: float) -> None:
-        """Record an answer to a ping; ignored if the worker was given work meanwhile."""
+        """Record an answer to a ping; ignore it if the worker was given work after the ping."""
         if worker in self._owing and self._owing[worker][0].phase == PING:
             self.rest(worker, now)
 
     def last(self, worker: str) -> Sign | None:
-        """Return what the worker was doing; None while it is idle."""
+        """Return the worker's last reported activity; None while it is idle."""
         sign = self._owing[worker][0] if worker in self._owing else None
         return None if sign is None or sign.phase == PING else sign
 

@@ -279,7 +279,7 @@ def grid(
 
 
 def label_axes(figure: Figure, x: str, y: str) -> None:
-    """Label both axes of all panels together; "" for one that needs no label."""
+    """Label both axes of all panels together; "" for an axis that needs no label."""
     look: dict[str, Any] = {"fontsize": 9, "color": MUTED}
     if x:
         figure.supxlabel(x, **look)
