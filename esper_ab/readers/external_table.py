@@ -46,8 +46,8 @@ def observations_of(
         rows.append(_observation(source, used, cells, pair_column or "run", number))
     if not rows:
         raise UsageError(
-            f"{source} has no rows: it needs one per run, with columns group, seed (or pair or run) and outcome, "
-            "and task and cluster if there are several"
+            f"{source} has no rows: it needs one row per run, with the columns group, seed (or pair or run) and outcome, "
+            "and also task and cluster if there are several tasks or clusters"
         )
     if "run" in used:
         _check_once(
@@ -113,7 +113,7 @@ def _named(names: Mapping[str, str]) -> dict[str, str]:
     for ours, theirs in names.items():
         column = _ALSO.get(ours, ours)
         if column not in COLUMNS:
-            raise UsageError(f"--columns {ours}=…: no such column; there are {', '.join((*COLUMNS, *_ALSO))}")
+            raise UsageError(f"--columns {ours}=…: no such column; available columns: {', '.join((*COLUMNS, *_ALSO))}")
         if column in found:
             raise UsageError(f"--columns {ours}={theirs}: {column} is already {found[column]}")
         found[column] = theirs

@@ -89,8 +89,8 @@ def other_code(hello: Hello, lane: str, history: History) -> str:
     if not hello.sources or not here or hello.sources == here:
         return ""
     return (
-        f"worker {hello.worker}/{hello.incarnation} on {lane} imported other code (sources {hello.sources}) than the "
-        f"experiment began with ({here}): the verdict is BLOCKED unless the same code makes all records"
+        f"worker {hello.worker}/{hello.incarnation} on {lane} imported other code (sources {hello.sources}) than that "
+        f"with which the experiment began ({here}): the verdict is BLOCKED unless the same code makes all records"
     )
 
 

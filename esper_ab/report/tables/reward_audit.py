@@ -108,7 +108,7 @@ def _pairs_table(found: RewardAuditFindings) -> Table:
     )  # fmt: skip
     return Table(
         "The worst pairs that a reward puts in the wrong order", rows=rows, words=3,
-        columns=("reward", "points", "what it pays more for, and what that is preferred to"),
+        columns=("reward", "points", "the behaviour that it prefers, and the better one"),
         note="Points of held-out accuracy that each preference costs. No behaviour is in two pairs of a reward.",
     )  # fmt: skip
 
