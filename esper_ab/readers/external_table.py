@@ -46,8 +46,8 @@ def observations_of(
         rows.append(_observation(source, used, cells, pair_column or "run", number))
     if not rows:
         raise UsageError(
-            f"{source} has no rows: it needs one row per run, with the columns group, seed (or pair or run) and outcome, "
-            "and also task and cluster if there are several tasks or clusters"
+            f"{source} has no rows: it needs one row per run, with the columns group, seed (or pair or run) and "
+            "outcome, and also task and cluster if there are several tasks or clusters"
         )
     if "run" in used:
         _check_once(
