@@ -197,7 +197,7 @@ def resume(
 ) -> None:  # fmt: skip
     """Continue the experiment in `experiment_dir` from its journal, however it was interrupted; raises as `run` does.
 
-    Also raises UsageError if the experiment is finished, if nothing was recorded, or if `check_code` refuses the code.
+    Also raises UsageError if the experiment is finished, if nothing was recorded, or if `check_code` raises it.
     """
 
     def resumed(history: History) -> list[events.AnyEvent]:

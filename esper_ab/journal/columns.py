@@ -1,7 +1,7 @@
 """The training episodes of one run, as columns of numbers (8 bytes each) for reports and views, and as records.
 
 A record as Python objects needs ten times the memory, so it stays in the journal. This module loads no numpy, because
-the live view and `status` use it, too.
+the live view and `status` also use it.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class Journal:
         """Reopen the journal of an earlier process to continue it; return it and the result of `fold` on its events.
 
         An unfinished last line is cut off and kept in a file of its own. Raises UsageError if another process holds the
-        journal, JournalError if a line before the last is damaged, and whatever `fold` raises.
+        journal, JournalError if a line before the last is damaged, and any exception that `fold` raises.
         """
         reading = read(experiment_dir / JOURNAL_NAME)
         journal = cls.__new__(cls)

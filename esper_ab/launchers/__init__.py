@@ -101,7 +101,7 @@ class Worker(Protocol):
     def exitcode(self) -> int | None:
         """Exit code: None while running, 0 after success, minus the signal number if a signal killed it.
 
-        It does not prove what the worker did: a worker whose node is lost counts as killed by SIGKILL.
+        It does not prove how the worker ended: a worker whose node is lost counts as killed by SIGKILL.
         """
 
     @property
@@ -201,7 +201,8 @@ class Launcher:
     def reserve(self, lanes: Sequence[Lane]) -> None:
         """Reserve everything that the workers of these lanes need, or nothing, replacing an earlier reservation.
 
-        Waits for a limited time, then raises UsageError naming what is lacking. Called before the first start.
+        Waits for a limited time, then raises UsageError, which names the lacking resources. Called before the first
+        start.
         """
 
     def release(self) -> None:

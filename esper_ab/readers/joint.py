@@ -225,7 +225,7 @@ def _unequal(condition: _Condition) -> Iterator[str]:
 def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:
     """Return a line for each setting or fact that should agree but differs, and for each experiment unfit to compare.
 
-    Settings of groups may differ, because they are what is compared.
+    Settings of groups may differ, because the comparison is about them.
     """
     return (*_differing(sources), *(line for source in sources for line in _unfit(source)))
 

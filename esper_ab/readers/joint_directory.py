@@ -1,12 +1,9 @@
 """The directory of a joint experiment: one plan, and below it an experiment directory for every part.
 
-    plan.json           what is compared over all parts, by which rule: a plan of `esper-ab design`, with its sha256
-    joint.json          the parts: names, folders, digests
-    PART.toml           settings of a part, from which it is launched
-    PART/               its experiment directory
-    tracking/           trackers of all parts, if there are any
-    .lock               the process that runs the parts now
-    summary.txt, report.html, verdict.json     the answer
+plan.json           the comparisons over all parts and their rule: a plan of `esper-ab design`, with its sha256
+joint.json          the parts: names, folders, digests PART.toml           settings of a part, from which it is launched
+PART/               its experiment directory tracking/           trackers of all parts, if there are any .lock
+the process that runs the parts now summary.txt, report.html, verdict.json     the answer
 """
 
 from __future__ import annotations
@@ -80,7 +77,7 @@ def folders_of(directory: Path) -> list[Path]:
 def refuse_joint(directory: Path, command: str, *, by_task: bool = False) -> None:
     """Raise UsageError, with the names of the parts, if `directory` is a joint experiment.
 
-    For `command`, which does not support joint experiments. `by_task`: it accepts all parts, each as TASK=EXPERIMENT.
+    `command`: the command that does not support them. `by_task`: it accepts all parts, each as TASK=EXPERIMENT.
     """
     if not is_joint(directory):
         return

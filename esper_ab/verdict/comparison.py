@@ -85,7 +85,7 @@ def spread(effect: Effect | None) -> Spread | None:
 
 
 def extendable(question: Question, course: Course) -> bool:
-    """True if `esper-ab resume --seeds` could decide the comparison: it is open, and we trained its runs."""
+    """True if `esper-ab resume --seeds` could decide the comparison: it is open, and its runs have records."""
     return question.recorded and course.decision == "open"
 
 

@@ -58,7 +58,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     def standing(self) -> LookDecision:
         """The decision if the last look confirms it (after an early stop, it always does); else "open".
 
-        Reports use the numbers of the last look, so no claim appears beside an estimate that contradicts it.
+        Reports use the numbers of the last look, so no claim appears next to an estimate that contradicts it.
         """
         if self.decision in ("open", "futile"):
             return self.decision
