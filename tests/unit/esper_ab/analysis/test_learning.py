@@ -59,8 +59,8 @@ def test_only_groups_that_learn_are_described_with_their_budget():
 @pytest.mark.parametrize(
     ("change", "greedy", "words"),
     [
-        (changed_ppo(op=0.95), 0.0, "close to uniform"),
-        (changed_ppo(op=0.95), 12.0, "close to uniform"),
+        (changed_ppo(op=0.95), 0.0, "nearly uniform"),
+        (changed_ppo(op=0.95), 12.0, "nearly uniform"),
         (changed_ppo(op=0.5), 12.0, "has not converged"),
         (changed_ppo(op=0.5), -30.0, "most probable action alone"),
         (changed_ppo(op=0.5, approx_kl=0.002), 0.0, "uses 4 % of the trust region"),

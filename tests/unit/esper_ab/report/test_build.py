@@ -57,5 +57,5 @@ def test_no_journal_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="no journal"):
         build_report(tmp_path)
     (tmp_path / JOURNAL_NAME).touch()
-    with pytest.raises(UsageError, match="no event yet"):
+    with pytest.raises(UsageError, match="is still empty"):
         build_report(tmp_path)

@@ -134,7 +134,7 @@ def test_a_browser_loads_it_again_only_while_it_is_followed(folder, tmp_path):
 
 def test_a_finished_experiment_without_report_says_what_status_says(tmp_path):
     there = write(tmp_path / "a folder", planted_effect())
-    remedy = f"There is no report yet: `esper-ab report '{there}'` makes it."
+    remedy = f"There is no report yet: `esper-ab report '{there}'` writes it."
     assert remedy in status_text(there)
     page = html.unescape(written(tmp_path, tmp_path / "page.html"))
     assert remedy in page
