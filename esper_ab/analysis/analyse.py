@@ -61,7 +61,7 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
 
 
 def task_and_budget(history: History) -> str:
-    """Describe in one line what the groups were trained on, and for how long."""
+    """Describe in one line the task on which the groups were trained, and the training budget."""
     experiment = history.plan.experiment
     return f"task {experiment.task_title}, {kind_of(history).budget(experiment)}"
 
@@ -83,7 +83,7 @@ def conditions(history: History) -> str:
 
 
 def facts_of(history: History) -> Facts:
-    """Return what the records show besides outcomes: audit findings, and groups that are the same computation."""
+    """Return the facts in the records other than outcomes: audit findings, and groups that are the same computation."""
     pairs, plan = pairs_in(followed(history)), history.plan
     return Facts(
         scope=conditions(history), findings=tuple(audit(history, pairs)), paired=not plan.experiment.unpaired,

@@ -149,7 +149,7 @@ def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
         if group.lost:
             said.append(f"{group.lost} of {group.runs} runs lost")
         if group.cancelled:
-            said.append(f"{group.cancelled} cancelled with another group's lost run")
+            said.append(f"{group.cancelled} cancelled because a run of another group was lost")
         if said:
             yield _note("faults", f"{group.group}: {', '.join(said)}.", group.group)
     outside = Counter[str](entry.category for entry in history.incidents if entry.run_name not in history.runs)
@@ -230,8 +230,8 @@ def _pathologies(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
         if kind == RATIO_MISMATCH:
             worst = max(error for run in runs for error in run.columns.known("first_ratio_error"))
             sentence = (
-                f"{group}: before the first step the probability ratio was off 1 by up to {worst:.1e} ({where}), so "
-                "the update did not see what the policy saw."
+                f"{group}: before the first step the probability ratio differed from 1 by up to {worst:.1e} ({where}), "
+                "so the update did not reproduce the policy's probabilities."
             )
             yield Finding(kind, "blocks", (group,), sentence)
         elif all(2 * count[kind] > n for count, n in zip(counts, updates, strict=True)):

@@ -53,7 +53,10 @@ def noise_of_pairs(history: History) -> EvaluationNoise | None:
 
 
 def noise_of_runs(history: History) -> EvaluationNoise | None:
-    """Return the evaluation noise in the outcomes of single runs, pooled over groups; None as in `noise_of_pairs`."""
+    """Return the evaluation noise in the outcomes of single runs, pooled over groups.
+
+    Returns None in the same cases as `noise_of_pairs`.
+    """
     groups = [[_outcomes(run) for run in _evaluated(history, group)] for group in history.groups]
     return _with_costs(history, _estimate(groups, len(groups)))
 
@@ -107,9 +110,9 @@ def known_from_pairs(history: History, name: str) -> Known:
     """Return the spread within groups and of pair differences in `history`, which messages call `name`.
 
     It is computed from all compared pairs, never from the mean of their differences, and pooled over groups and over
-    comparisons by degrees of freedom. Groups that share randomness vary together, and comparisons share runs, so fewer
-    degrees of freedom count, as in Satterthwaite (1946) for dependent sums of squares. Raises UsageError with fewer
-    than two pairs.
+    comparisons by degrees of freedom. Groups that share randomness vary together, and comparisons share runs, so there
+    are fewer effective degrees of freedom, as in Satterthwaite (1946) for dependent sums of squares. Raises UsageError
+    if there are fewer than two pairs.
     """
     groups: dict[str, dict[int, float]] = {}
     residuals = []
@@ -146,9 +149,9 @@ def _shared_runs(contrasts: Sequence[Contrast]) -> Floats:
 
 
 def _counted(df: int, correlations: Floats) -> int:
-    """Return the effective degrees of freedom of sums of squares that have `df` together.
+    """Return the effective degrees of freedom of sums of squares that have `df` degrees of freedom together.
 
-    `correlations`: of their values, [sums, sums].
+    `correlations`: the correlations of their values, [sums, sums].
     """
     count = len(correlations)
     off = float(np.sum(np.square(correlations))) - float(np.sum(np.square(np.diag(correlations))))
@@ -156,8 +159,7 @@ def _counted(df: int, correlations: Floats) -> int:
 
 
 def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:
-    """Return the SD of pair differences as the design's test sees them, and its degrees of freedom; (0.0, 0) if none.
-    """
+    """Return the SD of pair differences that the design's test uses, and its degrees of freedom; (0.0, 0) if none."""
     positions = design.positions if design.adjusted else 1
     sides = [(pair.position_a, pair.position_b) for pair in pairs]
     found = adjusted_difference([pair.a for pair in pairs], [pair.b for pair in pairs], sides, positions)
@@ -169,10 +171,10 @@ def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:
 
 
 def calibration_of(history: History, replicates: int, *, deterministic: bool, named: bool) -> Calibration:
-    """Return the calibration that an A/A experiment's finished runs give, for an experiment of `replicates`.
+    """Return the calibration from the finished runs of an A/A experiment, for an experiment of `replicates`.
 
-    The rules are tried on draws from a generator that the plan's digest seeds. Unless the user has `named` a margin, it
-    is the difference that this many replicates can find. Raises UsageError for too few runs.
+    The rules are tried on draws from a generator that the plan's digest seeds. Unless the user has `named` a margin,
+    the margin is the difference that this many replicates can find. Raises UsageError if too few runs have an outcome.
     """
     plan, experiment = history.plan, history.plan.experiment
     runs = [run for run in history.runs.values() if outcome_of(run, experiment.outcome_over) is not None]

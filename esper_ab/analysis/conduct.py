@@ -21,7 +21,7 @@ FAULTS = {
 
 
 class Conduct(msgspec.Struct, frozen=True, kw_only=True):
-    """Execution of one group's runs. Times are wall time in seconds; None where nothing is recorded."""
+    """Execution of one group's runs. Times are wall time in seconds; None if nothing is recorded."""
 
     group: str
     runs: int  # planned so far

@@ -1,4 +1,4 @@
-"""How far each learning group's policies have come, their own rewards, and remarks on both. Pure."""
+"""The training progress of each learning group's policies, their own rewards, and remarks on both. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HURRIED = 0.8  # of the updates, stopped by the target KL
 
 
 class Learning(msgspec.Struct, frozen=True, kw_only=True):
-    """Learning of one group, means over its runs; None where nothing is recorded."""
+    """Learning of one group, as means over its runs; None if nothing is recorded."""
 
     group: str
     learns: bool  # else its learning rate is 0, and its policy the untrained one
@@ -212,8 +212,9 @@ def remarks(
 ) -> tuple[str, ...]:
     """Return a sentence for each sign that a reward misleads, training fails or policies have not converged.
 
-    The signs: an own reward that rises in the worse group, curves that fall, greedy far from sampled outcomes, a fixed
-    group far above the groups that learn. A policy whose learning rate is 0 is as fixed as a controller.
+    The signs are that the own reward rises in the worse group, that a learning curve falls, that greedy and sampled
+    outcomes are far apart, and that a group that does not learn is far above those that learn. A policy whose learning
+    rate is 0 does not learn.
     """
     learning = [one for one in learning if one.learns]
     return (

@@ -1,6 +1,7 @@
 """Detect and describe pathologies of one PPO update. Pure; the record itself keeps every number.
 
-Each episode is judged alone. The audit finds what only a whole run shows, such as a head that never had a choice.
+Each episode is judged alone. The audit finds faults that only a whole run shows, such as a head that never had a
+choice.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ RATIO_COLLAPSE, ENTROPY_COLLAPSE, VALUE_COLLAPSE = "ratio collapse", "entropy co
 
 
 def pathologies(record: EpisodeRecord) -> dict[str, str]:
-    """Return kind -> one line with its number; {} for a sound update and for a controller that does not learn."""
+    """Return, by kind, one line with the number that shows it; {} for a sound update and without a learner."""
     ppo = record.ppo
     if ppo is None:
         return {}
@@ -56,7 +57,8 @@ def pathologies(record: EpisodeRecord) -> dict[str, str]:
 
 
 def count_pathologies(columns: Columns) -> dict[str, int]:
-    """Count the episodes of a run by pathology, only kinds that occur; equals `pathologies` of every record."""
+    """Count the episodes of a run by pathology, omitting kinds that do not occur; equals `pathologies` of every record.
+    """
     import numpy as np  # imported here because the coordinator uses `pathologies` without numpy
 
     chose = np.zeros(len(columns), dtype=np.bool_)

@@ -1,7 +1,7 @@
-"""Conclusions from a reward audit: for each reward, what it costs to choose by it, and which pairs it misranks.
+"""Conclusions from a reward audit: for each reward, the cost of choosing by it, and the pairs that it misranks.
 
-There are two sets of behaviours. The random schedules are a sample of possible behaviours, and best of n uses only
-them. Misranked pairs, regret and distance use all behaviours.
+Behaviours are random schedules and reference behaviours. The random schedules are a sample of possible behaviours, and
+best of n uses only them. Misranked pairs, regret and distance use all behaviours.
 """
 
 from __future__ import annotations

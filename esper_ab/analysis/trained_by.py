@@ -38,13 +38,13 @@ def recorded_by(run: RunHistory) -> tuple[Taken, ...]:
 
 
 def sittings_at_work(history: History) -> tuple[Sitting, ...]:
-    """Return the sittings in which something was recorded; the others do not affect the runs."""
+    """Return the sittings in which something was recorded; other sittings do not affect the runs."""
     at_work = {taken.sitting for run in history.runs.values() for taken in recorded_by(run)}
     return tuple(one for index, one in enumerate(_sittings(history)) if index in at_work)
 
 
 def code_states(history: History) -> tuple[CodeState, ...]:
-    """Return the states of the code in the plan order of their runs; just one, unless the code changed meanwhile."""
+    """Return the states of the code, in the plan order of their runs; only one unless the code changed."""
     sittings = _sittings(history)
     made = [
         (_code(sittings[taken.sitting].code, taken), name)
@@ -79,7 +79,7 @@ def _sittings(history: History) -> tuple[Sitting, ...]:
 
 
 def _code(sitting: Mapping[str, str], taken: Taken) -> dict[str, str]:
-    """Return the code state of a worker; its sitting's if the worker reported none or the same."""
+    """Return the code state of a worker; that of its sitting if the worker reported none, or the same one."""
     sources = taken.worker.sources if taken.worker is not None else ""
     if not sources or sources == sitting.get("sources"):
         return dict(sitting)

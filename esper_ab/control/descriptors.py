@@ -1,4 +1,4 @@
-"""Limits on this process: its file descriptors, and how crowded its machine is."""
+"""The limit on this process's file descriptors, and the load of its machine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PASSING = {
 def needed(workers: int, each: int, beside: int) -> int:
     """Return the largest number of descriptors that this process will have open, including those open now.
 
-    `each`: descriptors per worker; `beside`: descriptors that the launcher needs besides.
+    `each`: descriptors per worker. `beside`: further descriptors, which the launcher needs.
     """
     return _in_use() + _OWN + beside + workers * each
 
@@ -49,16 +49,17 @@ def check(workers: int, each: int, beside: int) -> None:
 
 
 def room_for(workers: int, each: int, beside: int) -> AbstractContextManager[None]:
-    """Raise the soft limit, while entered, so that this many workers can be started; keep RESERVE below the hard limit.
+    """While entered, raise the soft limit so that `workers` workers can start, but keep RESERVE below the hard limit.
 
-    The limit is raised no further than needed, because connections of strangers would use the rest.
+    The limit is raised no further than needed, because connections from strangers could use up the rest.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _soft_limit(min(hard - RESERVE, max(soft, needed(workers, each, beside))))
 
 
 def reserve() -> AbstractContextManager[None]:
-    """Let this process use the RESERVE while entered. Keep it short: new connections can use the reserve, too."""
+    """While entered, let this process use the RESERVE. Leave soon, because new connections can use the RESERVE as well.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _soft_limit(min(hard, soft + RESERVE))
 
@@ -88,7 +89,7 @@ def _soft_limit(limit: int) -> Iterator[None]:
 
 
 def crowding(processes: int = 1) -> float:
-    """Return how many times slower than alone a process may run now: processes that want to run, per core; at least 1.
+    """Return the factor by which load may slow a process down now: runnable processes per core, at least 1.
 
     `processes`: processes about to be started, which the load average of the last minute does not yet include.
     """

@@ -41,7 +41,7 @@ Observed = AnyEvent | Progress | str  # a text: what the user should see at once
 
 
 class Observer(Protocol):
-    """Receives every journalled event and sign of life in order, and warnings, on a thread of its own.
+    """Receives all journalled events and signs of life in order, and all warnings, on a thread of its own.
 
     An event arrives after it was journalled. A warning arrives at once, before the events of its round.
     """
@@ -66,7 +66,7 @@ class ObserverThread:
             self._untold.append(event)
 
     def keep(self, kind: type[AnyEvent]) -> None:
-        """Drop the noted events that are not of this kind."""
+        """Drop the noted events that are not instances of `kind`."""
         self._untold = [event for event in self._untold if isinstance(event, kind)]
 
     def tell(self) -> None:
@@ -100,7 +100,7 @@ class ObserverThread:
                         observer.observe(event)
                     except Exception:
                         self._observers.remove(observer)
-                        logging.getLogger(__name__).exception("%r failed and is told no more", observer)
+                        logging.getLogger(__name__).exception("%r failed and gets no further events", observer)
                 self._passed_on += 1
 
 
@@ -129,7 +129,7 @@ class DiskSpaceWait:
 
     @contextmanager
     def heeding(self, signals: CaughtSignals, limit_s: float) -> Iterator[None]:
-        """Poll signals during a wait while entered; from now on wait at most `limit_s`."""
+        """While entered, poll signals during a wait. From now on, a wait lasts at most `limit_s`."""
         self._signals, self._limit_s = signals, limit_s
         try:
             yield
@@ -139,8 +139,8 @@ class DiskSpaceWait:
     def await_for(self, write: Callable[[], None]) -> Incident | None:
         """Retry `write` until the disk has room; return an incident about the wait, if there was one.
 
-        Raises DiskFull after the limit, Interrupted on Ctrl-C or SIGTERM, and at once a JournalError, which waiting
-        cannot fix.
+        Raises DiskFull after the limit, and Interrupted on Ctrl-C or SIGTERM. Raises JournalError at once, because
+        waiting cannot repair the journal.
         """
         began, waiting = time.monotonic(), False
         while True:
@@ -227,14 +227,14 @@ class EventSink:
     """
 
     def __init__(self, journal: Journal, history: History, observers: Sequence[Observer]) -> None:
-        """`history`: the fold of what the journal already holds, or of the first line, which is not yet recorded."""
+        """`history`: the fold of the events in the journal or, if it is new, of the first event, not yet recorded."""
         self._journal = journal
         self.history = history
         self._observers = ObserverThread(observers)
         self._disk = DiskSpaceWait(journal.experiment_dir, self.warn)
 
     def heeding(self, signals: CaughtSignals, disk_full_s: float) -> AbstractContextManager[None]:
-        """Let a signal end a wait for disk space while entered; from now on wait at most `disk_full_s` seconds."""
+        """While entered, let a signal end a wait for disk space. From now on, a wait lasts at most `disk_full_s`."""
         return self._disk.heeding(signals, disk_full_s)
 
     def record(self, event: AnyEvent) -> None:
@@ -244,7 +244,7 @@ class EventSink:
         self.append(event)
 
     def append(self, event: AnyEvent) -> None:
-        """Journal an event that the history already has. `flush` puts it into the file, `commit` onto the disk."""
+        """Journal an event that the history already has. `flush` writes it to the file, `commit` to the disk."""
         self._journal.append(event)
         self._observers.note(event)
         if run := _run_that_goes_on(event):
@@ -275,7 +275,9 @@ class EventSink:
         self._observers.tell_at_once(text)
 
     def close(self) -> None:
-        """Commit, then close the journal and the observers. Do not wait again for disk space after a wait was given up.
+        """Commit, then close the journal and the observers.
+
+        If an earlier wait for disk space was abandoned, do not wait again.
         """
         try:
             if not self._disk.given_up:
@@ -290,7 +292,7 @@ class EventSink:
 
 
 def _run_that_goes_on(event: AnyEvent) -> str:
-    """Return the run whose worker no longer waits for disk space, as it has written its file or has died; "" if none.
+    """Return the run whose worker has written its file or died, and so no longer waits for disk space; else "".
     """
     match event:
         case EpisodeRecorded(record=record) | RunEvaluated(record=record):

@@ -1,4 +1,4 @@
-"""Run an experiment from its plan to a finished journal: the coordinator's loop and everything around it."""
+"""Run an experiment from its plan to a finished journal: the coordinator's loop, with its set-up and clean-up."""
 
 from __future__ import annotations
 
@@ -60,8 +60,7 @@ class Coordinator:
     def work(self, signals: CaughtSignals) -> None:
         """Run the loop until every run is done or given up.
 
-        Raises Interrupted after Ctrl-C, and WorkerFailed or WorkerHung when workers keep dying in a way that no restart
-        fixes.
+        Raises Interrupted after Ctrl-C, and WorkerFailed or WorkerHung when workers keep dying after every restart.
         """
         machine = self._machine
         self._hub.watch(signals.descriptor)
@@ -165,8 +164,9 @@ def run(
 ) -> None:
     """Carry out `plan` and journal it in a directory without a journal, or in an empty journal that the caller passes.
 
-    Returns when every run is done. Raises UsageError when the directory is taken, else WorkerFailed, WorkerHung,
-    JournalError, DiskFull or Interrupted. Either way no worker is left, and the journal says how the experiment ended.
+    Returns when every run is done. Raises UsageError if the directory is taken, and WorkerFailed, WorkerHung,
+    JournalError, DiskFull or Interrupted if the experiment cannot be finished. In every case, no worker is left running
+    and the journal records how the experiment ended.
     """
     started = events.ExperimentStarted(schema=events.SCHEMA, plan=plan, **_here())
     journal = where if isinstance(where, Journal) else Journal(where)
@@ -178,9 +178,9 @@ def extend(
     experiment_dir: Path, added: Callable[[History], Extension], launcher: Launcher, observers: Sequence[Observer],
     limits: Limits | None = None, *, allow_changed_code: bool = False,
 ) -> None:  # fmt: skip
-    """Carry out the extension that `added` makes of the finished experiment in `experiment_dir`; raises as `run` does.
+    """Extend the finished experiment in `experiment_dir` by the blocks that `added` returns; raises as `run` does.
 
-    `added` is called while the journal is locked. It may raise UsageError, and so may `check_code`.
+    `added` is called while the journal is locked. Both `added` and `check_code` may raise UsageError.
     """
 
     def extended(history: History) -> list[events.AnyEvent]:
@@ -197,7 +197,7 @@ def resume(
 ) -> None:  # fmt: skip
     """Continue the experiment in `experiment_dir` from its journal, however it was interrupted; raises as `run` does.
 
-    Raises UsageError when the experiment is finished, when nothing was recorded, and as `check_code` does.
+    Also raises UsageError if the experiment is finished, if nothing was recorded, or if `check_code` raises it.
     """
 
     def resumed(history: History) -> list[events.AnyEvent]:
@@ -213,7 +213,7 @@ def _go_on(
 ) -> None:  # fmt: skip
     """Continue from a journal. `checked` is called while the journal is locked and returns the next events to record.
 
-    If `checked` raises, the journal stays as it was.
+    If `checked` raises an error, the journal is unchanged.
     """
     journal, history = Journal.take_up(experiment_dir, partial(_past, experiment_dir))
     try:
@@ -226,7 +226,7 @@ def _go_on(
 
 
 def _here() -> dict[str, dict[str, str]]:
-    """Return what the journal records about this process: installed versions, machine and code."""
+    """Return the facts that the journal records about this process: installed versions, machine and code."""
     return {"versions": versions(), "machine": provenance.machine(), "code": provenance.code()}
 
 
@@ -258,7 +258,7 @@ def check_code(experiment_dir: Path, history: History, *, allowed: bool) -> None
 
 
 def check_resumable(experiment_dir: Path, history: History, *, allow_changed_code: bool = False) -> None:
-    """Raise UsageError if the experiment is finished or no seed is left, and as `check_code` does if runs remain."""
+    """Raise UsageError if the experiment is finished or no seed is left; if runs remain, call `check_code`."""
     if history.finished:
         remedy = f"`{shell_command('report', experiment_dir)}` shows the result and what to do next"
         raise UsageError(f"{experiment_dir}: the experiment is finished; {remedy}")
@@ -294,7 +294,7 @@ def _perform(
 
 
 def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: History) -> None:
-    """Append the command that resumes to the error, unless nothing is left to do."""
+    """Append the command that resumes the experiment to the error, unless nothing is left to do."""
     if isinstance(error, DiskFull) or not any(run.expected for run in history.runs.values()):
         return  # DiskFull has said so
     line = f"to go on: {shell_command('resume', experiment_dir)}"
@@ -311,7 +311,7 @@ def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: Histor
 
 @contextmanager
 def reserved(launcher: Launcher, lanes: Sequence[Lane]) -> Iterator[None]:
-    """Reserve what the lanes need while entered, if that has not been done yet, and release it afterwards."""
+    """Reserve the resources of the lanes on entry, if that has not been done yet, and release them on exit."""
     try:
         launcher.reserve(lanes)
         yield

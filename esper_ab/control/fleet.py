@@ -50,7 +50,7 @@ class _Nobody:
 
 @dataclass(kw_only=True)
 class Delay:
-    """A failed start that will be retried, because what was lacking may become available."""
+    """A failed start that will be retried, because the lacking resource may become available."""
 
     lack: str
     since: float  # monotonic, s
@@ -101,7 +101,7 @@ class Fleet:
     def start(self, plan: Plan, launcher: Launcher, incarnations: Mapping[str, int]) -> None:
         """Start the first workers, one per lane, without waiting for them; `start_due` starts the rest.
 
-        `incarnations`: how often each worker was started before.
+        `incarnations`: the number of earlier starts of each worker.
         """
         self._launcher = launcher
         for index, lane in enumerate(plan.lanes):
@@ -213,7 +213,7 @@ class Fleet:
             self._watch(handle.worker.keys.descriptor, handle, "key")
 
     def _started(self, handle: WorkerHandle, launcher: Launcher) -> Worker:
-        """Start a worker with the handle's order and have the hub listen to it. OSError when it cannot be started."""
+        """Start a worker with the handle's order and admit it to the hub. Raises OSError if it cannot be started."""
         handle.oom = None if launcher.nodes else OomWatch()
         handle.order = msgspec.structs.replace(
             launcher.bound(handle.order), server_key=self._hub.admit(handle.identity),
@@ -236,7 +236,7 @@ class Fleet:
     def heard_of(self, descriptor: int) -> list[str]:
         """Handle an event on `descriptor`, and return the lanes whose workers have ended by themselves.
 
-        A worker that sends its public key there is admitted. Events of earlier incarnations are ignored.
+        If a worker has sent its public key on `descriptor`, it is admitted. Events of earlier incarnations are ignored.
         """
         ended = []
         for (lane, what), handle in tuple(self._watching.get(descriptor, {}).items()):
@@ -270,7 +270,7 @@ class Fleet:
             handle.watched = False
 
     def _watch(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
-        """Have the hub report events on a descriptor; several workers may share one."""
+        """Make the hub report events on a descriptor, which several workers may share."""
         if descriptor not in self._watching:
             self._hub.watch(descriptor, edge_triggered=True)
         self._watching.setdefault(descriptor, {})[handle.order.lane.name, what] = handle
@@ -283,9 +283,9 @@ class Fleet:
             self._hub.unwatch(descriptor)
 
     def log_end(self, handle: WorkerHandle, n_lines: int, run_log: str) -> str:
-        """Return the last `n_lines` of the worker's log below the file's name; "" when it wrote nothing.
+        """Return the last `n_lines` of the worker's log, after a line with the file's name; "" if the log is empty.
 
-        `run_log`: the log of the current run, "" if there is none; the file written last is used.
+        `run_log`: the log of the current run; "" if there is none. Of the two logs, the one written last is used.
         """
         paths = [self._experiment_dir / name for name in (handle.order.log_file, run_log) if name]
         written = [path for path in paths if path.is_file() and path.stat().st_size]
@@ -301,9 +301,9 @@ class Fleet:
         return "\n".join([f"the end of {path}:", *(f"  {line}" for line in lines)])
 
     def stop(self, reason: str, grace_s: float, at_once: Callable[[], bool]) -> bool:
-        """Stop all workers: those that can be reached get `grace_s` to exit; the others are killed.
+        """Stop all workers. Those that can be reached get `grace_s` to exit; the others are killed.
 
-        `at_once()` is polled meanwhile; returns True if it cut the grace period short.
+        `at_once()` is polled during the grace period. Returns True if it cut the grace period short.
         """
         told = [handle for handle in self if self._hub.send(handle.identity, Stop(reason=reason))]
         deadline = time.monotonic() + grace_s

@@ -1,10 +1,9 @@
 """The coordinator's end of the wire: a ROUTER socket and one poller for messages, exits of workers and signals.
 
-The hub handles bytes, identities and descriptors; it does not know what a message means for a run. One thread owns it.
+The hub handles bytes, identities and descriptors; it does not interpret messages. One thread owns it.
 
-Over ipc only this user can open the socket. Over TCP a peer must hold a worker's key before anything it sends is read;
-the worker makes the key pair and reports its public half at start-up. Even then, whatever a peer sends is treated as
-untrusted bytes.
+Over ipc, only this user can open the socket. Over TCP, a peer's messages are read only if it holds a worker's key; the
+worker makes the key pair and reports the public key at start-up. Even then, messages are treated as untrusted bytes.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Keys:
         self._owners.pop(self._of_worker.pop(worker_of(identity), b""), None)
 
     def owner(self, public: bytes) -> str | None:
-        """Return the identity that owns a public key (32 bytes); None if nobody does."""
+        """Return the identity that owns a public key (32 bytes); None if no worker does."""
         return self._owners.get(public)
 
 
@@ -65,9 +64,9 @@ def worker_of(identity: str) -> str:
 
 
 class Guard:
-    """Answers libzmq's handshake requests: admits the owners of `keys` under their identities and nobody else.
+    """Answers libzmq's handshake requests: admits only the owners of `keys`, under their identities.
 
-    It runs on its own thread, so that a handshake need not wait for the coordinator, and ends with the context.
+    It runs on its own thread, so that a handshake need not wait for the coordinator, and ends when the context ends.
     """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: Keys) -> None:
@@ -116,7 +115,7 @@ class Received(msgspec.Struct, frozen=True):
 class BadMessage(msgspec.Struct, frozen=True):
     """Bytes that are not a valid message, or that come from a stranger. `cut_off`: the peer is ignored from now on.
 
-    `new`: among the first distinct ones, which are reported; later ones are only counted.
+    `new`: one of the first distinct bad messages, which are reported; later ones are only counted.
     """
 
     identity: str
@@ -140,9 +139,9 @@ class Hub:
     """
 
     def __init__(self, transport: Transport = "ipc", address: str = "127.0.0.1", peers: int = 1) -> None:
-        """`address`: for tcp, the interface's address to listen on; the port is any free one. `peers`: expected number.
+        """`address`: for tcp, the address of the interface to listen on, at any free port. `peers`: expected number.
 
-        With many peers each connection sends heartbeats less often, at both ends: `beat_s`.
+        With many peers, both ends of every connection send heartbeats less often (`beat_s`).
         """
         self.beat_s = min(_LONGEST_BEAT_S, max(_BEAT_S, peers / _BEATS_PER_S))
         self._folder = private_folder()
@@ -184,7 +183,7 @@ class Hub:
             self._socket.setsockopt(option, value)
 
     def admit(self, identity: str) -> str:
-        """Accept messages from this worker from now on. Returns the hub's public key; "" when none is needed.
+        """Accept messages from this worker from now on. Returns the hub's public key, or "" if no key is needed.
 
         When keys are needed, the worker can connect once its key is registered; keys of its predecessors are revoked.
         """
@@ -212,9 +211,9 @@ class Hub:
         self._watched.unregister(descriptor)
 
     def poll(self, timeout_s: float) -> Iterator[Incoming]:
-        """Yield what has arrived, waiting up to `timeout_s` for the first: messages, then descriptors.
+        """Yield all arrived events, first messages and then descriptors; wait up to `timeout_s` for the first event.
 
-        Messages are decoded one at a time, so a round of a thousand needs the memory of one.
+        Messages are decoded one at a time, so a thousand messages need no more memory than one.
         """
         ready = dict(self._poller.poll(int(timeout_s * 1000)))
         if self._socket in ready:
@@ -251,7 +250,9 @@ class Hub:
                 yield one
 
     def _frames(self) -> list[zmq.Frame]:
-        """Return the frames of one message; raise zmq.Again without one. recv_multipart makes an extra call per frame.
+        """Return the frames of one message; raise zmq.Again if there is none.
+
+        This is faster than recv_multipart, which makes an extra call per frame.
         """
         frames = [self._socket.recv(_AT_ONCE, copy=False)]
         while frames[-1].more:
@@ -259,7 +260,7 @@ class Hub:
         return frames
 
     def _understood(self, frames: list[zmq.Frame]) -> Received | BadMessage | None:
-        """Return None if there is nothing to handle: a peer cut off, a stranger's repetition."""
+        """Decode a message. Returns None if its peer is cut off, or if a stranger repeats an earlier message."""
         claimed = frames[0].bytes.decode(errors="backslashreplace")
         identity = str(frames[-1].get("User-Id")) if self._keys else claimed
         if identity not in self._admitted:
@@ -278,7 +279,7 @@ class Hub:
         return Received(identity, message)
 
     def _bad_message(self, identity: str, reason: str, *, known: bool) -> BadMessage | None:
-        """Report every bad message of an admitted peer until it is cut off, and only new ones of strangers."""
+        """Report every bad message from an admitted peer until it is cut off; from strangers, report only new ones."""
         self._bad.update([identity] if known else [])
         new = (identity, reason) not in self._reported and len(self._reported) < BAD_MESSAGES_REPORTED
         if new:

@@ -1,4 +1,4 @@
-"""Checks before an experiment starts: every machine, in a child process that imports torch, and the directory."""
+"""Checks before an experiment starts: of every machine, in a child process that imports torch, and of the directory."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def examine(
 ) -> Machine:  # fmt: skip
     """Run the preflight and return its answers.
 
-    Raises UsageError when users' code ended the preflight, EsperError when anything else did.
+    Raises UsageError if the user's code ended the preflight, and EsperError if anything else did.
 
     `meanwhile` is called while the child imports torch, which takes a second or more. `limit_s`: time limit on an idle
-    machine; it grows in proportion to crowding, and WorkerHung is raised when it expires. The rehearsal of a user's own
-    trainer has no limit. `on` starts the preflight on `node` instead of this machine.
+    machine, multiplied by the crowding; WorkerHung is raised when it expires. The rehearsal of a user's own trainer has
+    no limit. `on` starts the preflight on `node` instead of this machine.
     """
     asked = msgspec.json.encode(questions) + b"\n"
     what = f"the preflight on node {node} ({_MODULE})" if node else f"the preflight ({_MODULE})"
@@ -131,7 +131,7 @@ def check_experiment_dir(experiment_dir: Path, needed_bytes: int, *, taken_over:
 def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[Device] = ()) -> None:
     """Raise UsageError unless `launcher` can serve the lanes and this process may open enough descriptors.
 
-    `devices`: the devices that the lanes now refer to; by default those the plan was made with.
+    `devices`: the devices that the lanes now refer to; by default, those that the plan was made with.
     """
     if not hasattr(os, "pidfd_open"):
         raise UsageError(
@@ -144,7 +144,7 @@ def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[
 
 
 def reserve_lanes(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[Device] = ()) -> None:
-    """Run `check_launcher`, then reserve what the lanes need; raise UsageError when not all of it is available."""
+    """Run `check_launcher`, then reserve the resources of the lanes. Raises UsageError if some are not available."""
     check_launcher(launcher, lanes, devices)
     launcher.reserve(lanes)
 
@@ -167,7 +167,8 @@ _COMMON = {
 def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, shared: Path) -> Machine:
     """Return `machine` with the devices of all nodes of `launcher`; unchanged if it has no nodes.
 
-    Raises UsageError naming the first node that differs, cannot do what is asked or does not see the folder `shared`.
+    Raises UsageError with the name of the first node that differs, fails the preflight or does not see the folder
+    `shared`.
     """
     if not launcher.nodes:
         return machine
@@ -208,7 +209,7 @@ def _examine_on(questions: Questions, launcher: Launcher, node: Node) -> Machine
 
 
 def unfit(machine: Machine, shared: Path) -> str:
-    """Return why a node described by `machine` can run no worker; "" if it can."""
+    """Return why the node described by `machine` cannot run a worker; "" if it can."""
     if not machine.sees_shared_file:
         return f"it does not see {_existing(shared)}: all nodes must see this folder at the same path"
     return machine.task_problem or machine.gpu_problem
@@ -220,7 +221,7 @@ def _existing(folder: Path) -> Path:
 
 
 def check_alike(found: Mapping[str, Machine]) -> None:
-    """Raise UsageError unless all nodes compute alike; it names the first difference."""
+    """Raise UsageError, with the first difference, unless all nodes compute alike."""
     for difference in differences(found):
         raise UsageError(difference)
 
@@ -265,7 +266,7 @@ def pool(nodes: Sequence[Node], found: Sequence[Machine]) -> tuple[Device, ...]:
 
 
 def offered(node: Node, machine: Machine) -> Machine:
-    """Return `machine` with only the GPUs and cores that may be used on `node`: the first ones."""
+    """Return `machine` with only the first GPUs and cores, as many as may be used on `node`."""
     gpus = [device for device in machine.devices if _is("cuda", device)]
     cores = [device for device in machine.devices if _is("cpu", device)]
     return msgspec.structs.replace(machine, devices=(*gpus[: node.gpus], *cores[: node.cores]))

@@ -1,4 +1,4 @@
-"""Record where an experiment ran: machine and code in the journal's first line, and a folder with settings per run."""
+"""Record where an experiment ran: machine and code in the journal's first line, and each run's settings in a folder."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def _git(*arguments: str) -> str:
 
 
 class RunFolders:
-    """Observer that makes a folder per run with its resolved settings. It may fail: nothing depends on these files."""
+    """Observer that makes a folder per run with its resolved settings.
+
+    A failure does no harm, because nothing depends on these files.
+    """
 
     def __init__(self, experiment_dir: Path, plan: Plan, blocks: Sequence[Block]) -> None:
         """`blocks`: all blocks planned so far."""

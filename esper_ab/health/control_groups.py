@@ -1,6 +1,6 @@
 """Limits of control groups (containers, batch jobs), and how many processes were killed for lack of memory.
 
-psutil reads neither. The limit of any parent group applies to this process, too. A container may see its own group as
+psutil reads neither. The limits of all parent groups also apply to this process. A container may see its own group as
 the root, so only folders that exist count.
 """
 
@@ -54,7 +54,7 @@ class OomWatch:
         self._before = kills(self._groups)
 
     def ending(self, number: int) -> str:
-        """Describe how a worker ended that signal `number` killed; with the limit if memory ran out."""
+        """Describe the end of a worker that signal `number` killed; if memory ran out, include the limit."""
         said = f"was killed by {name_of_signal(number)}"
         if number != signal.SIGKILL:
             return said

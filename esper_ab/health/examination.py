@@ -31,7 +31,7 @@ Severity = Literal["ok", "warning", "problem"]
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one check. `problem`: a launch with the defaults fails here. `warning`: it runs, at a cost."""
+    """Result of one check. `problem`: a launch with the defaults fails here. `warning`: a launch works, at a cost."""
 
     topic: str
     level: Severity
@@ -202,7 +202,7 @@ def mount_of(folder: Path, mounts: Sequence[Mount]) -> Mount:
 
 
 def file_system(folder: Path, mount: Mount) -> Diagnosis:
-    """Report what the file system means for the journal's lock (flock) and its fdatasync after every record."""
+    """Report whether the file system suits the journal's lock (flock) and its fdatasync after every record."""
     what, options = f"{folder} is on {mount.fstype} ({mount.mountpoint})", set(mount.opts.split(","))
     if mount.fstype == "lustre" and not {"flock", "localflock"} & options:
         return problem(

@@ -36,8 +36,8 @@ def first_core(cpuinfo: str) -> dict[str, str]:
 def name_of_processor(cpuinfo: str | None = None) -> str:
     """Return the processor's name with family and model, which decide how it rounds; elsewhere its architecture.
 
-    `cpuinfo`: the text of /proc/cpuinfo; None reads it. Two processors of one architecture may compute different last
-    digits in a library, so the architecture alone does not tell machines apart.
+    `cpuinfo`: the text of /proc/cpuinfo; None reads it. On two processors of one architecture a library may compute
+    different last digits, so the architecture alone does not tell machines apart.
     """
     told = first_core(text_of(Path("/proc/cpuinfo")) if cpuinfo is None else cpuinfo)
     if "model name" not in told:
@@ -73,7 +73,8 @@ def quota(cores_worth: float | None, usable: int) -> Diagnosis:
 
 
 def kernel(kernels: Sequence[Kernel], lacking: str, remedy: str) -> Diagnosis:
-    """Report what trains hosts on the CPU; `lacking`: why it is torch, "" if there is a kernel."""
+    """Report whether a kernel or torch trains hosts on the CPU. `lacking`: why there is no kernel; "" if there is one.
+    """
     if lacking:
         return warning("kernel", f"torch trains hosts on the CPU, which is several times slower: {lacking}", remedy)
     best = next(one for one in kernels if not one.problem)
@@ -88,12 +89,12 @@ class Room(NamedTuple):
 
 
 def room() -> Room:
-    """Return the machine's available memory, or what a control group's limit leaves if that is less."""
+    """Return the machine's available memory, or the memory that a control group's limit leaves, if that is less."""
     return smaller_room(psutil.virtual_memory().available, control_groups.memory(control_groups.folders()))
 
 
 def smaller_room(available: int, limit: MemoryLimit | None) -> Room:
-    """Return the machine's `available` memory, or what `limit` leaves if that is less."""
+    """Return the machine's `available` memory, or the memory that `limit` leaves, if that is less."""
     if limit is None or limit.left >= available:
         return Room(available, "")
     return Room(limit.left, f"{limit.by}: {limit.used / 2**30:.1f} of {limit.limit / 2**30:.1f} GiB are in use")

@@ -1,7 +1,7 @@
 """The training episodes of one run, as columns of numbers (8 bytes each) for reports and views, and as records.
 
 A record as Python objects needs ten times the memory, so it stays in the journal. This module loads no numpy, because
-the live view and `status` use it, too.
+the live view and `status` also use it.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 class Episodes(Mapping[int, EpisodeRecord]):
     """Mapping from episode to its complete record. Records are read from disk on each access and not kept in memory.
 
-    Raises JournalError for a line that was damaged meanwhile.
+    Raises JournalError for a line that was damaged after it was first read.
     """
 
     def __init__(self) -> None:

@@ -106,7 +106,7 @@ class PlanExtended(Event, frozen=True, kw_only=True, tag="plan_extended"):
 
 
 class Incident(Event, frozen=True, kw_only=True, tag="incident"):
-    """A possible confounder of the comparison, shown beside the results."""
+    """A possible confounder of the comparison, shown with the results."""
 
     category: Literal[
         "restart", "non_finite", "dropped_pair", "cancelled", "unequal_devices", "cold_start", "inexact_resume",
@@ -162,7 +162,7 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 class _Origin(msgspec.Struct, frozen=True):
-    """The facts about its writer that the first line of a journal states in every version of esper_ab."""
+    """The facts about the writer that are in the first line of a journal of every version of esper_ab."""
 
     schema: int
     versions: dict[str, str]
@@ -189,7 +189,7 @@ def written(n: int, prev: str, stamp: datetime, event: AnyEvent) -> tuple[bytes,
 
 
 def wrong_tail(data: bytes) -> str:
-    """Check that a line ends in the CRC of its contents; return what is wrong, "" if nothing is."""
+    """Check that a line ends in the CRC of its contents. Returns what is wrong, or "" if nothing is."""
     if data.endswith(_TAIL % zlib.crc32(memoryview(data)[:-_TAIL_BYTES])):
         return ""
     digits = data[_CRC_IN_TAIL].decode(errors="replace")
@@ -198,7 +198,7 @@ def wrong_tail(data: bytes) -> str:
 
 
 def lost_newline(data: bytes) -> bool:
-    """True if a line is intact except that another byte stands in place of its newline. No writer leaves that."""
+    """True if a line is intact except that its newline is another byte. No writer leaves such a line."""
     return not data.endswith(b"\n") and wrong_tail(data[:-1] + b"\n") == ""
 
 
@@ -237,7 +237,7 @@ def is_episode(data: bytes) -> bool:
 
 
 def begun(experiment_dir: Path) -> bool:
-    """True if the experiment's journal has an event. A folder without one is left when a launch is killed early."""
+    """True if the experiment's journal has an event. A launch that is killed early leaves a folder without an event."""
     try:
         with open_to_read(experiment_dir / JOURNAL_NAME) as journal:
             return journal.readline().endswith(b"\n")

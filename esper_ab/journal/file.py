@@ -5,8 +5,8 @@ One event per line, each line a JSON object, so jq and DuckDB read the file as i
     {"n":7,"prev":"1c291ca3","t":"2026-01-31T10:15:00.123+00:00","event":{"kind":…},"crc":"8f3a0c55"}
 
 `crc` is the CRC-32 of the line's bytes before `,"crc"`; `prev` is the `crc` of the line before ("00000000" at first);
-`n` counts lines from 0. A line counts once its newline is written, so a file cut anywhere is a journal with a torn
-tail.
+`n` counts lines from 0. A line is valid once its newline is written, so a file that is cut off anywhere is a journal
+with an unfinished last line.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ class Journal:
     """
 
     def __init__(self, experiment_dir: Path, wall_clock: Callable[[], datetime] = _now) -> None:
-        """Lock `experiment_dir` and create its journal; UsageError if another process holds it or a journal exists."""
+        """Lock `experiment_dir` and create its journal.
+
+        Raises UsageError if another process holds the directory or a journal exists.
+        """
         self._begin(experiment_dir, wall_clock)
         try:
             self._file = open_regular(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
@@ -77,7 +80,7 @@ class Journal:
         """Reopen the journal of an earlier process to continue it; return it and the result of `fold` on its events.
 
         An unfinished last line is cut off and kept in a file of its own. Raises UsageError if another process holds the
-        journal, JournalError if a line before the last is damaged, and whatever `fold` raises.
+        journal, JournalError if a line before the last is damaged, and any exception that `fold` raises.
         """
         reading = read(experiment_dir / JOURNAL_NAME)
         journal = cls.__new__(cls)
@@ -127,9 +130,9 @@ class Journal:
         self._prev = crc
 
     def write(self) -> None:
-        """Write all queued lines to the file, where readers can see them. DiskFull or JournalError on failure.
+        """Write all queued lines to the file, where readers can see them. Raises DiskFull or JournalError on failure.
 
-        Raises JournalError, too, if another process has changed the file, because new lines would not fit.
+        Also raises JournalError if another process has changed the file, because new lines would not fit.
         """
         try:
             self._begin_anew()
@@ -145,7 +148,8 @@ class Journal:
             raise self._cannot_write(error) from error
 
     def commit(self) -> None:
-        """Write all queued lines and force them to disk with one fdatasync. DiskFull or JournalError on failure."""
+        """Write all queued lines and force them to disk with one fdatasync. Raises DiskFull or JournalError on failure.
+        """
         self.write()
         try:
             getattr(os, "fdatasync", os.fsync)(self._file)  # not every system has the quicker one
@@ -213,7 +217,8 @@ class Journal:
 def cut_off(experiment_dir: Path, at: int, lines: int) -> Path:
     """Truncate the journal to its first `at` bytes, which hold `lines` lines; return the file that keeps the rest.
 
-    The rest is on disk before the journal is truncated, so it is never lost. OSError leaves the journal unchanged.
+    The rest is on disk before the journal is truncated, so it is never lost. If it raises OSError, the journal is
+    unchanged.
     """
     kept, descriptor = _new_file(experiment_dir, f"{JOURNAL_NAME}.torn-{lines}")
     with os.fdopen(open_regular(experiment_dir / JOURNAL_NAME, os.O_RDWR), "r+b") as journal:
@@ -307,7 +312,10 @@ class Reading(Iterator[AnyEvent]):
 
 
 def read(path: Path) -> Reading:
-    """Return a lazy reader of a journal's events; UsageError without a file, JournalError on damage while reading."""
+    """Return a lazy reader of a journal's events.
+
+    Raises UsageError if there is no file. Reading raises JournalError at a damaged line.
+    """
     check_there(path)
     return Reading(path)
 

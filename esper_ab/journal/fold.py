@@ -22,7 +22,7 @@ from esper_ab.plan.plan import Block, Plan
 
 
 class Inconsistent(JournalError):
-    """An intact event does not fit those before it; no version of esper_ab writes such a journal."""
+    """An intact event does not fit the events before it; no version of esper_ab writes such a journal."""
 
 
 _OF_RUNS = ("ppo_pathology", "dropped_pair", "cancelled")  # entries that are about a run, and are read so
@@ -130,7 +130,7 @@ class History:
 
     @property
     def pauses(self) -> tuple[str, ...]:
-        """Waits for disk space, one sentence each; nothing was lost in them."""
+        """Waits for disk space, one sentence each. Nothing was lost during these waits."""
         waits = [entry for entry in self.incidents if entry.category == "disk_full"]
         return tuple(f"{entry.run_name}: {entry.detail}" if entry.run_name else entry.detail for entry in waits)
 
@@ -150,7 +150,7 @@ class History:
         return tuple(sorted(runs, key=lambda run: run.ref.replicate))
 
     def add(self, event: events.AnyEvent) -> None:
-        """Add one event; Inconsistent if it does not fit. Any event after the end reopens the experiment."""
+        """Add one event. Raises Inconsistent if it does not fit. Any event after the end reopens the experiment."""
         if isinstance(event, events.ExperimentStarted):
             raise Inconsistent("the experiment starts a second time")
         self.ended = event if isinstance(event, events.ExperimentEnded) else None
@@ -246,7 +246,9 @@ def _check(plan: Plan, design: Design, blocks: Sequence[Block]) -> None:
 
 
 def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> History:
-    """Return the history after the first line: every planned run, none started. Inconsistent if the plan is invalid.
+    """Return the history after the first line, with every planned run and none started.
+
+    Raises Inconsistent if the plan is invalid.
 
     `keeps_records`: False in processes that live as long as the experiment, to bound their memory.
     """
@@ -267,7 +269,7 @@ def _check_evaluation(record: EvaluationRecord, columns: Columns) -> None:
 
 
 def fold(recorded: Iterable[events.AnyEvent], *, keeps_records: bool = True) -> History:
-    """Return the history of a whole journal; Inconsistent if an event does not fit, the first line included.
+    """Return the history of a whole journal. Raises Inconsistent if an event, even the first one, does not fit.
 
     `keeps_records`: False to keep only the columns of training episodes.
     """

@@ -31,7 +31,10 @@ class Loaded:
 
 
 def load(experiment_dir: Path) -> Loaded:
-    """Load an experiment's history; UsageError without a journal or event, JournalError for damage before its end."""
+    """Load an experiment's history.
+
+    Raises UsageError if there is no journal or no event, and JournalError for damage before the journal's end.
+    """
     path = experiment_dir / JOURNAL_NAME
     reading = read(path)
     first = next(reading, None)
@@ -93,8 +96,9 @@ class _Tail(Iterator[bytes]):
 
 
 def follow(path: Path) -> Reading:
-    """Return a reader of a growing journal: after the end, iterating again yields new events. UsageError without a
-    file.
+    """Return a reader of a growing journal: after the end, iterating again yields new events.
+
+    Raises UsageError if there is no file.
     """
     check_there(path)
     return Reading(path, _Tail(path))

@@ -1,4 +1,4 @@
-"""Locks of an experiment directory. The kernel releases them however their holder ends; a line names the holder.
+"""Locks of an experiment directory. The kernel releases them however the holder ends; a line in `.lock` names it.
 
 The line is one JSON object in `.lock`:
 
@@ -7,8 +7,9 @@ The line is one JSON object in `.lock`:
 The line remains after the holder has ended, so it is valid only while the lock is held. The journal is locked as well,
 because `.lock` can be removed during a run, and the next process would then lock a new file of that name. The journal's
 lock is a write lock (F_OFD_SETLK), because anyone who may read the journal can put a read lock on it. For the same
-reason only the owner may read `.lock`. In a copied directory others may be able to read `.lock` and so to lock it: if
-the process that it names is gone and nobody writes to the journal, such a lock is ignored and the file is replaced.
+reason only the owner may read `.lock`. In a copied directory, other users may be able to read `.lock` and so to lock
+it. If the process that `.lock` names is gone and no process writes to the journal, such a lock is ignored and the file
+is replaced.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class Lock:
             raise
 
     def hold_journal(self) -> None:
-        """Lock the journal, too, once it exists; UsageError if another process writes to it."""
+        """Lock the journal as well, once it exists. Raises UsageError if another process writes to it."""
         if not hasattr(fcntl, "F_OFD_SETLK"):
             return  # of this system's locks one ends with any descriptor of the file: `.lock` is what holds there
         journal = open_regular(self._experiment_dir / JOURNAL_NAME, os.O_RDWR)
@@ -220,7 +221,7 @@ def _whole_file(kind: int) -> bytes:
 
 
 def _checked(own: bytes) -> bytes:
-    """Return the line of `.lock`, with a CRC: a damaged one must not name another process, which `stop` would end."""
+    """Return the line of `.lock`, with a CRC: a damaged line could name another process, which `stop` would end."""
     return b"%b %08x\n" % (own, zlib.crc32(own))
 
 

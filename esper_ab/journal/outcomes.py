@@ -1,7 +1,7 @@
 """Numbers of each run that may be compared between groups. Pure; no numpy, so the live view may use it.
 
 The outcome is one number per run: by default the mean outcome over all environments and sampled episodes of the
-evaluation. Rewards are listed, too, but each mode has its own scale, so they are compared within a mode only.
+evaluation. Rewards are also listed, but each mode has its own scale, so they are compared only within a mode.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Ends = tuple[float | None, float | None]  # mean of the first tenth of a run's e
 
 
 class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of one run; None for a number that does not exist, or not yet."""
+    """Numbers of one run; None for a number that does not exist or is not known yet."""
 
     run: RunRef
     outcome: float | None  # declared by the plan; the number that is compared
@@ -73,7 +73,8 @@ def mean_outcome(record: EpisodeRecord | EvaluationRecord | None) -> float | Non
 def outcome_of(run: RunHistory, declared: str) -> float | None:
     """Return the outcome by which a run is compared; `declared` as in the design.
 
-    None until the run is evaluated and all its records exist, if it was given up, and if the number is not finite.
+    None until the run is evaluated and all its records exist. Also None if the run was given up or the number is not
+    finite.
     """
     if run.evaluation is None or run.lost:
         return None
@@ -179,7 +180,10 @@ def group_now(history: History, group: str) -> GroupNow:
 
 
 def differences_now(history: History) -> tuple[DifferenceNow, ...]:
-    """Return the planned comparisons so far; () before the first look, unless every seed may decide."""
+    """Return the current differences of the planned comparisons.
+
+    () before the first look, unless the rule may decide after every seed.
+    """
     if not history.looks and history.design.anytime_after is None:
         return ()
     declared, outcomes = history.design.outcome_over, dict[tuple[str, int], float]()
@@ -195,12 +199,12 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
 
 
 def evaluation_work(spec: RunSpec) -> float:
-    """Return the work of the evaluation in episodes; a learner plays the first one with greedy actions, too."""
+    """Return the work of the evaluation, in episodes. A learner plays the first one again, with greedy actions."""
     return float(len(episode_sizes(spec.eval_episodes, spec.n_envs)) + (spec.ref.controller == "ppo"))
 
 
 def worked_s(history: History) -> float:
-    """Return the working time of the busiest lane, seconds: the time spent before this view opened."""
+    """Return the longest working time of any lane in the records so far, in seconds."""
     lanes: defaultdict[str, float] = defaultdict(float)
     for run in history.runs.values():
         evaluated = run.evaluation.timing.total_s if run.evaluation else 0.0
@@ -225,7 +229,7 @@ class Alarms:
                     self._runs.setdefault(_key(entry, before), {}).setdefault(entry.run_name)
 
     def line(self, entry: Incident, history: History) -> str:
-        """Return the line to show; "" for a pathology that an earlier run of the group had, too."""
+        """Return the line to show; "" for a pathology that an earlier run of the group already had."""
         if entry.category == "ppo_pathology":
             befell = self._runs.setdefault(_key(entry, history), {})
             befell.setdefault(entry.run_name)

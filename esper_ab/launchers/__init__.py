@@ -1,7 +1,7 @@
 """A catalogue of launchers, one file each: they start workers, place them on devices and report their end.
 
-A file NAME.py provides `LAUNCHER`, a `LauncherFactory`; `--launcher NAME` imports that file only. A launcher knows
-nothing of the protocol, and the control plane never imports a worker: entry points are passed by name.
+A file NAME.py provides `LAUNCHER`, a `LauncherFactory`; `--launcher NAME` imports that file only. Launchers do not
+depend on the protocol, and the control plane never imports a worker: entry points are passed by name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from esper_ab.contracts.own_packages import child_command, child_environment
 # Connection of workers to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE,
 # with keys for these workers only. No result depends on it.
 Transport = Literal["ipc", "tcp"]
-_NEEDS_TCP = "workers on other machines need --transport tcp, which it takes by itself"
+_NEEDS_TCP = "workers on other machines need --transport tcp, which is this launcher's default"
 _LINE_BYTES = 256  # more than a public key has; what is written at once to a socket pair is read at once
 
 
@@ -51,7 +51,7 @@ class KeyExchange:
 
     @property
     def descriptor(self) -> int:
-        """Becomes readable once the worker has sent its key or ended; several workers may share it. -1: closed."""
+        """Becomes readable once the worker has sent its key or ended; several workers may share it. -1 once closed."""
         return self._ours.fileno()
 
     def public(self) -> str | None:
@@ -63,7 +63,7 @@ class KeyExchange:
         return line if link_keys.is_public_key(line) else ""
 
     def admit(self) -> None:
-        """Tell the worker to connect. If it has ended meanwhile, its sentinel shows that."""
+        """Tell the worker to connect. If the worker has already ended, its sentinel shows that."""
         with suppress(OSError):
             self._ours.send(b"\n")
 
@@ -82,7 +82,7 @@ class Worker(Protocol):
     def pid(self) -> int:
         """Pid of the local process that is the worker or represents a remote one; for a thread, this process's pid.
 
-        If no local process represents it, the pid of its supervisor on the other machine.
+        If no local process represents the worker, this is the pid of its supervisor on the other machine.
         """
 
     @property
@@ -93,23 +93,26 @@ class Worker(Protocol):
     def sentinel(self) -> int:
         """File descriptor that becomes readable, and stays so, once the worker has ended.
 
-        Several workers may share one, which is written whenever one of them ends or sends its key, and never read.
+        Several workers may share one descriptor, which is written whenever one of them ends or sends its key, and never
+        read.
         """
 
     @property
     def exitcode(self) -> int | None:
         """Exit code: None while running, 0 after success, minus the signal number if a signal killed it.
 
-        It does not prove what the worker did: a worker whose node is lost counts as killed by SIGKILL.
+        It does not prove how the worker ended: a worker whose node is lost counts as killed by SIGKILL.
         """
 
     @property
     def ended_how(self) -> str:
-        """How the worker ended, in words that follow its name, if the launcher knows more than the exit code; else "".
+        """A phrase that follows the worker's name and says how it ended.
+
+        "" if the launcher knows no more than the exit code.
         """
 
     def dump_stacks(self) -> None:
-        """Have the worker write the stacks of all its threads to its log. Returns at once; the log follows shortly."""
+        """Make the worker write the stacks of all its threads to its log. Returns at once; the log follows shortly."""
 
     def kill(self) -> None:
         """Kill the worker. A thread cannot be killed and is abandoned."""
@@ -128,7 +131,8 @@ class Errand(AbstractContextManager["Errand"], Protocol):
     def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
         """Wait for the end; return all of standard output and standard error.
 
-        Raises subprocess.TimeoutExpired, with the standard error so far, on timeout; it may be called again.
+        On timeout, raises subprocess.TimeoutExpired with the standard error so far; `communicate` may then be called
+        again.
         """
 
     def kill(self) -> None:
@@ -138,8 +142,8 @@ class Errand(AbstractContextManager["Errand"], Protocol):
 class Launcher:
     """Starts workers; each calls the entry point with its order and sees the experiment directory.
 
-    Lanes are positions: which devices they use, and on which node, is decided when a worker starts. The methods here
-    suit a launcher on this machine.
+    Lanes are positions: their devices and their node are decided when a worker starts. The methods of this class suit a
+    launcher that uses only this machine.
     """
 
     name = ""
@@ -197,14 +201,15 @@ class Launcher:
     def reserve(self, lanes: Sequence[Lane]) -> None:
         """Reserve everything that the workers of these lanes need, or nothing, replacing an earlier reservation.
 
-        Waits for a limited time, then raises UsageError naming what is lacking. Called before the first start.
+        Waits for a limited time, then raises UsageError, which names the lacking resources. Called before the first
+        start.
         """
 
     def release(self) -> None:
         """Release the reservation, once no worker is needed any more."""
 
     def bound(self, order: WorkerOrder) -> WorkerOrder:
-        """Return the order with the devices and node that its lane has now; OSError while they are unknown."""
+        """Return the order with the devices and node that its lane has now. Raises OSError while they are unknown."""
         devices = [self._devices[name] for name in order.lane.devices if name in self._devices]
         if not devices:
             return order
@@ -212,7 +217,8 @@ class Launcher:
         return msgspec.structs.replace(order, lane=lane, node=devices[0].node)
 
     def start(self, order: WorkerOrder) -> Worker:
-        """Start a worker and return at once; OSError if it cannot be started now. Its Hello or its end comes later."""
+        """Start a worker and return at once; its Hello or its end follows. Raises OSError if it cannot be started now.
+        """
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""What a worker process does before its entry point: exchange keys, and make the user's modules importable.
+"""The steps of a worker process before its entry point: exchange keys, and make the user's modules importable.
 
 `… _entry ENTRY` is a worker that a supervisor has started: its order is the first line of standard input.
 """
@@ -25,7 +25,7 @@ _decode = msgspec.json.Decoder(WorkerOrder).decode
 def introduce(order: WorkerOrder, question: int, answer: int) -> bool:
     """Make the worker's keys, write the public one to `question` and wait for the `answer`.
 
-    False if the coordinator has gone away meanwhile.
+    Returns False if the coordinator went away while this waited.
     """
     keys = link_keys.make(order.identity, order.server_key)
     os.write(question, f"{keys.public}\n".encode())
@@ -47,9 +47,9 @@ def call(entry: str, order: WorkerOrder, coordinator: socket.socket | None = Non
 
 
 def call_in_process(entry: str, order: WorkerOrder, coordinator: socket.socket | None = None) -> None:
-    """Do as `call` in a worker's own process, which finds the user's modules where the preflight found them.
+    """Same as `call`, in a worker's own process, which imports the user's modules from where the preflight found them.
 
-    From here on the process ends with its parent; this comes before any slow import.
+    From here on the process ends with its parent. This is arranged before any slow import.
     """
     parent = parent_process()
     if parent is not None and parent.pid is not None:
@@ -59,7 +59,7 @@ def call_in_process(entry: str, order: WorkerOrder, coordinator: socket.socket |
 
 
 def main(entry: str) -> None:
-    """Run the worker."""
+    """Run a worker with this entry point, "module:function"."""
     line = sys.stdin.buffer.readline()  # nothing follows before the key was said
     if not line.endswith(b"\n"):
         os._exit(ORPHANED)

@@ -1,6 +1,7 @@
 """A Ray actor on a node: the code that runs in it, and the coordinator's side.
 
-Ray answers a call with the actor's result, or says that the result cannot be known now. So every call can be repeated.
+Ray answers a call with the actor's result, or with an error that leaves open whether the call was carried out. The
+coordinator then repeats the call, so `write` and `read` number their lines and bytes, and a repetition has no effect.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _TALK_S = 10.0
 class Actor:
     """Runs a supervisor of workers, or one command, in the coordinator's folder; both end with this process.
 
-    Ray sends this class by value, so it needs nothing else of this package, and no torch. Methods run concurrently.
+    Ray sends this class by value, so it uses nothing else of this package, and no torch. Methods run concurrently.
     """
 
     def __init__(self, folder: str) -> None:
@@ -51,7 +52,7 @@ class Actor:
         return os.environ.get(_GPUS)
 
     def write(self, place: int, line: bytes) -> None:
-        """Have the supervisor carry out line number `place`, exactly once."""
+        """Make the supervisor carry out line number `place`; ignore the line if that has already been done."""
         self._supervising.submit(self._do, place, line).result()
 
     def _do(self, place: int, line: bytes) -> None:
@@ -84,7 +85,7 @@ class Actor:
         return child.returncode, output, self.complaint()
 
     def complaint(self) -> bytes:
-        """Return what the command has written to standard error so far."""
+        """Return the end of the command's standard error so far."""
         return end_of(self._complaint)
 
 
@@ -143,7 +144,8 @@ class RaySupervisor:
                 time.sleep(_AGAIN_S)
 
     def kill(self) -> None:
-        """Kill the actor; without effect if its node cannot be reached. Its workers then end by their own watchdog."""
+        """Kill the actor. If its node cannot be reached, this has no effect, and the workers' own watchdog ends them.
+        """
         self._ray.kill(self._actor)
 
     def dismiss(self) -> None:
@@ -161,7 +163,9 @@ class RayErrand:
         self._end = actor.run.remote(list(command), line, child_environment({}))
 
     def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
-        """Do as `Errand.communicate`; WorkerFailed if the node is lost, UsageError if it lacks this folder or Python.
+        """Same as `Errand.communicate`.
+
+        Raises WorkerFailed if the node is lost, and UsageError if the node lacks this folder or Python.
         """
         try:
             self.returncode, output, complaint = answer(self._ray, self._end, timeout)

@@ -58,7 +58,7 @@ class Carrier(Protocol):
         """Yield the supervisor's lines; raise ConnectionError, with the reason or "", once it has ended."""
 
     def write(self, line: bytes) -> None:
-        """Send a line; return once it is delivered. OSError if the supervisor has ended."""
+        """Send a line; return once it is delivered. Raises OSError if the supervisor has ended."""
 
     def kill(self) -> None:
         """Kill the supervisor and so its workers."""
@@ -71,7 +71,9 @@ class Carrier(Protocol):
 
 
 class PipedSupervisor:
-    """A supervisor reached by standard streams; `command` starts it or, like srun, a local process that represents it.
+    """A supervisor reached through standard streams.
+
+    `command` starts the supervisor itself or, like srun, a local process that represents it.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -146,7 +148,7 @@ class NodeSupervisor:
             return not self._lost and not any(worker.suspect for worker in self._workers.values())
 
     def start(self, order: WorkerOrder, entry: str) -> NodeWorker:
-        """Return a worker with this order; its handle shows whether it started."""
+        """Start a worker with this order and return its handle, which shows whether the start succeeded."""
         worker = NodeWorker(self, order)
         with self.changed:
             self._workers[worker.name] = worker
@@ -168,7 +170,7 @@ class NodeSupervisor:
         self._to_say.put(b"")
 
     def leave(self) -> None:
-        """Wait for its end after `dismiss`, for a limited time, and free its resources here."""
+        """After `dismiss`, wait a limited time for the supervisor to end, and free its resources on this machine."""
         self._carrier.wait()
         with self.changed:
             os.close(self.sentinel)
@@ -275,7 +277,10 @@ class NodeWorker:
             self._supervisor.tell("signal", self.name, signal.SIGUSR1)
 
     def kill(self) -> None:
-        """Have its supervisor kill it. If it still runs at the next start on that node, the supervisor is replaced."""
+        """Ask its supervisor to kill it.
+
+        If the worker still runs at the next start on that node, the supervisor is replaced.
+        """
         if self.exitcode is None:
             self.suspect = True
             self._supervisor.tell("signal", self.name, signal.SIGKILL)

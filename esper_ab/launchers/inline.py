@@ -119,7 +119,7 @@ class InlineLauncher(Launcher):
         self._directory = self._directory or str(Path.cwd())
 
     def release(self) -> None:
-        """Change back to that directory, because later paths may be relative to it."""
+        """Change back to the directory that `reserve` remembered, because later paths may be relative to it."""
         if self._directory:
             os.chdir(self._directory)
         self._directory = ""

@@ -1,7 +1,7 @@
 """Launcher of workers as local processes: one Process each, of multiprocessing's spawn context.
 
-Not `torch.multiprocessing.spawn`, which ends all processes on the first failure; here the barrier decides what a death
-means. The child sets its own environment before it imports torch; nothing is inherited by fork.
+`torch.multiprocessing.spawn` is not used, because it ends all processes on the first failure; here a worker that dies
+is replaced. The child sets its own environment before it imports torch; nothing is inherited by fork.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LocalWorker:
     ended_how = ""
 
     def __init__(self, name: str, process: BaseProcess, keys: KeyExchange | None = None) -> None:
-        """Raises OSError, with the process ended, if no descriptor is free to watch it."""
+        """Raises OSError if no descriptor is free to watch the process, which is then ended."""
         assert process.pid is not None, "the process has been started"
         self._process = process
         self._exitcode: int | None = None

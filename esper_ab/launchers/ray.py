@@ -1,8 +1,8 @@
 """Launcher of workers on a Ray cluster: one supervisor per lane, in an actor; its child process is the worker.
 
 One placement group holds the resources of all lanes: Ray grants all of them or none, and keeps them for this
-experiment. A supervisor passes on its worker's order and public key. If it is lost, with its node or alone, another one
-starts wherever Ray moves its part of the group; until then the start of its lane's worker is delayed.
+experiment. A supervisor passes on its worker's order and public key. If a supervisor is lost, alone or with its node,
+another one starts wherever Ray moves its part of the group; until then the start of its lane's worker is delayed.
 
 Ray assigns the GPUs; they are selected by the UUIDs that the preflight of their node found.
 """
@@ -51,7 +51,7 @@ _SETTINGS = {
 
 
 class RayLauncher(Launcher):
-    """Starts each worker beside the supervisor of its lane."""
+    """Starts each worker as a child process of its lane's supervisor."""
 
     name = "ray"
     descriptors = 8  # an eventfd, a connection and the socket it is accepted at, and Ray's to the supervisor
@@ -65,8 +65,8 @@ class RayLauncher(Launcher):
     ) -> None:  # fmt: skip
         """Connect to the cluster at `ray_address` or RAY_ADDRESS, or start one on this machine.
 
-        Arguments are named as their flags: `ray_label`, labels that a node must have; `ray_wait`, how long to wait for
-        free resources, seconds. Raises UsageError if Ray is not installed or there is no such cluster.
+        Arguments have the names of their flags. `ray_label`: the labels that a node must have. `ray_wait`: how long to
+        wait for free resources, in seconds. Raises UsageError if Ray is not installed or there is no such cluster.
         """
         super().__init__(entry, transport)
         self._wait_s, self._labels = ray_wait, dict(ray_label or {})
@@ -79,7 +79,7 @@ class RayLauncher(Launcher):
         self._visible: dict[str, Any] = {}  # node -> which GPUs its preflight sees, as Ray calls them
 
     def _find_nodes(self) -> dict[str, Node]:
-        """Return the usable nodes by Ray's node id, sorted by name; UsageError if there are none.
+        """Return the usable nodes by Ray's node id, sorted by name. Raises UsageError if there are none.
 
         A node is named after its host, with the start of Ray's id if several nodes have the same host.
         """
@@ -103,7 +103,7 @@ class RayLauncher(Launcher):
         return dict(sorted(named.items(), key=lambda item: item[1].name))
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
-        """Run it on an actor that reserves nothing of the node."""
+        """Run the module in an actor that reserves no resources of the node."""
         (number,) = (number for number, one in self._names.items() if one.name == node)
         where = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(number, soft=False)
         actor = self._actor(where, {})
@@ -141,7 +141,7 @@ class RayLauncher(Launcher):
             raise
 
     def _await_group(self, lanes: Sequence[Lane]) -> None:
-        """Wait until Ray has granted the group; UsageError after the limit, saying what is free."""
+        """Wait until Ray has granted the group. After the limit, raises UsageError, which names the free resources."""
         began, said = time.monotonic(), False
         who = f"{counted(len(lanes), 'lane')}, {lanes[0].name} to {lanes[-1].name},"
         while not self._group.wait(_LOOK_S):
@@ -165,7 +165,7 @@ class RayLauncher(Launcher):
         return ", ".join(f"{free.get(kind, 0):.0f} of {all_[kind]:.0f} {kind}s are free" for kind in kinds)
 
     def _await_supervisors(self) -> None:
-        """Wait until every lane has its supervisor; UsageError if one cannot start."""
+        """Wait until every lane has its supervisor. Raises UsageError if one cannot start."""
         deadline = time.monotonic() + _BEGIN_S
         for name, lane in self._lanes.items():
             try:
@@ -184,7 +184,10 @@ class RayLauncher(Launcher):
             self._group = None
 
     def bound(self, order: WorkerOrder) -> WorkerOrder:
-        """Do as `Launcher.bound`; OSError (EHOSTUNREACH) while Ray has no node for the lane, UsageError for a new node.
+        """Same as `Launcher.bound`.
+
+        Raises OSError (EHOSTUNREACH) while Ray has no node for the lane, and UsageError if Ray has moved the lane to a
+        node that no preflight has checked.
         """
         number, _, dealt = self._lanes[order.lane.name].place()
         if number not in self._names:
@@ -232,7 +235,7 @@ class _LaneSupervisor:
         return place
 
     def place(self) -> tuple[str, int, list[str]]:
-        """Do as `await_place` without waiting; OSError (EHOSTUNREACH) while there is no actor."""
+        """Same as `await_place`, but without waiting. Raises OSError (EHOSTUNREACH) while there is no actor."""
         if self._supervisor is not None and not self._supervisor.is_reliable:
             self.end()
             self._renew()
@@ -247,7 +250,7 @@ class _LaneSupervisor:
         raise OSError(errno.EHOSTUNREACH, os.strerror(errno.EHOSTUNREACH))
 
     def start(self, order: WorkerOrder, entry: str) -> NodeWorker:
-        """Start the worker; OSError if no descriptor is free to watch it."""
+        """Start the worker. Raises OSError if no descriptor is free to watch it."""
         if self._supervisor is None:
             _, pid, _ = self.await_place(0.0)
             self._supervisor = NodeSupervisor(order.node, partial(RaySupervisor, self._ray, self._actor, pid))

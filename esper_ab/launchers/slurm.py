@@ -1,8 +1,8 @@
 """Launcher of workers in steps of a Slurm job, one step per node, inside the allocation of this process.
 
 A step is a supervisor (`contracts/supervisor`), which starts all workers of its node. Its srun is a local process that
-represents it: srun carries standard input there and standard output back, and ends with it. Orders go by standard
-input, which closes when the coordinator ends; keys and ends of workers come back by standard output. A worker that
+represents it: srun carries standard input there and standard output back, and ends with it. Orders go through standard
+input, which closes when the coordinator ends; keys and ends of workers come back through standard output. A worker that
 cannot start says why in its log.
 
 GPUs are selected by the UUIDs of the preflight, because steps that share an allocation see all GPUs of their node.
@@ -37,7 +37,7 @@ _SRUN = (
 
 
 class SlurmLauncher(Launcher):
-    """Starts each worker beside the supervisor of its node, in the job that this process belongs to."""
+    """Starts each worker as a child of its node's supervisor, in the job that this process belongs to."""
 
     name = "slurm"
     descriptors = 1  # a connection
@@ -46,7 +46,7 @@ class SlurmLauncher(Launcher):
     needs_tcp = True
 
     def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
-        """Raises UsageError outside an allocation, and with ipc."""
+        """Raises UsageError outside an allocation, and if the transport is ipc."""
         super().__init__(entry, transport)
         if missing := next((variable for variable in (_JOB, _NODELIST) if variable not in os.environ), ""):
             raise UsageError(

@@ -32,7 +32,7 @@ def scales_of(
     tasks: Sequence[str], margin: Told, *, better: Told = "higher", unit: Told = "", label: str = "outcome",
     worst: Told = "",
 ) -> tuple[Scale, ...]:  # fmt: skip
-    """Return one scale per task; UsageError if a task is missing, unknown or has an invalid value."""
+    """Return one scale per task. Raises UsageError if a task is missing, unknown or has an invalid value."""
     margins = _by_task("margin", tasks, margin, _size)
     directions = _by_task("better", tasks, better, _direction, otherwise="higher")
     units = _by_task("unit", tasks, unit, _unit, otherwise="")
@@ -66,7 +66,7 @@ def told_by_task(text: str) -> Told:
 
 
 def ranges_of(tasks: Sequence[str], told: Told) -> dict[str, tuple[float, float]]:
-    """Return the worst and the target outcome of every task, from text like "0..100"; {} for ""."""
+    """Return the worst and the target outcome of every task, from text like "0..100"; {} if there is no text."""
     return _by_task("scores", tasks, told, _range) if told else {}
 
 
@@ -152,7 +152,9 @@ def make_external_plan(
     groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *, cells: Sequence[str] = (),
     choosing: int = 0,
 ) -> AnalysisPlan:  # fmt: skip
-    """Make a plan; UsageError if it is impossible, or if a table of outcomes could not contain its names.
+    """Make a plan.
+
+    Raises UsageError if the plan is impossible, or if a table of outcomes could not contain its names.
 
     `choosing`: how many of the first `replicates` serve to choose cells.
     """
@@ -179,7 +181,7 @@ def write_plan(plan: AnalysisPlan) -> bytes:
 
 
 def save_plan(plan: AnalysisPlan, path: Path) -> None:
-    """Write a plan; UsageError if the file exists, because a plan is never replaced."""
+    """Write a plan. Raises UsageError if the file exists, because a plan is never replaced."""
     try:
         create_below(path.parent, path.name, write_plan(plan))
     except FileExistsError:
@@ -187,7 +189,7 @@ def save_plan(plan: AnalysisPlan, path: Path) -> None:
 
 
 def read_plan(path: Path) -> AnalysisPlan:
-    """Read a plan's file; UsageError if it is damaged or was changed."""
+    """Read a plan's file. Raises UsageError if the file is damaged or was changed."""
     content = read_regular(path, _LARGEST_BYTES).removeprefix(codecs.BOM_UTF8)
     try:
         file = _decode_file(content)
@@ -209,7 +211,7 @@ def read_plan(path: Path) -> AnalysisPlan:
 def _in_words_of_today(written: bytes) -> bytes:
     """Rename the one field of a format 1 plan that has a new name; its sha256 remains that of the old text.
 
-    No group or task can be mistaken for it, because quotation marks in their names are escaped.
+    No name of a group or task can be mistaken for the field, because quotation marks in names are escaped.
     """
     return written.replace(b'"design":{"endpoint":', b'"design":{"outcome_over":', 1)
 

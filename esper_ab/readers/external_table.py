@@ -34,7 +34,7 @@ def observations_of(
     source: str, columns: Mapping[str, Sequence[object]], row_numbers: Sequence[int],
     names: Mapping[str, str] | None = None,
 ) -> Observations:  # fmt: skip
-    """Check the cells of `columns` (values by column name) and make observations of them.
+    """Check the cells of `columns` (values by column name) and make observations from them.
 
     `row_numbers`: number of each row, for messages. `names`: our column name -> the source's, where they differ.
     """
@@ -46,8 +46,8 @@ def observations_of(
         rows.append(_observation(source, used, cells, pair_column or "run", number))
     if not rows:
         raise UsageError(
-            f"{source} has no rows: it needs one per run, with columns group, seed (or pair or run) and outcome, "
-            "and task and cluster if there are several"
+            f"{source} has no rows: it needs one row per run, with the columns group, seed (or pair or run) and "
+            "outcome, and also task and cluster if there are several tasks or clusters"
         )
     if "run" in used:
         _check_once(
@@ -67,7 +67,7 @@ def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mappin
     has = f"its columns are {visible_line(', '.join(columns), 200)}"
     for ours, theirs in used.items():
         if theirs not in columns:
-            raise UsageError(f"{source} has no column {theirs!r}, as --columns {ours}={theirs} says; {has}")
+            raise UsageError(f"{source} has no column {theirs!r}, which --columns {ours}={theirs} names; {has}")
     for needed in ("group", "outcome"):
         if needed not in used:
             raise UsageError(f"{source} has no column {needed!r}; {has}; name it with --columns {needed}=NAME")
@@ -93,7 +93,7 @@ def meaning(name: str) -> str:
 
 
 def _ours(source: str, columns: Sequence[str]) -> dict[str, str]:
-    """Return our name -> the source's name, for the columns we know; UsageError if two have one meaning."""
+    """Return our name -> the source's name, for known columns. Raises UsageError if two have the same meaning."""
     found: dict[str, str] = {}
     for theirs in columns:
         ours = meaning(theirs)
@@ -113,7 +113,7 @@ def _named(names: Mapping[str, str]) -> dict[str, str]:
     for ours, theirs in names.items():
         column = _ALSO.get(ours, ours)
         if column not in COLUMNS:
-            raise UsageError(f"--columns {ours}=…: no such column; there are {', '.join((*COLUMNS, *_ALSO))}")
+            raise UsageError(f"--columns {ours}=…: no such column; available columns: {', '.join((*COLUMNS, *_ALSO))}")
         if column in found:
             raise UsageError(f"--columns {ours}={theirs}: {column} is already {found[column]}")
         found[column] = theirs
@@ -196,7 +196,7 @@ _STARTS = {";": "semicolons", "\t": "tabs"}
 
 
 def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Observations:
-    """Read `file`; UsageError naming row and column if it is not a valid table of outcomes.
+    """Read `file`. Raises UsageError, with row and column, if it is not a valid table of outcomes.
 
     Rows are counted as in an editor: the header is row 1. `names`: our column name -> the file's, where they differ.
     """
@@ -255,7 +255,7 @@ _SOURCE = "the data"
 
 
 def read_data(data: Any, names: Mapping[str, str] | None = None) -> Observations:
-    """Read outcomes from `data`; UsageError if they are invalid. Rows are counted from 0.
+    """Read outcomes from `data`. Raises UsageError if they are invalid. Rows are counted from 0.
 
     A data frame (pandas, polars, pyarrow) or a mapping of columns has the columns group, seed (or pair or run),
     outcome[, task][, cluster]. A mapping of groups to arrays [pairs] has outcomes alone: values at the same index form

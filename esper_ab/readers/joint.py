@@ -32,7 +32,7 @@ from esper_ab.verdict.vocabulary import Finding, Scale
 
 
 def observe_parts(source: str, histories: Mapping[str, tuple[Path, History]], scales: Sequence[Scale]) -> Observations:
-    """Return the runs in `histories` (by task) with what their audits found; replicates are named by number.
+    """Return the runs in `histories` (by task) with the findings of their audits; replicates are named by number.
 
     Raises UsageError if an experiment's outcome and the plan disagree on which direction is better.
     """
@@ -51,7 +51,10 @@ def observe_parts(source: str, histories: Mapping[str, tuple[Path, History]], sc
 
 
 def read_experiments(named: Sequence[tuple[str, Path]], scales: Sequence[Scale]) -> Observations:
-    """Read each (task, experiment directory); UsageError unless every task of the plan has exactly one."""
+    """Read each (task, experiment directory).
+
+    Raises UsageError unless every task of the plan has exactly one directory.
+    """
     tasks = [task for task, _ in named]
     for scale in scales:
         if tasks.count(scale.task) != 1:
@@ -88,7 +91,7 @@ class JointResult:
 
 
 def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed: int | None = None) -> JointResult:
-    """Judge what the parts below `directory` have recorded; a part without a journal has no runs yet.
+    """Judge the recorded runs of the parts below `directory`; a part without a journal has no runs yet.
 
     `rng_seed`: seed of the bootstraps; None derives it from the plan's digest.
     """
@@ -140,7 +143,9 @@ class _Condition:
 
 
 def compare_directories(folders: Sequence[Path], rule: Rule) -> Answer:
-    """Compare the groups of all directories; exploratory. UsageError, with one line per reason, if they do not match.
+    """Compare the groups of all directories, as an exploratory analysis.
+
+    Raises UsageError, with one line per reason, if the directories do not match.
     """
     if len(folders) < 2:
         one = shell_command("report", folders[0])
@@ -218,9 +223,9 @@ def _unequal(condition: _Condition) -> Iterator[str]:
 
 
 def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:
-    """Return one line per setting or fact that should agree but differs, and per experiment unfit for comparison.
+    """Return a line for each setting or fact that should agree but differs, and for each experiment unfit to compare.
 
-    Settings of groups may differ, because they are what is compared.
+    Settings of groups may differ, because the comparison is about them.
     """
     return (*_differing(sources), *(line for source in sources for line in _unfit(source)))
 

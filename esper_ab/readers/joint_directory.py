@@ -1,12 +1,9 @@
 """The directory of a joint experiment: one plan, and below it an experiment directory for every part.
 
-    plan.json           what is compared over all parts, by which rule: a plan of `esper-ab design`, with its sha256
-    joint.json          the parts: names, folders, digests
-    PART.toml           settings of a part, from which it is launched
-    PART/               its experiment directory
-    tracking/           trackers of all parts, if there are any
-    .lock               the process that runs the parts now
-    summary.txt, report.html, verdict.json     the answer
+plan.json           the comparisons over all parts and their rule: a plan of `esper-ab design`, with its sha256
+joint.json          the parts: names, folders, digests PART.toml           settings of a part, from which it is launched
+PART/               its experiment directory tracking/           trackers of all parts, if there are any .lock
+the process that runs the parts now summary.txt, report.html, verdict.json     the answer
 """
 
 from __future__ import annotations
@@ -58,7 +55,10 @@ def write_joint(directory: Path, joint: Joint, settings: dict[str, str]) -> None
 
 
 def read_joint(directory: Path) -> Joint:
-    """Read the parts; UsageError if `directory` is not a joint experiment, JournalError if the file is damaged."""
+    """Read the parts.
+
+    Raises UsageError if `directory` is not a joint experiment, and JournalError if the file is damaged.
+    """
     if not is_joint(directory):
         raise UsageError(f"{directory} is not a joint experiment: it has no {JOINT_NAME}")
     try:
@@ -75,9 +75,9 @@ def folders_of(directory: Path) -> list[Path]:
 
 
 def refuse_joint(directory: Path, command: str, *, by_task: bool = False) -> None:
-    """Raise UsageError, naming the parts, if `directory` is a joint experiment, which `command` does not support.
+    """Raise UsageError, with the names of the parts, if `directory` is a joint experiment.
 
-    `by_task`: the command accepts all parts, each as TASK=EXPERIMENT.
+    `command`: the command that does not support them. `by_task`: it accepts all parts, each as TASK=EXPERIMENT.
     """
     if not is_joint(directory):
         return

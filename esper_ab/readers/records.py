@@ -77,8 +77,8 @@ class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
 def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResult:
     """Run `sql` and return its rows.
 
-    Raises UsageError, in one line, if DuckDB refuses the query or it takes longer than `limit_s`; JournalError for a
-    damaged journal.
+    Raises UsageError, in one line, if DuckDB refuses the query or the query takes longer than `limit_s`, and
+    JournalError if the journal is damaged.
     """
     import duckdb
 
@@ -310,7 +310,7 @@ def table_sql(name: str) -> str:
 def relation(connection: DuckDBPyConnection, sql: str, tables: Sequence[str] = TABLES) -> DuckDBPyRelation:
     """Return the lazy result of one SELECT over `tables`, with distinct column names.
 
-    Raises UsageError for anything else, so that the tables stay unchanged.
+    Raises UsageError for any other statement, so that the tables stay unchanged.
     """
     import duckdb
 

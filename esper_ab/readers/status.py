@@ -62,7 +62,7 @@ def no_report(experiment_dir: Path) -> str:
 def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ...], str]:
     """Return the answers of a finished experiment (none without a report) and a problem.
 
-    The problem says why the answers are unknown if the file is damaged or outdated; else it is "".
+    If the report's file is damaged or outdated, the problem says so; else it is "".
     """
     path = experiment_dir / VERDICT
     try:
@@ -129,7 +129,10 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def status(experiment_dir: Path) -> Status:
-    """Return the status of `experiment_dir`; UsageError without a journal, JournalError if it is damaged."""
+    """Return the status of `experiment_dir`.
+
+    Raises UsageError if there is no journal, and JournalError if the journal is damaged.
+    """
     held = holder(experiment_dir) is not None  # before reading, so that an end in between is seen as finished
     return status_of(experiment_dir, load(experiment_dir), held=held)
 

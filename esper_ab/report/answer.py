@@ -1,4 +1,4 @@
-"""What an answer rests on, what to do next, and how to repeat the experiment, in words. Pure."""
+"""The basis of an answer, the next steps, and the commands that repeat the experiment. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGER = 4  # times as many episodes
 
 
 def basis(content: Content) -> tuple[str, ...]:
-    """Say in a few sentences what the answer rests on: runs, rule, audit."""
+    """Describe in a few sentences the basis of the answer: runs, rule and audit."""
     declared = (f"Rule, declared before the first run: {rule(content.design)}.",) if content.comparisons else ()
     return (*_on_runs(content), *declared, _on_audit(content))
 
@@ -48,7 +48,7 @@ def _on_audit(content: Content) -> str:
 
 
 def next_steps(content: Content) -> tuple[Item, ...]:
-    """Say what to do next, the most useful first."""
+    """Return the next steps, the most useful one first."""
     word, place = content.state.word, content.place
     if word == "in progress":
         return (Item("It is still running; follow it.", shell_command("status", place, "--follow")),)
@@ -61,7 +61,7 @@ def next_steps(content: Content) -> tuple[Item, ...]:
 
 
 def _after(content: Content) -> Iterator[Item]:
-    """Yield the steps after an experiment that came to its end."""
+    """Yield the next steps after an experiment that has ended."""
     verdicts = {item.verdict for item in content.comparisons}
     if Verdict.BLOCKED in verdicts:
         yield Item("Fix what the audit found, then launch it again.", _anew(content, "fixed"))
@@ -81,14 +81,13 @@ def _after(content: Content) -> Iterator[Item]:
         yield Item("Use whichever of the equivalent groups is cheaper or simpler.")
     identical = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
     if any(not item.question.same_settings for item in identical):
-        yield _longer(content, "Nothing that differs in the settings has had an effect: train longer, if it should "
-                               "have one.")  # fmt: skip
+        yield _longer(content, "The settings that differ have had no effect: train longer if they should have one.")
     elif verdicts == {Verdict.IDENTICAL}:
         yield Item("Nothing to compare: the settings make the same computation.")
 
 
 def _more_pairs(content: Content) -> Iterator[Item]:
-    """Yield what would decide the comparison that is hardest to decide."""
+    """Yield the steps that would decide the comparison that is hardest to decide."""
     design = content.design
     open_ones = [item for item in content.comparisons if item.verdict is Verdict.INCONCLUSIVE]
     if any(item.capped_by for item in open_ones):
@@ -97,8 +96,8 @@ def _more_pairs(content: Content) -> Iterator[Item]:
     if all(item.inconclusive == "futile" for item in open_ones):
         replicates = max(content.history.replicates, LEAST_EQUIVALENCE_PAIRS)
         yield Item(
-            f"A difference of {design.margin_words} had become unlikely. To show that there is none as large, "
-            "launch it again without stops for futility; to find a smaller one, name a smaller margin (--margin).",
+            f"A difference of {design.margin_words} had become unlikely. To show that no difference is as large, "
+            "launch it again without --futility; to find a smaller difference, name a smaller margin (--margin).",
             _anew(content, "whole", "--seeds", str(replicates), "--futility", "0"),
         )
         return
@@ -129,8 +128,8 @@ def _more_pairs(content: Content) -> Iterator[Item]:
             "evaluate more episodes."
         )
     elif least <= content.history.replicates:
-        yield Item(f"These pairs are enough for {design.margin_words}; to detect less, name a smaller margin "
-                   "(--margin) and plan more pairs.")  # fmt: skip
+        yield Item(f"These pairs can detect {design.margin_words}; to detect a smaller difference, name a smaller "
+                   "margin (--margin) and plan more pairs.")  # fmt: skip
     else:
         yield from _larger(content, extended, anew, said)
 
@@ -140,22 +139,22 @@ def _longer(content: Content, why: str) -> Item:
 
 
 def _more_spread(content: Content) -> Iterator[Item]:
-    """Yield what makes runs differ where most pairs came out alike; a run of one episode has no curve to compare."""
+    """Yield a step that makes runs differ if most pairs have equal outcomes; a run of one episode has no curve."""
     curve = content.experiment.episodes > 1
     less, training = "after less training (--episodes) or " if curve else "", ""
     command = ""
     if curve and content.design.outcome_over == "evaluation":
         training, command = ", or compare training itself", _anew(content, "training", "--outcome-over", "curve-mean")
     yield Item(
-        "Most pairs came out alike, and more of them would too: compare "
+        "Most pairs have equal outcomes, and so would most further pairs: compare "
         f"{less}on {kind_of(content).harder}{training}.", command,
     )  # fmt: skip
 
 
 def _larger(content: Content, extended: int | None, anew: int, said: str) -> Iterator[Item]:
-    """Yield the extension and, where it takes fewer pairs in all, the new plan; first what trains fewer of them.
+    """Yield the extension and, if it needs fewer pairs in all, a new plan; the one that trains fewer pairs comes first.
 
-    `extended`: pairs with an extension; None: it cannot be extended.
+    `extended`: the pairs needed with an extension; None if the experiment cannot be extended.
     """
     launch = _anew(content, "larger", "--seeds", str(anew))
     fresh = Item(f"Launch it again with {anew} seeds {said}.", launch)
@@ -173,7 +172,7 @@ def _larger(content: Content, extended: int | None, anew: int, said: str) -> Ite
 
 
 def _pairs(item: Comparison) -> tuple[int | None, int] | None:
-    """Return how many pairs an extension, None where there can be none, and a new plan would need."""
+    """Return the pairs that an extension (None if there can be none) and a new plan would need."""
     if item.pairs_needed is None or item.inconclusive == "futile":
         return None
     anew = item.pairs_anew.pairs if item.pairs_anew is not None else item.pairs_needed.pairs
@@ -181,7 +180,7 @@ def _pairs(item: Comparison) -> tuple[int | None, int] | None:
 
 
 def _anew(content: Content, suffix: str, *flags: str) -> str:
-    """Write the command for the same settings with other `flags`; looks that were named go with their replicates."""
+    """Write the command for the same settings with other `flags`; named looks are replaced if the seeds change."""
     experiment = content.experiment
     if "--seeds" in flags and experiment.looks:
         replicates = int(flags[flags.index("--seeds") + 1])

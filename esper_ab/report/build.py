@@ -1,6 +1,6 @@
-"""Experiment directory -> summary.txt, verdict.json, report.html: from the journal alone, the same bytes every time.
+"""Build summary.txt, verdict.json and report.html from an experiment's journal alone, with the same bytes every time.
 
-For a journal without an end they also state whether a process still works on it.
+If the journal has no end, these files also state whether a process still works on the experiment.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class ReportPaths:
 
 
 def build_report(experiment_dir: Path) -> ReportPaths:
-    """Write the report of `experiment_dir`, at any time; UsageError: no journal; JournalError: a damaged one."""
+    """Write the report of `experiment_dir`, finished or not.
+
+    Raises UsageError if there is no journal, and JournalError if the journal is damaged.
+    """
     with _uncollected():
         with ThreadPoolExecutor(1) as aside:  # imports numpy, scipy, matplotlib while other processes read
             aside.map(import_module, ("esper_ab.report.experiment", "esper_ab.report.page"))
@@ -64,7 +67,7 @@ def build_report(experiment_dir: Path) -> ReportPaths:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Disable the garbage collector, which finds next to nothing here and would take a tenth of the time."""
+    """Disable the garbage collector, which would find almost nothing here and take a tenth of the time."""
     collects = gc.isenabled()
     gc.disable()
     try:

@@ -37,7 +37,7 @@ class Content:
 
     @property
     def design(self) -> Design:
-        """What was declared before the first run."""
+        """The design, declared before the first run."""
         return self.history.design
 
     @property
@@ -76,7 +76,8 @@ def against(groups: Sequence[str]) -> str:
 def content(history: History, *, held: bool = True, place: str = "EXPERIMENT") -> Content:
     """Derive a report's contents from a history.
 
-    `held`: whether a process works on a journal without an end; `place`: the experiment directory, for commands.
+    `held`: whether a process still works on the experiment, if its journal has no end. `place`: the experiment
+    directory, for commands.
     """
     return Content(history=history, state=_state(history, place, held=held), analysis=analyse(history), place=place)
 
@@ -93,7 +94,7 @@ def _state(history: History, place: str, *, held: bool) -> State:
         return State("in progress", f"It is running: {done}.")
     if history.ended is None:
         on = shell_command("resume", place)
-        return State("stale", f"Its coordinator died without ending it; `{on}` continues: {done}.")
+        return State("stale", f"Its coordinator died before the end; `{on}` continues it: {done}.")
     status, detail = history.ended.status, history.ended.detail
     if status == "finished" and finished == started:
         return State("finished", f"Finished: all {started} runs are evaluated{spared}.")

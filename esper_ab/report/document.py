@@ -1,6 +1,6 @@
 """The document model of a report, which is rendered as text, as Markdown and as an HTML page.
 
-A renderer skips what its medium cannot show, such as figures in text.
+A renderer skips the parts that its medium cannot show, such as figures in text.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Points:
-    """A list under a title; nothing is shown without points."""
+    """A list under a title; an empty list is not shown."""
 
     title: str
     points: tuple[Item, ...]
@@ -62,7 +62,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Card:
-    """The verdict on one comparison, or on several with the same one."""
+    """The verdict on one comparison, or on several comparisons with the same verdict."""
 
     verdict: str
     headline: str
@@ -71,7 +71,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Verdicts, with what applies to all of them."""
+    """Verdicts, with the text that applies to all of them."""
 
     cards: tuple[Card, ...]
     scope: str = ""  # what they are conditional on, in one line

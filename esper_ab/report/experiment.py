@@ -1,4 +1,4 @@
-"""The report of an experiment: its document, and the brief that a terminal is left with."""
+"""The report of an experiment: its document, and the brief version that a command prints at its end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ from esper_ab.verdict.sentences import rule_sentence
 
 
 def experiment_report(content: Content) -> Document:
-    """Return the report of an experiment, before any layout; its first screen is all but the folded sections."""
+    """Return the report of an experiment, before any layout; its first screen is everything except the folded sections.
+    """
     plan = content.history.plan
     return Document(
         title=content.title, name=plan.experiment.name, question=question(plan), state=content.state,
@@ -56,7 +57,7 @@ def experiment_report(content: Content) -> Document:
 
 
 def render_brief(content: Content, page: str) -> str:
-    """Render what a terminal is left with: question, headlines, the first step, where the report is. No newline."""
+    """Render the brief version: question, headlines, first step, and path of the report. No newline at the end."""
     said = [question(content.history.plan), *(card.headline for card in verdicts(content).cards)]
     lines = [*warned(content.state), *(paragraph(visible_line(one), "", hanging="  ") for one in said)]
     return visible("\n".join([*lines, f"report: {visible_line(page)}", *map(next_step, next_steps(content)[:1])]))

@@ -21,7 +21,7 @@ from esper_ab.verdict.sentences import rule_sentence
 from esper_ab.verdict.vocabulary import MEAN
 
 EXPLORATORY = (
-    "EXPLORATORY. Nothing was declared before these runs: the verdicts are what a plan with one look would have said. "
+    "EXPLORATORY. Nothing was declared before these runs: the verdicts are those of a plan with one look. "
     "If groups, margin or number of runs were chosen after seeing outcomes, false claims are more frequent than alpha. "
     "To decide: `esper-ab design`, then fresh runs, then `esper-ab judge`."
 )
@@ -39,18 +39,18 @@ def external_report(result: Answer) -> Document:
 
 
 def departures(result: Answer) -> Paragraphs:
-    """Return what was not as planned."""
+    """Return the departures from the plan."""
     return Paragraphs(result.departures, "Not as planned", "caveat")
 
 
 def remarks(result: Answer) -> list[Paragraphs]:
-    """Return what follows the tables: notes and the next step."""
+    """Return the text after the tables: notes and the next step."""
     step = [Paragraphs((result.next_step,))] if result.next_step else []
     return [*(Paragraphs((note,), look="caveat") for note in result.notes), *step]
 
 
 def tables(result: Answer) -> list[Table]:
-    """Return every table beside the verdicts, in reading order."""
+    """Return all tables except the verdicts, in reading order."""
     found = [_groups(result), *([_profiles(result)] if result.profiles else [])]
     for task in tasks_of(result):
         compared = compared_in(result, task)
@@ -68,7 +68,7 @@ def external_json(result: Answer) -> str:
 
 
 def external_document(result: Answer) -> dict[str, Any]:
-    """Return what the JSON object holds."""
+    """Return the contents of the JSON object."""
     return {
         "schema": SCHEMA, "exploratory": result.exploratory, "plan": result.plan or None,
         "source": result.observations.source, "rule": rule(result.design), "alpha": result.design.alpha,
@@ -80,7 +80,7 @@ def external_document(result: Answer) -> dict[str, Any]:
 
 
 def render_plan(plan: AnalysisPlan, file: str) -> str:
-    """Describe a plan that was written to `file`: what is to be run, when it is looked at, how it is judged."""
+    """Describe a plan that was written to `file`: the runs to make, the looks, and the rule."""
     design, tasks = plan.design, [task for task in plan.tasks if task]
     first, last = plan.replicates[0], plan.replicates[-1]
     runs = len(plan.groups) * len(plan.replicates) * len(plan.scales)
@@ -95,7 +95,7 @@ def render_plan(plan: AnalysisPlan, file: str) -> str:
         each = f"{len(plan.groups) * len(plan.cells) * len(plan.choosing)} runs"
         parts.append(paragraph(
             f"Before that each group runs in every cell ({', '.join(plan.cells)}) with the seeds "
-            f"{', '.join(plan.choosing)}, {each}; `judge` then says in which one it is judged.", "",
+            f"{', '.join(plan.choosing)}, {each}; `judge` then names the cell in which each group is judged.", "",
         ))  # fmt: skip
     if tasks:
         parts.append(paragraph(f"Tasks: {', '.join(tasks)}, and their mean in units of each margin.", ""))
@@ -111,7 +111,7 @@ def render_plan(plan: AnalysisPlan, file: str) -> str:
         f"  {shell_command('judge', file)} RESULTS.csv",
     )))  # fmt: skip
     parts.append(paragraph(
-        f"sha256 {plan.digest}: published before the first run, in a commit or a message with a date, it shows that "
+        f"sha256 {plan.digest}: if published before the first run, in a commit or a dated message, it shows that "
         "the plan came first.", "",
     ))  # fmt: skip
     return visible("\n\n".join(parts)) + "\n"
@@ -137,7 +137,7 @@ def compared_in(result: Answer, task: str) -> list[Comparison]:
 
 
 def heading(task: str) -> str:
-    """Name a task, or say what the mean is of."""
+    """Return the heading of a task, or of the mean over tasks."""
     return "mean over the named tasks, in units of each task's margin" if task == MEAN else task
 
 
@@ -158,7 +158,7 @@ def verdicts(result: Answer, task: str) -> Verdicts:
 
 
 def _groups(result: Answer) -> Table:
-    """Build the table of what every group came to."""
+    """Build the table of every group's outcomes."""
     cells, rows = cells_of(result.observations), list[tuple[str, ...]]()
     for scale in result.scales:
         for group in result.design.groups:
@@ -175,7 +175,7 @@ def _groups(result: Answer) -> Table:
 
 
 def _profiles(result: Answer) -> Table:
-    """Build the table of what groups come to over all tasks, in scores."""
+    """Build the table of the groups' scores over all tasks."""
 
     def cell(one: Aggregate) -> str:
         return f"{one.value:.3f} ({one.low:.3f} to {one.high:.3f})"
@@ -184,8 +184,8 @@ def _profiles(result: Answer) -> Table:
         (one.group, cell(one.interquartile_mean), cell(one.optimality_gap), str(one.runs)) for one in result.profiles
     )
     few = min(one.runs for one in result.profiles) < HONEST_FROM
-    honest = f" With fewer than {HONEST_FROM} runs per task they cover less than they say." if few else ""
+    honest = f" With fewer than {HONEST_FROM} runs per task, their coverage is below 95 %." if few else ""
     return Table(
         "Scores over all tasks", rows=rows, columns=("group", "interquartile mean", "optimality gap", "runs"),
-        note=f"95 % bootstrap intervals, stratified by task; they describe and decide nothing.{honest}",
+        note=f"95 % bootstrap intervals, stratified by task; they are descriptive and decide nothing.{honest}",
     )

@@ -61,7 +61,7 @@ def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
 
 
 def render_joint_brief(result: JointResult, page: Path) -> str:
-    """Render what a terminal is left with: the verdict on the mean, one line per part, where the report is."""
+    """Render the brief version: the verdict on the mean, one line per part, and the path of the report."""
     lines = [*warned(_state(result)), written(verdicts(result.judged, MEAN))]
     lines += [
         paragraph(f"{one.question.task}: {one.verdict}: {one.headline}", hanging="  ")
@@ -102,7 +102,7 @@ def _tables(result: JointResult) -> tuple[Table, ...]:
     )
     parts = Table(
         "Parts", ("part", "state", "runs evaluated", "report"), rows, words=2,
-        note="Each report holds its share of alpha, so that it claims nothing that is not claimed here.",
+        note="Each part's report uses only its share of alpha, so it makes no claim that is not made here.",
     )
     found = Table(
         "What the audits of the parts found", ("part", "weight", "finding"), words=3,

@@ -1,4 +1,4 @@
-"""Pages: a document, and a list of experiments. Nothing is fetched, and every name is escaped."""
+"""HTML pages: a document, and a list of experiments. The pages load nothing, and every name is escaped."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ def render_page(document: Document) -> str:
 
 
 def policy_hash(script: str) -> str:
-    """Return what a Content-Security-Policy names an inlined script by."""
+    """Return the hash by which a Content-Security-Policy names an inlined script."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 def _holds(section: Section) -> str:
-    """Say what is in a section, for the contents: the titles of its figures and tables."""
+    """Describe a section for the table of contents: the titles of its figures and tables."""
     drawings = [one.title for node in section.nodes if isinstance(node, Figures) for one in node.drawings]
     return ", ".join([*drawings, *(node.title for node in section.nodes if isinstance(node, Table) and node)])
 
 
 def _sections(nodes: Sequence[Node]) -> list[Section]:
-    """Return the sections that the contents list."""
+    """Return the sections that the table of contents lists."""
     return [node for node in nodes if isinstance(node, Section) and node.title and _holds(node)]
 
 
 def _render(name: str, **values: object) -> str:
-    """Render a template of this room, with the style sheet as `css`."""
+    """Render a template of this package, with the style sheet as `css`."""
     environment = Environment(
         loader=FunctionLoader(read_part), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True,
         finalize=_shown,
@@ -73,7 +73,7 @@ def _shown(value: object) -> object:
 
 
 def read_part(name: str) -> str:
-    """Return the text of a file of this room: a template, a style sheet, a script."""
+    """Return the text of a file of this package: a template, a style sheet or a script."""
     return resources.files("esper_ab.report").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -82,7 +82,7 @@ def read_part(name: str) -> str:
 
 
 def write_listing(folder: Path, page: Path, *, refresh_s: int = 0) -> None:
-    """Replace the file `page`, atomically; with `refresh_s` a browser loads it again after so many seconds."""
+    """Replace the file `page`, atomically; with `refresh_s`, a browser reloads it after that many seconds."""
     text = _render(
         "listing.html.jinja", refresh_s=refresh_s, script="", written=f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}",
         document=Document(title=str(folder if folder.name else folder.resolve().name), name="experiments", nodes=()),

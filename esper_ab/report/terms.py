@@ -38,7 +38,7 @@ _KEY = {term.lower(): term for term in TERMS}
 
 
 class Explained:
-    """Marks the first occurrence of each term in a part of the page, and remembers which were met."""
+    """Marks the first occurrence of each term in a part of the page, and remembers the terms that occurred."""
 
     def __init__(self) -> None:
         self._here: set[str] = set()
@@ -63,5 +63,5 @@ class Explained:
 
     @property
     def footnotes(self) -> list[tuple[str, str]]:
-        """The terms met so far, in alphabetical order."""
+        """The terms that have occurred so far, in alphabetical order."""
         return sorted(self.met.items(), key=lambda item: item[0].lower())

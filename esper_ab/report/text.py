@@ -33,7 +33,8 @@ _LEAST_WORDS = 24  # columns that wrapped text needs beside the others
 
 
 def render_text(document: Document, *, whole: bool = False) -> str:
-    """Render a document, ending in a newline; unless `whole`, one screen: without sections, with one next step."""
+    """Render a document, ending in a newline; unless `whole`, only one screen, without sections and with one next step.
+    """
     heading = document.question or document.title
     rest = f"The rest: {visible_line(document.rest)}\n" if document.rest and not whole else ""
     parts = (heading and paragraph(heading, ""), *warned(document.state), _joined(document.nodes, whole))
@@ -46,7 +47,7 @@ def warned(state: State | None) -> list[str]:
 
 
 def written(node: Node, *, whole: bool = True) -> str:
-    """Write a node; "" for what a terminal does not show."""
+    """Write a node; "" for a node that a terminal does not show."""
     match node:
         case Paragraphs():
             return _block(node)
@@ -73,7 +74,7 @@ def _joined(nodes: Iterable[Node], whole: bool = True) -> str:
 
 
 def next_step(step: Item) -> str:
-    """Write what to do next, with its command on a line of its own."""
+    """Write a next step, with its command on a line of its own."""
     command = f"\n  {visible_line(step.command)}" if step.command else ""
     return f"{paragraph(f'next: {step.sentence}', '', hanging='  ')}{command}"
 
@@ -142,7 +143,7 @@ def render_table(table: Table) -> str:
 
 
 def _row_by_itself(table: Table, row: tuple[str, ...]) -> str:
-    """Write one row as a paragraph: its first cell, then every other cell behind its column's name."""
+    """Write one row as a paragraph: its first cell, then every other cell after the name of its column."""
     named = (f"{visible_line(name)}: {cell}" if name else cell for name, cell in zip(table.columns, row, strict=True))
     first, *others = named
     return paragraph(f"{first.partition(': ')[2] or first}; {'; '.join(others)}", "  ", hanging="  ")

@@ -1,1 +1,1 @@
-"""Trackers: each folds the journal in a process of its own, never on the path of training."""
+"""Trackers: each folds the journal in a process of its own, which never delays training."""

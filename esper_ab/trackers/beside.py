@@ -1,4 +1,4 @@
-"""Start the trackers' processes beside an experiment, wait for them, and report failures.
+"""Start the processes of trackers alongside an experiment, wait for them, and report failures.
 
 A tracker's library is loaded in its own process only.
 """
@@ -37,7 +37,7 @@ _SILENT_S = 15.0  # of `fill`, before it warns that nothing has been told
 
 
 class Trackers:
-    """Observer that starts the trackers once there is a journal to follow, and warns if one has failed."""
+    """Observer that starts the trackers once there is a journal to follow, and warns if a tracker has failed."""
 
     def __init__(self, experiment_dir: Path, tracking: Tracking) -> None:
         self._experiment_dir, self._tracking = experiment_dir, tracking
@@ -54,7 +54,8 @@ class Trackers:
     def settle(self, kind: type[BaseException] | None, *error: object) -> None:
         """After a successful run, wait a little for the trackers and name those that are not done.
 
-        An exit callback of ExitStack: `kind` is the exception that ended the run; after one, do not wait.
+        Used as an exit callback of ExitStack. `kind`: the exception that ended the run; after an exception, do not
+        wait.
         """
         if kind is not None or not self._started:
             return
@@ -95,9 +96,9 @@ def start_tracking(experiment_dir: Path, tracking: Tracking) -> str:
     """Save `tracking` and start one process per tracker, which follows the journal of `experiment_dir` to its end.
 
     `experiment_dir` exists; its journal may appear a few seconds later. The processes have no terminal, no parent and
-    low priority; their output is in EXPERIMENT/logs. Raises nothing: a failed start is one line on stderr. Missing
-    libraries are refused by `check_tracking`, which must be called before the experiment directory is made. Returns the
-    word that marks the progress of these processes, "" if they could not be started.
+    low priority; their output is in EXPERIMENT/logs. Raises nothing: if the start fails, one line is written to stderr.
+    Missing libraries are refused by `check_tracking`, which must be called before the experiment directory is made.
+    Returns the word that marks the progress of these processes, "" if they could not be started.
     """
     started = uuid4().hex
     try:
@@ -115,7 +116,8 @@ def start_tracking(experiment_dir: Path, tracking: Tracking) -> str:
 def fill(experiment_dir: Path, names: Sequence[Name], *, live: bool) -> dict[Name, TrackerProgress]:
     """Run the trackers in parallel over the journal of `experiment_dir`, wait for them and return their progress.
 
-    `live`: until the experiment ends. A tracker that failed has the state "failed" and a one-line detail.
+    `live`: follow the journal until the experiment ends. A tracker that failed has the state "failed" and a one-line
+    detail.
     """
     started = uuid4().hex
     children = {name: _begin(experiment_dir, name, *(("--live",) if live else ()), started) for name in names}
@@ -132,7 +134,8 @@ def fill(experiment_dir: Path, names: Sequence[Name], *, live: bool) -> dict[Nam
 def _begin(experiment_dir: Path, name: Name, *words: str, outlives: bool = False) -> subprocess.Popen[bytes]:
     """Start a tracker's process, with one thread per library, because the cores are for training.
 
-    If it `outlives` this process, a shell that exits at once starts it, so that nothing has to wait for it.
+    If the tracker `outlives` this process, it is started by a shell that exits at once, so that no process has to wait
+    for the tracker.
     """
     where = str(experiment_dir.absolute())
     line = child_command("esper_ab.trackers.process", where, name, *words, outlives=outlives)

@@ -59,7 +59,8 @@ class Conclusion:
 class Tracker(Protocol):
     """A tracking tool. Calls are idempotent: a call repeated in this process or a later one is stored once.
 
-    Any method may raise anything: its process then ends with a one-line report, and nothing else is affected.
+    A method may raise any exception. The tracker's process then ends with a one-line report, and nothing else is
+    affected.
     """
 
     where: str  # address for the user to open or give to the tool; "" until known
@@ -71,7 +72,7 @@ class Tracker(Protocol):
         """Store the numbers of one training episode."""
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
-        """Store a subject's final data. It ends a run; the comparison may be concluded again with more data."""
+        """Store a subject's final data. This ends a run; the comparison may be concluded again with more data."""
 
     def close(self) -> None:
         """Release all resources, at the current end of the journal."""
@@ -285,10 +286,10 @@ def tell(
     experiment_dir: Path, tracking: Tracking, make: Callable[[str, str], Tracker], moved: Callable[[int], None], *,
     live: bool,
 ) -> None:  # fmt: skip
-    """Pass everything in the journal of `experiment_dir` to a tracker; `live`: until no process holds the directory.
+    """Pass everything in the journal of `experiment_dir` to a tracker. `live`: until no process holds the directory.
 
     `make` gets the experiment's name and the UTC date of its start, YYYYMMDD. `moved` gets the number of lines passed
-    on so far, after every batch. Raises JournalError at a damaged line, and whatever the tracker raises.
+    on so far, after every batch. Raises JournalError at a damaged line, and any exception that the tracker raises.
     """
     reading, first = _begin(experiment_dir, patience_s=_FIRST_LINE_S if live else 0.0)
     began = reading.wall_time

@@ -1,6 +1,6 @@
 """`python -m esper_ab.trackers.process EXPERIMENT NAME [--live] STARTED`: one tracker, in a process of its own.
 
-The process isolates whatever a tracker's library does. STARTED is any word, by which the parent recognises this
+The process isolates the side effects of a tracker's library. STARTED is any word, by which the parent recognises this
 process's progress. Any failure here becomes one line in EXPERIMENT/logs/tracker-NAME.log and in
 EXPERIMENT/tracking/NAME.json. With --live the process ends by itself after the experiment, even if a library hangs.
 """
@@ -98,7 +98,7 @@ class _Work:
             self._say()
 
     def _say(self, **changes: str) -> None:
-        """Write the progress with `changes`."""
+        """Write the progress, with `changes` to its fields."""
         self._progress = msgspec.structs.replace(self._progress, **changes)
         write_progress(self._experiment_dir, self._name, self._progress)
         self._said_at = time.monotonic()

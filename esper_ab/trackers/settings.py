@@ -45,10 +45,11 @@ def wanted(tracking: Tracking) -> tuple[Name, ...]:
 
 
 def wandb_mode(flag: str, asked: str | None) -> Literal["online", "offline"]:
-    """Return the mode given with `flag`, or WANDB_MODE, or online; UsageError for any other word."""
+    """Return the mode given with `flag`, else that in WANDB_MODE, else online. Raises UsageError for an unknown mode.
+    """
     origin, mode = (flag, asked) if asked else ("WANDB_MODE", os.environ.get("WANDB_MODE") or "online")
     if mode not in ("online", "offline"):
-        raise UsageError(f"{origin} {mode!r}: expected online or offline; omit wandb for neither")
+        raise UsageError(f"{origin} {mode!r}: expected online or offline; to use neither, omit wandb")
     return "online" if mode == "online" else "offline"
 
 

@@ -51,7 +51,7 @@ def save_settings(experiment_dir: Path, tracking: Tracking) -> None:
 
 
 def read_settings(experiment_dir: Path) -> Tracking:
-    """Read the trackers' settings; no trackers if none were saved. UsageError if the file is invalid."""
+    """Read the trackers' settings; no trackers if none were saved. Raises UsageError if the file is invalid."""
     path = experiment_dir / FOLDER / _SETTINGS
     if not path.exists():
         return Tracking()
@@ -62,12 +62,12 @@ def read_settings(experiment_dir: Path) -> Tracking:
 
 
 def write_progress(experiment_dir: Path, name: Name, progress: TrackerProgress) -> None:
-    """Write a tracker's progress file; OSError if that fails."""
+    """Write a tracker's progress file. Raises OSError if that fails."""
     write_below(experiment_dir, f"{FOLDER}/{name}.json", msgspec.json.encode(progress) + b"\n")
 
 
 def read_progress(experiment_dir: Path, name: Name, started: str | None = None) -> TrackerProgress | None:
-    """Read a tracker's progress file; None if it is missing, invalid, or of another process than `started` marks."""
+    """Read a tracker's progress file; None if it is missing, invalid, or not from the process that `started` marks."""
     try:
         found = _decode_progress(read_regular(experiment_dir / FOLDER / f"{name}.json"))
     except (OSError, *UNREADABLE):

@@ -31,7 +31,7 @@ class Continuing:
         self._same = True  # all bytes so far were already there
 
     def write(self, data: bytes) -> None:
-        """Write `data`; OSError on a full disk. The next process that opens the file repairs a torn end."""
+        """Write `data`. Raises OSError on a full disk; the next process that opens the file repairs a torn end."""
         if self._same:
             if self._file.read(len(data)) == data:
                 self._at += len(data)

@@ -1,6 +1,6 @@
-"""What was decided before the first run: groups, replicates, tasks, margins, looks and bounds. Pure.
+"""The plan made before the first run: groups, replicates, tasks, margins, looks and bounds. Pure.
 
-`esper-ab design` seals such a plan in a file; for an experiment directory it is derived from the experiment's plan.
+`esper-ab design` saves such a plan in a file; for an experiment directory, it is derived from the experiment's plan.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Rule(Settings, frozen=True, kw_only=True):
 
 
 class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
-    """Everything that is decided before the first run."""
+    """Everything that is fixed before the first run."""
 
     groups: tuple[str, ...]
     replicates: tuple[str, ...]  # seeds or pairs, in the order in which they are run and judged
@@ -51,7 +51,7 @@ class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def digest(self) -> str:
-        """sha256 of the plan; for a plan read from a file, the sha256 stated there.
+        """sha256 of the plan; for a plan read from a file, the sha256 that the file states.
 
         Fields that a later version adds must have defaults, so that digests of older plans stay the same.
         """
@@ -80,7 +80,7 @@ def make_plan(
     groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *,
     cells: Sequence[str] = (), choosing: Sequence[str] = (),
 ) -> AnalysisPlan:  # fmt: skip
-    """Make a plan for validated names; UsageError if the rule does not suit them."""
+    """Make a plan for validated names. Raises UsageError if the rule cannot be applied to them."""
     design = design_over(groups, len(replicates), scales, rule)
     return AnalysisPlan(
         groups=tuple(groups), replicates=tuple(replicates), scales=tuple(scales), design=design, cells=tuple(cells),
@@ -107,7 +107,7 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
 
 
 def _worst_mean(scales: Sequence[Scale]) -> float | None:
-    """Return the mean of all worst outcomes, each in margins of its task; None if one is not declared."""
+    """Return the mean of all worst outcomes, each in units of its task's margin; None if one is not declared."""
     each = [scale.outcome.sign * scale.worst / scale.margin for scale in scales if scale.worst is not None]
     return fsum(each) / len(each) if len(each) == len(scales) else None
 

@@ -1,4 +1,4 @@
-"""The answer: all comparisons, departures from the plan, and what to do next."""
+"""The answer: all comparisons, departures from the plan, and the next step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from esper_ab.verdict.vocabulary import MEAN, Finding, Scale
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Everything that is concluded."""
+    """All conclusions about the comparisons of one plan."""
 
     observations: Observations  # with a plan those of its runs
     scales: tuple[Scale, ...]  # one per task
@@ -84,12 +84,13 @@ def listed_short(names: Sequence[str]) -> str:
 
 
 def listed_runs(rows: Sequence[Observation]) -> str:
-    """Join the names of runs in cells, shortened in the same way."""
+    """Join the names of runs in cells, shortened as by `listed_short`."""
     return listed_short([f"{row.group} at {row.task or '(none)'} with seed {row.replicate}" for row in rows])
 
 
 def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
-    """Yield a line per kind of name that is not in the plan: groups, tasks, replicates. Their rows are ignored."""
+    """Yield a line for each kind of name (group, task, replicate) with names outside the plan; their rows are ignored.
+    """
     for what, column, planned in (
         ("group", [row.group for row in observations.rows], plan.groups),
         ("task", [row.task for row in observations.rows], plan.tasks),
@@ -112,8 +113,9 @@ def _gaps(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Itera
             if missing:
                 where = f" in {task}" if task else ""
                 yield (
-                    f"Out of order: {group}{where} has no run of {observations.pair_column} {listed_short(missing)}, "
-                    f"but later ones. Runs after a gap do not count; enter a failed run as a row with an empty outcome."
+                    f"Out of order: {group}{where} has no run of {observations.pair_column} {listed_short(missing)} "
+                    "but has later ones. Runs after a gap do not count; enter a failed run as a row with an empty "
+                    "outcome."
                 )
 
 

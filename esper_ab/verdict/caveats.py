@@ -1,4 +1,4 @@
-"""What a careful reader should know besides the verdict: progress, losses, the design, other statistics. Pure."""
+"""Caveats on a verdict: progress, losses, the design, and other statistics. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def describe(
     a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False, paired: bool = True,
     binary: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Compute every statistic of outcomes a, b [pairs] by name; None if there is none. `lower`: lower is better.
+    """Compute every statistic of outcomes a, b [pairs] by name; None if it is undefined. `lower`: lower is better.
 
     For unpaired runs and for outcomes of 0 or 1, compute only the statistics that are meaningful there.
     """
@@ -47,7 +47,7 @@ _FEW = 10  # runs, from which on an unequal number costs little
 
 
 def caveats(evidence: Evidence) -> tuple[str, ...]:
-    """Write what a careful reader should know besides the verdict, in one or two sentences each."""
+    """Write the caveats on a verdict, in one or two sentences each."""
     if not evidence.data:
         return (*_on_progress(evidence), *on_losses(evidence))
     return (
@@ -76,8 +76,8 @@ def _on_data(evidence: Evidence) -> Iterator[str]:
         few, many = sorted((len(evidence.samples.a), len(evidence.samples.b)))
         if 1 < few < _FEW and 2 * few < many:
             yield (
-                f"Unequal groups: the {few} runs of the smaller one limit precision, so more of the other hardly help. "
-                "Where outcomes are skewed, false claims may be twice as frequent."
+                f"Unequal groups: the {few} runs of the smaller group limit precision, so more runs of the larger one "
+                "hardly help. If outcomes are skewed, false claims may be twice as frequent."
             )
 
 
@@ -104,14 +104,14 @@ def _on_design(evidence: Evidence) -> Iterator[str]:
 
 
 def routine(evidence: Evidence) -> tuple[str, ...]:
-    """Return those of the caveats that say how such an experiment is judged, and nothing about this result."""
+    """Return the caveats that describe how experiments of this kind are judged, and are not about this result."""
     unseen = evidence.unseen
     survives = unseen is not None and unseen.survives
     return (_POSITIONS, *_on_progress(evidence), *(on_collapse(evidence) if survives else ()))
 
 
 def beside(evidence: Evidence) -> Beside:
-    """Return what a descriptive statistic may know about its comparison."""
+    """Return the facts about the comparison that its descriptive statistics may use."""
     question, verdict = evidence.question, evidence.verdict
     return Beside(
         a=question.a, b=question.b, claimed=verdict in DIFFERENT,

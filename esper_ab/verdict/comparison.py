@@ -1,4 +1,4 @@
-"""One group against another: the numbers of their pairs, the verdict, and its sentences."""
+"""The comparison of two groups: the numbers of their pairs, the verdict, and its sentences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Grounds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(grounds: Grounds) -> Verdict:
-    """Return the first verdict that applies, in the order of `Verdict`; if capped, INCONCLUSIVE is the last resort."""
+    """Return the first verdict that applies, in the order of `Verdict`; a cap allows no verdict after NO INFERENCE."""
     if grounds.blocked:
         return Verdict.BLOCKED
     if grounds.pairs < LEAST_PAIRS and (grounds.capped or not grounds.identical):
@@ -77,7 +77,7 @@ Spread = tuple[float, int, int]  # SD of a pair of a balanced plan, its degrees 
 def spread(effect: Effect | None) -> Spread | None:
     """Return the SD of a pair of a balanced plan, its degrees of freedom, and the columns of the design.
 
-    None if nothing varies, and if the effect is not a t of pairs.
+    None if nothing varies, or if the effect is not a t statistic of pairs.
     """
     if not isinstance(effect, AdjustedDifference) or effect.se is None or effect.name:
         return None
@@ -85,12 +85,12 @@ def spread(effect: Effect | None) -> Spread | None:
 
 
 def extendable(question: Question, course: Course) -> bool:
-    """True if `esper-ab resume --seeds` could decide it: an open comparison in an experiment of our own."""
+    """True if `esper-ab resume --seeds` could decide the comparison: it is open, and its runs have records."""
     return question.recorded and course.decision == "open"
 
 
 def needed_here(question: Question, course: Course, found: Spread) -> PairsNeeded:
-    """Return the pairs that detecting the margin takes in this plan; pairs beyond it at the price of an extension."""
+    """Return the pairs needed to detect the margin in this plan; beyond the plan, at the bound of an extension."""
     (sd, df, columns), design, bound = found, question.design, _bound(question, course)
     needed = pairs_needed(sd, df, design.margin, bound, columns)
     if callable(bound) or needed.pairs <= question.planned or not (design.boundaries and extendable(question, course)):
@@ -100,7 +100,7 @@ def needed_here(question: Question, course: Course, found: Spread) -> PairsNeede
 
 
 def needed_anew(question: Question, course: Course, found: Spread) -> PairsNeeded | None:
-    """Return the pairs that detecting the margin takes in a new plan with about this plan's last bound.
+    """Return the pairs needed to detect the margin in a new plan, whose last bound is about that of this plan.
 
     None unless the plan has looks.
     """
@@ -111,7 +111,7 @@ def needed_anew(question: Question, course: Course, found: Spread) -> PairsNeede
 
 
 def smallest_difference(question: Question, course: Course, found: Spread, most: int) -> float | None:
-    """Return the difference that `most` pairs detect with 80 % power; None if they detect none."""
+    """Return the smallest difference that `most` pairs detect with 80 % power; None if they detect none."""
     if most < LEAST_PAIRS:
         return None
     bound = _bound(question, course)
@@ -119,7 +119,7 @@ def smallest_difference(question: Question, course: Course, found: Spread, most:
 
 
 def _bound(question: Question, course: Course) -> PBound:
-    """Return the p that decides at the end of the plan; under the anytime-valid rule it depends on the pairs."""
+    """Return the bound on p at the end of the plan; under the anytime-valid rule it depends on the number of pairs."""
     design = question.design
     if design.anytime_after is None:
         return _planned_bound(question, course)
@@ -128,7 +128,7 @@ def _bound(question: Question, course: Course) -> PBound:
 
 
 def _planned_bound(question: Question, course: Course) -> float:
-    """Return the p that decides at the last planned look."""
+    """Return the bound on p at the last planned look."""
     held = _held(question, course)
     return next((one.nominal_p[-1] for one in question.design.boundaries if math.isclose(one.alpha, held)), held)
 
@@ -139,7 +139,7 @@ def _held(question: Question, course: Course) -> float:
 
 
 def _anytime_p(pairs: int, evidence: float) -> float:
-    """Return the p of the t at which `pairs` pairs of a balanced plan reach the e-value `evidence`; 0.0 if none does.
+    """Return the p-value of the t for which `pairs` pairs in a balanced plan have the e-value `evidence`; 0.0 if none.
     """
     found = anytime_interval(0.0, 1.0, pairs - 1, float(pairs), evidence)
     return 0.0 if found is None else 2.0 * float(t_sf(found[1], pairs - 1))
@@ -166,7 +166,7 @@ class Comparison(Evidence):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What a careful reader should know besides, in one or two sentences each."""
+        """The caveats on the verdict, in one or two sentences each."""
         return caveats.caveats(self)
 
 
@@ -176,15 +176,15 @@ def compare(
 ) -> Comparison:  # fmt: skip
     """Compute the numbers of the complete pairs (in any order) or of unpaired runs, and judge them.
 
-    `course`: of this comparison, from `follow`; it alone decides. `same_records`: whether the digests of both runs
-    agree in every pair. `findings`: those of the whole audit.
+    `course`: the course of this comparison, from `follow`; only the course decides. `same_records`: whether the digests
+    of both runs agree in every pair. `findings`: those of the whole audit.
     """
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
     return _judge(_numbers(question, before(data, sys.maxsize), course), same_records, lost, touching)
 
 
 def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Course) -> Numbers:
-    """Compute everything that follows from the runs and the looks."""
+    """Compute all numbers that follow from the runs and the looks."""
     design, last = question.design, course.last
     used = data if last is None else before(data, last.replicates)
     effect, (a, b), paired = effect_of(design, used), outcomes(used), not isinstance(used, Samples)
@@ -244,7 +244,8 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
 
 
 def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Kind | None:
-    """Return the kind of INCONCLUSIVE: stopped, or whether the margin was within reach; None if unknown."""
+    """Return the kind of INCONCLUSIVE: stopped for futility, or whether the margin could have been detected; else None.
+    """
     if numbers.course.standing == "futile":
         return "futile"
     margin = numbers.design.margin
@@ -264,7 +265,7 @@ def _estimate(
 
 
 def _interval(question: Question, course: Course, effect: Effect | None) -> DifferenceInterval:
-    """Return the interval of the last look with a bound; before any, one that no boundary corrects."""
+    """Return the interval of the last look that has a bound; before the first such look, an uncorrected interval."""
     design, last = question.design, course.last
     if last is not None and (last.bound_p is not None or last.bound_e is not None):
         return last.low, last.high, _level(question, course, last.alpha)
@@ -274,7 +275,7 @@ def _interval(question: Question, course: Course, effect: Effect | None) -> Diff
 
 
 def _simultaneous(question: Question, course: Course) -> DifferenceInterval:
-    """Return the interval of the last look at the share of alpha that was held first."""
+    """Return the interval of the last look at the comparison's initial share of alpha."""
     level = Level(confidence=1.0 - question.design.alpha, kind="simultaneous ")
     if course.last is None:
         return None, None, level
@@ -290,7 +291,7 @@ def _futility(course: Course) -> DifferenceInterval:
 
 
 def _equivalence_interval(numbers: Numbers) -> DifferenceInterval:
-    """Return the interval that EQUIVALENT rests on, at the share of alpha that was held first."""
+    """Return the interval that EQUIVALENT rests on, at the comparison's initial share of alpha."""
     last, alpha = numbers.course.looks[-1], numbers.question.alpha
     level = _level(numbers.question, numbers.course, alpha if numbers.proportions else 2.0 * alpha)
     return last.equivalence_low, last.equivalence_high, level

@@ -112,14 +112,20 @@ class Numbers:
 
     @property
     def stuck(self) -> tuple[int, int, float] | None:
-        """How many of the runs used share the commonest outcome, of how many, and that outcome; None unless most do."""
+        """The number of used runs with the commonest outcome, the number of used runs, and that outcome.
+
+        None unless most of the used runs have it.
+        """
         runs = [value for side in outcomes(self.samples or self.pairs[: self.used]) for value in side]
         count, value = commonest(runs, resolution(runs)) if runs else (0, 0.0)
         return (count, len(runs), value) if 2 * count > len(runs) else None
 
     @property
     def small_from(self) -> str:
-        """When a look could show that the difference is below the margin, as in "15 pairs"; "" if it already may."""
+        """When a look could show that the difference is smaller than the margin, as in "15 pairs".
+
+        "" if the last look already could, or if its interval is not inside the margin.
+        """
         look, design = self.last_look, self.design
         if look is None or look.equivalence_low is None or look.equivalence_high is None:
             return ""
@@ -141,7 +147,7 @@ class Numbers:
 class Evidence(Numbers):
     """Everything known about one comparison, including the effect of losses and audit on its numbers.
 
-    Every sentence about the comparison is made from this.
+    Every sentence about the comparison is derived from this evidence.
     """
 
     same_records: bool  # the records of both runs agree in every pair

@@ -76,9 +76,10 @@ def _plan(
 
 
 def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) -> int:
-    """Return the most rows of any group and task; UsageError if they may be items of fewer runs.
+    """Return the most rows of any group and task. Raises UsageError if rows may be items of fewer runs.
 
-    A user who says that a small and a large group are `unpaired` means runs, because with items both would be large.
+    If a user declares a small and a large group `unpaired`, rows are taken as runs, because groups of items would both
+    be large.
     """
     counts = Counter((row.group, row.task) for row in observations.rows).most_common()
     (group, task), most = counts[0]
@@ -93,7 +94,7 @@ def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) 
 def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> bool:
     """True if the runs form pairs by seed: at most one row in ten has no partner, in every comparison.
 
-    Raises UsageError if some runs do but more have no partner.
+    Raises UsageError if some runs form pairs but more than one row in ten has no partner.
     """
     cells = cells_of(observations)
     names = {

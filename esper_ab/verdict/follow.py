@@ -1,6 +1,7 @@
-"""Take the looks that plan and observations allow, and return what they decided. Pure.
+"""Take the looks that plan and observations allow, and return the decisions. Pure.
 
-The coordinator calls it after every block, and `judge` at the end; nothing else shares alpha or passes it on.
+The coordinator calls it after every block, and `judge` at the end; no other module divides alpha among comparisons or
+passes it on.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ LookDecision = Literal["open", "crossed", "equivalent", "futile"]
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
-    """The looks taken so far at one comparison and what they decided. A decision is never reversed."""
+    """The looks taken so far at one comparison, and their decision. A decision is never reversed."""
 
     looks: tuple[Look, ...]  # up to the stop when the design stops early, else all
     decision: LookDecision
@@ -55,9 +56,9 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def standing(self) -> LookDecision:
-        """The decision if the last look confirms it (always so after an early stop); else "open".
+        """The decision if the last look confirms it (after an early stop, it always does); else "open".
 
-        Reports use the numbers of the last look, so no claim appears beside an estimate that contradicts it.
+        Reports use the numbers of the last look, so no claim appears next to an estimate that contradicts it.
         """
         if self.decision in ("open", "futile"):
             return self.decision
@@ -87,9 +88,9 @@ def courses_of(
 ) -> dict[Contrast, Course]:  # fmt: skip
     """Return the course of every comparison of the design after its first `complete` replicates.
 
-    `complete`: number of leading replicates whose runs are all finished or lost. `pairs`: in any order, later
-    replicates are ignored; or unpaired runs, at which there is one look. Replicates count from 0. `own`: the design
-    with the margin and outcome of each comparison, if they differ.
+    `complete`: number of leading replicates whose runs are all finished or lost. `pairs`: pairs in any order, of which
+    later replicates are ignored; or unpaired runs, which have a single look. Replicates are numbered from 0. `own`: by
+    comparison, the design with that comparison's margin and outcome, if these differ between comparisons.
     """
     tracks = {
         contrast: _Track(design=own[contrast] if own else design, data=pairs.get(contrast, ()))
@@ -109,13 +110,13 @@ def courses_of(
 
 
 def retake(design: Design, look: Look, data: Data) -> Look:
-    """Take `look` again with other runs, at the bounds that applied there."""
+    """Take `look` again with other runs, at the bounds of that look."""
     found = look_data(design, look.replicates, data)
     return take_look(design, look.replicates, found, round(design.alpha / look.alpha))
 
 
 def upholds(course: Course, again: Look) -> bool:
-    """True if the last look, taken again with other runs, still shows what was decided."""
+    """True if the last look, taken again with other runs, still supports the decision."""
     if course.decision == "equivalent":
         return again.equivalent
     return again.crossed and again.mean is not None and again.mean * course.direction > 0.0
@@ -178,8 +179,9 @@ class Courses:
 def follow(plan: AnalysisPlan, observations: Observations) -> Courses:
     """Take every look whose runs all exist or are lost.
 
-    A look needs both groups of every comparison that is still open; without early stops, all groups. Exploratory
-    observations have a single look, at all of them. If the plan has cells, each group is represented by its best one.
+    A look needs the runs of both groups of every comparison that is still open; without early stops, it needs the runs
+    of all groups. Exploratory observations have a single look, at all runs. If the plan has cells, each group is
+    represented by its best cell.
     """
     if plan.cells:
         observations = tune(observations, plan.groups, plan.cells, plan.choosing, plan.scales[0]).observations
@@ -187,7 +189,7 @@ def follow(plan: AnalysisPlan, observations: Observations) -> Courses:
 
 
 def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
-    """Take every look as `follow` does, once each group has one cell."""
+    """Take every look as `follow` does, of observations in which each group has one cell."""
     if observations.exploratory:
         return _at_once(plan, observations)
     cells = cells_of(observations)
@@ -228,7 +230,7 @@ def _ready(plan: AnalysisPlan, cells: Cells, contrast: Contrast) -> int:
 def _looked(
     plan: AnalysisPlan, data: Mapping[Contrast, Data], ready: Mapping[Contrast, int]
 ) -> tuple[int, Mapping[Contrast, Course]]:
-    """Take one look after another; return the replicates of the last one, and the courses."""
+    """Take one look after another; return the number of replicates at the last look, and the courses."""
     design, own, complete = plan.design, _own(plan), 0
     while True:
         courses = courses_of(design, data, complete, own)

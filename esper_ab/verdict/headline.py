@@ -1,7 +1,7 @@
-"""The first sentence on a comparison, for a reader who reads nothing else: the answer, its size, its certainty.
+"""The headline of a comparison, for a reader who reads nothing else: the answer, its size and its certainty.
 
-Only words are made here. The first group of the comparison comes first, as in the verdict and in every number. The
-sentence never says more than the verdict.
+This module only formats text. The comparison's first group is named first, as in the verdict and in every number. The
+headline never claims more than the verdict.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ class Why(StrEnum):
 
 
 def headline(evidence: Evidence) -> str:
-    """Write the answer in one plain sentence: how the first group compares to the second, its size, its certainty.
+    """Write the answer in one plain sentence: the difference, its size and its certainty.
 
-    For data from elsewhere it ends with the counted unit, because only their author knows whether rows are runs.
+    For runs made elsewhere, it ends with the unit that was counted, because only their author knows whether rows are
+    runs.
     """
     said, unit = _answer(evidence), evidence.question.unit
     if not unit or not evidence.used:
@@ -74,7 +75,7 @@ def _answer(evidence: Evidence) -> str:
 def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
     """Write one sentence for several comparisons that are `alike`, without numbers of single comparisons.
 
-    `evidence`: of any of them.
+    `evidence`: that of any one of the comparisons.
     """
     them, verdict, one = named(pairs), evidence.verdict, len(pairs) == 1
     if verdict is Verdict.BLOCKED:
@@ -94,7 +95,8 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
 
 
 def alike(evidence: Evidence) -> tuple[str, ...]:
-    """Return a key: comparisons with equal keys share one sentence of `headline_of`; () shares none."""
+    """Return a key. Comparisons with equal keys share one sentence of `headline_of`; those with the key () share none.
+    """
     return () if evidence.verdict in CLAIMS else (evidence.verdict, headline_of([("a", "b")], evidence))
 
 
@@ -127,7 +129,7 @@ def _open(evidence: Evidence) -> str:
 
 
 def _would_decide(evidence: Evidence, why: Why) -> str:
-    """Say how many pairs would show a difference of the margin, if more pairs are what is lacking."""
+    """Say how many pairs would show a difference of the margin, if more pairs are needed for a decision."""
     anew, here = evidence.pairs_anew, evidence.pairs_needed
     pairs = min((one.pairs for one in (here, anew) if one is not None), default=0)
     lacking = why in (Why.ZERO, Why.BOUND) and evidence.course.finished
@@ -152,7 +154,7 @@ def _why(evidence: Evidence) -> Why:
 
 
 def _why_open(evidence: Evidence) -> Why:
-    """Return the reason that the interval gives."""
+    """Return the reason that follows from the interval."""
     low, high = evidence.low, evidence.high
     if low is None or high is None:
         return Why.NO_SPREAD if evidence.degenerate else Why.NO_INTERVAL
@@ -205,7 +207,7 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
 
 
 def _wins(evidence: Evidence) -> str:
-    """Return ", in 5 of 6 pairs": pairs whose difference has the sign of the estimate, and how many tie."""
+    """Return ", in 5 of 6 pairs": how many differences have the sign of the estimate, and how many pairs tie."""
     estimate, used = evidence.estimate, evidence.pairs[: evidence.used]
     if len(used) < 2 or estimate is None or _equal(evidence):
         return ""

@@ -28,14 +28,14 @@ from esper_ab.verdict.vocabulary import MEAN, Finding
 CLUSTERS = "clusters"  # kind of a finding
 _LOOKED = "These outcomes cannot show whether anyone looked at them between the planned looks."
 _AGAIN = "Run it again with the groups in alternating order."
-_REPEAT = "Find what changed meanwhile (a cache, a leak, another job), and run it again."
+_REPEAT = "Find what changed during the experiment (a cache, a leak, another job), and run it again."
 
 
 def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | None = None) -> Answer:
     """Judge `observations` by `plan`.
 
     `rng_seed`: seed of the bootstraps; None derives it from the plan's digest, or from exploratory observations. Raises
-    UsageError if no run made elsewhere is in the plan.
+    UsageError if the runs were made elsewhere and none of them is in the plan.
     """
     if rng_seed is None:
         rng_seed = observations.rng_seed if observations.exploratory else int(plan.digest[:32], 16)
@@ -49,7 +49,7 @@ def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | Non
     answer = _judged(plan, tuned.observations, rng_seed, within)
     wait = "" if tuned.choices else "Nothing can be judged: every run on the seeds for choosing a cell was lost."
     if tuned.missing:
-        wait = f"Cells must be chosen before anything is judged; missing: {listed_runs(tuned.missing)}."
+        wait = f"Cells must be chosen before anything is judged; missing runs: {listed_runs(tuned.missing)}."
     unused = f"Not used, because other cells were chosen: {listed_runs(tuned.unused)}."
     return replace(
         answer, departures=(*answer.departures, *((unused,) if tuned.unused else ())),
@@ -73,7 +73,7 @@ def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
 
 
 def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, within: str = "") -> Answer:
-    """Judge once each group has one cell. `within`: the chosen settings, in words."""
+    """Judge observations in which each group has one cell. `within`: the chosen settings, in words."""
     planned = observations if observations.exploratory else _planned(plan, observations)
     followed = take_looks(plan, planned)
     seen = {one: tuple(_of_data(plan, planned, followed, one)) for one in followed.courses}
@@ -99,7 +99,7 @@ def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, withi
 
 
 def _planned(plan: AnalysisPlan, observations: Observations) -> Observations:
-    """Return the runs that are in the plan; departures name the others."""
+    """Return the runs that are in the plan; departures name the other runs."""
     rows = tuple(
         row for row in observations.rows
         if row.group in plan.groups and row.task in plan.tasks and row.replicate in plan.replicates
@@ -128,7 +128,7 @@ def _tasks_of(plan: AnalysisPlan, contrast: Contrast) -> tuple[str, ...]:
 
 
 def _scope(plan: AnalysisPlan, observations: Observations, task: str) -> str:
-    """Describe what the answer is conditional on."""
+    """Describe the conditions under which the answer holds."""
     facts = observations.facts
     if facts is None:
         named = f", task {task}" if task else ""
@@ -147,7 +147,7 @@ def _everywhere(plan: AnalysisPlan, observations: Observations, contrast: Contra
 
 
 def _of_records(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> Iterator[Finding]:
-    """Yield the audits' findings; what blocks or caps a task does so for the mean over tasks, too."""
+    """Yield the audits' findings. A finding that blocks or caps a task also blocks or caps the mean over tasks."""
     for task in _tasks_of(plan, contrast):
         facts = (observations.facts or {}).get(task)
         for finding in facts.findings if facts else ():
@@ -158,7 +158,8 @@ def _of_records(plan: AnalysisPlan, observations: Observations, contrast: Contra
 def _of_data(
     plan: AnalysisPlan, observations: Observations, followed: Courses, contrast: Contrast
 ) -> Iterator[Finding]:
-    """Yield what the outcomes themselves show: pairs that are dependent, or that drift over time."""
+    """Yield the findings that follow from the outcomes: pairs that are dependent, and differences that drift over time.
+    """
     pairing = followed.pairings[contrast]
     for unit in pairing.clusters[:1] if not observations.exploratory else ():
         more = f", and so do {len(pairing.clusters) - 1} other sets of them" if pairing.clusters[1:] else ""
@@ -180,7 +181,7 @@ def _drift(
 ) -> Iterator[Finding]:
     """Yield a cap for a comparison whose differences drift, if the order in which its pairs were made is known.
 
-    It is known from a column order, from numeric seeds, and from the order of a plan.
+    The order is known from a column order, from numeric seeds, or from the order of a plan.
     """
     pairs, replicates = pairing.pairs, plan.replicates
     if isinstance(pairs, Samples):
@@ -221,7 +222,7 @@ def _notes(observations: Observations, followed: Courses) -> Iterator[str]:
 
 
 def _choices(plan: AnalysisPlan, tuned: Tuned) -> Iterator[str]:
-    """Say which cell was chosen for each group, and by which means."""
+    """Say which cell was chosen for each group, and give the means of all its cells."""
     seeds = listed_short(plan.choosing)
     for one in tuned.choices:
         means = ", ".join(f"{cell} {plan.design.value(mean)}" for cell, mean in one.means.items())

@@ -1,6 +1,6 @@
-"""One look at one comparison: the test of its pairs, their intervals, and what the bounds allow to claim. Pure.
+"""One look at one comparison: the test of its pairs, the intervals, and the claims that the bounds allow. Pure.
 
-It knows one comparison and one look; `follow` shares alpha among comparisons.
+The module handles one comparison at one look; `follow` divides alpha among comparisons.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Effect = AdjustedDifference | Proportions
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison at one look; None for what the pairs cannot give."""
+    """One comparison at one look; a number that the pairs cannot give is None."""
 
     replicates: int
     pairs: int  # of these replicates, lost ones not among them; of runs that form none, those of the smaller group
@@ -65,7 +65,7 @@ class LookData:
 def effect_of(design: Design, data: Data) -> Effect | None:
     """Estimate and test the difference of two groups; None if it cannot be estimated.
 
-    This alone chooses the test: by whether runs are paired, and whether all outcomes are 0 or 1.
+    Only this function chooses the test, which depends on whether runs are paired and whether all outcomes are 0 or 1.
     """
     a, b = outcomes(data)
     one = _one(design, {*a, *b})
@@ -80,7 +80,7 @@ def effect_of(design: Design, data: Data) -> Effect | None:
 def _one(design: Design, seen: Set[float]) -> float | None:
     """Return the value of a success if every outcome is 0 or that value: 1, or 100 in percent; else None.
 
-    If all outcomes are equal, a margin at least that large shows that they are not 0 or 1 by nature.
+    If all outcomes are equal, a margin of at least that value shows that outcomes other than 0 or 1 are possible.
     """
     outcome, ones = design.outcome, (100.0, 1.0) if design.outcome.unit == "%" else (1.0,)
     likely = (one for one in ones if outcome.high in (None, one) and (len(seen) > 1 or design.margin < one))
@@ -129,7 +129,7 @@ def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> L
 
 
 def _with_futility(look: Look, data: LookData, stop: float, design: Design) -> Look:
-    """Return the look with its interval at twice `stop`, and whether that stops an undecided comparison."""
+    """Return the look with its interval at twice `stop`, and whether that interval stops an undecided comparison."""
     interval = _interval(data, 2.0 * stop)
     low, high = interval or (None, None)
     unlikely = _small(data, interval, design.margin, LEAST_PAIRS)

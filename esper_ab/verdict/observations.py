@@ -1,6 +1,6 @@
 """All observed runs as one table with a row per run, from journals, a CSV file or a data frame. Pure.
 
-No row means that a run does not exist yet or is not needed. A run without a value is lost.
+A missing row means that the run does not exist yet or is not needed. A row without a value means that the run was lost.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import msgspec
 
 from esper_ab.verdict.vocabulary import Finding
 
-ITEMS = "one row per item (a prompt, a scene) is not supported yet: it only tells about these two checkpoints"
+ITEMS = "one row per item (a prompt, a scene) is not supported yet: it would compare only these two checkpoints"
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about the runs of one task that only records can give."""
+    """Facts about the runs of one task that only records contain."""
 
     scope: str  # what the answer is conditional on, in words
     findings: tuple[Finding, ...] = ()  # of the audit

@@ -1,7 +1,7 @@
 """Form the pairs of one comparison from observations, or two samples if unpaired, with losses and clusters. Pure.
 
-Pairs that share a cluster (a machine, a pretrained start, a data set), directly or through others, vary together. Their
-mean counts as one pair: the clusters are then the units, equally weighted and independent of one another.
+Pairs that share a cluster (a machine, a pretrained start, a data set), directly or through other pairs, vary together.
+Their mean counts as one pair: the clusters are then the units, equally weighted and independent of one another.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def cells_of(observations: Observations) -> Cells:
 def pair_up(
     cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, join: bool = True
 ) -> Pairing:  # fmt: skip
-    """Pair the runs of `contrast` over the replicates in `order`, in its task, or in all of `scales` for the mean.
+    """Pair the runs of `contrast` over the replicates in `order`, in its task or, for the mean, in all of `scales`.
 
     Without `join`, pairs that share a cluster are reported but kept apart.
     """

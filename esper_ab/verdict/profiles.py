@@ -1,4 +1,4 @@
-"""Summaries of groups over several tasks, beside a verdict: profiles, interquartile mean, optimality gap. Pure.
+"""Descriptive summaries of groups over several tasks: profiles, interquartile mean and optimality gap. Pure.
 
 After Agarwal et al. (2021). A score is (outcome - WORST) / (TARGET - WORST) of its task, so 1 reaches the target.
 Intervals are 95 % percentile bootstraps stratified by task; they are descriptive. Lost runs have no score.
@@ -56,7 +56,7 @@ def profiles_of(observations: Observations, groups: Sequence[str], ranges: Range
 
 
 def optimality_gap(scores: Floats) -> Floats:
-    """Return the mean over scores [..., n] of how far each falls short of 1."""
+    """Return the mean shortfall of the scores [..., n] below 1."""
     return np.asarray(1.0 - np.minimum(scores, 1.0).mean(axis=-1))
 
 

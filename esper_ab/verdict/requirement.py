@@ -35,7 +35,10 @@ class Requirement:
 
 
 def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Contrast]) -> Requirement:
-    """Parse `text`; UsageError for another form, an unknown relation or group, or two groups that are not compared."""
+    """Parse `text`.
+
+    Raises UsageError for another form, an unknown relation or group, or two groups that are not compared.
+    """
     words = text.split()
     at = [place for place, word in enumerate(words) if word in RELATIONS]
     if len(at) != 1 or at[0] in (0, len(words) - 1):
@@ -70,7 +73,7 @@ def require(requirements: Iterable[Requirement], comparisons: Sequence[Compariso
 
 
 def holds(requirement: Requirement, comparison: Comparison) -> bool:
-    """True if the verdict supports the requirement; never without a look at enough pairs, or under a cap.
+    """True if the verdict supports the requirement; False without a look at enough pairs, or under a cap.
 
     better-than, worse-than: the direction was shown, whatever its size. equivalent-to: the difference was shown to be
     smaller than the margin, or both groups were one computation and lost equally many runs. not-worse-than: the
@@ -96,7 +99,7 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
 
 
 def _too_few(requirement: Requirement, comparison: Comparison) -> str:
-    """Say what a requirement needs if there are too few pairs for it; "" otherwise."""
+    """Say how many pairs a requirement needs, if there are too few for it; else ""."""
     look, counted = comparison.last_look, n_pairs(len(comparison.pairs))
     if look is not None and look.pairs >= LEAST_PAIRS:
         if requirement.relation in RELATIONS[:2] or look.pairs >= LEAST_EQUIVALENCE_PAIRS:

@@ -1,4 +1,4 @@
-"""What could overturn a claim: a collapse that no run showed, drift of the differences, lost runs. Pure."""
+"""Threats to a claim: a collapse that no run showed, drift of the differences, and lost runs. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
-    """Take the last look again with one more collapsed run; None without a claim. `data`: at least the look's."""
+    """Take the last look again with one more collapsed run; None without a claim. `data`: includes the look's runs."""
     if course.standing not in ("crossed", "equivalent"):
         return None
     look = course.looks[-1]
@@ -48,9 +48,9 @@ def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
 
 
 def _collapsed(used: tuple[Pair, ...] | Samples, worst: float, *, of_a: bool) -> Data:
-    """Add a pair: the worst outcome for one group, and the mean outcome of the other group for the other.
+    """Add a pair in which one group, a if `of_a`, has the worst outcome and the other group has its mean outcome.
 
-    For unpaired runs, add a run of the first only.
+    For unpaired runs, add only the run with the worst outcome.
     """
     if isinstance(used, Samples):
         return Samples(a=(*used.a, worst), b=used.b) if of_a else Samples(a=used.a, b=(*used.b, worst))
@@ -103,7 +103,7 @@ _RECURS = 2  # replicates that failed by one group's run and none by the other's
 
 
 class Imputed(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim with lost runs imputed; of the two directions, the one less favourable to it."""
+    """A claim with lost runs imputed, in the direction that is less favourable to the claim."""
 
     lost_a: int  # replicates given up because of a's run, before that look
     lost_b: int
@@ -127,11 +127,14 @@ def recurs_in(a: str, b: str, lost: Lost) -> str | None:
 def completed(
     design: Design, data: Data, halves: Sequence[HalfPair], *, against_a: bool
 ) -> tuple[Data, float | None, float]:
-    """Complete the half pairs against one group; return all runs, and what its failed runs and the other's got.
+    """Complete the half pairs against one group.
 
-    That group's failed runs get the declared worst outcome, or a worse one that was seen (None: none is declared, and
-    none of its runs failed); the other's get the best one seen. A cancelled run gets the mean of its group. A replicate
-    in which only a third group's run failed stays out. Raises ValueError without any outcome.
+    Returns all runs, and the outcomes given to the failed runs of that group and of the other group.
+
+    The failed runs of that group get the declared worst outcome, or a worse outcome that was seen (None if no worst
+    outcome is declared and none of its runs failed). The failed runs of the other group get the best outcome seen. A
+    cancelled run gets the mean of its group. A replicate in which only the run of a third group failed is left out.
+    Raises ValueError if no outcome was observed.
     """
     ends_a, ends_b = outcomes(data)
     seen_a = [*ends_a, *(half.a for half in halves if half.a is not None)]
@@ -200,7 +203,8 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
 def limits_with_losses(design: Design, data: Data, course: Course, lost: Lost) -> tuple[float | None, float | None]:
     """Return limits of the last look's repeated interval that hold whatever outcomes its lost runs would have had.
 
-    (None, None) if there are none: unequal or several losses, no declared worst outcome, or no interval.
+    Returns (None, None) if there are no such limits, because of unequal or several losses, no declared worst outcome,
+    or no interval.
     """
     if not course.looks or course.looks[-1].low is None:
         return None, None
@@ -216,7 +220,8 @@ _Again = tuple[Look, float | None, float | None]  # a look taken again, and what
 
 
 def _both(design: Design, look: Look, data: Data, lost: Lost) -> tuple[_Again, _Again] | None:
-    """Take the look again against either group; None if losses rule out claiming a small difference."""
+    """Take the look again with losses counted against each group in turn; None if losses rule out claiming equivalence.
+    """
     if design.worst is None or lost.a != lost.b or lost.a > 1:
         return None
     first, second = (_again(design, look, data, lost, against_a=against_a) for against_a in (True, False))

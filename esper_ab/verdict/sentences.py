@@ -190,7 +190,7 @@ def _withdrawn(evidence: Evidence) -> str:
 
 
 def _ruled_out(evidence: Evidence) -> str:
-    """Name the kind of INCONCLUSIVE and what the interval excludes; "" for another verdict, or in progress."""
+    """Name the kind of INCONCLUSIVE and the differences that the interval excludes; else, or in progress, ""."""
     if evidence.inconclusive is None:
         return ""
     beyond, design = "", evidence.design
@@ -214,7 +214,7 @@ def _stopped(evidence: Evidence, beyond: str) -> str:
 
 
 def _shown(evidence: Evidence) -> str:
-    """Write what the runs of an open comparison show, and what too few of them cannot show."""
+    """Write the result of an open comparison so far, and which results its few runs cannot give."""
     n, same = evidence.counted(evidence.used), alike(*outcomes(evidence.pairs[: evidence.used]))
     constant = evidence.degenerate and same == evidence.used
     if evidence.used < LEAST_PAIRS:
@@ -288,7 +288,7 @@ def _more(evidence: Evidence) -> str:
 
 
 def _cost(evidence: Evidence, needed: PairsNeeded, there: int) -> str:
-    """Write how many more pairs it takes, or fewer in a new plan, because an extension has a stricter bound."""
+    """Write how many more pairs are needed, and how many in a new plan if fewer, as its bound is less strict."""
     count, between = _about(needed, there)
     anew = evidence.pairs_anew
     detect = f"Detecting {evidence.design.margin_words} with 80 % power takes {count} more pairs"
@@ -301,7 +301,7 @@ def _cost(evidence: Evidence, needed: PairsNeeded, there: int) -> str:
 
 
 def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
-    """Return the number of pairs still missing, given those `there`, and their 80 % range; "" above MOST_NAMED."""
+    """Return the number of pairs still missing beyond those `there`, and its 80 % range; "" above MOST_NAMED."""
     if needed.pairs > MOST_NAMED:
         return f"more than {MOST_NAMED}", ""
     high = f"{max(0, needed.high - there)}" if needed.high <= MOST_NAMED else f"more than {MOST_NAMED}"
@@ -313,7 +313,7 @@ def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
 
 
 def losses_cap(question: Question, again: Imputed, *, small: bool) -> str:
-    """Explain why lost runs leave no decision. `small`: the claim was that the difference is small."""
+    """Explain why lost runs prevent a decision. `small`: the claim was that the difference is small."""
     said = _losses(question, again.lost_a, again.lost_b)
     if again.mean is not None:
         return f"{said}; {_imputation(question, again)} overturns the decision."

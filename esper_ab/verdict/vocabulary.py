@@ -54,7 +54,8 @@ class Finding(msgspec.Struct, frozen=True):
     sentence: str  # one sentence, ending in a full stop
 
     def touches(self, a: str, b: str) -> bool:
-        """True if it concerns the comparison of `a` with `b`; a finding on two groups concerns only those two."""
+        """True if it concerns the comparison of `a` with `b`; a finding on two groups concerns only their comparison.
+        """
         return set(self.groups) <= {a, b}
 
 

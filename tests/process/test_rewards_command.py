@@ -163,7 +163,7 @@ def test_an_experiment_journals_it_and_its_report_shows_its_rewards(
     again = build_report(experiment_dir)
     assert {name: (experiment_dir / name).read_bytes() for name in first} == first
     assert b"What the rewards pay for" in first["report.html"]
-    assert b"Best of n: what the favourite of each reward is worth" in first["report.html"]
+    assert b"Best of n: outcome of the favourite of each reward" in first["report.html"]
     curve = findings_of(made[1]).rewards[2].curve
     assert f"{curve[-1]:.1f}" in printed(again, "whole")
     told = json.loads((experiment_dir / "verdict.json").read_bytes())["reward_audit"]

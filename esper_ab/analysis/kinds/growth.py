@@ -1,4 +1,5 @@
-"""Growth: baselines of what learns nothing, equal bare hosts, and what added parameters are worth. Pure."""
+"""Growth: baselines of groups that learn nothing, the check of equal bare hosts, and gains per added parameter. Pure.
+"""
 
 from __future__ import annotations
 
@@ -50,9 +51,9 @@ def _baselines(history: History, pairs: Pairs) -> Iterator[Finding]:
 def _near(
     history: History, contrast: Contrast, baseline: Mapping[int, float], least: float, what: str, who: str
 ) -> Iterator[Finding]:
-    """Find groups that are not shown to lie above the baseline by more than the margin, nor below `least`.
+    """Find groups whose difference from the baseline is shown neither to exceed the margin nor to lie below `least`.
 
-    `baseline`: by replicate, percent.
+    `baseline`: the outcome of the baseline by replicate, in percent.
     """
     margin, near = history.design.margin, dict[str, str]()
     for group in contrast.groups:
@@ -66,9 +67,9 @@ def _near(
     if near:
         yield Finding(
             "baseline", "caps equivalence", contrast.groups,
-            f"{' and '.join(near)} {'is' if len(near) == 1 else 'are'} not shown to be more than the margin of "
-            f"{margin:g} points {what} ({'; '.join(near.values())}): two groups {who} would be as close, so "
-            "EQUIVALENT cannot be claimed.",
+            f"EQUIVALENT cannot be claimed: {' and '.join(near)} {'is' if len(near) == 1 else 'are'} not shown to be "
+            f"more than the margin of {margin:g} points {what} ({'; '.join(near.values())}). Two groups {who} would be "
+            "just as close.",
         )
 
 
@@ -87,9 +88,9 @@ def _outcomes(history: History, group: str, replicates: Collection[int]) -> dict
 
 
 def gains_per_kparam(history: History, outcomes: Mapping[str, RunOutcome]) -> dict[str, float | None]:
-    """Return by run the points above the never-grown host of its replicate, per 1,000 parameters added to a host.
+    """Return, by run, the points above the replicate's never-grown host, per 1,000 parameters added to a host.
 
-    None without a group that waits, and where nothing was added.
+    None if no group waits, and for a run that added nothing.
     """
     baselines = {
         run.ref.replicate: outcomes[name].evaluated
@@ -107,7 +108,7 @@ def _gain(one: RunOutcome, baseline: float | None) -> float | None:
 
 
 def kept_share(one: RunOutcome) -> float | None:
-    """Return the share of fossilised seeds among fossilised and pruned ones; None without any."""
+    """Return the share of fossilised seeds among fossilised and pruned seeds; None if there are no such seeds."""
     kept, pruned = one.measures["fossilized"], one.measures["pruned"]
     if kept is None or pruned is None or kept + pruned == 0:
         return None
@@ -133,7 +134,7 @@ def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
 
 
 def _scope(history: History) -> str:
-    """Say where the op head starts, which decides what an untrained policy prefers."""
+    """Describe the initial bias of the op head, which decides the preferences of an untrained policy."""
     groups = history.plan.experiment.groups
     if not any(group.settings.has_policy for group in groups):
         return ""

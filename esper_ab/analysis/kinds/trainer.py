@@ -1,4 +1,4 @@
-"""A trainer of the user's own: reports what its rehearsal found, without further claims."""
+"""A user's own trainer: reports the findings of its rehearsal, without further claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The barrier of one block: it takes in what happens to the runs and returns which runs are released.
+"""The barrier of one block: functions that take the events of the runs and return the runs to release.
 
 A run passes the milestones 0 (warm), 1 … E (episodes recorded) and E+1 (evaluated). It *arrives* at a milestone when
 its work up to there is recorded, and is *released* from it when it may work towards the next. The mode says which runs
@@ -30,7 +30,7 @@ class ReleaseRuns(msgspec.Struct, frozen=True):
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Position of one run. While `released == arrived` it works towards the next milestone, or warms up before 0."""
+    """Position of one run. While `released == arrived`, it works towards the next milestone (or warms up before 0)."""
 
     arrived: int = BEFORE_START
     released: int = BEFORE_START
@@ -63,7 +63,8 @@ def begin(mode: Mode, runs: tuple[str, ...], last: int) -> BarrierState:
 
 
 def arrived(state: BarrierState, run: str, milestone: int) -> Advanced:
-    """Record that the run's work up to `milestone` is recorded; ValueError if it was not released that far."""
+    """Note that the run's work up to `milestone` is recorded. Raises ValueError if the run was not released that far.
+    """
     at = state.positions[run]
     if milestone <= at.arrived:
         return state, ()
@@ -73,10 +74,12 @@ def arrived(state: BarrierState, run: str, milestone: int) -> Advanced:
 
 
 def died(state: BarrierState, run: str, recorded: int, released: int) -> Advanced:
-    """Record that the run's worker is gone. The run falls back to its last record; the others go on until they need it.
+    """Note that the run's worker is gone.
 
-    `recorded`: the run's last recorded milestone; `released`: the last milestone from which any of its workers was
-    released, as far as recorded.
+    The run falls back to its last record; the other runs continue until they have to wait for it.
+
+    `recorded`: the run's last recorded milestone. `released`: the last milestone from which, according to the records,
+    any of the run's workers was released.
     """
     at = state.positions[run]
     if at.dead:
@@ -85,18 +88,18 @@ def died(state: BarrierState, run: str, recorded: int, released: int) -> Advance
 
 
 def rejoined(state: BarrierState, run: str, milestone: int) -> Advanced:
-    """Record that a new worker continues the run from `milestone`, a checkpoint at or before its last arrival.
+    """Note that a new worker continues the run from `milestone`, a checkpoint at or before the run's last arrival.
 
     Raises ValueError for a milestone that the run never reached.
     """
     at = state.positions[run]
     if milestone > at.arrived:
-        raise ValueError(f"{run} cannot return to milestone {milestone}: it got to {at.arrived}")
+        raise ValueError(f"{run} cannot return to milestone {milestone}: it only reached {at.arrived}")
     return _moved(state, run, Position(milestone, max(BEFORE_START, min(at.released, milestone - 1))))
 
 
 def restore(state: BarrierState, stood: Mapping[str, tuple[int, int]]) -> Advanced:
-    """Return `state`, before any arrival, with the positions in `stood`: (arrived, released) milestones by run.
+    """Return `state`, a barrier before any arrival, with the positions `stood`: (arrived, released) milestones by run.
 
     A run with work left counts as dead until it has rejoined; a run that has arrived at the end needs no worker.
     """
@@ -117,7 +120,7 @@ def _moved(state: BarrierState, run: str, at: Position) -> Advanced:
 
 
 def _release_due(state: BarrierState) -> Advanced:
-    """Release everything that is due; in sequence the end of one run starts the next."""
+    """Release all runs that are due. In the mode sequence, the end of one run starts the next."""
     commands: list[ReleaseRuns] = []
     while due := _due(state):
         milestone = state.positions[due[0]].arrived
@@ -139,7 +142,7 @@ def _due(state: BarrierState) -> tuple[str, ...]:
 
 
 def _next_in_sequence(state: BarrierState) -> tuple[str, ...]:
-    """Return the first run that is not done, if it waits; none before all are warm, and none past a dead run."""
+    """Return the first run that is not done, if no run is working, all are warm and its worker is alive; else none."""
     if state.open == BEFORE_START or any(_works(state, at) for at in state.positions.values()):
         return ()
     first = [run for run, at in state.positions.items() if at.released < state.last][:1]

@@ -44,7 +44,7 @@ class BlocksInProgress:
         self._due = [(index, release) for index, release in self._due if index != block]
 
     def arrival(self, run: RunHistory, milestone: int, report: Report) -> Literal["new", "again", "repeat"]:
-        """Classify a report as `runs.arrival` does; raise Rejected, too, if the run's release is not yet recorded."""
+        """Classify a report as `runs.arrival` does. Also raises Rejected if the run's release is not yet recorded."""
         stands = self.stands(run)
         heard = arrival(run, stands, milestone, report)
         if heard != "repeat" and stands != NOWHERE and not self.may_pass(run, stands):
@@ -55,7 +55,7 @@ class BlocksInProgress:
         return heard
 
     def arrived(self, run: RunHistory, milestone: int) -> None:
-        """Move the run's worker to a milestone; if the last worker died, this is a new one."""
+        """Move the run to a milestone. If its last worker died, a new worker has continued it."""
         block, name = run.ref.replicate, run.ref.name
         position = self._barriers[block].positions[name]
         if position.dead:
@@ -92,7 +92,10 @@ class BlocksInProgress:
         return bool(self._due)
 
     def take_due(self, *, stopping: bool) -> list[tuple[int, barrier.ReleaseRuns]]:
-        """Take the releases to record now; a stop holds back those that begin work after a milestone."""
+        """Take the releases to record now.
+
+        When stopping, hold back the releases after which a run would do further work.
+        """
         due, self._due = self._due, []
         held = [release for block, release in due if stopping and release.milestone < self._barriers[block].last]
         self._held.update(name for release in held for name in release.runs)
@@ -126,14 +129,15 @@ class WaitingBlocks:
         return bool(self._blocks)
 
     def looked(self, more: Iterable[Block]) -> None:
-        """Take in a look: drop the runs that it made superfluous, and add the blocks of an extension."""
+        """Update after a look: drop the runs that the look made superfluous, and add the blocks of an extension."""
         self._queue([*self._blocks, *more])
 
     def take(self, free: set[str]) -> Iterator[Block]:
-        """Yield, in order, every block whose lanes are all `free`. A waiting block keeps its free lanes from later
-        blocks.
+        """Yield, in order, every block whose lanes are all `free`.
 
-        Stops when no lane is left, so a round does not cost more when more blocks wait.
+        A block that keeps waiting reserves its free lanes, so later blocks cannot take them.
+
+        Stops when no lane is left, so the cost of a round does not grow with the number of waiting blocks.
         """
         free = free & self._wanted
         for block in tuple(self._blocks) if free else ():

@@ -45,7 +45,7 @@ class Warn(msgspec.Struct, frozen=True):
 
 
 class DumpStacks(msgspec.Struct, frozen=True):
-    """Have the worker of a lane write the stacks of its threads to its log."""
+    """Make the worker of a lane write the stacks of its threads to its log."""
 
     lane: str
 

@@ -1,4 +1,4 @@
-"""The journal events and warnings about workers and runs; the machine decides what follows from them."""
+"""The journal events and warnings about workers and runs; the machine decides on the consequences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ FAILED = "failed"
 def confounders(record: EpisodeRecord | EvaluationRecord, known: Collection[str] = ()) -> Iterator[Incident]:
     """Yield incidents for failed environments and for pathologies of the policy update.
 
-    `known`: confounders of earlier episodes of the run, which are not repeated. An evaluation gets its own incident.
+    `known`: confounders of the run's earlier episodes, which are not reported again. An evaluation gets its own
+    incident.
     """
     run = record.run.name
     if isinstance(record, EvaluationRecord):
@@ -83,13 +84,13 @@ def _place(node: str, host: str, uuids: tuple[str, ...]) -> str:
 
 
 def other_code(hello: Hello, lane: str, history: History) -> str:
-    """Return a warning if a worker imported other code than the experiment began with; "" otherwise."""
+    """Return a warning if a worker imported code other than that with which the experiment began; else ""."""
     here = (history.continued[-1] if history.continued else history.started).code.get("sources", "")
     if not hello.sources or not here or hello.sources == here:
         return ""
     return (
-        f"worker {hello.worker}/{hello.incarnation} on {lane} imported other code (sources {hello.sources}) than the "
-        f"experiment began with ({here}): the verdict is BLOCKED unless the same code makes all records"
+        f"worker {hello.worker}/{hello.incarnation} on {lane} imported other code (sources {hello.sources}) than that "
+        f"with which the experiment began ({here}): the verdict is BLOCKED unless the same code makes all records"
     )
 
 
@@ -105,7 +106,7 @@ def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
 
 
 def inexact(run: RunHistory, milestone: int, how: str) -> Incident:
-    """Return an incident: a milestone was reached again with another result. The first record stays."""
+    """Return an incident: a milestone was reached again with a different result. The first record stays."""
     episode, detail = episode_at(run.spec, milestone), f"{stage(run.spec, milestone)} was {how} a different result"
     return Incident(category="inexact_resume", run_name=run.ref.name, episode=episode, detail=detail)
 
@@ -117,7 +118,7 @@ def stop_begins(by: str) -> Incident:
 
 
 def stop_waits(worker: WorkerState, run: RunHistory, stands: int, silence: Laggard | None) -> str:
-    """Say which worker a stop waits for. This is a warning and no incident, because it affects no result."""
+    """Say which worker a stop waits for. This is a warning and not an incident, because it affects no result."""
     where = whereabouts(worker, run, stands, silence.last if silence else None)
     until = f"silent for {silence.silent_s:.0f} s, killed after {silence.limit_s:.0f} s; " if silence else ""
     return f"stopping; waiting for {worker.title}, {where}: {until}Ctrl-C stops at once"
@@ -167,7 +168,7 @@ def run_given_up(spec: RunSpec, reason: str, *, failed: bool) -> Incident:
 
 
 def whereabouts(worker: WorkerState, run: RunHistory | None, stands: int, sign: Sign | None) -> str:
-    """Say what a worker was doing when it ended or was asked about.
+    """Say what a worker was doing when it ended, or is doing while a stop waits for it.
 
     `stands`: the milestone it last reported; `sign`: its last sign of life, None if it owed none.
     """

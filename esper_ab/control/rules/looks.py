@@ -1,4 +1,4 @@
-"""Interim looks: when one is due, which blocks must wait for it, and what follows from it."""
+"""Interim looks: when a look is due, which blocks must wait for it, and which runs it makes superfluous."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from esper_ab.verdict.follow import Courses
 
 
 def remaining(history: History, block: Block) -> Block:
-    """Return the block without the runs that are not to be started: those of groups that left, or given up."""
+    """Return the block without the runs that will not be started: those of groups that left, and those given up."""
     runs = tuple(spec for spec in block.runs if history.runs[spec.ref.name].expected)
     return msgspec.structs.replace(block, runs=runs)
 
@@ -61,7 +61,7 @@ def _looked_at(history: History) -> int:
 
 
 def _to_take(history: History, now: Courses) -> list[int]:
-    """Return the looks to take now; under the anytime-valid rule only the newest, as it looks at every pair."""
+    """Return the looks to take now; under the anytime-valid rule only the newest, which covers all pairs before it."""
     planned = [look for look in history.design.looks if look <= now.complete]
     after = history.design.anytime_after
     if after is not None and now.complete > after:
@@ -92,7 +92,7 @@ def _leaving(history: History, still_open: list[Contrast], taken: list[LookTaken
 
 
 def all_settled(history: History) -> bool:
-    """True if more replicates could decide nothing: each comparison is decided or its difference is constant."""
+    """True if more replicates could not decide anything: every comparison is decided or has a constant difference."""
     now = followed(history)
     for contrast, course in now.courses.items():
         data = now.pairings[contrast].pairs

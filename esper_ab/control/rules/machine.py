@@ -2,8 +2,8 @@
 
 It opens no socket or file, starts no thread and reads no clock: `now` (monotonic, seconds) is an argument. Its state is
 `history`, the fold of the journal, to which it adds each event that it asks to be recorded. A machine built from the
-history of another one therefore continues where that one stopped. Besides the history it keeps only what no journal can
-hold: what the current workers are doing and which sign of life they owe.
+history of an earlier machine therefore continues where that machine stopped. In addition to the history it keeps only
+the state that no journal can hold: the current workers' activities and the signs of life that they owe.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ExperimentMachine:
     """One experiment in progress. The coordinator performs all commands of one call before it makes the next call."""
 
     def __init__(self, history: History, limits: Limits, now: float) -> None:
-        """`history`: of a new experiment, or of one that another machine began; the machine adds to it."""
+        """`history`: that of a new experiment, or of one that another machine began. This machine adds events to it."""
         self._history, self._limits = history, limits
         self._liveness = Liveness(limits, now)
         self._deaths = Deaths(limits.deaths)
@@ -49,7 +49,7 @@ class ExperimentMachine:
 
     @property
     def in_progress(self) -> bool:
-        """True while there is something to wait for; after a stop, only runs at work count."""
+        """True while blocks are in progress or waiting; after a stop, only while runs are at work."""
         return bool(self._blocks.at_work() if self._stopped_by else self._blocks or self._waiting)
 
     def error_at_end(self) -> EsperError | None:
@@ -61,11 +61,11 @@ class ExperimentMachine:
     # --- what happens ---
 
     def waits_for_its_turn(self, order: messages.WorkerOrder) -> None:
-        """Take in that a worker is queued to start; until then it owes no sign of life."""
+        """Note that a worker is queued to start. It owes no sign of life until it is started."""
         self._workers.ordered(order, tried=False)
 
     def launched(self, order: messages.WorkerOrder, now: float) -> tuple[Command, ...]:
-        """Take in that a worker was started: the first of its lane, one from a RestartWorker, or a delayed one."""
+        """Note that a worker was started: the lane's first one, a restarted one, or one whose start was delayed."""
         worker = self._workers.ordered(order, tried=True)
         self._liveness.sign(worker.identity, Sign(phase=START_UP), now)
         if worker.again:
@@ -73,7 +73,8 @@ class ExperimentMachine:
         return self._out.taken()
 
     def start_delayed(self, order: messages.WorkerOrder, lack: str) -> tuple[Command, ...]:
-        """Take in that a worker could not be started for lack of a resource; it owes no sign of life until it is."""
+        """Note that a worker could not be started for lack of a resource. It owes no sign of life until it is started.
+        """
         worker = self._workers.ordered(order, tried=True)
         self._out.record(incidents.start_delayed(worker, lack, self._limits.start_up_s))
         return self._out.taken()
@@ -95,7 +96,7 @@ class ExperimentMachine:
         return self._out.taken()
 
     def heard(self, identity: str, message: messages.WorkerMessage, now: float) -> tuple[Command, ...]:
-        """Take in a worker's message. Messages of earlier incarnations and of workers to be ended are ignored."""
+        """Handle a worker's message. Messages from earlier incarnations and from workers to be ended are ignored."""
         worker = self._workers.of(identity)
         if worker is None or worker.fault or worker.ending:
             return ()
@@ -120,7 +121,10 @@ class ExperimentMachine:
     def heard_garbage(
         self, identity: str, reason: str, *, known: bool, new: bool, cut_off: bool
     ) -> tuple[Command, ...]:
-        """Take in an invalid message. `known`: from a worker; `new`: worth an incident; `cut_off`: now ignored."""
+        """Handle an invalid message.
+
+        `known`: the sender is a worker. `new`: the message is worth an incident. `cut_off`: the sender is now ignored.
+        """
         worker = self._workers.of(identity)
         if known and worker is None:
             return ()
@@ -132,11 +136,13 @@ class ExperimentMachine:
         return self._out.taken()
 
     def exited(self, lane: str, now: float) -> None:
-        """Take in that a lane's worker ended by itself; its last message may still be on its way."""
+        """Note that a lane's worker ended by itself. Its last message may still arrive."""
         self._workers.on_lane(lane).exited_at = now
 
     def stop_requested(self, by: str, now: float) -> tuple[Command, ...]:
-        """Take in a signal. The first one stops in order; Ctrl-C after it stops at once. A repeated SIGTERM is ignored.
+        """Handle a signal. The first one stops after the current barrier.
+
+        Ctrl-C after the first signal stops at once. A repeated SIGTERM is ignored.
         """
         if not self._stopped_by:
             self._stopped_by = by
@@ -154,7 +160,7 @@ class ExperimentMachine:
         return self._out.taken()
 
     def check_silent(self, now: float, crowding: float = 1.0) -> tuple[Command, ...]:
-        """Have the workers that exceeded their limit dump their stacks, then end them; ping idle workers."""
+        """Request the stacks of workers that exceeded their limit, then end these workers; ping idle workers."""
         late = [(self._workers.of(one.worker), one) for one in self._liveness.late(now, crowding)]
         silent = [(worker, one) for worker, one in late if worker is not None and not worker.ending]
         for worker, _ in silent:
@@ -173,9 +179,10 @@ class ExperimentMachine:
         self._out.do(commands.EndWorker(worker.lane, reason=reason, hung=hung, run_log=run_log))
 
     def lost(self, lane: str, how: str, log: str, *, hung: bool, blameless: bool = False) -> tuple[Command, ...]:
-        """Take in `how` a worker ended and the end of its `log` ("" for none); restart it, or give up its replicate.
+        """Handle the end of a worker: restart it, or give up its replicate.
 
-        `blameless`: the node, a failed start or a full disk caused it, so it does not count as a death of the run.
+        `how`: the way in which the worker ended. `log`: the end of its log, "" for none. `blameless`: the node, a
+        failed start or a full disk ended the worker, so its end does not count as a death of the run.
         """
         run = self._run_of(worker := self._workers.on_lane(lane))
         stands = self._blocks.stands(run) if run else runs.NOWHERE
@@ -189,7 +196,9 @@ class ExperimentMachine:
         told_before = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{worker.traceback or log}")
         ends = worker.hopeless and run is not None and run.expected and not any_complete(self._history)
         if not ends:
-            self._out.do(commands.Warn(f"{worker.title} ended, {where}: as before" if told_before else account))
+            self._out.do(
+                commands.Warn(f"{worker.title} ended, {where}, in the same way as before" if told_before else account)
+            )
         self._liveness.forget(worker.identity)
         kind = WorkerHung if hung else WorkerFailed
         failure: EsperError | None = None
@@ -210,7 +219,9 @@ class ExperimentMachine:
         return self._out.taken()
 
     def end_round(self, now: float) -> tuple[Command, ...]:
-        """Release the runs that may go on and start the blocks whose lanes are free, after all messages are taken in.
+        """Release the runs that may continue, and start the blocks whose lanes are free.
+
+        Call this after all messages of a round are handled.
         """
         self._release_due(now)
         self._start_blocks(now)
@@ -263,7 +274,9 @@ class ExperimentMachine:
         self._blocks.arrived(run, milestone)
 
     def _take_repeat(self, worker: WorkerState, run: RunHistory, milestone: int, report: Report) -> None:
-        """Resend a missed release for a report that was received before; a release that is due is sent in this round.
+        """Handle a report that was received before: resend the release that the worker missed.
+
+        If the release is due, it is sent at the end of this round.
         """
         if not runs.same_record(run, milestone, report):
             self._out.record(incidents.inexact(run, milestone, "reported again with"))
@@ -300,7 +313,7 @@ class ExperimentMachine:
             self._liveness.sign(worker.identity, Sign(phase="released", run_name=run.ref.name), now)
 
     def _look(self) -> None:
-        """Record what the plan's rule decides after a block was completed or given up."""
+        """Record the decisions of the plan's rule after a block was completed or given up."""
         for event in looks.due(self._history):
             self._out.record(event)
             self._waiting.looked(event.extension.blocks if isinstance(event, PlanExtended) else ())
@@ -318,7 +331,7 @@ class ExperimentMachine:
                 self._assign(worker, spec, now)
 
     def _assign(self, worker: WorkerState, spec: messages.RunSpec, now: float) -> None:
-        """Have the worker begin the run, or continue it where its records end."""
+        """Order the worker to begin the run, or to continue it where its records end."""
         run = self._history.runs[spec.ref.name]
         if not run.started:
             order = worker.order
@@ -327,7 +340,7 @@ class ExperimentMachine:
         self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run_name=spec.ref.name), now)
 
     def _drop(self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung) -> EsperError | None:
-        """Give up the replicate of a run that keeps dying; return the error that ends the experiment, if it does."""
+        """Give up the replicate of a run that keeps dying; return an error if this ends the experiment, else None."""
         hopeless = self._workers.on_lane(run.ref.device).hopeless
         block = next(block for block in self._history.blocks if block.replicate == run.ref.replicate)
         died = incidents.died(run, 1 if hopeless else self._limits.deaths)

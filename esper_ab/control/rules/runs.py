@@ -1,4 +1,4 @@
-"""Rules for runs: which barrier a block gets, what a report means for its run, and what a worker's death means."""
+"""Rules for runs: the barrier of a block, the classification of reports, and the consequences of a worker's death."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Deaths:
     """Counts deaths since the last progress."""
 
     def __init__(self, most: int) -> None:
-        """`most`: how many deaths at one milestone make the replicate be given up."""
+        """`most`: the number of deaths at one milestone after which the replicate is given up."""
         self._most = most
         self._of_run: dict[str, tuple[int, int]] = {}  # run -> last recorded milestone, deaths since
         self._of_lane: Counter[str] = Counter()

@@ -20,11 +20,11 @@ Report = Ready | EpisodeFinished | Evaluated
 
 
 class Rejected(ValueError):
-    """A well-formed message that cannot be right; its text says why in one line."""
+    """Raised for a well-formed message that cannot be right; the text gives the reason in one line."""
 
 
 def check_hello(hello: Hello, order: WorkerOrder) -> None:
-    """Raise Rejected unless the worker is the one that was ordered and speaks this protocol version."""
+    """Raise Rejected unless the worker matches its order and speaks this protocol version."""
     if hello.protocol != PROTOCOL:
         raise Rejected(f"speaks protocol {hello.protocol}, not {PROTOCOL}: install the same esper_ab everywhere")
     if (hello.worker, hello.incarnation) != (order.worker, order.incarnation):
@@ -119,9 +119,10 @@ _OF_EVENT, _OF_TIMING = _numbers(records.SeedEvent), _numbers(records.Timing)
 
 
 def all_finite(record: records.EpisodeRecord | records.EvaluationRecord) -> bool:
-    """True if every number is finite, so that JSON can hold it; same result as `not_finite`, 100 times faster.
+    """True if every number is finite, so that JSON can hold the record. Agrees with `not_finite`, 100 times faster.
 
-    A sum is not finite if one term is not. The sum of huge finite terms may overflow, so then each is checked.
+    If one term is not finite, neither is the sum. Because a sum of huge finite terms may overflow, each number is
+    checked if the sum is not finite.
     """
     parts: list[Iterable[tuple[float | None, ...]]] = [[_OF_TIMING(record.timing)]]
     if isinstance(record, records.EvaluationRecord):

@@ -1,4 +1,4 @@
-"""What the machine knows about workers, one per lane: limits on silence, starts in waves, and their state."""
+"""The machine's record of its workers, one per lane: limits on silence, starts in waves, and the workers' states."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Sign(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Laggard(msgspec.Struct, frozen=True, kw_only=True):
-    """A silent worker, for how long it has been silent, and its limit."""
+    """A silent worker, the time that it has been silent, and its limit."""
 
     worker: str
     last: Sign
@@ -113,12 +113,12 @@ class Liveness:
         return due
 
     def pong(self, worker: str, now: float) -> None:
-        """Record an answer to a ping; ignored if the worker was given work meanwhile."""
+        """Record an answer to a ping; ignore it if the worker was given work after the ping."""
         if worker in self._owing and self._owing[worker][0].phase == PING:
             self.rest(worker, now)
 
     def last(self, worker: str) -> Sign | None:
-        """Return what the worker was doing; None while it is idle."""
+        """Return the worker's last reported activity; None while it is idle."""
         sign = self._owing[worker][0] if worker in self._owing else None
         return None if sign is None or sign.phase == PING else sign
 
@@ -137,7 +137,7 @@ class Liveness:
         """Return the workers that are silent beyond their limit. Call it about once a second.
 
         A long gap between calls means that the coordinator itself stood still, and is not counted as silence.
-        `crowding`: how many times slower than alone a process may run now, at least 1.
+        `crowding`: the factor by which load may slow a process down now, at least 1.
         """
         self._crowding = crowding
         gap, self._checked = now - self._checked, now

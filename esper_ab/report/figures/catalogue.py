@@ -39,7 +39,7 @@ def _of_section(section: str, content: Content) -> Mapping[str, Draw]:
 
 
 def names(content: Content) -> tuple[str, ...]:
-    """Return the names of all figures that there are for the kind of the experiment's task."""
+    """Return the names of all figures that exist for the experiment's kind of task."""
     return tuple(name for section in _BY_SECTION for name in _of_section(section, content))
 
 
@@ -52,7 +52,8 @@ def drawn(section: str, content: Content) -> list[Drawing]:
 
 
 def figure(name: str, content: Content) -> Figure | None:
-    """Draw the figure `name`, one of `names`, on a white ground; None when it has no data yet. No display is needed."""
+    """Draw the figure `name`, one of `names`, on a white background; None while it has no data. No display is needed.
+    """
     with style.look():
         draws = {one: draw for section in _BY_SECTION for one, draw in _of_section(section, content).items()}
         drawing = draws[name](content)
@@ -89,10 +90,10 @@ def external_figure(result: Answer) -> Figure:
 
 
 def write_figure(figure: Figure, path: Path) -> None:
-    """Write a figure in the format that the end of its name says; UsageError for none of FORMATS."""
+    """Write a figure in the format of the file name's extension. Raises UsageError if it is not one of FORMATS."""
     form, buffer = path.suffix.removeprefix("."), io.BytesIO()
     if form not in FORMATS:
-        raise UsageError(f"{path}: the end of its name says what it is: .{', .'.join(FORMATS)}")
+        raise UsageError(f"{path}: expected a name that ends in one of .{', .'.join(FORMATS)}")
     with style.look():
         metadata = {} if form == "png" else {"Date": None} if form == "svg" else {"CreationDate": None}
         figure.savefig(buffer, format=form, dpi=110, metadata=metadata, transparent=False)

@@ -47,7 +47,7 @@ class Words:
 
 
 def outcome(content: Content) -> Drawing | None:
-    """Plot the outcome of every training episode. None where no run has two."""
+    """Plot the outcome of every training episode. None if no run has two episodes."""
     evaluated, measured = content.design.outcome_over == "evaluation", content.design.outcome
     words = Words(
         "curves", "Learning curves",
@@ -60,11 +60,11 @@ def outcome(content: Content) -> Drawing | None:
 
 
 def entropy(content: Content) -> Drawing | None:
-    """Plot the entropy of the policy by episode; groups that do not learn have none. None without a policy update."""
+    """Plot the entropy of the policy by episode, for the groups that learn. None without a policy update."""
     words = Words(
         "entropy", "Entropy of the policy", label="entropy per decision, nats",
-        caption="Joint entropy over valid actions, before each update. Falling: the policy decides. Thin: single runs. "
-        "Band: the middle half of the runs.",
+        caption="Joint entropy over valid actions, before each update. It falls as the policy becomes more certain. "
+        "Thin: single runs. Band: the middle half of the runs.",
     )
     return _curves(content, words, lambda columns: columns.of("entropy"))
 

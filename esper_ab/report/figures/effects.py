@@ -28,9 +28,10 @@ _AIR = 0.04
 def interval_rows(
     axes: Axes, rows: Sequence[tuple[float, tuple[float, float] | None]], margin: float, also: Sequence[float] = ()
 ) -> None:
-    """Draw a row per estimate and interval, with zero and the margin; `also`: what the axis must show, too.
+    """Draw a row per estimate and interval, with zero and the margin. `also`: further values that the axis must show.
 
-    Of the intervals it shows what fits, since a wide one would hide the rest: an arrowhead is where one goes on.
+    Wide intervals are cut off, because they would compress all other rows; an arrowhead marks where an interval
+    continues.
     """
     axes.axvspan(-margin, margin, color=style.BAND, linewidth=0)
     axes.axvline(0, color=style.INK, linewidth=1)
@@ -75,7 +76,7 @@ def effects(content: Content) -> Drawing | None:
     return Drawing(
         "effects", "Effect" if len(shown) == 1 else "Effects",
         caption=f"Dot: effect. Line: its interval. Ticks: pairs. Shaded: within the margin of "
-        f"{content.design.margin_words}. An arrowhead: it goes on.",
+        f"{content.design.margin_words}. An arrowhead: the interval continues.",
         alt="; ".join(_words(item) for item in shown) + ".", figure=figure, wide=False,
     )
 

@@ -30,7 +30,7 @@ _MOST_PANELS = 9  # one per comparison; the tables show all
 
 
 def outcomes(content: Content) -> Drawing | None:
-    """Plot one row per group, every run a point, a bar at the mean. None without an outcome."""
+    """Plot one row per group, with a point per run and a bar at the mean. None without an outcome."""
     ends = {
         group: {run.run.replicate: run.outcome for run in content.of_group(group) if run.outcome is not None}
         for group in content.groups
@@ -126,7 +126,7 @@ def pairs(content: Content) -> Drawing | None:
     )
     return Drawing(
         "pairs", "The pairs behind it",
-        caption=f"Each line is one seed: {shared}. Solid: the right end is at least as high. Broken: it falls."
+        caption=f"Each line is one seed: {shared}. Solid: the line does not fall. Broken: it falls."
         + (" Each panel has its own scale." if len(shown) > 1 else "")
         + (f" {left_out} more comparisons are in the tables." if left_out > 0 else "") + not_drawn(content),
         alt="Pairs: " + "; ".join(words) + ". Values in the table Outcomes by seed.", figure=figure,

@@ -24,7 +24,7 @@ def drawings(found: RewardAuditFindings) -> list[Drawing]:
 
 
 def of_experiment(draw: Callable[[RewardAuditFindings], Drawing]) -> Callable[[Content], Drawing | None]:
-    """Return what draws a figure of the reward audit that an experiment includes; it draws None without one."""
+    """Return a function that draws a figure of an experiment's reward audit, or returns None if there is no audit."""
     return lambda content: draw(content.analysis.reward_audit) if content.analysis.reward_audit else None
 
 
@@ -33,7 +33,7 @@ def _names(found: RewardAuditFindings) -> list[tuple[int, str]]:
 
 
 def best_of_n(found: RewardAuditFindings) -> Drawing:
-    """Draw what the favourite of n is worth."""
+    """Draw the expected outcome of each reward's favourite of n schedules."""
     figure, (axes,) = grid(1, single=(9.4, 3.6))
     sizes = np.arange(1, len(found.own_curve) + 1)
     axes.plot(sizes, found.own_curve, color=style.MUTED, linewidth=1.6, linestyle=":")
@@ -50,9 +50,9 @@ def best_of_n(found: RewardAuditFindings) -> Drawing:
     group_legend(figure, _names(found), markers=False)
     ends = "; ".join(f"{reward.name} {reward.curve[0]:.1f} to {reward.curve[-1]:.1f}" for reward in found.rewards)
     return Drawing(
-        "best-of-n", "Best of n: what the favourite of each reward is worth",
-        caption="Expected outcome of the schedule that the reward pays most among n. The gap to the dotted line is "
-        "what choosing by it costs; a line that falls is a reward that does the more harm the harder it is pursued.",
+        "best-of-n", "Best of n: outcome of the favourite of each reward",
+        caption="Expected outcome of the schedule that the reward pays most among n. The gap to the dotted line is the "
+        "cost of choosing by it. A falling line means that the reward does more harm the harder it is optimised.",
         alt=f"Held-out accuracy of the favourite of 1 and of {len(sizes)}: {ends}; the best there is "
         f"{found.own_curve[0]:.1f} to {found.own_curve[-1]:.1f}.",
         figure=figure,

@@ -86,10 +86,10 @@ def look() -> Iterator[None]:
 
 
 def arrange(figure: Figure) -> None:
-    """Leave room around the panels of a figure for its labels and its legend. `svg` does it, too.
+    """Leave room around the panels of a figure for its labels and its legend; `svg` calls this as well.
 
-    Reckoned from the number of letters: the page has another font than matplotlib, whose own layouts lay out everything
-    two or three times.
+    The room is estimated from the number of letters, because the page has another font than matplotlib, and because
+    matplotlib's own layouts arrange everything two or three times.
     """
     width, height = (72.0 * float(inches) for inches in figure.get_size_inches())  # all of this is in points
     lefts = [_LINE * bool(one.get_ylabel()) + one.yaxis.get_tick_params()["labelleft"] * _widest(one.yaxis, 5.4)
@@ -112,14 +112,14 @@ def arrange(figure: Figure) -> None:
 
 
 def _widest(axis: Axis, letter: float) -> float:
-    """Return the width of an axis's longest label with its distance from the axis; `letter`: of one on average."""
+    """Return the width of an axis's longest label with its distance from the axis. `letter`: mean width of a letter."""
     return _PAD + letter * max(
         map(len, axis.get_major_formatter().format_ticks(axis.get_majorticklocs().tolist())), default=0
     )
 
 
 def mark(artists: Iterable[Artist], token: str) -> None:
-    """Let the page know what `artists` show; `svg` writes `token` as their attribute data-mark."""
+    """Mark `artists` for the page: `svg` writes `token` as their attribute data-mark."""
     for artist in artists:
         artist.set_gid(f"{_MARK}{token}")
 
@@ -127,7 +127,7 @@ def mark(artists: Iterable[Artist], token: str) -> None:
 def svg(figure: Figure, name: str, tips: Mapping[str, str]) -> str:
     """Render `figure` as one <svg> element for inlining: deterministic bytes, no ids shared between names.
 
-    `tips`: by token of `mark`, what a reader is told who points at it.
+    `tips`: by token of `mark`, the tooltip of the marked artists.
     """
     arrange(figure)
     buffer = io.StringIO()
@@ -195,7 +195,7 @@ class Drawing:
 
 
 def of_group(group: int) -> str:
-    """Return the mark of what stands for a whole group, by its place."""
+    """Return the mark of the artists that represent a whole group, by its index."""
     return f"{group}-"
 
 
@@ -210,9 +210,9 @@ def of_pair(a: int, b: int, replicate: int) -> str:
 
 
 def drawn_singly(content: Content) -> frozenset[int]:
-    """Return the replicates whose runs figures draw one by one: all, or of very many as many as a page can hold.
+    """Return the replicates whose runs figures draw one by one: all, or only as many as a page can hold.
 
-    Evenly spaced, so that no number decides which, and the same ones in every figure.
+    They are evenly spaced, so that the choice does not depend on any outcome, and are the same in every figure.
     """
     every = sorted({block.replicate for block in content.history.blocks})
     most = max(1, _MOST_SINGLE // len(content.groups))
@@ -220,15 +220,15 @@ def drawn_singly(content: Content) -> frozenset[int]:
 
 
 def not_drawn(content: Content) -> str:
-    """Return what a caption adds where not every run is drawn singly; "" where each is."""
+    """Return the addition to a caption if some runs are not drawn singly; else ""."""
     every, drawn = len({block.replicate for block in content.history.blocks}), len(drawn_singly(content))
     if drawn == every:
         return ""
-    return f" Drawn one by one: {drawn} of {every} seeds, evenly spaced. All else is of every run."
+    return f" Drawn one by one: {drawn} of {every} seeds, evenly spaced. Everything else includes every run."
 
 
 def tips(content: Content) -> dict[str, str]:
-    """Return by mark what to say of every run that has an outcome, and of every pair."""
+    """Return, by mark, the tooltip of every run that has an outcome, and of every pair."""
     design = content.design
     places, value = {group: place for place, group in enumerate(content.groups)}, design.value
     return {
@@ -279,7 +279,7 @@ def grid(
 
 
 def label_axes(figure: Figure, x: str, y: str) -> None:
-    """Label both axes of all panels together; "" for one that needs no label."""
+    """Label both axes of all panels together; "" for an axis that needs no label."""
     look: dict[str, Any] = {"fontsize": 9, "color": MUTED}
     if x:
         figure.supxlabel(x, **look)
@@ -287,7 +287,7 @@ def label_axes(figure: Figure, x: str, y: str) -> None:
 
 
 def name_rows(axes: Axes, names: Sequence[str], *, above: float, below: float) -> None:
-    """Name rows from top to bottom, without an axis; it runs from `above` to the number of rows less `below`."""
+    """Name rows from top to bottom, without an axis line; its ends are `above` and the number of rows less `below`."""
     axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - below, above))
     axes.tick_params(axis="y", length=0, labelcolor=INK, labelsize=9)
     axes.grid(visible=False, axis="y")

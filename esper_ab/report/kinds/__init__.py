@@ -1,4 +1,4 @@
-"""A catalogue of what tables have for one kind of task, one `KIND` per file, named by the kind."""
+"""A catalogue of the rows and tables of each kind of task, one `KIND` per file, named after the kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def declared_rows(content: Content) -> tuple[Row, ...]:
 
 
 def episodes_said(experiment: ResolvedExperiment) -> dict[str, str]:
-    """Return how much a run trained and was evaluated, where that was by episodes."""
+    """Return a run's amounts of training and evaluation, for kinds of task that have episodes."""
     steps, evaluated = counted(experiment.steps, "step"), counted(experiment.eval_episodes, "episode")
     return {
         "episodes": f"{experiment.episodes} of {steps}, {counted(experiment.n_envs, 'environment')}",
@@ -37,7 +37,7 @@ def episodes_said(experiment: ResolvedExperiment) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class TableKind:
-    """Rows and tables of a kind of task, beside those of every kind."""
+    """Rows and tables specific to one kind of task, in addition to the common ones."""
 
     rows: Callable[[Content], Sequence[Row]] = declared_rows  # of the groups' measures
     note: str = ""  # on these rows
@@ -51,5 +51,5 @@ class TableKind:
 
 
 def kind_of(content: Content) -> TableKind:
-    """Return what there is for the kind of the plan's task."""
+    """Return the rows and tables for the kind of the plan's task."""
     return catalog.entry_or(__name__, content.history.plan.kind, "KIND", TableKind())

@@ -1,4 +1,4 @@
-"""Tables of growth: what was grown and what it was worth, prunes and fossils in training."""
+"""Tables of growth: the parameters added and their gain, and the modules pruned and fossilised in training."""
 
 from __future__ import annotations
 

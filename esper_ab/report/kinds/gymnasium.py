@@ -1,4 +1,4 @@
-"""Tables of environments of Gymnasium: what a group's own reward did beside the outcome."""
+"""Tables for Gymnasium environments: each group's own reward next to its outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of a trainer of the user's own, which has points and outcomes, and neither episodes nor decisions."""
+"""Tables for a user's own trainer, which has points and outcomes but no episodes or decisions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def _conditions(experiment: ResolvedExperiment) -> dict[str, str]:
 
 
 KIND = TableKind(
-    conditions=_conditions, evaluated="what the trainer says of its last state",
+    conditions=_conditions, evaluated="what the trainer reports about its last state",
     changes="",
     words={
         "training episodes": "points", "environment steps in training": "", "evaluation episodes": "outcomes evaluated",
         "s / episode, median": "s / point, median", "decisions / s of one run": "", "warm-up s, median": "",
-        "first episode / others": "first point / others", "environments failed": "outcomes that were no number",
-        "environments failed %": "outcomes that were no number, %",
+        "first episode / others": "first point / others", "environments failed": "outcomes that were not a number",
+        "environments failed %": "outcomes that were not a number, %",
     },
 )  # fmt: skip

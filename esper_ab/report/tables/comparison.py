@@ -22,9 +22,9 @@ Row = tuple[str, str]
 
 
 def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
-    """Build one row per comparison: effect, intervals and verdict. Empty for a single one.
+    """Build the table of all comparisons, with effect, intervals and verdict; empty for a single comparison.
 
-    The deciding interval has a level of its own in every row; the simultaneous ones hold all at once.
+    The deciding interval of each row has its own level; the simultaneous intervals hold all at once.
     """
     digits, unit = design.digits, f", {design.outcome.apart}" if design.outcome.apart else ""
     rows = tuple(
@@ -46,7 +46,7 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
 
 
 def deciding_table(comparison: Comparison) -> Table:
-    """Build the table of what the verdict on one comparison rests on, with its sentence, whose scope is elsewhere."""
+    """Build the table of the numbers behind the verdict on one comparison, with its sentence but without its scope."""
     rows = (*_deciding(comparison), *_equivalence(comparison), *_budget(comparison))
     sentence = comparison.sentence.removesuffix(f" Conditional on {comparison.question.scope}.")
     said = " ".join((sentence, *(text for text in comparison.caveats if text in routine(comparison))))
@@ -56,14 +56,14 @@ def deciding_table(comparison: Comparison) -> Table:
 
 
 def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
-    """Build a table per comparison of the statistics that decide nothing, with what is to be known of them, once."""
+    """Build a table per comparison of the statistics that decide nothing; each caveat on them appears once."""
     said: set[str] = set()
     for item in comparisons:
         rows = (*_plain(item), *_descriptive(item, "test"), *_ranks(item), *_descriptive(item, "effect"))
         if rows:
             caveats = _caveats_beside(item)
             yield Table(
-                f"{_difference(item)}: beside the verdict", ("decides nothing", "value"), rows,
+                f"{_difference(item)}: other statistics", ("decides nothing", "value"), rows,
                 words=2, wide=False, note=" ".join(text for text in caveats if text not in said),
             )
             said.update(caveats)
@@ -74,7 +74,8 @@ def _difference(comparison: Comparison) -> str:
 
 
 def needed_caveats(comparison: Comparison) -> tuple[str, ...]:
-    """Return the caveats that this verdict needs: its tables have those of other statistics and of every such plan."""
+    """Return the caveats that this verdict needs; those on other statistics and on every such plan are in its tables.
+    """
     elsewhere = (*_caveats_beside(comparison), *routine(comparison))
     return tuple(text for text in comparison.caveats if text not in elsewhere)
 

@@ -17,7 +17,7 @@ from esper_ab.stats.text import digits_for
 
 
 def _rows(content: Content) -> Iterator[Row]:
-    """Yield the rows of the groups' measures: those of every kind of task around those of this one."""
+    """Yield the rows of the groups' measures: those of this kind of task between those that all kinds share."""
     design = content.design
     outcome, unit = design.outcome, f", {design.outcome.unit}" if design.outcome.unit else ""
     if design.outcome_over != "evaluation":  # else it is the next row
@@ -31,7 +31,7 @@ def _rows(content: Content) -> Iterator[Row]:
 
 
 def results_table(content: Content) -> Table:
-    """Build one row per group: how many runs have an outcome, and their mean and SD."""
+    """Build the table of outcomes, with one row per group: the number of runs with an outcome, their mean and SD."""
     design, rows = content.design, list[tuple[str, ...]]()
     for group in content.groups:
         outcomes = [run.outcome for run in content.of_group(group)]
@@ -45,7 +45,10 @@ def results_table(content: Content) -> Table:
 
 
 def groups_table(content: Content) -> Table:
-    """Build one column per group: mean over its runs, SD in brackets. Measures that no group has are left out."""
+    """Build the table of measures, with one column per group: mean over its runs, SD in brackets.
+
+    Measures that no group has are left out.
+    """
     kind, rows = kind_of(content), list[tuple[str, ...]]()
     for label, measure, digits in _rows(content):
         found = [[measure(run) for run in content.of_group(group)] for group in content.groups]
@@ -147,7 +150,7 @@ def ppo_table(content: Content) -> Table:
 
 
 def heads_table(content: Content) -> Table:
-    """Build entropy and learnable share of each head, one column per learning group."""
+    """Build the table of each head's entropy and learnable share, with one column per learning group."""
     updates = _updates(content)
     names = content.history.heads if updates else ()
     rows = tuple((name.replace("_", " "), *(_head(runs, name) for runs in updates.values())) for name in names)
@@ -186,7 +189,7 @@ def differences_table(content: Content) -> Table:
 
 
 def learning_table(content: Content) -> Table:
-    """Build one column per learning group, with a sentence each."""
+    """Build the table of limits on learning, with one column and one sentence per learning group."""
     groups, design = content.analysis.learning, content.design
     if not groups:
         return Table("What limits the learning")

@@ -21,7 +21,7 @@ def tables(found: RewardAuditFindings) -> tuple[Table, ...]:
 
 
 def made_from(found: RewardAuditFindings) -> str:
-    """Say in one sentence what was played."""
+    """Describe in one sentence the behaviours that were played."""
     asked, answer = found.reward_audit.question, found.reward_audit.answer
     references = sum(one.kind == "reference" for one in answer.behaviours)
     return (
@@ -32,7 +32,7 @@ def made_from(found: RewardAuditFindings) -> str:
 
 
 def sentences(found: RewardAuditFindings) -> tuple[str, ...]:
-    """Say of each reward, in a sentence, what it costs to choose by it."""
+    """Describe, in one sentence per reward, the cost of choosing by it."""
     return tuple(_sentence(reward, found) for reward in found.rewards)
 
 
@@ -65,11 +65,11 @@ def _choosing_table(found: RewardAuditFindings) -> Table:
     best = (number(float(found.own_curve[n - 1]), 1) for n in sizes)
     return Table(
         "What it costs to choose by each reward",
-        note=f"{made_from(found)} Held-out accuracy, %, of the reward's favourite of n random schedules, expected over "
-        "which n there are. Regret: of its favourite among all behaviours, points. Worst pair: the most it can cost in "
-        "any selection of them. Distance: the least error of a rising straight line from return to outcome, points; "
-        "no pair loses more than twice that. Rank correlation, over the random schedules, says little about the top, "
-        "where a learner goes.",
+        note=f"{made_from(found)} Held-out accuracy, %, of the reward's favourite of n random schedules, averaged over "
+        "random choices of the n. Regret: that of its favourite among all behaviours, points. Worst pair: the largest "
+        "regret in any selection of them. Distance: the least error of a rising straight line from return to "
+        "outcome, points; no pair loses more than twice the distance. The rank correlation, over the random "
+        "schedules, says little about the best behaviours, towards which a learner moves.",
         rows=(*rows, ("the outcome itself", *best, "0.0", "0.0", "0.0", "1.00")),
         columns=("reward", *(f"best of {n}" for n in sizes), "regret", "worst pair", "distance", "rank corr."),
     )  # fmt: skip
@@ -84,9 +84,9 @@ def _search_table(found: RewardAuditFindings) -> Table:
     )  # fmt: skip
     tried = by_accuracy.tried if by_accuracy else 0
     note = (
-        f"The best of the random schedules and of {tried} neighbours of the best so far, by the return on the hosts of "
-        "this reward audit; then grown on other hosts, whose held-out accuracy, %, is shown. A search for validation "
-        "accuracy itself, which no reward can beat but by luck, is the last row."
+        "The schedule with the highest return on the hosts of this reward audit, among the random schedules and "
+        f"{tried} neighbours of the best so far. It is then grown on other hosts, whose held-out accuracy, %, is shown."
+        " The last row is a search for validation accuracy itself, which a reward can beat only by luck."
     )
     return Table(
         "What a short search for the reward finds", ("searched for", "accuracy", "finds"), rows,
@@ -108,7 +108,7 @@ def _pairs_table(found: RewardAuditFindings) -> Table:
     )  # fmt: skip
     return Table(
         "The worst pairs that a reward puts in the wrong order", rows=rows, words=3,
-        columns=("reward", "points", "what it pays more for, and what that is preferred to"),
+        columns=("reward", "points", "the behaviour that it prefers, and the better one"),
         note="Points of held-out accuracy that each preference costs. No behaviour is in two pairs of a reward.",
     )  # fmt: skip
 
@@ -164,8 +164,8 @@ def _constants_table(found: RewardAuditFindings) -> Table:
     more = ", ".join(f"{count} of {name}" for name, count in left.items() if count > 0)
     note = (
         "One constant halved, doubled or switched. Favourite: change of the outcome of the favourite of all random "
-        "schedules, points. Order: rank correlation of the returns of all behaviours with those before."
-        + (f" Not shown: {more} that matter less, or for the scale alone; reward_audit.json has them." if more else "")
+        "schedules, points. Order: rank correlation of the returns of all behaviours with the original returns."
+        + (f" Not shown: {more} with less effect, or only on the scale; reward_audit.json has them." if more else "")
     )
     return Table(
         "Sensitivity to the reward's constants", rows=rows, words=2, note=note,

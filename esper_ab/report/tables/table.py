@@ -31,7 +31,7 @@ class Table:
 
     @property
     def said(self) -> str:
-        """What is said below the title or the rows."""
+        """The text below the title or the rows."""
         return self.note if self.rows else self.none
 
 

@@ -34,7 +34,7 @@ def audit_table(content: Content) -> Table:
 
 
 def conduct_table(content: Content) -> Table:
-    """Build one column per group: amounts, times and faults."""
+    """Build the table of amounts, times and faults, with one column per group."""
     found, words = content.analysis.conduct, kind_of(content).words
     measured: list[tuple[str, Callable[[Conduct], str]]] = [
         ("runs finished, of planned", lambda one: f"{one.finished} of {one.runs}"),
@@ -62,7 +62,10 @@ def conduct_table(content: Content) -> Table:
 
 
 def noise_table(content: Content) -> Table:
-    """Build the share of evaluation noise in the differences and in the time of a run; empty with too few runs."""
+    """Build the table of evaluation noise in the differences and of the evaluation's share in a run's time.
+
+    The table is empty if there are too few runs.
+    """
     noise, design = content.analysis.noise, content.design
     if noise is None:
         return Table("Evaluation noise")
@@ -86,7 +89,7 @@ def _count(count: int) -> str:
 
 
 def layout_table(content: Content) -> Table:
-    """Build the number of runs per group and device; for many devices it only names their number."""
+    """Build the table of runs per group and device; for many devices, it gives only the number of devices."""
     lanes = [lane.name for lane in content.history.plan.lanes]
     if len(lanes) > _MOST_LANES:
         return Table("Where the runs were", none=f"On {len(lanes)} devices.")

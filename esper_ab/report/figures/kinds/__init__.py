@@ -1,4 +1,4 @@
-"""A catalogue of the figures that one kind of task has beside the others, one `KIND` per file, named by the kind."""
+"""A catalogue of the additional figures of each kind of task, one `KIND` per file, named after the kind."""
 
 from __future__ import annotations
 

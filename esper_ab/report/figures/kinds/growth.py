@@ -1,4 +1,4 @@
-"""Figures of growth: what parameters cost, what controllers do, and the life of seeds, a fold of seed events."""
+"""Figures of growth: accuracy against parameters, the controllers' operations, and the life of seed modules."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def lifecycle(content: Content) -> Drawing | None:
     return Drawing(
         "lifecycle", "Life of the seed modules",
         caption="Share of all slots in each stage after each step, mean over hosts of the second half of every run's "
-        "training episodes. Blank: empty. The stronger the shade, the further in its life; fossilised ones stay."
-        + (f" Of evenly spaced episodes, at most {_MOST_EPISODES:,} of a group." if sampled else "")
+        "training episodes. Blank: empty. The stronger the shade, the later the stage; fossilised modules stay."
+        + (f" Only up to {_MOST_EPISODES:,} evenly spaced episodes of a group." if sampled else "")
         + (f" None in: {', '.join(silent)}." if silent else ""),
         alt="After the last step: " + "; ".join(_last(group, bands) for group, bands in shown.items()) + ".",
         figure=figure,
@@ -126,7 +126,8 @@ def _stride(runs: Sequence[RunHistory]) -> int:
 
 
 def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]]) -> None:
-    """Add one record's slots to `counts` [band][step]: an event applies from its step until the next in its slot."""
+    """Add one record's slots to `counts` [band][step]: an event applies from its step until the next event in its slot.
+    """
     lives: dict[tuple[int, str], list[tuple[int, str]]] = {}
     for event in record.seed_events:
         lives.setdefault((event.env, event.slot), []).append((event.step, event.stage))
@@ -150,7 +151,7 @@ def actions(content: Content) -> Drawing | None:
 
 
 def cost(content: Content) -> Drawing | None:
-    """Plot added parameters against accuracy: a point per run, a large one per group. None without an outcome."""
+    """Plot added parameters against accuracy: a point per run, and a large point per group. None without an outcome."""
     shown: list[tuple[int, str]] = []
     words, singly = [], drawn_singly(content)
     figure, (axes,) = grid(1)

@@ -1,4 +1,4 @@
-"""Figures of environments of Gymnasium: the reward that each group learns by, on its own scale."""
+"""Figures for Gymnasium environments: the reward that each group learns from, on its own scale."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def own_reward(content: Content) -> Drawing | None:
     return Drawing(
         "own-reward", "The reward that each group learns by",
         caption="Sum over a training episode, mean over environments; each panel has its own scale, because rewards of "
-        "different groups are not comparable. Thin: single runs. Thick: their mean. What groups are compared by is in "
-        "the learning curves.",
+        "different groups are not comparable. Thin: single runs. Thick: their mean. The outcome by which "
+        "groups are compared is in the learning curves.",
         alt="Own reward, first to last tenth, mean over runs: " + "; ".join(ends) + ".", figure=figure,
     )
 

@@ -67,7 +67,7 @@ def test_an_update_that_does_not_see_what_the_policy_saw_blocks():
     events = updates(planted_effect(), which=lambda record: record.episode == 2, first_ratio_error=0.25)
     (key, sentence) = only(events)
     assert key == ("ratio mismatch", "blocks", ("simplified",))
-    assert "off 1 by up to 2.5e-01 (6 of 48 updates, 6 of 6 runs)" in sentence
+    assert "differed from 1 by up to 2.5e-01 (6 of 48 updates, 6 of 6 runs)" in sentence
 
 
 def heads(events, head, which=lambda record: True):

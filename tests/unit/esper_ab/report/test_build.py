@@ -17,8 +17,8 @@ from esper_ab.report.build import build_report, printed
 def test_a_report_of_what_nobody_carries_out_any_more_says_so(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect()[:40])
     text = " ".join(build_report(experiment_dir).text.split())
-    assert "INCOMPLETE (stale). Its coordinator died without ending it; " in text
-    assert f"`esper-ab resume {experiment_dir}` continues: " in text
+    assert "INCOMPLETE (stale). Its coordinator died before the end; " in text
+    assert f"`esper-ab resume {experiment_dir}` continues it: " in text
     lock = Lock(experiment_dir)
     try:
         assert "INCOMPLETE (in progress)." in build_report(experiment_dir).text

@@ -49,8 +49,8 @@ def test_what_lies_behind_a_gap_is_told_and_does_not_count():
     found = [row for row in rows(*drawn(10, 5.0)) if (row["group"], row["seed"]) != ("old", 3)]
     result = _judged(found)
     assert result.departures == (
-        "Out of order: old has no run of seed 3, but later ones. Runs after a gap do not count; enter a failed run as "
-        "a row with an empty outcome.",
+        "Out of order: old has no run of seed 3 but has later ones. Runs after a gap do not count; enter a failed run "
+        "as a row with an empty outcome.",
     )
     assert len(_one(result).pairs) == 3
     assert str(_one(result).verdict) == "NO INFERENCE"
