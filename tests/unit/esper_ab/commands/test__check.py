@@ -394,4 +394,4 @@ def test_one_line_is_no_plural(tmp_path):
     (experiment_dir / JOURNAL_NAME).write_bytes(data[0] + data[1].replace(b'"n":1', b'"n":2'))
     text = describe(examine(experiment_dir))
     assert "1 line of the journal is intact" in text
-    assert "; 1 line from there on\n" in text
+    assert "; 1 line not read\n" in text
