@@ -54,7 +54,7 @@ def test_words_say_what_the_tables_say() -> None:
     assert f"needs about {needed.replicates} seeds (80 % range {needed.low} to {needed.high})" in text
     assert "16 seeds (looks at 12, 16) find a difference of" in text
     assert "too few for a verdict" in power_text(table(Known(source="given", sd=3.5), 4))
-    assert "EQUIVALENT takes 15 pairs." in power_text(table(Known(source="given", sd=3.5), 10))
+    assert "EQUIVALENT needs 15 pairs." in power_text(table(Known(source="given", sd=3.5), 10))
     assert "EQUIVALENT" not in power_text(table(Known(source="given", sd=3.5), 16))
 
 
@@ -149,7 +149,7 @@ def test_one_pair_has_no_spread() -> None:
     ("args", "words"),
     [
         ((), "--sd-run SD, --calibration FILE or --experiment EXPERIMENT"),
-        (("--sd-run", "3", "--experiment", "x"), "once"),
+        (("--sd-run", "3", "--experiment", "x"), "give one source"),
         (("--sd-run", "0"), "--sd-run 0: it must be a positive number"),
         (("--sd-run", "nan"), "--sd-run nan"),
         (("--sd-run", "3"), "--sd-run needs --margin"),
