@@ -1,6 +1,7 @@
-"""The p that a comparison must reach at each look of a plan, computed once per process: it takes up to a second.
+"""The p that a comparison must reach at each look of a plan.
 
-The simulation is seeded by its arguments, so the same plan has the same bounds wherever it is made.
+The computation takes up to a second, so its result is cached in the process. The simulation is seeded by its arguments,
+so equal plans have equal bounds on every machine.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ class _Arguments(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def find_bounds(
     sides: Sides, positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *, beta: float = 0.0
 ) -> tuple[tuple[float, ...], ...]:
-    """Return nominal p [alphas][looks] of `design/boundaries.py`; with `beta`, and no alphas, one row: of futility.
+    """Return the thresholds for p, [alphas][looks], from `design/boundaries.py`.
 
-    `sides`: positions of the two groups, by replicate. `positions`: of a block, to adjust for; 1: none.
+    With `beta`, `alphas` must be empty, and the result is one row with the thresholds for futility. `sides` are the
+    positions of the two groups by replicate, and `positions` is the number of positions to adjust for (1: none).
     """
     if len(looks) == 1 and not beta:
         return tuple((alpha,) for alpha in alphas)
