@@ -123,7 +123,7 @@ def check_varied(known: Known) -> Known:
 
 
 def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequence[int] = ROWS) -> PowerAnswer:
-    """Compute power tables for `rows` and `replicates`; the question seeds the simulation, so results repeat exactly."""
+    """Compute power tables for `rows` and `replicates`; the seed is derived from the question."""
     rhos = RHO if known.rho is None else (known.rho, *(rho for rho in RHO if rho != known.rho))
     tables = power_tables(known, rhos, sorted({*rows, replicates}), question)
     eval_episodes = None if known.noise is None else _with_best(known.noise, tables[0])

@@ -111,7 +111,7 @@ def test_figures(run, tmp_path):
 
 def test_nothing_to_draw(tmp_path):
     run = load_experiment(write(tmp_path / "run", one_replicate()[:1]))
-    with pytest.raises(UsageError, match="no records to draw"):
+    with pytest.raises(UsageError, match="has no records for it"):
         run.plot("effects")
 
 
