@@ -229,7 +229,7 @@ def false_claims(
     weights = (_resampled(per_group, rng), _resampled(per_group, rng))
     rules: list[tuple[str, int, Callable[[NDArray[np.int64], NDArray[np.int64]], Bools]]] = []
     if x.shape[1]:
-        rules.append(("the larger mean of the last episode wins", per_group, lambda a, b: _differ(x[a, -1], x[b, -1])))
+        rules.append(("larger mean of the last episode wins", per_group, lambda a, b: _differ(x[a, -1], x[b, -1])))
     if few >= _LEAST_EPISODES:
         name = f"Mann-Whitney on the last {few} episodes, one run each"
         rules.append((name, 1, lambda a, b: _mann_whitney(x[a[:, :1], -few:], x[b[:, :1], -few:])))

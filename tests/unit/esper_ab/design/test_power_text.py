@@ -94,7 +94,7 @@ def test_an_answer_has_two_sentences_for_each_pair_correlation_and_a_table():
         ({"rho": 0.3}, False, " (given)"),
         (
             {"sd_pairs": 4.95, "df_pairs": 5}, False,
-            " (from observed pairs: whose differences have an SD of 4.95 with 5 degrees of freedom)",
+            " (from observed pairs, whose differences have an SD of 4.95 with 5 degrees of freedom)",
         ),
     ],
 )  # fmt: skip
