@@ -53,7 +53,7 @@ def test_a_plan_is_six_lines() -> None:
         "Decides once, after 6 seeds, at 5 %; margin 2 points. EQUIVALENT would need 15 seeds.",
         "Finds much.",
         "a folder/x",
-        "Ctrl-C stops; esper-ab resume 'a folder/x' goes on",
+        "Ctrl-C stops it; esper-ab resume 'a folder/x' continues it",
     ]
 
 
