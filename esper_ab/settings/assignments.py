@@ -71,7 +71,7 @@ _NONE = {
 def foreign(key: str) -> str:
     """Return the end of a message about a key of another trainer: our key with the same meaning, or why there is none.
 
-    Return "" if the key is unknown here, too. `key` is dotted, as in "trainer.learning_rate".
+    Return "" if the key is not known to belong to another trainer. `key` is dotted, as in "trainer.learning_rate".
     """
     parts = key.split(".")
     if ours := OURS.get(parts[-1]):

@@ -85,8 +85,8 @@ def share_of(alpha: float, parts: int, groups: int, *, controlled: bool) -> floa
     """Return the alpha of a part, low enough that the part's report claims nothing that the joint answer does not.
 
     A decided comparison hands its share of alpha to the others: in the joint answer to all others, in a part's report
-    only to those of the same part. So the part's report tests its last comparison at no more than the part's alpha, and
-    the joint answer gives that comparison at least as much.
+    only to the others of the same part. So the last undecided comparison of a part is tested at all of the part's alpha
+    in the part's report, and at least at that alpha in the joint answer.
     """
     comparisons = groups - 1 if controlled else groups * (groups - 1) // 2
     return alpha / (comparisons * parts + 1)
