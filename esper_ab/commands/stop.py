@@ -56,7 +56,7 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
 
 
 def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
-    """Interrupt the process `by` and wait until it has ended; UsageError if it cannot be signalled from here.
+    """Interrupt the process `by` and wait until it has ended; UsageError if this machine cannot signal the process.
 
     With `now`, send a second signal once the first has been handled; two signals at once would be merged into one.
     """

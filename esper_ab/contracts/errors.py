@@ -152,7 +152,7 @@ class ConditionNotMet(EsperError):
 
 
 class Interrupted(EsperError):
-    """Stopped by the user. `in_order`: the current barrier was finished first."""
+    """The user stopped the experiment. If `in_order` is true, the current barrier was finished first."""
 
     exit_code = 130
 

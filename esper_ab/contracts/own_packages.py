@@ -66,7 +66,7 @@ def child_command(module: str, *arguments: str, outlives: bool = False, elsewher
     """Return a command like `python -m module arguments`, but protected from files in the working directory.
 
     Unless `outlives` is true, the child exits when the thread that started it ends, so that thread must wait for the
-    child. `elsewhere`: another process will start the child and be its parent, perhaps on another machine.
+    child. `elsewhere` means that another process, perhaps on another machine, will start the child and be its parent.
     """
     parent = 0 if outlives else _WHOEVER if elsewhere else os.getpid()
     return [sys.executable, "-P", str(Path(__file__).absolute()), str(parent), module, *arguments]

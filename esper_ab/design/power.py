@@ -115,8 +115,8 @@ def sd_of_differences(sd_run: float, rho: float) -> float:
 def assumed(sd_run: float, rho: float, df: int | None = None) -> PairSpread:
     """Return the spread of pairs for an assumed pair correlation `rho` in [-1, 1).
 
-    `df` are the degrees of freedom of `sd_run`; None means that `sd_run` is also an assumption. Raises ValueError for a `rho`
-    outside this range, or if `sd_run` is not positive.
+    `df` are the degrees of freedom of `sd_run`; None means that `sd_run` is also an assumption. Raises ValueError for a
+    `rho` outside this range, or if `sd_run` is not positive.
     """
     if not (sd_run > 0.0 and -1.0 <= rho < 1.0):
         raise ValueError(f"power needs sd > 0 and -1 <= rho < 1, not {sd_run} and {rho}")

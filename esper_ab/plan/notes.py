@@ -21,9 +21,9 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 
 def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) -> str:
-    """Return a reason why a record could depend on its lane or start order; "" if it cannot.
+    """Return a reason why a record could depend on its lane or start order; "" if there is none.
 
-    It cannot if all parts come from the catalogues, whose random numbers have addresses, if the arithmetic is
+    There is none if all parts come from the catalogues, whose random numbers have addresses, if the arithmetic is
     deterministic, and if all devices are CPU cores of one kind. Nothing is assumed about users' code.
     """
     cores = {device.name: device.title for device in machine.devices if device.name.startswith("cpu:")}

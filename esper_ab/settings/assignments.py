@@ -219,7 +219,7 @@ def convert_value(assignment: Assignment) -> Any:
 
 
 def _instead(field: Field, raw: object, value: object, said: str) -> str:
-    """Describe the expected value instead of `value`; `said`: msgspec's error about `raw`."""
+    """Describe the value that was expected instead of `value`; `said` is msgspec's error about `raw`."""
     if get_origin(field.type) is Literal:
         return f"no {raw!r}; {did_you_mean(str(raw), [str(choice) for choice in get_args(field.type)])}"
     if words := _words(field.type):

@@ -141,8 +141,9 @@ def request(
 ) -> Request:  # fmt: skip
     """Merge the command line over `file`; UsageError for an unknown key or an invalid value.
 
-    `groups`: "shaped", "a=shaped". `group`: from --group, "fast:ppo.lr=1e-3". `assignments`: from --set, "ppo.lr=1e-3".
-    `flags`: key -> value of its own flag. `vary`: from --vary, "lr=3e-4,1e-3".
+    `groups` has entries such as "shaped" or "a=shaped". `group` has the texts of --group, as in "fast:ppo.lr=1e-3",
+    and `assignments` those of --set, as in "ppo.lr=1e-3". `flags` has the values of all other flags by key. `vary` is
+    the text of --vary, as in "lr=3e-4,1e-3".
     """
     said, common, by_task = dict(flags or {}), list(file.common), dict(file.tasks)
     margins = str(said.pop("margin")) if isinstance(said.get("margin"), str) else ""

@@ -39,7 +39,7 @@ Data = Sequence[Pair] | Samples  # of one comparison; `verdict.look.effect_of` a
 
 
 def before(data: Data, replicates: int) -> tuple[Pair, ...] | Samples:
-    """Return the pairs of the first `replicates`, in order; all runs if they are unpaired."""
+    """Return the pairs of the first `replicates` replicates, in order; for unpaired data, return all runs."""
     return data if isinstance(data, Samples) else tuple(
         sorted((pair for pair in data if pair.replicate < replicates), key=lambda pair: pair.replicate)
     )  # fmt: skip

@@ -50,9 +50,10 @@ class Statistic(Generic[Result]):
     of_binary: bool = True  # ... where every outcome is 0 or 1
 
     def of(self, a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False) -> Result | None:
-        """Compute the statistic from outcomes a, b [pairs]; None if it is undefined. `lower`: lower is better.
+        """Compute the statistic from outcomes a, b [pairs]; None if it is undefined.
 
-        Each statistic has its own random generator, so that it does not depend on which other statistics exist.
+        `lower` says whether lower outcomes are better. Each statistic has its own random generator, so that it does not
+        depend on which other statistics exist.
         """
         if len(a) < 2 or (a == b and not self.of_equal):
             return None
