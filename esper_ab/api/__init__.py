@@ -1,1 +1,1 @@
-"""Experiments in Python: declare, run and inspect them."""
+"""The Python API, with which users declare, run and inspect experiments."""

@@ -1,4 +1,4 @@
-"""Check arguments of the Python functions as flags are checked: names must exist and values have the right types."""
+"""Check the arguments of the Python functions as strictly as flags: every name must exist, with a value of its type."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def arguments(function: str, given: Mapping[str, Any], declared: type) -> dict[s
 
 
 def typed(what: str, given: Any, kind: Any) -> Any:
-    """Convert an argument to the type `kind`; UsageError if it does not fit."""
+    """Convert an argument to the type `kind`; UsageError if the argument does not fit."""
     listed = get_origin(kind) in (tuple, Sequence) and isinstance(given, Iterable) and not isinstance(given, str)
     try:
         return msgspec.convert(plain(list(given) if listed else given), kind)

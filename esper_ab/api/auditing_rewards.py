@@ -14,7 +14,7 @@ from esper_ab.settings.reward_audit import make_question
 
 
 class RewardAuditOptions(TypedDict, total=False):
-    """What to play: the flags of `esper-ab growth rewards`, with `searched` for --search."""
+    """Options of a reward audit, named like the flags of `esper-ab growth rewards`, except `searched` for --search."""
 
     task: str
     data_dir: str
@@ -32,11 +32,11 @@ def audit_rewards(
     *rewards: str, settings: Mapping[str, object] | None = None, output_dir: str | Path | None = None,
     **options: Unpack[RewardAuditOptions],
 ) -> RewardAuditFindings:
-    """Compute what rewards pay for known behaviours, and what it costs to choose behaviours by them.
+    """Compute the returns that rewards give to known behaviours, and the outcome lost by choosing behaviours by return.
 
-    `rewards`: modes or FILE:FUNCTION; by default the whole catalogue. `settings`: of reward and growth, for all
-    rewards, by dotted key. With `output_dir`, data and page are written there. Users' rewards run in a child process.
-    UsageError, in one line, for invalid arguments.
+    `rewards` are modes or FILE:FUNCTION, by default the whole catalogue. `settings` are reward and growth settings for
+    all rewards, by dotted key. With `output_dir`, the data and the page are written there. Users' rewards run in a
+    child process. Raises UsageError, with a one-line message, for invalid arguments.
     """
     played = arguments("audit_rewards", options, RewardAuditOptions)
     assignments = [

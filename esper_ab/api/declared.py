@@ -1,4 +1,4 @@
-"""Experiments as Python classes and expressions, and how they become requests."""
+"""Experiments declared as Python classes and expressions, and their conversion to requests."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ _MISTYPED, _LONG = 0.85, 8  # similarity and length above which an unknown attri
 
 @dataclass
 class ABVariant:
-    """One group with a name of its own.
+    """One group of an experiment, with its own name and settings.
 
-    `overrides`: the settings in which it differs, by key. `tags` are for trackers; `run` is one more tag.
+    `overrides` are the settings in which it differs from the defaults, by key. `tags` are for trackers, and `run` is
+    one more tag.
     """
 
     name: str
@@ -47,10 +48,10 @@ class ABVariant:
 
 @dataclass
 class ABExperiment:
-    """An experiment; `esper_ab.run_ab_test` runs it as it is when called. Subclasses may add variants.
+    """An experiment. `esper_ab.run_ab_test` uses its state at the time of the call. Subclasses may add variants.
 
-    `runs_per_variant`: None means the default of `--seeds`. `base_config`: settings of all variants and of the
-    experiment. `date`: for the name of the W&B project; "" means today.
+    If `runs_per_variant` is None, the default of `--seeds` applies. `base_config` has settings of the experiment and of
+    all variants. `date` is part of the W&B project's name; "" means today.
     """
 
     name: str
@@ -89,21 +90,21 @@ class DeclaredExperiment:
 
     @property
     def asked(self) -> AskedExperiment:
-        """The experiment requested, without flags; UsageError names settings as Python does."""
+        """The requested experiment, without flags. Messages of UsageErrors spell settings as in Python."""
         with spelled(in_python()):
             return parse(request(self.file))
 
 
 def parse_experiment(experiment: ABExperiment, folder: Path | None = None) -> AskedExperiment:
-    """Return what `experiment` requests, checked as far as possible without the machine; UsageError if invalid.
+    """Return the request of `experiment`, after every check that does not need the machine; UsageError if invalid.
 
-    `folder`: base of relative paths in settings; by default the working directory.
+    `folder` is the base of relative paths in settings, by default the working directory.
     """
     return parse_declaration(experiment, folder or Path.cwd()).asked
 
 
 def parse_declaration(experiment: ABExperiment, folder: Path) -> DeclaredExperiment:
-    """Read all of `experiment` without parsing its settings; UsageError if a name, variant or text is invalid."""
+    """Read `experiment` without parsing its settings; UsageError if a name, a variant or a text is invalid."""
     for what in ("name", "description", "date", "wandb_project", "wandb_entity"):
         if not isinstance(value := getattr(experiment, what), str):
             raise UsageError(f"the {what} of an experiment must be text, not {value!r}")
@@ -183,7 +184,7 @@ def tracking_of(experiment: ABExperiment) -> Tracking:
 
 
 def about(experiment: ABExperiment) -> dict[str, Any]:
-    """Return remarks for [record] in experiment.toml; they affect nothing, and `launch` skips them."""
+    """Return the author's remarks for [record] in experiment.toml, which affect nothing and which `launch` skips."""
     variants = {
         variant.name: {"description": variant.description, "tags": list(variant.tags), "run": variant.run}
         for variant in experiment.variants
@@ -207,7 +208,7 @@ def about(experiment: ABExperiment) -> dict[str, Any]:
 
 
 def create_experiment(name: str, description: str = "", date: str = "") -> ExperimentBuilder:
-    """Start building an experiment; add variants, then call `build()`. `name` also names the experiment directory."""
+    """Return a builder: add variants, then call `build()`. `name` also names the experiment directory."""
     return ExperimentBuilder(ABExperiment(name=name, description=description, date=date))
 
 
@@ -221,7 +222,7 @@ class ExperimentBuilder:
         self, name: str, description: str = "", overrides: Settings | None = None, *, tags: Sequence[str] = (),
         run: str = "", **settings: Any,
     ) -> ExperimentBuilder:  # fmt: skip
-        """Add a group. Give its settings as keywords with two underscores, or by dotted key in `overrides`.
+        """Add a group. Its settings are keywords with two underscores, or dotted keys in `overrides`.
 
         `ppo__lr=1e-3` and `overrides={"ppo.lr": 1e-3}` are equivalent. `tags` and `run` are for trackers.
         """
@@ -234,9 +235,9 @@ class ExperimentBuilder:
         return self._with(runs_per_variant=runs)
 
     def set_base_config(self, overrides: Settings | None = None, **settings: Any) -> ExperimentBuilder:
-        """Set what all variants share, and settings of the experiment itself: any key of the command line or a file.
+        """Set settings of the experiment and of all variants, with any key of the command line or of a file.
 
-        A key that was already set gets the new value.
+        A key that is already set gets the new value.
         """
         new = _once(overrides, settings, "set_base_config")
         return self._with(base_config={**self.so_far.base_config, **new})
@@ -253,14 +254,14 @@ class ExperimentBuilder:
     ) -> ExperimentBuilder:
         """Follow the experiment in Weights & Biases; the default `project` is ab_test_NAME_DATE.
 
-        `mode`: None keeps an earlier choice, or else means online.
+        If `mode` is None, an earlier choice is kept; without an earlier choice, the mode is online.
         """
         before = self.so_far.tracking.wandb
         wandb = mode or ("online" if before == "off" else before)
         return self.set_tracking(wandb=wandb, wandb_entity=entity, wandb_project=project)
 
     def build(self) -> ABExperiment:
-        """Return the experiment; UsageError, in one line, if anything in it is invalid."""
+        """Return the experiment. Raises UsageError, with a one-line message, if anything in it is invalid."""
         parse_experiment(self.so_far)
         return copy.deepcopy(self.so_far)  # the experiment can be changed, the builder cannot
 
@@ -269,7 +270,7 @@ class ExperimentBuilder:
 
 
 def _once(overrides: Settings | None, settings: Settings, where: str) -> Settings:
-    """Merge settings from `overrides` and keywords, by dotted key; UsageError if a key is in both."""
+    """Merge the settings in `overrides` and in keywords, by dotted key; UsageError if both set the same key."""
     told, more = dotted({} if overrides is None else overrides), dotted(settings)
     for key in told.keys() & more.keys():
         raise UsageError(f"{where}: {key} is set twice")

@@ -1,4 +1,4 @@
-"""Outcomes of runs made elsewhere, in Python: explore them, or judge them by a plan made before the runs."""
+"""Python functions for outcomes of runs made elsewhere: explore them, or judge them by a plan made before the runs."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ Asked = Mapping[str, Any]  # arguments of a function below, by name
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeVerdicts(Answer):
-    """Verdicts on outcomes; as text, it is the output of the command."""
+    """Verdicts on outcomes. `str()` returns the text that the command prints."""
 
     def __str__(self) -> str:
         return render_text(external_report(self), whole=True)
 
     @property
     def verdicts(self) -> dict[tuple[str, str, str], str]:
-        """(a, b, task) -> verdict; task is "" if there are no tasks, and "mean over tasks" for all tasks together."""
+        """The verdict by (a, b, task); task is "" if there are no tasks, and "mean over tasks" for the mean."""
         found = ((one, one.question.task) for one in self.comparisons)
         return {(one.question.a, one.question.b, task): str(one.verdict) for one, task in found}
 
@@ -58,7 +58,7 @@ class OutcomeVerdicts(Answer):
 
 
 class RuleOptions(TypedDict, total=False):
-    """Options of a comparison or a plan: how to read outcomes, and the rule that compares them."""
+    """Options of a comparison or a plan: the properties of the outcome, and the rule that compares groups."""
 
     better: Told  # "higher", "lower"; one, or one per task
     unit: Told
@@ -69,7 +69,7 @@ class RuleOptions(TypedDict, total=False):
 
 
 class OutcomeOptions(RuleOptions, total=False):
-    """Options of `compare_outcomes`: the flags of `esper-ab judge` without a plan."""
+    """Options of `compare_outcomes`, named like the flags of `esper-ab judge` without a plan."""
 
     scores: Told  # "WORST..TARGET": outcomes that score 0 and 1, for profiles; one, or one per task
     rows: Literal["runs"] | None  # confirms that every row is a training run
@@ -77,7 +77,7 @@ class OutcomeOptions(RuleOptions, total=False):
 
 
 class DesignOptions(RuleOptions, total=False):
-    """Options of `design_comparison`: the flags of `esper-ab design`."""
+    """Options of `design_comparison`, named like the flags of `esper-ab design`."""
 
     tasks: Sequence[str]
     cells: Sequence[str]  # settings to choose from: each group is judged at its own best
@@ -92,9 +92,10 @@ def compare_outcomes(
 ) -> OutcomeVerdicts:
     """Compare the groups of `data`. The result is exploratory, because nothing was declared before the runs.
 
-    `data`: a CSV file; a data frame or mapping with the columns group, seed (or pair; or run for unpaired data),
-    outcome[, task][, cluster]; or a mapping of groups to outcomes [pairs]. `margin`: the smallest difference worth
-    acting on; one, or one per task. UsageError, in one line, if the data or an option is invalid.
+    `data` is a CSV file; or a data frame or a mapping with the columns group, seed (or pair; or run for unpaired data),
+    outcome[, task][, cluster]; or a mapping from groups to outcomes [pairs]. `margin` is the smallest difference worth
+    acting on: one number, or one per task. Raises UsageError, with a one-line message, if the data or an option is
+    invalid.
     """
     asked = arguments("compare_outcomes", options, OutcomeOptions) | {"margin": margin}
     with _python_errors():
@@ -102,7 +103,7 @@ def compare_outcomes(
 
 
 def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
-    """Compare all groups; `asked`: arguments as for `compare_outcomes`, by name."""
+    """Compare all groups; `asked` has the arguments of `compare_outcomes`, by name."""
     scales, rule = _scales(observations.tasks, asked), _rule(asked)
     found = explore(observations, scales, rule, paired=asked.get("paired"), rows=asked.get("rows"))
     return with_scores(found, asked.get("scores", ""))
@@ -112,10 +113,11 @@ def design_comparison(
     groups: Sequence[str], seeds: int | Sequence[int | str], *, margin: Told, output_path: str | Path | None = None,
     **options: Unpack[DesignOptions],
 ) -> AnalysisPlan:  # fmt: skip
-    """Make a plan for runs made elsewhere; UsageError if it is invalid.
+    """Make a plan for runs made elsewhere; UsageError if the plan is invalid.
 
-    `seeds`: how many, numbered from 0, or their names in the order in which they run, including the extra seeds of
-    `choose`. With `output_path`, the plan is written there; an existing file is never replaced.
+    `seeds` is the number of seeds, which are then numbered from 0, or their names in the order in which they run. The
+    names include the extra seeds of `choose`. With `output_path`, the plan is written there; an existing file is never
+    replaced.
     """
     asked = arguments("design_comparison", options, DesignOptions) | {"margin": margin}
     with _python_errors():
@@ -126,7 +128,7 @@ def design_comparison(
 
 
 def designed(groups: Sequence[str], seeds: Sequence[str], asked: Asked) -> AnalysisPlan:
-    """Make a plan; `asked`: arguments as for `design_comparison`, by name."""
+    """Make a plan; `asked` has the arguments of `design_comparison`, by name."""
     return make_external_plan(
         groups, seeds, _scales(asked.get("tasks") or ("",), asked), _rule(asked),
         cells=tuple(asked.get("cells", ())), choosing=asked.get("choose", 0),
@@ -136,10 +138,10 @@ def designed(groups: Sequence[str], seeds: Sequence[str], asked: Asked) -> Analy
 def judge_outcomes(
     plan: AnalysisPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None, scores: Told = ""
 ) -> OutcomeVerdicts:
-    """Judge `data` by a plan or the file of one, in the plan's order, and note deviations from it.
+    """Judge `data` by a plan or a plan file, in the order of the plan, and note deviations from the plan.
 
-    `data`: as for `compare_outcomes`; or an experiment directory; or a mapping of tasks to experiment directories.
-    `scores`: "WORST..TARGET", outcomes that score 0 and 1, for profiles; one, or one per task.
+    `data` is as for `compare_outcomes`, or an experiment directory, or a mapping from tasks to experiment directories.
+    `scores` are the outcomes that score 0 and 1 in performance profiles, as "WORST..TARGET": one, or one per task.
     """
     with _python_errors():
         held = plan if isinstance(plan, AnalysisPlan) else read_plan(Path(plan))
@@ -160,7 +162,7 @@ def with_scores(found: Answer, scores: Told) -> OutcomeVerdicts:
 
 @contextmanager
 def _python_errors() -> Iterator[None]:
-    """Convert errors inside this context: name settings as Python does, and turn an OSError into a UsageError."""
+    """Convert errors inside this context: spell settings as in Python, and turn an OSError into a UsageError."""
     try:
         with spelled(in_python({"paired": "paired=True", "unpaired": "paired=False"})):
             yield
@@ -169,7 +171,7 @@ def _python_errors() -> Iterator[None]:
 
 
 def _folders(data: Any) -> list[tuple[str, Path]]:
-    """Return task and path of each experiment directory that `data` names; [] if `data` is a table."""
+    """Return the task and path of each experiment directory that `data` names; [] if `data` is a table."""
     if isinstance(data, (str, Path)):
         return [("", Path(data))] if Path(data).is_dir() else []
     if not isinstance(data, Mapping) or not all(isinstance(one, (str, Path)) for one in data.values()):
@@ -194,7 +196,7 @@ def _rule(asked: Asked) -> Rule:
 
 
 def _seeds(told: Any) -> tuple[str, ...]:
-    """Return the names of the seeds, as in a table of outcomes."""
+    """Return the names of the seeds as they appear in a table of outcomes."""
     if isinstance(plain(told), int):
         return tuple(map(str, range(told)))
     return tuple(map(cell_text, typed("seeds", told, tuple[Any, ...])))

@@ -1,7 +1,8 @@
-"""Load the experiment that a Python file declares; an error in the file becomes one line with its path and line.
+"""Load the experiment that a Python file declares. An error in the file is reported in one line with path and line.
 
-The file is run once, as a module of its own, and searched for `create_NAME_experiment()`, `get_experiment()` and
-`experiment`, or else for subclasses of ABExperiment. Imported functions and classes are ignored.
+The file is run once, as a separate module, and searched for `create_NAME_experiment()`, `get_experiment()` and
+`experiment`. If it has none of these, it is searched for subclasses of ABExperiment. Imported functions and classes are
+ignored.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ Made = TypeVar("Made")
 def load_declaration(path: Path) -> DeclaredExperiment:
     """Load the experiment that the file `path` declares.
 
-    UsageError, one line that begins with the path, unless it declares exactly one.
+    Raises UsageError, with a one-line message that begins with the path, if the file does not declare exactly one
+    experiment.
     """
     with _reading(path):
         found = _find_experiments(path)
@@ -57,7 +59,7 @@ def defines_trainer(path: Path) -> bool:
 
 
 def _bound(body: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield names that a file binds, and "experiment" for each subclass of ABExperiment."""
+    """Yield the names that a file binds, and "experiment" for each subclass of ABExperiment in it."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
@@ -88,7 +90,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _find_experiments(path: Path) -> list[tuple[str, DeclaredExperiment, AskedExperiment]]:
-    """Build every experiment that the file defines; return its name in the file, declaration and request."""
+    """Build every experiment that the file defines, and return the name, the declaration and the request of each."""
     code = _compile(path)
     module = ModuleType(f"esper_ab_run.{path.stem}")
     module.__file__ = str(path)
@@ -120,7 +122,7 @@ def _compile(path: Path) -> CodeType:
 
 
 def _run_guarded(path: Path, action: Callable[[], Made]) -> Made:
-    """Return the result of `action`; turn what the file raises into a one-line UsageError with path and line."""
+    """Return the result of `action`; convert an exception from the file to a one-line UsageError with path and line."""
     try:
         return action()
     except USER_FAULTS as error:
@@ -165,7 +167,7 @@ def _make(path: Path, symbol: str, value: Any) -> tuple[DeclaredExperiment, Aske
     """Build the experiment that a symbol defines, calling it if necessary."""
     where = _place(path, value)
     if inspect.iscoroutinefunction(value):
-        raise UsageError(f"{where}: {symbol} is async, but nothing awaits it; define it without async")
+        raise UsageError(f"{where}: {symbol} is async, but is called without await; define it without async")
     made = _run_guarded(path, value) if callable(value) else value
     if isinstance(made, ExperimentBuilder):
         raise UsageError(f"{where}: {symbol} is not built yet; end it with .build()")

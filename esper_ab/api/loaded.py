@@ -1,12 +1,12 @@
-"""An experiment directory in Python: its records as data frames, its verdicts, its figures, its policies.
+"""An experiment directory in Python: its records as data frames, its verdicts, its figures and its policies.
 
     loaded = load_experiment("experiments/demo")
     loaded.frame("episodes")
     loaded.verdicts
     loaded.plot("pairs")
 
-Errors are those of `esper_ab.contracts.errors`, in one line with the remedy: UsageError for an invalid request,
-JournalError for a damaged experiment directory.
+Errors come from `esper_ab.contracts.errors`, with a one-line message that includes the remedy: UsageError for an
+invalid request, and JournalError for a damaged experiment directory.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _POLICIES = "workers.run.policy_file"  # of the data plane, which the control pl
 
 
 class Policy(Protocol):
-    """A saved policy with its frozen normaliser, and the RunSpec it was trained with (workers/run/policy_file.py)."""
+    """A saved policy with its frozen normaliser and the RunSpec of its run (workers/run/policy_file.py)."""
 
     @property
     def spec(self) -> RunSpec: ...
@@ -57,9 +57,9 @@ class Policy(Protocol):
 
 
 def load_experiment(path: str | Path) -> LoadedExperiment:
-    """Load the experiment directory `path` as it is now: running, stopped or finished.
+    """Load the current state of the experiment directory `path`, whether it is running, stopped or finished.
 
-    UsageError if there is no journal or it is empty; JournalError if it is damaged.
+    Raises UsageError if there is no journal or the journal is empty, and JournalError if the journal is damaged.
     """
     experiment_dir = Path(path)
     if is_joint(experiment_dir):
@@ -73,14 +73,13 @@ def load_experiment(path: str | Path) -> LoadedExperiment:
 
 
 class LoadedExperiment:
-    """Snapshot of an experiment directory; call `load_experiment` again for later records.
+    """A snapshot of an experiment directory; call `load_experiment` again for later records.
 
-    The frames have the columns of docs/sql.md. `as_`: "pandas", "polars", "pyarrow" or "duckdb"; None: the first one
-    that is installed, in this order. Numbers have the units that the plan declares; times are UTC.
+    The tables have the columns of docs/sql.md. Numbers have the units that the plan declares; times are UTC.
     """
 
     def __init__(self, path: Path, loaded: Loaded, *, held: bool) -> None:
-        """Take a loaded journal; `held`: whether a process holds the experiment directory."""
+        """Create the snapshot of a loaded journal; `held` says whether a process holds the experiment directory."""
         self.path = path
         self.history: History = loaded.history
         self.state: ExperimentState = state_of(loaded.history, held=held)
@@ -103,7 +102,7 @@ class LoadedExperiment:
 
     @property
     def verdicts(self) -> dict[tuple[str, str], str]:
-        """(a, b) -> the verdict so far on a - b: "BETTER", "INCONCLUSIVE", ... (docs/statistics.md)."""
+        """The current verdict on a - b by (a, b): "BETTER", "INCONCLUSIVE", … (docs/statistics.md)."""
         return verdicts_of(self.comparisons)
 
     @property
@@ -113,24 +112,25 @@ class LoadedExperiment:
 
     @property
     def reward_audit(self) -> RewardAuditFindings | None:
-        """What the groups' rewards pay for known behaviours; None if the experiment includes no reward audit."""
+        """The reward audit of the groups' rewards; None if the experiment was planned without one."""
         return self._content.analysis.reward_audit
 
     def comparison(self, a: str, b: str) -> Comparison:
-        """Return the comparison a - b; UsageError if it was not declared, or only as b - a."""
+        """Return the comparison a - b. Raises UsageError if it was not declared, or was declared only as b - a."""
         return ByPair({(one.question.a, one.question.b): one for one in self.comparisons})[a, b]
 
     def frame(self, table: str) -> DuckDBPyRelation:
-        """Return a table, one of `records.TABLES` (docs/data.md). UsageError for an unknown name.
+        """Return one of the tables in `records.TABLES` (docs/data.md). Raises UsageError for an unknown name.
 
-        Its `df()` is a pandas DataFrame, `pl()` one of polars, `arrow()` an Arrow table, `fetchall()` tuples.
+        `df()` of the result is a pandas DataFrame, `pl()` a polars DataFrame, `arrow()` an Arrow table, and
+        `fetchall()` a list of tuples.
         """
         if table not in records.TABLES:
             raise UsageError(f"no table {table!r}; {did_you_mean(table, records.TABLES)}")
         return records.relation(self._database, records.table_sql(table))
 
     def query(self, sql: str) -> DuckDBPyRelation:
-        """Query the tables above by one SELECT; nothing else can be read. UsageError for what DuckDB refuses."""
+        """Run one SELECT on the tables of `frame`; nothing else can be read. UsageError if DuckDB refuses the query."""
         return records.relation(self._database, sql)
 
     @property
@@ -141,9 +141,9 @@ class LoadedExperiment:
         return names(self._content)
 
     def plot(self, name: str = "effects") -> Figure:
-        """Return a figure of the report, a matplotlib Figure that pyplot does not manage and that needs no closing.
+        """Return a figure of the report as a matplotlib Figure. pyplot does not manage it, so it need not be closed.
 
-        UsageError for a name not in `figures`, and if there is nothing to draw yet.
+        Raises UsageError for a name that is not in `figures`, and if there is nothing to draw yet.
         """
         from esper_ab.report.figures.catalogue import figure  # as above
 
@@ -151,13 +151,14 @@ class LoadedExperiment:
             raise UsageError(f"no figure {name!r}; {did_you_mean(name, self.figures)}")
         drawn = figure(name, self._content)
         if drawn is None:
-            raise UsageError(f"no figure {name!r} for {self.path}: there are no records to draw in it")
+            raise UsageError(f"no figure {name!r} for {self.path}: the experiment has no records for it")
         return drawn
 
     def policy(self, group: str, replicate: int) -> Policy:
-        """Load the trained policy of one run. This imports torch, and never executes code from the file.
+        """Load the trained policy of one run. This imports torch, but never executes code from the file.
 
-        UsageError if there is no such run, if it has no policy yet, or if the file differs from the evaluated one.
+        Raises UsageError if there is no such run, if the run has no policy yet, or if the file is not the policy that
+        was evaluated.
         """
         if group not in self.groups:
             raise UsageError(f"no group {group!r} in {self.path}; {did_you_mean(group, self.groups)}")
@@ -167,7 +168,7 @@ class LoadedExperiment:
         run = runs[replicate]
         path = self.path / run.spec.policy_file
         if run.evaluation is None:
-            raise UsageError(f"{run.ref.name} has no policy in {self.path}: it is {run.state}, not finished")
+            raise UsageError(f"{run.ref.name} has no policy in {self.path}: the run is {run.state}, not finished")
         try:
             found = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
         except OSError as error:

@@ -16,7 +16,7 @@ class NoSuchName(UsageError, KeyError):
 
 
 class ByPair(dict[tuple[str, str], Found]):
-    """(a, b) -> a value for a - b; any other pair raises NoSuchName, which lists the pairs that exist."""
+    """A mapping from (a, b) to a value for a - b; another pair raises NoSuchName, which lists the pairs that exist."""
 
     def __missing__(self, pair: object) -> Found:
         listed = ", ".join(f"{a} - {b}" for a, b in self) or "none"
@@ -29,5 +29,5 @@ class ByPair(dict[tuple[str, str], Found]):
 
 
 def verdicts_of(comparisons: Iterable[Comparison]) -> dict[tuple[str, str], str]:
-    """Return (a, b) -> the verdict on a - b; an unknown pair raises NoSuchName."""
+    """Return a mapping from (a, b) to the verdict on a - b; an unknown pair raises NoSuchName."""
     return ByPair({(one.question.a, one.question.b): str(one.verdict) for one in comparisons})

@@ -47,10 +47,10 @@ class RunResult:
 
 
 class Results(Mapping[str, list[RunResult]]):
-    """Variant -> its runs, by seed. Runs that an early decision made unnecessary are not listed."""
+    """A mapping from each variant to its runs, by seed, without the runs that an early decision made unnecessary."""
 
     def __init__(self, path: Path, content: Content, error: str) -> None:
-        """Take the content of the report; `error`: why the experiment ended early, or ""."""
+        """Create the results from the content of the report; `error` says why the experiment ended early, or is ""."""
         self.path = path
         self.error = error
         self.comparisons: tuple[Comparison, ...] = content.comparisons
@@ -61,7 +61,7 @@ class Results(Mapping[str, list[RunResult]]):
 
     @property
     def verdicts(self) -> dict[tuple[str, str], str]:
-        """(a, b) -> the verdict on a - b: "BETTER", "INCONCLUSIVE", …"""
+        """The verdict on a - b by (a, b): "BETTER", "INCONCLUSIVE", …"""
         return verdicts_of(self.comparisons)
 
     @property
@@ -72,7 +72,7 @@ class Results(Mapping[str, list[RunResult]]):
 
     @property
     def failures(self) -> dict[str, list[RunResult]]:
-        """Variant -> its failed runs; only variants that have any."""
+        """A mapping from each variant that has failed runs to these runs."""
         failed = {name: [run for run in runs if not run.success] for name, runs in self.items()}
         return {name: runs for name, runs in failed.items() if runs}
 
@@ -94,7 +94,7 @@ class Results(Mapping[str, list[RunResult]]):
 
     @property
     def failure_lines(self) -> list[str]:
-        """For each variant with failures, the number of failed runs and then their reasons, as lines."""
+        """Lines with the number of failed runs and the reasons, for each variant with failures."""
         lines = []
         for name, runs in self.failures.items():
             lines.append(f"{name}: {len(runs)} of {len(self[name])} runs failed")
@@ -102,7 +102,7 @@ class Results(Mapping[str, list[RunResult]]):
         return lines
 
     def __str__(self) -> str:
-        """Return successes by variant, reasons of failures, and the verdicts, as text."""
+        """Return a text with the successes by variant, the reasons for failures, and the verdicts."""
         first = f"{self.path}: {self.error}" if self.error else str(self.path)
         counts = (f"{name}: {sum(run.success for run in runs)} of {len(runs)} runs done" for name, runs in self.items())
         return "\n".join([first, *counts, *self.failure_lines, self.verdict])
@@ -113,10 +113,10 @@ class Results(Mapping[str, list[RunResult]]):
 
 
 def early_end(failure: EsperError | None, path: Path, history: History) -> str:
-    """Say in one line what ended an experiment early, where to look, and how to resume; "" for None.
+    """Return one line on why an experiment ended early, where to look, and how to resume; "" if `failure` is None.
 
-    `failure`: has several lines, among them the end of a worker's log, which is left out here, and at the end the
-    command to resume with the same launcher flags.
+    The message of `failure` has several lines. The end of a worker's log, which is one part of it, is left out. Its
+    last line is the command that resumes with the same launcher flags.
     """
     if failure is None:
         return ""
@@ -144,7 +144,7 @@ def _result(path: Path, run: RunHistory, content: Content) -> RunResult:
 
 
 def _why(run: RunHistory, history: History) -> str:
-    """Say in one line why a run did not finish: its last death, another run's failure, or the experiment's end."""
+    """Return one line on why a run did not finish: its worker died, another run failed, or the experiment ended."""
     entries = [entry for entry in history.incidents if entry.run_name == run.ref.name]
     if run.lost:
         kinds = _DEATHS if run.failed else ("cancelled",)

@@ -1,7 +1,7 @@
-"""`run_ab_test`: run an experiment from Python, by the same code as `esper-ab launch`, and return its results.
+"""`run_ab_test`: run an experiment from Python, with the same code as `esper-ab launch`, and return its results.
 
-A script needs no `if __name__ == "__main__":` guard to call it, because worker processes do not import the caller's
-main module (contracts/own_packages.py). Notebooks and tests can call it, too.
+A script can call it without an `if __name__ == "__main__":` guard, because worker processes do not import the caller's
+main module (contracts/own_packages.py). Notebooks and tests can also call it.
 """
 
 from __future__ import annotations
@@ -61,16 +61,18 @@ def run_ab_test(
     """Train every variant `runs_per_variant` times, compare the variants, and return when all runs have ended.
 
     The experiment directory is `output_dir`/NAME and must not exist; `name` overrides the experiment's name there.
-    `max_parallel_runs`: most runs that train at the same time; None: as many as the devices allow. The runs of a seed,
-    one per variant, train together; with a smaller limit, or `parallel_runs=False`, runs train one after the other.
-    If a worker dies, its run resumes from the last checkpoint on the same random draws, at most `max_retries` times
-    without a new record; then the seed is given up for every variant. With `retry_failed_runs=False` it is given up
-    at the first death. `verbose=True` prints the plan and shows a live view. `launcher="inline"` uses threads of this
-    process, for debuggers; `launcher="ray"` uses a cluster, with `ray_address`, `ray_label` and `ray_wait` as for the
-    flags.
+    `max_parallel_runs` is the largest number of runs that train at the same time; None means as many as the devices
+    allow. The runs of a seed, one per variant, train together. If the limit is smaller than the number of variants, or
+    with `parallel_runs=False`, they train one after the other.
+
+    If a worker dies, its run resumes from the last checkpoint with the same random numbers. After `max_retries` retries
+    without a new record, the seed is given up for every variant; with `retry_failed_runs=False`, after the first death.
+    `verbose=True` prints the plan and shows a live view. `launcher="inline"` runs workers as threads of this process,
+    for debuggers. `launcher="ray"` uses a cluster; `ray_address`, `ray_label` and `ray_wait` are as the flags.
 
     A failed run is a RunResult without success. If too many runs fail, the experiment ends, its remaining runs count as
-    failed, and `Results.error` says why. Raises UsageError before anything starts; Interrupted after Ctrl-C; DiskFull.
+    failed, and `Results.error` gives the reason. Raises UsageError before anything starts, Interrupted after Ctrl-C,
+    and DiskFull.
     """
     if isinstance(experiment, ExperimentBuilder):
         raise UsageError("run_ab_test: the experiment is not built yet; end it with .build()")
@@ -104,7 +106,7 @@ def run_ab_test(
 
 
 def _check_process(launcher: Launcher) -> None:
-    """UsageError if worker processes cannot be started here, or if the call is inside a file that is being imported."""
+    """Raise UsageError if this process cannot start workers, or if the call is in a file that is being imported."""
     if file := READING.get():
         raise UsageError(
             f"run_ab_test is called while {file} is being loaded, but `esper-ab launch` runs the experiment itself; "
@@ -127,7 +129,7 @@ def _limited(asked: AskedExperiment, told: Mapping[str, Any]) -> AskedExperiment
     """Apply the name and the limit on parallel runs from the call; UsageError if they conflict."""
     most, name = told["max_parallel_runs"], told.get("name", "")
     if not told["parallel_runs"] and (most or 1) > 1:
-        raise UsageError(f"max_parallel_runs={most} contradicts parallel_runs=False, which runs one at a time")
+        raise UsageError(f"max_parallel_runs={most} contradicts parallel_runs=False, which trains one run at a time")
     if name:
         check_name(name, "name")
     most = most if told["parallel_runs"] else 1

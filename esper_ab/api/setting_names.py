@@ -1,4 +1,4 @@
-"""Settings in Python: their dotted keys, and their spelling in error messages. Pure."""
+"""Settings in Python: conversion to dotted keys, and their spelling in error messages. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Settings: TypeAlias = Mapping[str, Any]  # by key: "ppo.lr", "ppo__lr", or neste
 def dotted(settings: Settings, above: str = "") -> dict[str, Any]:
     """Flatten settings to dotted keys: `{"ppo__lr": 1}` and `{"ppo": {"lr": 1}}` become `{"ppo.lr": 1}`.
 
-    UsageError for a key that is not text or is set twice.
+    Raises UsageError for a key that is not text, or that is set twice.
     """
     if not isinstance(settings, Mapping):
         raise UsageError(f"settings must be given by key, as in {{'ppo.lr': 1e-3}}, not {settings!r}")
@@ -38,7 +38,7 @@ def dotted(settings: Settings, above: str = "") -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Convert paths to text, and numbers of NumPy and the like to Python's own, also in lists; leave the rest as is."""
+    """Convert paths to text, and NumPy's and similar numbers to Python's, also in lists; return other values as is."""
     if isinstance(value, list | tuple):
         return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
     if isinstance(value, os.PathLike):
@@ -56,7 +56,7 @@ ARGUMENTS = {"max_parallel": "max_parallel_runs", "seeds": "runs_per_variant"}
 
 
 def in_python(names: Mapping[str, str] = ARGUMENTS) -> Spelling:
-    """Return a spelling such as `n_envs=2`; `names` maps keys to a different name, or to a flag, in Python."""
+    """Return a spelling of settings such as `n_envs=2`; `names` maps keys to other names, or to flags, in Python."""
 
     def spell(setting: Setting) -> str:
         name, value = names.get(setting.key, setting.key), setting.value
@@ -70,7 +70,7 @@ def in_python(names: Mapping[str, str] = ARGUMENTS) -> Spelling:
 
 @contextmanager
 def spelled(spelling: Spelling) -> Iterator[None]:
-    """Inside this context, name settings in UsageErrors as `spelling` does."""
+    """Inside this context, spell settings in UsageErrors with `spelling`."""
     try:
         yield
     except UsageError as error:

@@ -46,7 +46,7 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
     elif "{" in what:
         options = options | {"trainer": what}
     elif " " in what:
-        raise UsageError(f"{what}: no such file; a command must say where its seed goes, as in --seed {{seed}}")
+        raise UsageError(f"{what}: no such file; a command needs {{seed}} in place of its seed, as in --seed {{seed}}")
     else:
         raise UsageError(
             f"{what}: expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes with "
@@ -57,7 +57,7 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
 
 @contextmanager
 def completed(command: str) -> Iterator[None]:
-    """Turn missing decisions into one UsageError that lists them and completes the command as far as possible."""
+    """Turn a Missing error into one UsageError that lists the missing decisions and the command with their flags."""
     try:
         yield
     except Missing as error:
@@ -69,10 +69,13 @@ def completed(command: str) -> Iterator[None]:
 
 
 def read_job(options: Flags) -> AskedJob:
-    """Read WHAT and the flags, as click parsed them; UsageError for whatever can be refused without a preflight."""
+    """Return the requested job from WHAT and the flags, as click parsed them.
+
+    Raises UsageError for every error that can be found without the preflight.
+    """
     if not options["parallel"]:
         if (options["max_parallel"] or 1) > 1:
-            raise click.UsageError("--no-parallel runs one at a time; remove it or --max-parallel")
+            raise click.UsageError("--no-parallel runs one run at a time; remove --no-parallel or --max-parallel")
         options = options | {"max_parallel": 1}
     declared, request = read_what(options)
     with completed("launch"):
@@ -80,7 +83,7 @@ def read_job(options: Flags) -> AskedJob:
     if len(parts.parts) > 1:
         for flag, why in _OF_ONE.items():
             if options[flag] not in (None, False):
-                raise UsageError(f"--{flag}: {why}; remove it for a question over {len(parts.parts)} parts")
+                raise UsageError(f"--{flag}: {why}; remove it, because this question has {len(parts.parts)} parts")
     tracking = declared.tracking
     if any(options[flag] is not None for flag in _TRACKING):
         tracking = tracking_of(options, tracking)
@@ -101,7 +104,10 @@ def read_job(options: Flags) -> AskedJob:
 
 
 def tracking_of(options: Flags, declared: Tracking) -> Tracking:
-    """Return the trackers chosen by flags, or else by WHAT; UsageError if a tracker cannot be used."""
+    """Return the tracking settings from the flags, with the description and tags of WHAT.
+
+    Raises UsageError if a tracker is unknown or cannot be used.
+    """
     names = split_commas(options["track"], "--track") if options["track"] is not None else []
     unknown = [name for name in names if name not in NAMES]
     if unknown:

@@ -60,7 +60,7 @@ def examine(experiment_dir: Path) -> Findings:
     reading = read(experiment_dir / JOURNAL_NAME)
     history, damage, repairable = fold_intact(reading)
     if not history and not damage and not user:
-        damage = "no event was recorded: launch it again under the same name"
+        damage = "no event was recorded; launch the experiment again under the same name"
     behind = 1 if reading.torn_bytes and not user else 0  # a line still being written may be whole by now
     if damage:
         with open_to_read(experiment_dir / JOURNAL_NAME) as file:
@@ -80,7 +80,10 @@ def examine(experiment_dir: Path) -> Findings:
 
 
 def fold_intact(reading: Reading) -> tuple[History | None, str, bool]:
-    """Fold a journal up to its first damage; return the history, the damage ("" if none), and if a cut would help."""
+    """Fold a journal up to its first damage.
+
+    Return the history, the damage ("" if there is none), and whether cutting the journal would repair it.
+    """
     damage, helps = "", False
 
     def until_damaged() -> Iterator[AnyEvent]:
@@ -97,7 +100,7 @@ def fold_intact(reading: Reading) -> tuple[History | None, str, bool]:
         return fold(events, keeps_records=False), damage, helps
     except Inconsistent as error:
         deque(events, maxlen=0)  # read on: damage in a later line is what we report
-        foreign = f"its lines are intact, but {error}: not a journal of this tool" if reading.lines else ""
+        foreign = f"its lines are intact, but {error}, so it is not a journal of this tool" if reading.lines else ""
         return None, damage or foreign, False
 
 
@@ -123,7 +126,10 @@ def _faults(experiment_dir: Path, runs: Sequence[RunHistory], *, checkpoints: bo
 
 
 def _run_faults(experiment_dir: Path, run: RunHistory, *, checkpoints: bool) -> Iterator[tuple[str, str]]:
-    """Yield faults of a run's policy and checkpoints; an unfinished run needs its newest, older ones may be gone."""
+    """Yield faults of a run's policy and checkpoints.
+
+    A missing checkpoint is a fault only if it is the newest of an unfinished run; `resume` needs no other.
+    """
     if run.evaluation is not None:
         file = run.evaluation.policy_file
         if what := _wrong(experiment_dir / file, run.evaluation.policy_sha256, None):
@@ -134,7 +140,7 @@ def _run_faults(experiment_dir: Path, run: RunHistory, *, checkpoints: bool) -> 
         if milestone != newest and not (experiment_dir / one.file).is_file():
             continue
         if what := _wrong(experiment_dir / one.file, one.sha256, one.size_bytes):
-            use = "resume starts from an earlier one" if run.expected else "it is no longer needed"
+            use = "resume starts from an earlier checkpoint" if run.expected else "it is no longer needed"
             yield one.file, f"checkpoint {milestone} of {run.ref.name}: {what}; {use}"
 
 
@@ -158,19 +164,19 @@ def _wrong(path: Path, sha256: str, size_bytes: int | None) -> str:
         with open_to_read(path) as content:
             size = content.seek(0, os.SEEK_END)
             if size > FILE_LIMIT_BYTES or size_bytes not in (None, size):
-                return f"{size} bytes, recorded with {size_bytes or 'fewer'}"
+                return f"it has {size} bytes, but {size_bytes or 'fewer'} were recorded"
             content.seek(0)
             found = hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    return "" if found == sha256 else f"sha256 {found[:12]}…, recorded as {sha256[:12]}…"
+    return "" if found == sha256 else f"its sha256 is {found[:12]}…, but {sha256[:12]}… was recorded"
 
 
 # --- as text ---
 
 
 def describe(found: Findings) -> str:
-    """Write the findings as text: one line each, then what to do."""
+    """Return the findings as text: one line each, then the remedy."""
     last = f", the last from {found.wall_time}" if found.wall_time else ""
     lines = [
         f"{found.experiment_dir}: {counted(found.lines, 'line')} of the journal {'is' if found.lines == 1 else 'are'} "
@@ -179,10 +185,10 @@ def describe(found: Findings) -> str:
     if found.in_use_by:
         lines.append(f"in use by {found.in_use_by}: checkpoints were not checked")
     if found.damage:
-        behind = f"; {counted(found.lines_behind, 'line')} from there on" if found.lines_behind else ""
+        behind = f"; {counted(found.lines_behind, 'line')} not read" if found.lines_behind else ""
         lines.append(f"damaged: {found.damage}{behind}")
     elif found.lines_behind:
-        lines.append("an unfinished line follows: it is ignored, and resume cuts it off")
+        lines.append("an unfinished line follows, which is ignored and which resume cuts off")
     lines += [f"damaged: {file}: {what}" for file, what in found.faults.items()]
     if files := found.removable:
         more = f" and {len(files) - _LISTED} more" if len(files) > _LISTED else ""
@@ -194,10 +200,10 @@ def describe(found: Findings) -> str:
 def _remedy(found: Findings) -> str:
     if found.damage and found.repairable:
         cut = shell_command("tidy", found.experiment_dir, "--repair")
-        rest = "keeps the rest in a file beside it; resume repeats the work that was recorded there"
+        rest = "saves the removed part to a file next to it; resume then repeats the work recorded in that part"
         return f"`{cut}` cuts the journal after line {found.lines} and {rest}"
     if found.damage:
-        return "cutting the journal would not repair this"
+        return "cutting the journal would not repair this damage"
     if found.faults:
-        return "the journal is intact; the files named above cannot be repaired"
-    return "all is well"
+        return "the journal is intact, but the files named above cannot be repaired"
+    return "no damage found"

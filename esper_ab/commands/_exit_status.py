@@ -1,6 +1,6 @@
-"""What all commands share: exit statuses, one-line errors, and the end of their help.
+"""Exit statuses, one-line errors and the end of the help, shared by all commands.
 
-click alone would exit with 1 on Ctrl-C and word its errors differently. The exit statuses:
+click alone would exit with 1 on Ctrl-C and print other error messages. The exit statuses:
 
     0 done    1 internal error    2 what was asked cannot be done    4 a worker failed    5 journal damaged
     11 a worker hung    12 a condition of --fail-unless does not hold    75 disk full    130 interrupted
@@ -43,7 +43,7 @@ from esper_ab.contracts.wording import visible
 
 
 def unknown_option(error: click.NoSuchOption) -> str:
-    """Write the error for an unknown option: name ours of the same meaning, else those with similar spelling."""
+    """Return the error for an unknown option: it names our option with the same meaning, or else similar spellings."""
     from esper_ab.settings.assignments import OURS  # imported only for this error
 
     said = f"no option {error.option_name}"
@@ -73,7 +73,7 @@ STATUSES = (
 
 
 def epilog(*lines: str, statuses: str = "Exit statuses: esper-ab --help.") -> str:
-    """Return the epilog of a click command: example command lines, which tests run, then the exit statuses."""
+    """Return the epilog of a click command: example command lines, which the tests run, and the exit statuses."""
     shown = "\n".join(_folded(line) for line in lines)
     return f"\b\nExamples:\n{shown}\n\n{statuses}"
 
@@ -102,7 +102,7 @@ def _report(message: str, status: int, args: Sequence[str]) -> int:
 
 
 def _of_the_system(error: OSError, args: Sequence[str]) -> int:
-    """Report an OSError of the system in one line; raise any other OSError again, because it is a bug."""
+    """Report an OSError that the system caused in one line; re-raise any other OSError, because it is a bug."""
     if error.errno in NO_ROOM:
         return _report(str(no_room(error)), DiskFull.exit_code, args)  # a journal's writer raises DiskFull
     if error.errno == errno.EAGAIN and error.filename is None:  # from fork
@@ -113,10 +113,10 @@ def _of_the_system(error: OSError, args: Sequence[str]) -> int:
 
 
 def _open_standard_streams() -> None:
-    """Open /dev/null for closed standard streams; otherwise libraries take the next opened file for stdout or stderr.
+    """Open /dev/null for closed standard streams; otherwise the next opened file would get the descriptor of stdout.
 
-    Python sets such a stream to None, which cannot be written to or asked whether it is a terminal. Also make stdout
-    and stderr escape characters that their encoding lacks.
+    Python sets a closed standard stream to None, which has no write() and no isatty(). Also make stdout and stderr
+    escape characters that their encoding lacks.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) < len(_STREAMS):
         os.set_inheritable(descriptor, True)
@@ -130,10 +130,10 @@ def _open_standard_streams() -> None:
 
 
 def _lacking(error: Exception) -> str:
-    """Describe a lack of memory or threads; raise any other RuntimeError again, because it is a bug."""
+    """Describe a lack of memory or threads; re-raise any other RuntimeError, because it is a bug."""
     if isinstance(error, MemoryError):
         what = f" ({said})" if (said := " ".join(str(error).split())) else ""
-        remedy = "free some, or run less at the same time, for example with --max-parallel"
+        remedy = "free some memory, or run fewer runs at the same time, for example with --max-parallel 1"
         return f"out of memory{what}; {remedy}; journals are not affected"
     if str(error) != _NO_THREAD:
         raise error
@@ -148,8 +148,9 @@ def _out_of_processes(error: BaseException) -> str:
 def leaving(status: int) -> int:
     """Exit with `status` without waiting up to a second for Python to tear down its libraries.
 
-    Return `status`, for sys.exit, if teardown must run: user code may hold open files, or the output could not be
-    written. If an abandoned thread still computes in a library, that library must not be torn down.
+    If the teardown must run, because user code may hold open files or the output could not be written, return
+    `status` for sys.exit. If an abandoned thread is still running inside a library, exit without the teardown,
+    because tearing down that library could crash the process.
     """
     inline = sys.modules.get("esper_ab.launchers.inline")
     if inline is None or not inline.any_given_up():  # by now the journal is closed
@@ -165,7 +166,7 @@ def leaving(status: int) -> int:
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Treat SIGTERM as Ctrl-C inside this context, also where no coordinator handles it."""
+    """Treat SIGTERM as Ctrl-C inside this context, even where no coordinator handles it."""
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -179,7 +180,10 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
 @_terminated_as_interrupted()
 def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
-    """Run `command` and return its exit status; print an error as one line on stderr, with --json also on stdout."""
+    """Run `command` and return its exit status.
+
+    An error is printed as one line on stderr and, with --json, also as JSON on stdout.
+    """
     _open_standard_streams()
     try:
         status = command.main(args=list(args), prog_name=program, standalone_mode=False)

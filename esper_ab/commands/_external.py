@@ -1,4 +1,4 @@
-"""The flags of `design`, `judge` and `compare`, which take outcomes of runs made elsewhere. Imports no libraries."""
+"""The flags of `design`, `judge` and `compare`, which work on outcomes of finished runs. Imports no libraries."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ if TYPE_CHECKING:
 
 _OPTIONS = {
     "margin": valued("--margin", "SIZE",
-        "The smallest difference worth acting on, in the unit of the outcome; there is no default. For several tasks "
-        "also TASK=SIZE,TASK=SIZE."),
+        "The smallest difference worth acting on, in the unit of the outcome; there is no default. For several tasks: "
+        "one size, or TASK=SIZE,TASK=SIZE."),
     "better": valued("--better", "higher|lower",
-        "Which outcomes are better; for several tasks also TASK=lower,TASK=higher.", default="higher"),
-    "unit": valued("--unit", "UNIT", "Unit of the outcome; for several tasks also TASK=UNIT,TASK=UNIT.", default=""),
+        "Which outcomes are better. For several tasks: one word, or TASK=lower,TASK=higher.", default="higher"),
+    "unit": valued("--unit", "UNIT",
+        "Unit of the outcome. For several tasks: one unit, or TASK=UNIT,TASK=UNIT.", default=""),
     "label": valued("--label", "WORDS", "Name of the outcome, in words.", default="outcome"),
     "worst": valued("--worst", "VALUE",
-        "The worst possible outcome, which replaces lost runs of the group that looks better; without it a group that "
-        "lost runs is never called better. For several tasks also TASK=VALUE,….", default=""),
-    "control": valued("--control", "NAME", "Compare the others with this group. [default: all pairs]", default=""),
+        "The worst possible outcome, which replaces lost runs of the group that looks better; without it, a group that "
+        "lost runs is never called better. For several tasks: one value, or TASK=VALUE,….", default=""),
+    "control": valued("--control", "NAME", "Compare all other groups with this one. [default: all pairs]", default=""),
     "alpha": valued("--alpha", "P", "Error rate shared by all comparisons.", type=float, default=0.05),
     "rows": valued("--rows", "runs",
-        "Confirm that every row is a training run. Needed for more than 30 rows per group and task, unless there is a "
-        "column run.",
+        "Confirm that every row is a training run. Needed for more than 30 rows per group and task, unless the file "
+        "has a column `run`.",
         type=click.Choice(("runs",))),
     "paired": valued("--paired/--unpaired", None,
         "Whether runs with the same seed form a pair. [default: yes, if groups share seeds]", default=None),
     "scores": valued("--scores", "WORST..TARGET",
-        "Outcomes that score 0 and 1, for performance profiles and the optimality gap beside the verdict; for several "
-        "tasks TASK=WORST..TARGET,…", default=""),
+        "Outcomes that score 0 and 1, for the performance profiles and the optimality gap shown with the verdict. For "
+        "several tasks: TASK=WORST..TARGET,…", default=""),
     "figure": valued("--figure", "FILE.svg|png|pdf", "Draw the result; replaces an existing file.", type=PATH),
     "columns": valued("--columns", "OURS=THEIRS,…",
         "Map column names, as in group=algorithm,outcome=return.", default=""),

@@ -16,7 +16,7 @@ from esper_ab.readers.status import status, status_text
 
 
 def status_joint(directory: Path, *, json: bool) -> None:
-    """Print the progress of every part, as text or JSON."""
+    """Print the progress of every part as text, or as JSON with `json`."""
     found, plan = read_joint(directory), read_plan(directory / PLAN_NAME)
     if json:
         parts = [
@@ -31,4 +31,4 @@ def status_joint(directory: Path, *, json: bool) -> None:
         else:
             click.echo(f"{part.name}: planned\n")
     page = directory / PAGE
-    click.echo(f"answer over all parts: {page if page.is_file() else 'available when all parts are finished'}")
+    click.echo(f"verdict over all parts: {page if page.is_file() else 'available when all parts are finished'}")

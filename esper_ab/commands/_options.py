@@ -1,4 +1,4 @@
-"""The flags that say what to run, as click decorators shared by every command that trains. Imports no libraries."""
+"""The flags of an experiment, as click decorators shared by every command that trains. Imports no libraries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIST_FLAGS = ("slots", "devices")  # their values may be several words
 
 
 class Margin(click.types.FloatParamType):
-    """Click type of --margin: a number, or margins of several tasks as text, which settings/parts.py parses."""
+    """Click type of --margin: a number, or text with the margins of several tasks, which settings/parts.py parses."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number, or the text for several tasks."""
@@ -24,7 +24,7 @@ class Margin(click.types.FloatParamType):
         return value if several else super().convert(value, param, ctx)
 
 
-_TASK = "The built-in task; or an environment of Gymnasium: gym:ID or path/env.py:make."
+_TASK = "A built-in task, or a Gymnasium environment: gym:ID or path/env.py:make."
 _TASK_DEFAULT = "[default: digits]"
 _MARGIN = "The smallest difference in outcome worth acting on, in its unit"
 _MARGIN_DEFAULT = "[default: the task's own, if it declares one: 2 points for growth tasks]"
@@ -38,26 +38,28 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "The outcome that decides, where higher is better. For a command: a key of the JSON, or a column (last "
             "row) of the CSV, that it writes to {out}; FILE:NAME if it writes several files; or wandb:KEY. For a "
             "Python trainer: the outcome's name. For Gymnasium: info:KEY or FILE:FUNCTION. [default: the return]"),
-        "lower": takes("NAME", "The same, where lower is better."),
+        "lower": takes("NAME", "Like --higher, for an outcome where lower is better."),
         "groups": takes("A,B,…",
-            "Reward modes or controllers; NAME=MODE renames one. [default: shaped,simplified]"),
-        "group": takes("NAME:KEY=VALUE,…", "Change settings of group NAME, or add it. Repeatable.", multiple=True),
+            "Reward modes or controllers; NAME=MODE gives a group its own name. [default: shaped,simplified]"),
+        "group": takes("NAME:KEY=VALUE,…", "Change settings of group NAME, or add a group. Repeatable.", multiple=True),
         "set": takes("KEY=VALUE", "Change a setting for all groups. Repeatable.", multiple=True),
-        "task": takes("NAME[,NAME…]", f"{_TASK} Several tasks: a verdict on each and on their mean. {_TASK_DEFAULT}"),
+        "task": takes("NAME[,NAME…]",
+            f"{_TASK} Several tasks get a verdict each, and one on their mean. {_TASK_DEFAULT}"),
         "episodes": takes("N", "Training episodes per run. [default: 3; for Gymnasium 50]"),
         "n_envs": takes("N", "Environments per run. [default: 4; for Gymnasium 8]"),
         "seeds": takes("N|auto",
             "Seeds per group; a verdict needs at least 6. auto: as many as needed, up to --max. [default: 6]"),
-        "margin": takes("SIZE", f"{_MARGIN}; for several tasks also TASK=SIZE,…. {_MARGIN_DEFAULT}", type=Margin()),
+        "margin": takes("SIZE",
+            f"{_MARGIN}. For several tasks: one size, or TASK=SIZE,…. {_MARGIN_DEFAULT}", type=Margin()),
         "devices": takes("A B …",
-            "cuda:0, cpu:1, …; cuda or cpu for all of a kind. [default: GPUs or cores, whichever seem faster]"),
+            "cuda:0, cpu:1, …; cuda: all GPUs; cpu: all cores. [default: GPUs or cores, whichever seem faster]"),
         "dry_run": switched("Print the plan and stop."),
     },
     "What is trained": {
         "data_dir": takes("DIR", "Folder with the task's data, if the package does not include it."),
         "slots": takes("A B …", "Slots that may grow a seed module, in network order. [default: all]"),
         "steps": takes("N",
-            "Decisions, and host epochs, per episode. [default: 25; for Gymnasium at most 1000]"),
+            "Decisions (and host epochs) per episode; for Gymnasium a maximum. [default: 25; for Gymnasium 1000]"),
         "total_timesteps": takes("N",
             "Environment steps per Gymnasium run, instead of --episodes; rounded up to whole rollouts."),
         "rng_seed": takes("N", "Root of all randomness. [default: 0]"),
@@ -71,43 +73,45 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "Settings that shorten the trainer's rehearsal; they apply to the rehearsal only."),
     },
     "What is compared, and by which rule": {
-        "max": takes("N", "Most seeds, with --seeds auto.", type=AT_LEAST_1),
+        "max": takes("N", "Largest number of seeds, with --seeds auto.", type=AT_LEAST_1),
         "looks": takes("N,N,…", "Numbers of seeds at the interim looks. [default: 10,14,20 for 20; one look below 16]"),
         "no_early_stop": switched("Keep training after a comparison is decided."),
         "futility": takes("POWER",
-            "Give up early when a difference as large as the margin has become unlikely. 0.8: at most 20 % of real "
-            "ones are given up. [default: off]", type=float),
-        "control": takes("NAME", "Compare the others with this group. [default: all pairs]"),
+            "Stop a comparison early if a difference as large as the margin has become unlikely. With 0.8, at most "
+            "20 % of true differences of that size are missed. [default: off]", type=float),
+        "control": takes("NAME", "Compare all other groups with this one. [default: all pairs]"),
         "untested": takes("A,B,…", "Groups to measure without comparing them."),
         "outcome_over": takes("evaluation|last-tenth|curve-mean",
             "The part of a run that its outcome summarises. [default: evaluation]"),
         "alpha": takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
         "grid": takes("KEY=V1,V2,…",
-            "Run every group at every value, and judge the mean over the grid. Repeatable: all combinations.",
+            "Run every group at every value, and judge the mean over the grid. Repeat the flag for all combinations.",
             multiple=True),
         "scores": takes("WORST..TARGET",
             "For several tasks: outcomes that score 0 and 1, for performance profiles and the optimality gap; one "
             "range, or TASK=WORST..TARGET,…. [default: the ends of the tasks' ranges, if all are known]"),
         "eval_episodes": takes("N|auto",
-            "Evaluation episodes per trained policy; auto: the number with the least variance x cost, by a "
-            "calibration. [default: auto]"),
+            "Evaluation episodes per trained policy; auto: the number that a calibration gives the least variance x "
+            "cost. [default: auto]"),
         "unpaired": switched("Give each group its own randomness, for calibration."),
         "calibration": takes("FILE",
-            "Output of `esper-ab calibrate`: how much runs differ by chance.", type=PATH),
+            "File written by `esper-ab calibrate`, with the spread between runs of one group.", type=PATH),
         "reward_audit": takes("FILE",
-            "Output of `esper-ab growth rewards`, to add to journal and report; needs the groups' rewards.", type=PATH),
+            "File written by `esper-ab growth rewards` for these groups' rewards; it is added to journal and report.",
+            type=PATH),
         "fail_unless": takes("REQUIREMENT",
             'Exit with status 12 unless the verdict supports it, as in "simplified better-than shaped". Repeatable.',
             multiple=True),
     },
     "Where it runs": {
         "devices_per_run": takes("N", "Devices per run. [default: 1]"),
-        "max_parallel": takes("N", "Most runs that train at the same time.", type=AT_LEAST_1),
+        "max_parallel": takes("N", "Largest number of runs that train at the same time.", type=AT_LEAST_1),
         "parallel": takes(None,
-            "Run as many at once as the devices allow, or one. [default: --parallel]", default=True,
+            "Run as many runs at once as the devices allow (--parallel), or one at a time (--no-parallel). [default: "
+            "--parallel]", default=True,
             show_default=False),
         "no_retry": switched(
-            "Give up a run as soon as its worker dies. [default: retry, at most twice without progress]"),
+            "Give up a run as soon as its worker dies. [default: retry; give up after two retries without progress]"),
         "placement": takes("auto|spread|share|sequence",
             "One run per device (spread); or all runs of a block on one device: side by side (share), or one after the "
             "other (sequence). [default: spread if there are enough devices, else share]"),
@@ -119,19 +123,20 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "amp": takes("off|bf16|auto",
             "Precision of host training, for all groups; auto: off, until a gain is measured. [default: off]"),
         "kernel": takes("auto|native|torch",
-            "Compute policies, and train hosts on a CPU, with the native kernel or with torch; auto: the kernel if "
-            "available. [default: auto]"),
+            "Compute policies, and train hosts on a CPU, with the native kernel or with torch; auto: the native kernel "
+            "if it is available. [default: auto]"),
         "deterministic": takes(None,
-            "Use only kernels that give the same bits every time. [default: --deterministic]", default=None),
+            "Use only bit-reproducible kernels. [default: --deterministic]", default=None),
         "launcher": takes(None,
-            "How to start workers; results stay the same. [default: local]",
+            "How to start workers; results do not depend on it. [default: local]",
             type=click.Choice(catalog.names("esper_ab.launchers")), default=None),
         "transport": takes(None,
-            "How workers talk to the coordinator: a private socket file, or TCP with keys for this run only. [default: "
-            "ipc; tcp for workers on other machines]", type=click.Choice(["ipc", "tcp"]), default=None),
+            "How workers connect to the coordinator: by a private socket file (ipc), or by encrypted TCP with keys for "
+            "this launch only (tcp). [default: ipc; tcp for workers on other machines]",
+            type=click.Choice(["ipc", "tcp"]), default=None),
         "ray_address": takes("HOST:PORT",
-            "Address of the Ray cluster; auto: the one on this machine. [default: RAY_ADDRESS, else start a cluster on "
-            "this machine]"),
+            "Address of the Ray cluster; auto: the cluster that this machine belongs to. [default: RAY_ADDRESS, else "
+            "start a cluster on this machine]"),
         "ray_label": takes("KEY=VALUE",
             "Use only Ray nodes with this label. Repeatable.", multiple=True),
         "ray_wait": takes("SECONDS",
@@ -142,12 +147,12 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "Folder for experiment directories.", type=PATH, default=Path("experiments")),
         "name": takes("NAME", "Name of the experiment directory. [default: task and time]"),
         "json": JSON,
-        "quiet": switched("No live view."),
+        "quiet": switched("Show no live view."),
         "verbose": switched("Print a line on stderr for each record, instead of the live view."),
         "yes": switched(
-            "Do not ask before starting what should take more than a day, or more memory than there is."),
+            "Do not ask before an experiment that may take more than a day, or more memory than is available."),
         "track": takes("A,B,…",
-            "Trackers that follow the experiment: wandb, tensorboard. If a tracker fails, the experiment goes on."),
+            "Trackers that follow the experiment: wandb, tensorboard. If a tracker fails, the experiment continues."),
         "wandb_mode": takes("online|offline", "[default: WANDB_MODE, else online]"),
         "wandb_entity": takes("NAME", "Team or user at W&B."),
         "wandb_project": takes("NAME", "[default: ab_test_NAME_DATE]"),
@@ -201,7 +206,7 @@ def hosts_options(*names: str) -> Decorator:
 
 
 def experiment_options(*, without: Sequence[str] = (), one_task: bool = False) -> Decorator:
-    """Return a decorator that adds WHAT and all flags of an experiment, except `without`, in the order of the help."""
+    """Return a decorator that adds WHAT and all flags of an experiment except `without`, in the order of the help."""
     flags = _FLAGS | (_OF_ONE_TASK if one_task else {})
     declared = _declared({name: how for name, how in flags.items() if name not in without})
     return lambda function: click.argument("what", metavar="[WHAT]", required=False)(declared(function))
@@ -218,7 +223,7 @@ help_all = switch("--help-all", "Show every flag and exit.", is_eager=True, expo
 
 
 def flag_help() -> dict[str, str]:
-    """Return flag -> its help in one line, without the default."""
+    """Return a mapping from each flag to its help in one line, without the default."""
     return {name: how["help"].partition("[default")[0].rstrip() for name, how in _FLAGS.items()}
 
 
@@ -238,14 +243,14 @@ def gather_lists(args: Sequence[str]) -> list[str]:
 
 
 class ExperimentCommand(click.Command):
-    """A command whose list flags accept spaces; `ctx.meta[ARGUMENTS]` holds the arguments as typed."""
+    """A command whose list flags accept values separated by spaces; `ctx.meta[ARGUMENTS]` holds the raw arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, gather_lists(args))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write options under their headings, the rest last; without --help-all only the common ones."""
+        """Write the options under their headings, and those without a heading last; only --help-all shows all."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         records = {param.opts[-1][2:].replace("-", "_"): param.get_help_record(ctx) for param in options}
         short = "help_all" in records and _ALL not in ctx.meta

@@ -18,13 +18,16 @@ MOST_SEEDS = 10_000  # for commands that compute before there are runs
 
 
 def takes(metavar: str | None, words: str, **how: Any) -> dict[str, Any]:
-    """Return arguments of `click.option` for a flag with a value; metavar N means an integer; the default is shown."""
+    """Return arguments of `click.option` for a flag with a value.
+
+    The metavar N makes the value an integer. The help shows the default.
+    """
     kind = int if metavar == "N" else None
     return {"metavar": metavar, "help": words, "type": kind, "show_default": bool(how.get("default")), **how}
 
 
 def valued(flag: str, metavar: str | None, words: str, *names: str, **how: Any) -> Decorator:
-    """Declare a flag with a value; `names`: a short form, or the argument's name."""
+    """Declare a flag with a value; `names` are its short form and the name of its argument, if given."""
     return click.option(flag, *names, **takes(metavar, words, **how))
 
 
@@ -34,7 +37,7 @@ def switched(words: str) -> dict[str, Any]:
 
 
 def switch(flag: str, words: str, *names: str, **how: Any) -> Decorator:
-    """Declare a flag without a value, as `valued` does."""
+    """Declare a flag without a value; `names` are as in `valued`."""
     return click.option(flag, *names, **switched(words), **how)
 
 
@@ -43,7 +46,7 @@ json_flag = click.option("--json", **JSON)
 
 
 def in_order(decorators: Sequence[Decorator]) -> Decorator:
-    """Return a decorator that applies all `decorators` to a click command, in the order of its help."""
+    """Return a decorator that applies all `decorators`; the help lists their flags in this order."""
 
     def decorate(function: Function) -> Function:
         for one in reversed(decorators):

@@ -47,7 +47,7 @@ def removable(experiment_dir: Path, history: History) -> Removable:
     elif (experiment_dir / CONSOLE_NAME).is_file():
         files.append(experiment_dir / CONSOLE_NAME)
     if folder.is_symlink():
-        kept += f"; {folder} is a symbolic link: clear {folder.readlink()} yourself, or remove the link"
+        kept += f"; {folder} is a symbolic link and was skipped; clear {folder.readlink()} yourself, or remove the link"
     return Removable(
         files=tuple(sorted(path.relative_to(experiment_dir) for path in files)),
         size_bytes=sum(path.lstat().st_size for path in files), kept=kept,
@@ -55,7 +55,7 @@ def removable(experiment_dir: Path, history: History) -> Removable:
 
 
 def remove(experiment_dir: Path, found: Removable) -> None:
-    """Remove the files found; UsageError if a process has taken the experiment directory meanwhile."""
+    """Remove the files in `found`; UsageError if a process now holds the experiment directory."""
     with closing(Lock(experiment_dir)):
         for file in found.files:
             remove_below(experiment_dir, file)
@@ -65,7 +65,7 @@ def remove(experiment_dir: Path, found: Removable) -> None:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yield regular files below `folder` in order; a folder that is a link yields none, and links are not followed."""
+    """Yield the regular files below `folder` in order; symbolic links, including `folder` itself, are not followed."""
     for at, below, names in os.walk(folder) if not folder.is_symlink() else ():
         below.sort()
         yield from (path for path in (Path(at, name) for name in sorted(names)) if _is_file(path))

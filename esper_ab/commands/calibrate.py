@@ -37,17 +37,18 @@ _NO_MARGIN = 1.0  # placeholder for an A/A plan without a margin: decides nothin
     cls=ExperimentCommand,
 )
 @valued("--mode", "NAME",
-    "The group: a reward mode or a controller. A trainer has none. [default: shaped; for Gymnasium env]")
+    "The group: a reward mode or a controller; not for a trainer. [default: shaped; for Gymnasium: env]")
 @valued("--runs", "N",
-    "How often to train it, each time with its own randomness; an even number.", type=click.IntRange(min=LEAST_RUNS),
+    "Number of independent runs of the group; an even number.", type=click.IntRange(min=LEAST_RUNS),
     default=20)
 @valued("--seeds", "R",
-    "Seeds of the experiment you plan; its rules are tried out.", type=click.IntRange(1, MOST_SEEDS), default=10)
+    "Number of seeds of the experiment that you plan; the error rates of its rules are "
+    "measured.", type=click.IntRange(1, MOST_SEEDS), default=10)
 @experiment_options(without=_OWN, one_task=True)
 def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     """Train one group repeatedly, and show how often each rule would find a difference by chance.
 
-    If it is interrupted, give the same command again with --name to continue.
+    If the calibration is interrupted, repeat the command with its --name to continue.
     """
     from esper_ab.commands._asking import completed, read_what  # imports the Python API, which --help does not need
 
@@ -77,7 +78,7 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
 
 
 def _plan(mode: str | None, runs: int, options: Flags, request: Request) -> Job:
-    """Plan two groups with equal settings and unpaired randomness: independent runs, assigned to lanes as usual."""
+    """Plan two groups with equal settings and unpaired randomness, so that all runs are independent."""
     if runs % 2:
         raise UsageError(f"--runs {runs}: must be even, as in --runs 20")
     if mode is not None and ("," in mode or "=" in mode):

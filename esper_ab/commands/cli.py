@@ -13,21 +13,21 @@ from esper_ab.commands._exit_status import STATUSES, epilog, invoke, leaving
 SECTIONS = {
     "Train and compare": {
         "launch": "Train one policy per group and seed on paired randomness, and compare the groups.",
-        "resume": "Continue EXPERIMENT after it was stopped or interrupted; or add seeds to it.",
+        "resume": "Continue EXPERIMENT after it was stopped or interrupted, or add seeds to it.",
         "stop": "Stop EXPERIMENT cleanly, as Ctrl-C does, and wait until it has ended.",
         "slurm-script": "Print an sbatch script that launches an experiment, and resumes it after interruptions.",
     },
     "Follow and read": {
         "status": "Show the progress of EXPERIMENT, and the state of its trackers.",
         "list": "List the experiments below DIR [default: experiments], newest first, with progress and verdicts.",
-        "logs": "Print logs of EXPERIMENT: of one run, of one worker, of the console, or all.",
+        "logs": "Print the logs of EXPERIMENT: those of one run, of one worker or of the console, or all of them.",
         "report": "Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal.",
         "figure": "Write one figure of the report of EXPERIMENT as PDF, SVG or PNG.",
         "cite": "Print BibTeX for esper_ab, and the results of EXPERIMENT as rows of a LaTeX table.",
         "query": "Run an SQL query over EXPERIMENT.",
         "export": "Write the tables of EXPERIMENT as CSV or Parquet files.",
         "compare": "Compare the groups of several experiment directories; exploratory.",
-        "judge": "Judge outcomes of runs made elsewhere: by PLAN, noting deviations from it, or exploratory.",
+        "judge": "Judge outcomes of runs made elsewhere by PLAN, noting deviations; or, without PLAN, explore them.",
         "track": "Send the records of EXPERIMENT to Weights & Biases or TensorBoard.",
     },
     "Before an experiment": {
@@ -40,7 +40,7 @@ SECTIONS = {
     },
     "Afterwards": {
         "evaluate": "Evaluate saved policies, with frozen normalisers, in fresh episodes.",
-        "tidy": "Remove checkpoints, temporary files and console output of EXPERIMENT…, or check what it keeps.",
+        "tidy": "Remove checkpoints, temporary files and console output of EXPERIMENT…, or check it for damage.",
     },
 }
 TABLE = {name: line for commands in SECTIONS.values() for name, line in commands.items()}
@@ -53,7 +53,7 @@ def load_command(name: str) -> click.Command:
 
 
 class _LazyGroup(click.Group):
-    """A group that lists commands by name and one line of help, and imports one only to call or complete it."""
+    """A group that lists commands without importing them; a command is imported only to call or complete it."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -22,9 +22,9 @@ from esper_ab.commands._parameters import json_flag
 def command(folders: tuple[Path, ...], control: str, alpha: float, scores: str, **shown: Any) -> None:
     """Compare the groups of several experiment directories; exploratory.
 
-    They must agree in task, budget, outcome, margin, arithmetic, code, versions and rng seed; otherwise the command
-    exits with status 2 and names what differs. Groups with equal settings count as one group, and must have equal
-    records. Runs with the same seed form a pair.
+    The experiments must have the same task, budget, outcome, margin, arithmetic, code, versions and rng seed;
+    otherwise the command exits with status 2 and lists the differences. Groups with equal settings count as one group,
+    and their records must be equal. Runs with the same seed form a pair.
     """
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import with_scores

@@ -21,26 +21,27 @@ from esper_ab.contracts.settings import whole_number
 )
 @valued("--groups", "A,B,…", "Names of the groups, as in the results.", required=True)
 @valued("--seeds", "N|FIRST..LAST|A,B,…",
-    "Number of seeds, then named 0 to N - 1; or the names of seeds (or pairs), in the order in which they run.",
+    "Number of seeds, which are then named 0 to N - 1; or the names of the seeds (or pairs) in the order in which they "
+    "run.",
     required=True)
-@valued("--tasks", "A,B,…", "Tasks; each gets a verdict, and so does their mean. [default: one, without a name]")
-@valued("--cells", "A,B,…", "Settings to choose from: each group is judged at its own best; needs --choose.")
+@valued("--tasks", "A,B,…", "Tasks; each gets a verdict, and so does their mean. [default: one task without a name]")
+@valued("--cells", "A,B,…", "Settings to choose from: each group is judged at its own best setting; needs --choose.")
 @valued("--choose", "N",
-    "Extra seeds, run first, on which the cells are chosen.", type=click.IntRange(0, MOST_SEEDS),
-    default=0)
+    "Number of extra seeds that run first and are used only to choose the cells.",
+    type=click.IntRange(0, MOST_SEEDS), default=0)
 @external_options(*RULE)
 @valued("--looks", "N,N,…", "Numbers of seeds at the interim looks. [default: 10,14,20 for 20; one look below 16]")
 @switch("--no-early-stop", "Keep running after a comparison is decided.")
 @valued("--futility", "POWER",
-    "Give up early when a difference as large as the margin has become unlikely. [default: off]", type=float,
-    default=0.0)
+    "Stop a comparison early if a difference as large as the margin has become unlikely. With 0.8, at most 20 % of "
+    "true differences of that size are missed. [default: off]", type=float, default=0.0)
 @valued("--out", "FILE", "The plan; an existing file is not replaced.", type=PATH, default="plan.json")
 @switch("--dry-run", "Show the plan and write nothing.")
 @json_flag
 def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     """Write a plan for runs made elsewhere, before the first run: comparisons, looks and bounds.
 
-    Later `esper-ab judge` checks the outcomes against it.
+    After the runs, `esper-ab judge` judges their outcomes by this plan.
     """
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import designed
@@ -63,7 +64,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _seeds(text: str, choose: int) -> tuple[str, ...]:
-    """Parse "0..19", "3,5,8" or a number (plus `choose` extra seeds, run first) into seeds, in the order they run."""
+    """Parse "0..19", "3,5,8" or a number (to which `choose` is added) into seeds, in the order in which they run."""
     if text.isdecimal():
         number = whole_number(text)
         if number is None or not 1 <= number <= MOST_SEEDS:
@@ -75,7 +76,7 @@ def _seeds(text: str, choose: int) -> tuple[str, ...]:
     if first is None or last is None or first > last:
         raise UsageError(f"--seeds {text}: expected FIRST..LAST, as in 0..19, or a list, as in 3,5,8")
     if last - first >= MOST_SEEDS:
-        raise UsageError(f"--seeds {text}: at most {MOST_SEEDS}")
+        raise UsageError(f"--seeds {text}: at most {MOST_SEEDS} seeds are possible")
     return tuple(map(str, range(first, last + 1)))
 
 

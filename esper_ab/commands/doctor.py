@@ -1,4 +1,4 @@
-"""`esper-ab doctor`: check if experiments can run on this machine, and suggest remedies for what prevents it."""
+"""`esper-ab doctor`: check whether experiments can run on this machine, and suggest a remedy for each problem."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _NAMED = ("esper-ab", "torch", "numpy", "pyzmq", "msgspec", "duckdb")  # package
 @command_with("esper-ab doctor", "esper-ab doctor --output-dir experiments --json", "esper-ab doctor --launcher slurm")
 @valued("--output-dir", "DIR", "Folder for experiment directories.", type=PATH, default=Path("experiments"))
 @shared_options(*LAUNCHER_FLAGS, "json")
-@switch("--verbose", "Show passed checks, too.", "-v")
+@switch("--verbose", "Also show the checks that passed.", "-v")
 def command(output_dir: Path, json: bool, verbose: bool, **options: Any) -> int:
     """Check devices, driver, cores, memory, disk, limits and packages; suggest a remedy for each problem.
 
     With a launcher for several nodes, check each node and report differences between them.
 
-    The exit status is 2 if there is a problem, which means that `launch` would be refused or fail here; warnings leave
-    it at 0. Nothing is trained, and no files are left behind.
+    A problem means that `launch` would be refused or would fail here; the exit status is then 2. With only warnings it
+    is 0. Nothing is trained, and no files are left behind.
     """
     diagnoses = [*diagnose_machine(output_dir), *_examine_nodes(output_dir, options)]
     levels = Counter(diagnosis.level for diagnosis in diagnoses)
@@ -47,24 +47,27 @@ def command(output_dir: Path, json: bool, verbose: bool, **options: Any) -> int:
 
 
 def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
-    """Yield diagnoses of everything that experiments need here; a check follows those that it depends on."""
+    """Yield diagnoses of everything that experiments need here; each check comes after the checks it depends on."""
     yield from examination.package_diagnoses(_NAMED)
     try:
         machine = examine(_questions())
     except EsperError as error:
-        yield problem("preflight", str(error), "fix this first: every launch starts with the preflight")
+        yield problem("preflight", str(error), "fix this first, because every launch starts with the preflight")
     else:
         yield from examination.device_diagnoses(machine)
         yield processor.kernel(machine.kernels, *lacking_kernel(machine))
         if machine.task_problem:
-            yield problem("task", machine.task_problem, "reinstall the package: digits ships with it")
+            yield problem("task", machine.task_problem, "reinstall the package, which includes the data of digits")
     yield from processor.processor_diagnoses()
     yield from examination.storage_diagnoses(out, expected_bytes(1))
     yield from examination.system_diagnoses()
 
 
 def _examine_nodes(out: Path, options: Flags) -> Iterator[Diagnosis]:
-    """Yield diagnoses of each node of the chosen launcher, and differences between nodes; none if it has no nodes."""
+    """Yield diagnoses of each node of the chosen launcher, then of differences between nodes.
+
+    Yields none if the launcher has no nodes.
+    """
     # Imported here, because it is slow and only launchers for several nodes need it.
     from esper_ab.execution.launching import make_launcher, read_launcher_flags
 
@@ -77,15 +80,15 @@ def _examine_nodes(out: Path, options: Flags) -> Iterator[Diagnosis]:
     for name, there in ask_nodes(_questions(), launcher, out).items() if launcher.nodes else ():
         topic = f"node {name}"
         if isinstance(there, EsperError):
-            yield problem(topic, str(there), "run `esper-ab doctor` on it to see what is wrong")
+            yield problem(topic, str(there), "run `esper-ab doctor` on that node to see what is wrong")
         elif why := unfit(there, out):
-            yield problem(topic, why, "fix it there, or leave the node out")
+            yield problem(topic, why, "fix the problem on that node, or leave the node out")
         else:
             alike[name] = there
             cores = len(there.names("cpu"))
             yield ok(topic, f"{counted(cores, 'core')}, {kinds(there.devices)}, torch {there.torch_version}")
     for difference in differences(alike):
-        yield problem("nodes", difference, "install the same on all nodes, or choose nodes of the same kind")
+        yield problem("nodes", difference, "install the same versions on all nodes, or choose nodes of the same kind")
 
 
 def _questions() -> Questions:
@@ -94,9 +97,9 @@ def _questions() -> Questions:
 
 
 def describe_diagnoses(diagnoses: list[Diagnosis], *, whole: bool = False) -> str:
-    """Write the diagnoses as text: a line for each problem or warning, its remedy below, and a summary at the end.
+    """Return the diagnoses as text: a line for each problem or warning, its remedy below, and a summary at the end.
 
-    With `whole`, passed checks get a line, too.
+    With `whole`, passed checks also get a line.
     """
     width = max(len(diagnosis.topic) for diagnosis in diagnoses)
     lines = []
@@ -107,7 +110,7 @@ def describe_diagnoses(diagnoses: list[Diagnosis], *, whole: bool = False) -> st
         if diagnosis.remedy:
             lines.append(f"{'':<7}  {'':<{width}}  -> {visible_line(diagnosis.remedy)}")
     levels = Counter(diagnosis.level for diagnosis in diagnoses)
-    end = "an experiment would be refused or fail here" if levels["problem"] else "experiments can run here"
+    end = "an experiment would be refused or would fail here" if levels["problem"] else "experiments can run here"
     counts = f"{counted(levels['problem'], 'problem')}, {counted(levels['warning'], 'warning')}"
     checks = counted(levels["ok"], "check")
     return "\n".join((*lines, f"{checks} passed, {counts}: {end}"))

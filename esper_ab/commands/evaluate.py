@@ -1,4 +1,4 @@
-"""`esper-ab evaluate`: parse the options; a child process, `workers.commands.evaluate`, plays the episodes."""
+"""`esper-ab evaluate`: evaluate saved policies in a child process (`workers.commands.evaluate`)."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _DECODER = msgspec.json.Decoder(PoliciesAnswer)
     "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/0.pt --rng-seed 7 --episodes 64",
 )  # fmt: skip
 @click.argument("policies", metavar="POLICY…", nargs=-1, required=True, type=click.Path())
-@valued("--episodes", "N", "Episodes to play. [default: as many as the run]", "eval_episodes", type=AT_LEAST_1)
+@valued("--episodes", "N", "Number of evaluation episodes. [default: as in the run]", "eval_episodes", type=AT_LEAST_1)
 @valued("--rng-seed", "N",
-    "Use other random numbers. [default: those of the run, which repeat its evaluation on the same kind of device]",
+    "Root of all randomness. [default: the seed of the run, which repeats its evaluation on the same kind of device]",
     type=click.IntRange(min=0))
-@valued("--device", "NAME", "Device for the environments: cpu, or a GPU as plans name it.", default="cpu")
+@valued("--device", "NAME", "Device for the environments: cpu, or a GPU such as cuda:0.", default="cpu")
 @valued("--import", "MODULE",
     "Allow a policy for gym:MODULE:ID to import this installed module. Other code named by a policy is never run.",
     "importable", multiple=True)
@@ -59,9 +59,9 @@ def _warn(lines: Sequence[str]) -> None:
 
 
 def check_whole(policies: Sequence[str]) -> None:
-    """UsageError if a policy inside its experiment directory is not the file that its run recorded.
+    """Raise UsageError if a policy inside its experiment directory is not the file that its run recorded.
 
-    Policies elsewhere, and those whose journal cannot be read, are not checked.
+    Policies outside their experiment directory, and those whose journal cannot be read, are not checked.
     """
     for _, history, asked in _by_experiment(policies):
         for name, path in asked.items():
@@ -72,12 +72,13 @@ def check_whole(policies: Sequence[str]) -> None:
             if found != evaluation.policy_sha256:
                 raise UsageError(
                     f"{path} is not the policy that run {name} saved: its sha256 is {found[:12]}…, but "
-                    f"{evaluation.policy_sha256[:12]}… was recorded; to evaluate it anyway, copy it elsewhere"
+                    f"{evaluation.policy_sha256[:12]}… was recorded; to evaluate it anyway, copy it out of the "
+                    "experiment directory"
                 )
 
 
 def _by_experiment(policies: Sequence[str]) -> Iterator[tuple[Path, History, dict[str, Path]]]:
-    """Yield each experiment directory with a readable journal, its history, and its policies by name of the run."""
+    """Yield each experiment directory with a readable journal, its history, and its policies by run name."""
     found: dict[Path, dict[str, Path]] = {}
     for path in map(Path, policies):
         if len(path.absolute().parents) > 2:

@@ -64,10 +64,10 @@ def command(
 def export(
     experiment_dir: Path, folder: Path, form: Format, tables: Sequence[str], *, force: bool
 ) -> list[dict[str, Any]]:
-    """Write one file per table into `folder`; return table, file, rows and bytes of each.
+    """Write one file per table into `folder`; return the table, file, rows and bytes of each.
 
-    The files are replaced together, after all have been written in full.
-    UsageError if a file exists and `force` is false, if `folder` cannot be written, or if there is no journal.
+    No file is replaced before all of them have been written in full. Raises UsageError if a file exists and `force` is
+    false, if `folder` cannot be written, or if there is no journal.
     """
     from esper_ab.analysis.analyse import analyse  # imports scipy, which --help does not need
 
@@ -92,7 +92,7 @@ def export(
                     drafts[table].replace(file)
         except OSError as error:
             error.filename = str(folder)
-            why = f"{folder} cannot be written: {error.strerror}; --out names another folder"
+            why = f"{folder} cannot be written: {error.strerror}; name another folder with --out"
             raise refused(error, why) from None
     return [
         {"table": table, "file": str(file), "rows": rows[table], "bytes": file.stat().st_size}
@@ -101,7 +101,7 @@ def export(
 
 
 def _draft(connection: DuckDBPyConnection, table: str, file: Path, form: Format) -> int:
-    """Write one table to `file` and return its number of rows; OSError if DuckDB cannot write it."""
+    """Write one table to `file` and return its number of rows; OSError if DuckDB cannot write the file."""
     import duckdb
 
     found = connection.sql(table_sql(table))

@@ -40,21 +40,24 @@ def command() -> None:
 @hosts_options("task", "data_dir")
 @valued("--slots", "A,B,…", "Slots that may grow a seed module, in network order. [default: all]", default="")
 @valued("--schedules", "N",
-    "Number of random schedules; the best of n is chosen among them.", type=click.IntRange(2), default=_AUDIT.schedules)
-@valued("--hosts", "N", "Hosts per behaviour.", type=AT_LEAST_1, default=_AUDIT.hosts)
+    "Number of random schedules, from which the best of n are "
+    "chosen.", type=click.IntRange(2), default=_AUDIT.schedules)
+@valued("--hosts", "N", "Number of hosts on which each behaviour is tried.", type=AT_LEAST_1, default=_AUDIT.hosts)
 @valued("--search", "N",
-    "Behaviours to try in the search for the one that each reward pays most; 0: no search.", "searched",
+    "Number of behaviours to try in the search for the one that each reward pays most; 0 means no search.", "searched",
     type=click.IntRange(0), default=_AUDIT.searched)
-@valued("--steps", "N", "Decisions, and host epochs, per episode.", type=click.IntRange(2), default=_AUDIT.steps)
-@valued("--set", "KEY=VALUE", "Set a reward or growth setting for all. Repeatable.", "assignments", multiple=True)
+@valued("--steps", "N", "Decisions (and host epochs) per episode.", type=click.IntRange(2), default=_AUDIT.steps)
+@valued("--set", "KEY=VALUE",
+    "Change a reward or growth setting for all rewards. Repeatable.", "assignments", multiple=True)
 @hosts_options("rng_seed", "device")
 @valued("--kernel", None,
-    "How to train hosts on a CPU; auto: with the native kernel if available.", type=click.Choice(KERNELS),
+    "Train hosts on a CPU with torch or with the native kernel; auto: the native kernel if it is "
+    "available.", type=click.Choice(KERNELS),
     default=KERNELS[0])
 @valued("--out", "DIR", "Folder for the files. [default: reward-audits/TASK-DIGEST]", type=PATH)
 @json_flag
 def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ...], **options: Any) -> None:
-    """Show what rewards pay for known behaviours, and what it costs to choose behaviours by them.
+    """Show the returns that rewards give to known behaviours, and the outcome lost by choosing behaviours by return.
 
     No policy is trained. Without arguments, every reward mode of the catalogue is audited.
     """
@@ -71,7 +74,7 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
 
     if out is not None:
         execution.check_folder(out)
-    with waiting("growing hosts by every behaviour"):
+    with waiting("growing hosts with every behaviour"):
         reward_audit = execution.audit(question)
     document = reward_audit_report(findings_of(reward_audit))
     folder = execution.save(reward_audit, render_page(document), out)
@@ -90,7 +93,8 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
 @valued("--slots", "A B …", "Slots that may grow a seed module, in network order. [default: all]")
 @valued("--episodes", "N", "Episodes, each on fresh hosts.", type=AT_LEAST_1, default=1)
 @valued("--steps", "N",
-    "Decisions, and host epochs, per episode. An experiment has 25, where a second seed module is rare.",
+    "Decisions (and host epochs) per episode. The default of an experiment is 25, which rarely leaves time for a "
+    "second seed module.",
     type=AT_LEAST_1, default=75)
 @valued("--n-envs", "N", "Hosts per episode.", type=AT_LEAST_1, default=4)
 @hosts_options("rng_seed", "device")
@@ -98,8 +102,8 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
 def heuristic(json: bool, **options: Any) -> None:
     """Grow hosts with the heuristic controller alone.
 
-    The output counts by slot what it germinates, advances, fossilises and prunes. Nothing is compared and no
-    experiment directory is written; to compare it, use `launch --groups heuristic,…`.
+    The output counts the germinations, advances, fossilisations and prunings in each slot. Nothing is compared, and no
+    experiment directory is written; to compare the controller, use `launch --groups heuristic,…`.
     """
     asked = make_question(**options)
     answer = answer_of("workers.commands.heuristic", asked, _DECODER)
@@ -112,7 +116,7 @@ def heuristic(json: bool, **options: Any) -> None:
     "esper-ab growth fetch cifar10", "esper-ab growth fetch cifar10 --data-dir data",
 ))  # fmt: skip
 @click.argument("task", metavar="TASK")
-@valued("--data-dir", "DIR", "Folder for the data. [default: the user's cache]", default="")
+@valued("--data-dir", "DIR", "Folder for the data. [default: the user's cache folder]", default="")
 @json_flag
 def fetch(task: str, data_dir: str, json: bool) -> None:
     """Download the data of TASK (cifar10), and verify its size and checksum."""
@@ -121,13 +125,13 @@ def fetch(task: str, data_dir: str, json: bool) -> None:
 
 
 def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
-    """Build the question for the child process from the flags; UsageError for an unknown task or empty --slots."""
+    """Return the question for the child process; UsageError for an unknown task or empty --slots."""
     known = catalog.names("workers.tasks")
     if options["task"] not in known:
         raise UsageError(f"no task {options['task']!r}; {did_you_mean(options['task'], known)}")
     named = tuple(filter(None, (slots or "").split(",")))
     if slots is not None and not named:
-        raise UsageError("--slots: names are missing, as in --slots early late; omit the flag for all slots")
+        raise UsageError("--slots: name at least one slot, as in --slots early late, or omit the flag for all slots")
     return SoloQuestion(slots=named, **options)
 
 
@@ -149,7 +153,7 @@ def count_several_slots(answer: SoloAnswer) -> int:
 
 
 def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
-    """Write the answer as text: a table of slots, then a line per host."""
+    """Return the answer as text: a table of slots, then a line per host."""
     hosts = answer.hosts
     accuracies = [host.held_out_accuracy for host in hosts]
     width = max(map(len, ("slot", *answer.slots)))

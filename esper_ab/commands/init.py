@@ -41,7 +41,7 @@ _LARGE = 10**15  # larger bounds would not help a reader
 def command(file: Path, force: bool, json: bool) -> None:
     """Write an experiment file, ready to run, with every setting and its default as a comment."""
     if file.suffix not in (".toml", ".py"):
-        raise UsageError(f"{file}: the name must end in .toml or .py, as in experiment.toml")
+        raise UsageError(f"{file}: the file name must end in .toml or .py, as in experiment.toml")
     # Turn the file's stem into a valid name for an experiment directory.
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", file.stem).strip("-_.")[:_NAME_CHARS] or "experiment"
     content = python_file(name) if file.suffix == ".py" else toml_file("" if name == file.stem else name)
@@ -58,9 +58,9 @@ def command(file: Path, force: bool, json: bool) -> None:
 
 
 def toml_file(name: str = "") -> str:
-    """Return the text of a TOML experiment file, with the keys and structure of the `experiment.toml` of an experiment.
+    """Return the text of a TOML experiment file, which has the same keys and structure as `experiment.toml`.
 
-    `name`: of the experiment; by default it is named after the file.
+    `name` is the name of the experiment; by default the experiment is named after the file.
     """
     lines = [
         "# An experiment of esper-ab. Every setting is here with its default: remove the # in front of one to change",
@@ -107,7 +107,7 @@ def _about_groups() -> tuple[str, ...]:
 
 
 def _sections() -> dict[str, list[Field]]:
-    """Return all settings by section; the experiment's own have the section "", which comes first."""
+    """Return all settings by section; those of the experiment itself are in section "", which comes first."""
     found: dict[str, list[Field]] = {"": []}
     for field in sorted(FIELDS.values(), key=lambda field: field.of_group):
         found.setdefault(field.key.rpartition(".")[0], []).append(field)
@@ -128,7 +128,7 @@ def _words(field: Field) -> str:
 
 
 def _allowed(field: Field) -> str:
-    """Describe the allowed values of a setting: choices or bounds; "" if the default says enough."""
+    """Describe the allowed values of a setting (choices or bounds); "" if its default makes them clear."""
     if get_origin(field.type) is Literal:
         choices = get_args(field.type)
         return " | ".join(map(str, choices)) if len(choices) > 1 else "the only value"

@@ -1,4 +1,4 @@
-"""`esper-ab judge`: judge outcomes of runs made elsewhere, by a plan of `esper-ab design` or without one."""
+"""`esper-ab judge`: judge outcomes of runs made elsewhere, by a plan from `esper-ab design` or without a plan."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
 @external_options("scores", "columns", "figure")
 @json_flag
 @valued("--fail-unless", "REQUIREMENT",
-    "Exit with status 12 unless the verdict supports it, as in 'new better-than old'; for several tasks, the verdict "
+    "Exit with status 12 if the verdict does not support it, as in 'new better-than old'; for several tasks, the "
+    "verdict "
     "on their mean. Repeatable.", "requirements", multiple=True)
 @external_options(*_RULE)
 @click.pass_context
@@ -41,15 +42,15 @@ def command(
     context: click.Context, /, words: tuple[str, ...], requirements: tuple[str, ...], columns: str, figure: Path | None,
     json: bool, **options: Any
 ) -> None:
-    """Judge outcomes of runs made elsewhere: by PLAN, noting deviations from it, or exploratory.
+    """Judge outcomes of runs made elsewhere by PLAN, noting deviations; or, without PLAN, explore them.
 
-    FILE is a CSV file with a row per run and the columns group, seed (or pair) and outcome, which is empty for a failed
-    run; if the plan has tasks, also task. An experiment directory, or one per task, can replace FILE. Each look is
-    taken once all of its runs are present.
+    FILE is a CSV file with a row per run. Its columns are group, seed (or pair), outcome (empty for a failed run) and,
+    if the plan has tasks, task. Instead of FILE, name an experiment directory, or one per task. Each look is taken
+    once all of its runs are present.
 
     A CSV file without PLAN is explored, which confirms nothing; --margin and the flags below it replace the plan. In
-    each task, runs with the same seed form a pair, and pairs that share a cluster (another column) count as one. Runs
-    form no pairs if no seed is in two groups, or if there is a column run instead of seed.
+    each task, runs with the same seed form a pair. Pairs with the same value in a column named cluster count as one.
+    If no seed occurs in two groups, or if the file has a column run instead of seed, the runs are not paired.
     """
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import with_scores
@@ -59,12 +60,12 @@ def command(
 
     if len(words) == 1:
         if requirements:
-            raise UsageError("--fail-unless needs a plan; without one, results are exploratory")
+            raise UsageError("--fail-unless needs a plan, because results without a plan are exploratory")
         click.echo(printed(_explore(Path(words[0]), columns, options), figure=figure, json=json), nl=False)
         return
     told = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     if told:
-        raise UsageError(f"--{told[0]} is only for a CSV file without a plan; a plan already says it")
+        raise UsageError(f"--{told[0]} is only for a CSV file without a plan; a plan already contains this setting")
     plan = read_plan(Path(words[0]))
     asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
     found = with_scores(judge(plan, _read(words[1:], columns, plan.scales)), told_by_task(options["scores"]))
@@ -80,7 +81,7 @@ def _explore(file: Path, columns: str, rule: Flags) -> OutcomeVerdicts:
 
     if file.is_dir():
         raise UsageError(
-            f"{file} is a folder: judge takes a plan and outcomes, or one CSV file; "
+            f"{file} is a folder, but judge needs a plan and outcomes, or one CSV file; "
             f"`{shell_command('report', file)}` shows the verdict of an experiment"
         )
     if file.suffix == ".json" and rule["margin"] is None:
@@ -105,7 +106,7 @@ def _read(words: Sequence[str], columns: str, scales: Sequence[Scale]) -> Observ
 
 
 def _named(text: str) -> tuple[str, Path]:
-    """Split TASK=PATH, where both may contain "="; a text that is an existing path has no task."""
+    """Split TASK=PATH, where TASK and PATH may contain "="; a text that is an existing path has no task."""
     found = [(text[:place], Path(text[place + 1 :])) for place, char in enumerate(text) if char == "="]
     if not found or Path(text).exists():
         return "", Path(text)

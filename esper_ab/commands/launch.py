@@ -27,9 +27,9 @@ from esper_ab.contracts.errors import WorkerFailed, WorkerHung
 def command(**options: Any) -> None:
     """Train one policy per group and seed on paired randomness, and compare the groups.
 
-    The groups of a seed train at the same time. WHAT is an experiment file, a trainer (.py) or a command. Flags
-    override an experiment file: TOML with the same settings (docs/cli.md), or Python that defines
-    create_NAME_experiment(), get_experiment() or experiment (docs/python.md).
+    The groups of a seed train at the same time. WHAT is an experiment file, a trainer (.py) or a command. An experiment
+    file is TOML with the settings of these flags (docs/cli.md), or Python that defines create_NAME_experiment(),
+    get_experiment() or experiment (docs/python.md). Flags override the file.
     """
     # Imported here, so that --help is fast.
     from esper_ab.commands._asking import read_job
@@ -69,7 +69,7 @@ def command(**options: Any) -> None:
 
 
 def _failures(directory: Path) -> Iterator[str]:
-    """Yield lines about the results so far, after too many failures, and about why runs failed."""
+    """Rebuild the report; yield its brief text, then the lines on the failed runs."""
     from esper_ab.api.results import Results  # as above
     from esper_ab.execution.answer import write_report
     from esper_ab.report.build import printed

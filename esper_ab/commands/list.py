@@ -26,7 +26,7 @@ _FOLLOW_S = 5  # between two writes of --follow
 @click.argument("folder", metavar="[DIR]", default="experiments", type=click.Path(path_type=Path, file_okay=False))
 @valued("--html", "FILE",
     "Write the list as a page with links to the reports.", "page", type=click.Path(path_type=Path, dir_okay=False))
-@switch("--follow", "With --html: rewrite the page every few seconds until Ctrl-C; a browser reloads it by itself.")
+@switch("--follow", "With --html: rewrite the page every few seconds until Ctrl-C; a browser reloads it automatically.")
 @json_flag
 def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
     """List the experiments below DIR [default: experiments], newest first, with progress and verdicts."""
@@ -64,7 +64,7 @@ def _table(found: list[Listed]) -> str:
 
 
 def _came_out(verdicts: tuple[str, ...]) -> str:
-    """Write the verdicts in one cell that fits a screen; for many comparisons, count each verdict."""
+    """Return the verdicts in one cell that fits on a screen; for many comparisons, count each verdict."""
     if len(verdicts) <= _MOST_TOLD:
         return "; ".join(verdicts)
     counted = Counter(said.rpartition(": ")[2] for said in verdicts)

@@ -1,4 +1,4 @@
-"""`esper-ab logs`: print what the processes of an experiment wrote, during it or later."""
+"""`esper-ab logs`: print the logs of an experiment's processes, while it runs or afterwards."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SHOWN = 8  # names shown in an error
 @switch("--follow", "Keep printing new lines until the experiment ends.", "-f")
 @switch("--json", "Print a JSON object per line.")
 def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
-    """Print logs of EXPERIMENT: of one run, of one worker, of the console, or all.
+    """Print the logs of EXPERIMENT: those of one run, of one worker or of the console, or all of them.
 
     Name a run as GROUP/SEED, a worker as in w00, and the console as `console`; without a name all logs are printed.
     """
@@ -58,7 +58,7 @@ def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
 
 
 def sources(experiment_dir: Path, history: History) -> dict[str, Path]:
-    """Return log files by name, existing or not yet: runs in plan order, workers, the console."""
+    """Return the path of each log by name, whether or not the file exists yet: runs in plan order, workers, console."""
     files = {name: experiment_dir / run.spec.log_file for name, run in history.runs.items()}
     known = set(files.values())
     files |= {path.stem: path for path in sorted((experiment_dir / LOGS).glob("*.log")) if path not in known}
@@ -66,7 +66,10 @@ def sources(experiment_dir: Path, history: History) -> dict[str, Path]:
 
 
 def lines(experiment_dir: Path, viewer: Viewer, name: str = "", *, follow: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield (log, line) in each log's order; with `follow`, until no process holds the experiment directory."""
+    """Yield pairs (log name, line), ordered within each log.
+
+    With `follow`, keep yielding new lines until no process holds the experiment directory.
+    """
     read = Counter[str]()  # bytes, by log
     while True:
         viewer.catch_up()
@@ -83,7 +86,7 @@ def lines(experiment_dir: Path, viewer: Viewer, name: str = "", *, follow: bool 
 
 
 def _read_on(path: Path, offset: int, *, last: bool) -> bytes:
-    """Return the new whole lines of a growing file; with `last`, an unfinished one, too."""
+    """Return the new complete lines of a growing file; with `last`, include a final unfinished line."""
     if not path.exists():
         return b""
     with open_to_read(path) as file:

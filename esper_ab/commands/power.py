@@ -1,4 +1,4 @@
-"""`esper-ab power`: compute what a number of seeds can detect, and how many a margin needs, before any training."""
+"""`esper-ab power`: compute, before any training, what difference N seeds can detect and the seeds a margin needs."""
 
 from __future__ import annotations
 
@@ -28,26 +28,30 @@ if TYPE_CHECKING:
 @valued("--sd-run", "SD", "Standard deviation between runs of one group, in the unit of the outcome.", type=float)
 @valued("--calibration", "FILE", "Take the standard deviation from a calibration.json.", type=PATH)
 @valued("--experiment", "EXPERIMENT",
-    "Take it, and the correlation of pairs, from an earlier experiment directory.", type=ExperimentDirectory())
+    "Take the standard deviation and the correlation of pairs from an earlier experiment directory.",
+    type=ExperimentDirectory())
 @valued("--rho", "R",
-    "Correlation of the two runs of a pair. [default: that of EXPERIMENT; else columns for 0, 0.3 and 0.6]", type=float)
-@valued("--seeds", "R", "Seeds of the plan in question.", type=click.IntRange(1, MOST_SEEDS), default=10)
+    "Correlation of the two runs of a pair. [default: the one in EXPERIMENT; else the answers for 0, 0.3 and 0.6]",
+    type=float)
+@valued("--seeds", "R", "Number of seeds of the plan in question.", type=click.IntRange(1, MOST_SEEDS), default=10)
 @valued("--margin", "SIZE",
     "The smallest difference worth acting on, in the unit of the outcome. [default: from FILE or EXPERIMENT]",
     type=float)
 @valued("--alpha", "P", "Error rate of the whole experiment.", type=float, default=0.05)
-@valued("--comparisons", "M", "Comparisons that share the error rate.", type=click.IntRange(1, LARGEST), default=1)
+@valued("--comparisons", "M",
+    "Number of comparisons that share the error rate.", type=click.IntRange(1, LARGEST), default=1)
 @valued("--orders/--no-orders", None,
-    "Whether device and start order can matter; --dry-run tells. [default: as in EXPERIMENT; else they can]",
+    "Whether device and start order can affect results, which `launch --dry-run` shows. [default: as in EXPERIMENT; "
+    "else --orders]",
     default=None)
 @valued("--futility", "POWER",
-    "Show what stopping for futility would cost and save, at a power of POWER (0.8). [default: off]", type=float,
-    default=0.0)
+    "Show the power that stopping for futility would cost and the seeds it would save, if stopping must keep a power "
+    "of POWER (such as 0.8) at the margin. [default: off]", type=float, default=0.0)
 @json_flag
 def command(**options: Any) -> None:
     """Show the smallest difference that R seeds can detect, and the seeds that a margin needs.
 
-    Both assume a power of 80 %.
+    Both numbers are for a power of 80 %.
     """
     _check(options)
     # Imported here, so that --help needs no scipy.
@@ -67,10 +71,10 @@ def command(**options: Any) -> None:
 
 
 def _check(options: Flags) -> None:
-    """UsageError unless there is exactly one source of the spread and all numbers are in range."""
+    """Raise UsageError unless there is exactly one source of the standard deviation and all numbers are in range."""
     sources = [name for name in ("sd_run", "calibration", "experiment") if options[name] is not None]
     if len(sources) != 1:
-        raise UsageError("say once how much runs differ: --sd-run SD, --calibration FILE or --experiment EXPERIMENT")
+        raise UsageError("give one source of the spread: --sd-run SD, --calibration FILE or --experiment EXPERIMENT")
     size: tuple[Callable[[float], bool], str] = (lambda x: 0.0 < x < math.inf, "a positive number")
     kept = f"at least {LEAST_KEPT} and below 1, or 0 to turn it off"
     rules: dict[str, tuple[Callable[[float], bool], str]] = {
@@ -86,7 +90,7 @@ def _check(options: Flags) -> None:
 
 
 def _known(options: Flags) -> tuple[Known, float]:
-    """Return the spread from the one source given, and the margin that goes with it."""
+    """Return the spread from the source that the flags name, and the margin from the same source."""
     # Imported here, so that --help needs no scipy.
     from esper_ab.analysis.calibration import known_from_pairs
     from esper_ab.design.calibration_file import load_calibration

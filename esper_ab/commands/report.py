@@ -22,10 +22,10 @@ from esper_ab.execution.answer import show_answer
     "Output format; md: Markdown for a pull request. [default: text]", "form",
     type=click.Choice(("text", "md", "json")))
 @valued("--fail-unless", "REQUIREMENT",
-    "Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'; also worse-than, "
-    "equivalent-to, not-worse-than. Can be repeated.", "requirements", multiple=True)
-@switch("--quiet", "Print the answer alone.")
-@switch("--verbose", "Print every table of report.html, too.", "-v")
+    "Exit with status 12 if the verdict does not support it, as in 'simplified better-than shaped'; also worse-than, "
+    "equivalent-to and not-worse-than. Repeatable.", "requirements", multiple=True)
+@switch("--quiet", "Print only the verdict.")
+@switch("--verbose", "Also print every table of report.html.", "-v")
 def command(
     experiment_dir: Path, json: bool, form: str | None, requirements: tuple[str, ...], quiet: bool, verbose: bool
 ) -> None:

@@ -24,19 +24,19 @@ from esper_ab.live.console import outlive_terminal
 )  # fmt: skip
 @joint_argument
 @valued("--seeds", "N",
-    "Total number of seeds: adds seeds to a finished EXPERIMENT. Comparisons that are still undecided then follow the "
+    "Add seeds to a finished EXPERIMENT, up to N in total. Comparisons that are still undecided then follow the "
     "stricter rule of an extended plan.", type=AT_LEAST_1)
-@switch("--dry-run", "With --seeds: print what would be added, and by which rule, then exit.")
+@switch("--dry-run", "With --seeds: print the seeds that would be added and the rule that would apply, then exit.")
 @shared_options(*LAUNCHER_FLAGS, "quiet", "json")
 @valued("--fail-unless", "REQUIREMENT",
-    "Exit with status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.",
+    "Exit with status 12 if the verdict does not support it, as in 'simplified better-than shaped'. Repeatable.",
     "requirements", multiple=True)
 @switch("--allow-changed-code",
     "Continue although the code has changed since the first records; the verdict is then BLOCKED.")
 def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ...], **options: Any) -> None:
-    """Continue EXPERIMENT after it was stopped or interrupted; or add seeds to it.
+    """Continue EXPERIMENT after it was stopped or interrupted, or add seeds to it.
 
-    It continues from its journal and checkpoints, and reports at the end as `launch` does.
+    The experiment continues from its journal and checkpoints; at the end the verdict is printed, as by `launch`.
     """
     # Imported here, so that --help needs no numpy, scipy or zmq.
     from esper_ab.execution.going_on import check_resumable, resume

@@ -57,7 +57,7 @@ def command(
     check_name(name)
     for flag in launch_flags:
         if flag.partition("=")[0] in _OWN:
-            raise UsageError(f"{flag}: the script sets this itself; leave it out")
+            raise UsageError(f"{flag}: the script sets this flag itself; leave it out")
     context = launch.make_context("launch", list(launch_flags))
     _check_flags(context.params)
     options = _options(name, **asked)
@@ -65,7 +65,7 @@ def command(
 
 
 def _check_flags(options: Flags) -> None:
-    """UsageError for flags that `launch` would refuse on any node; otherwise the error would appear in the job only."""
+    """Raise UsageError for flags that `launch` would refuse on any node, so that the error appears before the job."""
     # Imported here, because --help needs no settings.
     from esper_ab.commands._asking import read_job
     from esper_ab.design.design import check_design, comparisons
@@ -80,7 +80,7 @@ def _check_flags(options: Flags) -> None:
 
 
 def _of_resume(launched: click.Context) -> Words:
-    """Return flags of `launch` that `resume` must repeat, because the journal does not hold them."""
+    """Return the flags of `launch` that `resume` must repeat, because the journal does not record them."""
     words: list[str] = []
     for param in launched.command.params:
         name = param.name or ""
@@ -112,9 +112,9 @@ def batch_script(
     experiment_dir: Path, flags: Words, again: Words, options: Words,
     setup: Words,
 ) -> str:  # fmt: skip
-    """Return the script's text; `flags` are for `launch`, and `again` are those that `resume` needs, too.
+    """Return the script's text; `flags` are the flags of `launch`, and `again` those that `resume` repeats.
 
-    With `exec`, signals from Slurm to the script reach the coordinator itself.
+    The script uses `exec`, so signals from Slurm to the script reach the coordinator itself.
     """
     where = ("--name", experiment_dir.name, "--output-dir", str(experiment_dir.parent))
     resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *again, *_BOTH, outlives=True))
@@ -131,7 +131,7 @@ def batch_script(
 
 
 def _quoted(option: str) -> str:
-    """Quote an option for a #SBATCH line: as in a shell, except that a backslash is special within quotes, too."""
+    """Quote an option for a #SBATCH line, where, unlike in a shell, a backslash is special even within quotes."""
     name, equals, value = option.partition("=")
     value = shlex.quote(value.replace("\\", r"\\"))
     return f"{name}={value}" if equals else option

@@ -20,8 +20,8 @@ from esper_ab.trackers.state import tracking_now, tracking_text
 )  # fmt: skip
 @joint_argument
 @switch("--follow",
-    "Show the live view until the experiment ends; Ctrl-C leaves it. With --json: print a line of JSON now, after "
-    "every barrier, and at the end.", "-f")
+    "Show the live view until the experiment ends; Ctrl-C closes the view, and the experiment continues. With --json: "
+    "print a line of JSON now, after every barrier, and at the end.", "-f")
 @json_flag
 def command(experiment_dir: Path, follow: bool, json: bool) -> None:
     """Show the progress of EXPERIMENT, and the state of its trackers.

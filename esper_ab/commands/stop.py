@@ -30,7 +30,7 @@ _LEAVE_POLLS = 25  # 5 s for a process to end after it released the experiment; 
 
 @command_with("esper-ab stop experiments/EXPERIMENT", "esper-ab stop experiments/EXPERIMENT --now")
 @experiment_argument
-@switch("--now", "Do not wait for the current barrier, as with a second Ctrl-C.")
+@switch("--now", "Do not wait for the current barrier; like a second Ctrl-C.")
 @json_flag
 def command(experiment_dir: Path, now: bool, json: bool) -> None:
     """Stop EXPERIMENT cleanly, as Ctrl-C does, and wait until it has ended.
@@ -41,7 +41,7 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
     by = holder(experiment_dir)
     if by is not None:
         if by.pid and not (now or json):
-            click.echo(f"signalled process {by.pid}; waiting for the current barrier (--now would not wait)")
+            click.echo(f"signalled process {by.pid}; waiting for the current barrier (with --now, stop does not wait)")
         end(experiment_dir, by, now=now)
     found = status(experiment_dir)
     resume = "" if found.state == "finished" else shell_command("resume", experiment_dir)
@@ -56,9 +56,9 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
 
 
 def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
-    """Interrupt the process `by` and wait until it has ended; UsageError if it cannot be signalled from here.
+    """Interrupt the process `by` and wait until it has ended; UsageError if this machine cannot signal the process.
 
-    With `now`, send the second signal after the first was handled, because two signals at once would count as one.
+    With `now`, send a second signal once the first has been handled; two signals at once would be merged into one.
     """
     reading = follow(experiment_dir / JOURNAL_NAME)
     process, left = _process(experiment_dir, by), _LEAVE_POLLS
@@ -75,7 +75,7 @@ def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
 
 
 def _process(experiment_dir: Path, by: Holder) -> psutil.Process:
-    """Return the process `by`, through psutil, which never signals a new process with the same number."""
+    """Return the process `by` as a psutil object, which never signals a later process with the same PID."""
     if by.host != socket.gethostname():
         there = "stop it there"
         if by.slurm_job.isdecimal():
@@ -90,7 +90,7 @@ def _process(experiment_dir: Path, by: Holder) -> psutil.Process:
     except psutil.Error:
         raise UsageError(f"{experiment_dir} is in use by {by}, which is not visible here (a container?)") from None
     if process_started(by.pid) != by.started:
-        raise UsageError(f"{experiment_dir} is in use by {by}, but here that is another process: stop it there")
+        raise UsageError(f"{experiment_dir} is in use by {by}, but this PID is another process here: stop it there")
     return process
 
 

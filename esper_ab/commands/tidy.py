@@ -1,4 +1,4 @@
-"""`esper-ab tidy`: remove files that experiment directories no longer need, or check that the others are intact."""
+"""`esper-ab tidy`: remove files that experiment directories no longer need, or check directories for damage."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from esper_ab.journal.lock import Lock, holder
 )  # fmt: skip
 @click.argument("experiment_dirs", metavar="EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
 @switch("--check",
-    "Change nothing: verify journal, policies, checkpoints, settings and copies of code, and list what would be "
-    "removed. Exit status 5 if something is damaged.")
+    "Change nothing: verify journal, policies, checkpoints, settings and copies of code, and list the files that would "
+    "be removed. The exit status is 5 if something is damaged.")
 @switch("--repair",
-    "First cut a damaged journal at its first damaged line; the removed part is kept beside it.", "repairs")
+    "First cut a damaged journal at its first damaged line; the removed part is kept in a file next to it.", "repairs")
 @json_flag
 def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json: bool) -> int:
-    """Remove checkpoints, temporary files and console output of EXPERIMENT…, or check what it keeps.
+    """Remove checkpoints, temporary files and console output of EXPERIMENT…, or check it for damage.
 
-    Journal, policies, experiment.toml, reports, logs and files of other tools stay; so do the console output and
-    whatever `resume` needs, until an experiment is finished. If one of the experiments is in progress, the command
-    refuses and removes nothing at all.
+    The journal, policies, experiment.toml, reports, logs and files of other tools are kept. An unfinished experiment
+    also keeps its console output and the files that `resume` needs. If one of the experiments is running, nothing is
+    removed from any of them.
     """
     if check and repairs:
-        raise click.UsageError("--check changes nothing; remove it or --repair")
+        raise click.UsageError("--check and --repair exclude each other, because --check changes nothing")
     if check:
         findings = [examine(experiment_dir) for experiment_dir in experiment_dirs]
         checked = [msgspec.to_builtins(one) | {"exit_status": one.exit_status} for one in findings]
@@ -69,10 +69,10 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
 
 
 def repair(experiment_dir: Path) -> str:
-    """Cut the journal at its first damage or after its last whole line, keep the removed part, and describe the cut.
+    """Cut the journal at its first damage or after its last whole line, save the removed part, and describe the cut.
 
-    Return "" if there was nothing to cut or a cut would not help. UsageError if a process holds the experiment
-    directory; OSError, with nothing changed, if the disk has no room for the removed part.
+    Return "" if there was nothing to cut, or if cutting would not repair the journal. Raises UsageError if a process
+    holds the experiment directory. If the disk has no room for the removed part, raises OSError and changes nothing.
     """
     path = experiment_dir / JOURNAL_NAME
     check_there(path)  # before a lock is created in a folder that is not ours

@@ -28,16 +28,16 @@ from esper_ab.trackers.state import at_work, read_settings, save_settings
 @valued("--wandb", "[offline|online]",
     "Weights & Biases. [default: WANDB_MODE, else online]", flag_value="", is_flag=False)
 @switch("--tensorboard", "TensorBoard: event files in EXPERIMENT/tensorboard.")
-@valued("--wandb-entity", "NAME", "Team or user.")
-@valued("--wandb-project", "NAME", "[default: ab_test_NAME_DATE]")
-@switch("--follow", "Keep sending until the experiment ends.")
+@valued("--wandb-entity", "NAME", "W&B team or user.")
+@valued("--wandb-project", "NAME", "W&B project. [default: ab_test_NAME_DATE]")
+@switch("--follow", "Keep sending records until the experiment ends.")
 @json_flag
 def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> int:
     """Send the records of EXPERIMENT to Weights & Biases or TensorBoard.
 
-    EXPERIMENT may be finished, running or stopped, and repeating the command adds nothing twice. Without a tracker,
-    those that already follow EXPERIMENT are filled. Trackers named here also follow EXPERIMENT when it is resumed or
-    extended.
+    EXPERIMENT may be finished, running or stopped, and repeating the command adds nothing twice. If no tracker is
+    named, the records go to the trackers that already follow EXPERIMENT. Trackers named here also follow EXPERIMENT
+    when it is resumed or extended.
     """
     load(experiment_dir)  # raises for a damaged or missing journal
     before = read_settings(experiment_dir)
@@ -64,7 +64,7 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
 
 
 def _change(before: Tracking, options: Flags) -> Tracking:
-    """Return the settings `before` with the flags applied; UsageError for flags without their tracker."""
+    """Return the settings `before` with the flags applied; UsageError for W&B flags without --wandb."""
     told = ("wandb_entity", "wandb_project")
     changed: dict[str, Any] = {name: options[name] for name in told if options[name] is not None}
     if options["wandb"] is not None:

@@ -1,4 +1,4 @@
-"""Folders as catalogues: every file of a package whose name does not start with "_" is an entry, named by its stem."""
+"""Packages as catalogues: each file whose name does not start with "_" is an entry, named by the stem of the file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ def names(package: str) -> tuple[str, ...]:
 
 
 def entry(package: str, name: str, attribute: str) -> Any:
-    """Import entry `name` and return its `attribute`; if there is no such entry, KeyError that lists the others."""
+    """Import entry `name` and return its `attribute`.
+
+    If there is no such entry, raises KeyError with a message that lists the entries.
+    """
     if name not in names(package):
-        raise KeyError(f"no {name!r} in {package}; it has {', '.join(names(package))}")
+        raise KeyError(f"no {name!r} in {package}; available: {', '.join(names(package))}")
     return getattr(importlib.import_module(f"{package}.{name}"), attribute)
 
 

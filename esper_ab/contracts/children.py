@@ -1,4 +1,7 @@
-"""Questions to child processes of the data plane, and their answers: preflight, one controller alone, reward audit."""
+"""Questions to child processes of the data plane, and their answers.
+
+The children are the preflight, `growth heuristic`, `evaluate` and the reward audit.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _INSTANCE = "MIG-"
 
 
 def gpu_names(uuids: Sequence[str], visible: str | None) -> list[str]:
-    """Return the names of the GPUs that torch sees, from its UUIDs and the process's CUDA_VISIBLE_DEVICES."""
+    """Return the names of the GPUs that torch sees, from their UUIDs and the process's CUDA_VISIBLE_DEVICES."""
     named = _named(visible)
     if len(named) == len(uuids) == 1 and named[0].startswith(_INSTANCE):
         return named
@@ -41,7 +44,7 @@ def gpu_names(uuids: Sequence[str], visible: str | None) -> list[str]:
 
 
 def is_beyond_one_instance(visible: str | None) -> bool:
-    """Whether an instance is named together with other devices, which a process could then not see."""
+    """Whether `visible` names a MIG instance together with other devices, which torch would then not see."""
     named = _named(visible)
     return len(named) > 1 and any(name.startswith(_INSTANCE) for name in named)
 
@@ -58,7 +61,7 @@ DOING = "doing: "  # prefix of a line on the preflight's stderr that says what i
 
 
 class ControllerQuestion(Settings, frozen=True, kw_only=True):
-    """A group whose controller the child constructs once, to check its settings."""
+    """A group whose controller the preflight constructs once, to check the group's settings."""
 
     group: str
     settings: ControllerSettings
@@ -66,7 +69,7 @@ class ControllerQuestion(Settings, frozen=True, kw_only=True):
 
 
 class Questions(Settings, frozen=True, kw_only=True):
-    """Experiment-specific checks for the preflight child, besides reporting the machine."""
+    """Checks of one experiment that the preflight child makes, in addition to describing the machine."""
 
     task: str
     data_dir: str
@@ -103,7 +106,7 @@ class Device(Settings, frozen=True, kw_only=True):
 
 
 class TaskFacts(Settings, frozen=True, kw_only=True):
-    """Facts about one task for planning. Fields from `slots` on are for growth; other kinds leave the defaults."""
+    """Facts about one task for planning. The fields from `slots` on are for growth; other kinds keep their defaults."""
 
     name: str
     title: str
@@ -184,7 +187,7 @@ class Machine(Settings, frozen=True, kw_only=True):
 
 
 class SoloQuestion(Settings, frozen=True, kw_only=True):
-    """The hosts that the heuristic controller should grow."""
+    """The hosts that `growth heuristic` should grow."""
 
     task: str
     data_dir: str  # "": the task's own default
@@ -223,7 +226,7 @@ class Host(Settings, frozen=True, kw_only=True):
 
 
 class SoloAnswer(Settings, frozen=True, kw_only=True):
-    """The hosts that were grown."""
+    """The hosts that the heuristic controller grew."""
 
     slots: tuple[str, ...]
     kernel: HostKernel  # what trained them
@@ -231,7 +234,7 @@ class SoloAnswer(Settings, frozen=True, kw_only=True):
 
 
 class PoliciesQuestion(Settings, frozen=True, kw_only=True):
-    """The policies that `esper-ab evaluate` should play, and how."""
+    """The policies that `esper-ab evaluate` should evaluate, with the options of the evaluation."""
 
     policies: tuple[str, ...]
     eval_episodes: PositiveInt | None  # None: as in the run
@@ -241,7 +244,7 @@ class PoliciesQuestion(Settings, frozen=True, kw_only=True):
 
 
 class PoliciesAnswer(Settings, frozen=True, kw_only=True):
-    """A row, and the same as a line of text, for every policy and kind of action."""
+    """The results per policy and kind of action, as rows and as lines of text with the same content."""
 
     rows: tuple[dict[str, Any], ...]
     lines: tuple[str, ...]
@@ -282,7 +285,7 @@ class RewardAuditQuestion(Settings, frozen=True, kw_only=True):
 
 
 class Played(Settings, frozen=True, kw_only=True):
-    """A behaviour and the results of its hosts: `held_out_accuracy` per host, in percent, and means over hosts."""
+    """A behaviour and its results: `held_out_accuracy` in percent per host, other numbers as means over hosts."""
 
     name: str
     words: str  # description of the behaviour
@@ -300,7 +303,7 @@ class Played(Settings, frozen=True, kw_only=True):
 
 
 class Varied(Settings, frozen=True, kw_only=True):
-    """The effect of changing one constant of a reward; only constants that affect a return are listed."""
+    """The effect of changing one constant of a reward. Constants that affect no return are not listed."""
 
     constant: str  # a key of `reward`
     was: str

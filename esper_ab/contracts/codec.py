@@ -18,14 +18,17 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 class ProtocolError(ValueError):
-    """Bytes that are not a message of this protocol; one line with place and reason, safe to print on a terminal."""
+    """Bytes that are not a message of this protocol.
+
+    The error text is one line with the position and the reason, and is safe to print on a terminal.
+    """
 
     def __init__(self, why: str) -> None:
         super().__init__(visible_line(why, _WHY_CHARS))
 
 
 def decode_from_worker(data: bytes) -> WorkerMessage:
-    """Decode one worker message; ProtocolError unless `data` is exactly one."""
+    """Decode one message from a worker; ProtocolError if `data` is not exactly one message."""
     try:
         return _FROM_WORKER.decode(data)
     except _MALFORMED as error:
@@ -33,7 +36,7 @@ def decode_from_worker(data: bytes) -> WorkerMessage:
 
 
 def decode_from_coordinator(data: bytes) -> CoordinatorMessage:
-    """Decode one coordinator message; ProtocolError unless `data` is exactly one."""
+    """Decode one message from the coordinator; ProtocolError if `data` is not exactly one message."""
     try:
         return _FROM_COORDINATOR.decode(data)
     except _MALFORMED as error:

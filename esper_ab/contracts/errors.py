@@ -1,4 +1,4 @@
-"""Errors for the person at the terminal: one line with the remedy, and an exit code.
+"""Errors for the user: each has a one-line message with the remedy, and an exit status.
 
     EsperError
     ├── UsageError        2   the request cannot be carried out: flag, key, name, device, file
@@ -23,8 +23,7 @@ USER_FAULTS = (Exception, SystemExit)  # errors of users' code to catch; its sys
 
 
 class UserCodeFailed(ValueError):
-    """A user's function or script failed or returned an unusable result; the message is complete without a traceback.
-    """
+    """A user's function or script failed, or returned an unusable result. The message needs no traceback."""
 
     again = False  # whether a retry may succeed: a function would get the same input again
 
@@ -35,9 +34,10 @@ class OutOfMemory(RuntimeError):
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting that a message names, so that each front end can spell it in its own way.
+    """A setting that a message names, so that the command line and the Python API can each spell it in their own way.
 
-    `value`: None names the key alone. `assigned`: the command line has no flag for it, only `--set KEY=VALUE`.
+    If `value` is None, only the key is named. If `assigned` is true, the command line has no flag for the setting, so
+    it is spelled as `--set KEY=VALUE`.
     """
 
     key: str  # of the experiment or of all groups: "n_envs"
@@ -64,15 +64,15 @@ def as_flag(setting: Setting) -> str:
 
 
 class EsperError(Exception):
-    """Base class of our errors: `str(error)` is shown to the user, and `exit_code` is returned to the shell."""
+    """Base class of our errors: `str(error)` is shown to the user, and `exit_code` becomes the exit status."""
 
     exit_code = 1
 
 
 class UsageError(EsperError):
-    """A request that cannot be carried out. Its parts are text, and settings that the text names.
+    """A request that cannot be carried out. The parts of its message are texts and settings.
 
-    `str(error)` spells settings as flags, `spelled` in any other way.
+    `str(error)` spells settings as flags; `spelled` spells them in another way.
     """
 
     exit_code = 2
@@ -89,9 +89,9 @@ class UsageError(EsperError):
 
 
 class Missing(UsageError):
-    """All missing decisions that only the user can make.
+    """All decisions that are missing and that only the user can make.
 
-    `missing`: for each, its setting, what it decides, and its flag.
+    `missing` has a tuple for each of them: the setting, an explanation, and the flag.
     """
 
     def __init__(self, missing: Sequence[tuple[Setting, str, str]]) -> None:
@@ -107,20 +107,20 @@ class WorkerFailed(EsperError):
 
 
 class JournalError(EsperError):
-    """A journal is damaged before its last line, changed by others, of another version, or cannot be written."""
+    """A journal is damaged before its last line, was changed by others, has another version, or cannot be written."""
 
     exit_code = 5
 
 
 class DiskFull(EsperError):
-    """No room on the disk, or a quota is exhausted; everything recorded before is kept."""
+    """The disk is full or a quota is exhausted; everything recorded so far is kept."""
 
     exit_code = 75
 
 
 @contextmanager
 def naming(command: str, *, instead_of: str) -> Iterator[None]:
-    """Inside this context, replace the command `instead_of` in errors by `command`, which the user actually called."""
+    """Inside this context, replace the command `instead_of` in errors with `command`, which the user called."""
     try:
         yield
     except EsperError as error:
@@ -129,13 +129,13 @@ def naming(command: str, *, instead_of: str) -> Iterator[None]:
 
 
 def no_room(error: OSError) -> DiskFull:
-    """Return the error for a full disk, for a file outside of journals."""
+    """Return the error for a full disk when a file other than a journal was written."""
     where = f" for {error.filename}" if error.filename else ""
-    return DiskFull(f"no space left on the disk{where}; journals are not affected: free some and repeat the command")
+    return DiskFull(f"no space left on the disk{where}; journals are not affected; free some, then repeat the command")
 
 
 def refused(error: OSError, *parts: str | Setting) -> EsperError:
-    """Return the error for a file, chosen by the user, that the system refused: DiskFull, or UsageError of `parts`."""
+    """Return the error for a file that the user chose and the system refused: DiskFull, or UsageError(*parts)."""
     return no_room(error) if error.errno in NO_ROOM else UsageError(*parts)
 
 
@@ -152,7 +152,7 @@ class ConditionNotMet(EsperError):
 
 
 class Interrupted(EsperError):
-    """Stopped by the user. `in_order`: after the current barrier, not in the middle of something."""
+    """The user stopped the experiment. If `in_order` is true, the current barrier was finished first."""
 
     exit_code = 130
 

@@ -1,4 +1,4 @@
-"""Names of the files in an experiment directory: those of its runs, their checkpoints, and its answer."""
+"""Names of the files in an experiment directory: the files of its runs, their checkpoints, and the reports."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FILE_LIMIT_BYTES = 4 << 30  # largest policy or checkpoint that is read
 
 
 def folder_of(run: RunRef) -> str:
-    """Return the folder of a run's settings and of its trainer's output."""
+    """Return the folder for a run's settings and for the output of its trainer."""
     return f"{RUNS}/{_plain(run)}"
 
 
 def config_of(run: RunRef) -> str:
-    """Return the file of settings with which a run can be repeated."""
+    """Return the settings file from which a run can be repeated."""
     return f"{folder_of(run)}/config.toml"
 
 
@@ -34,12 +34,12 @@ def out_of(run: RunRef) -> str:
 
 
 def log_of(run: RunRef) -> str:
-    """Return the file for the output that a run prints."""
+    """Return the log file of a run, for everything that it prints."""
     return f"{LOGS}/{_plain(run)}.log"
 
 
 def policy_of(run: RunRef) -> str:
-    """Return the file of a run's trained policy."""
+    """Return the file for the trained policy of a run."""
     return f"{POLICIES}/{run.name}.pt"
 
 
@@ -71,7 +71,7 @@ def file_of(run: RunRef, milestone: int, writer: int = 1) -> str:
 
 
 def is_file_of(run: RunRef, checkpoint: Checkpoint) -> bool:
-    """Whether a checkpoint has a path that a worker of `run` would use for its milestone."""
+    """Whether the path of a checkpoint is one that a worker of `run` would use for the checkpoint's milestone."""
     named = _NAME.fullmatch(Path(checkpoint.file).name)
     return named is not None and checkpoint.file == f"{_folder(run)}/{checkpoint.milestone}{named[2] or ''}.pt"
 
@@ -82,7 +82,10 @@ def is_name(name: str) -> bool:
 
 
 def remove_older(root: Path, file: str) -> None:
-    """Remove generations below `root` that have become too old since the checkpoint `file` was written; OSError."""
+    """Remove checkpoints of the run that are too old to keep once `file` is written; raises OSError.
+
+    `file` is relative to `root`. The newest GENERATIONS milestones are kept.
+    """
     folder, written = Path(file).parent, _NAME.fullmatch(Path(file).name)
     assert written is not None, "it has the name of a checkpoint"
     for old in (root / folder).glob("*.pt"):
@@ -109,6 +112,6 @@ _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
 def check_name(name: str, origin: str = "--name") -> None:
-    """UsageError, which starts with `origin`, unless `name` is valid as a folder's name everywhere."""
+    """Raise UsageError, with a message that starts with `origin`, if `name` is not a portable folder name."""
     if not _FOLDER_NAME.fullmatch(name):
-        raise UsageError(f"{origin} {name!r}: must start with a letter or digit, then letters, digits, '_', '.', '-'")
+        raise UsageError(f"{origin} {name!r}: must start with a letter or digit and contain only these and _.-")

@@ -34,13 +34,14 @@ _IN_PLACE_OF_A_FILE = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})  # a l
 
 
 class NotRegular(OSError):
-    """Something else is where a regular file or a folder is expected; `strerror` says what, starting with "is"."""
+    """A path is no regular file or folder where one is expected; `strerror` is a predicate: "is a symbolic link"."""
 
 
 def open_regular(path: Path, flags: int, mode: int = 0o600) -> int:
-    """Open the regular file `path` and return a descriptor; never blocks. NotRegular, or OSError as for `os.open`.
+    """Open the regular file `path` without blocking, and return a descriptor.
 
-    `flags`: for `os.open`, without O_TRUNC, which would empty the file before it is checked.
+    Raises NotRegular for anything else, and OSError as `os.open` does. `flags` are for `os.open`; O_TRUNC is not
+    allowed, because it would empty the file before the check.
     """
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, mode)
@@ -55,9 +56,9 @@ def open_regular(path: Path, flags: int, mode: int = 0o600) -> int:
 
 
 def open_to_read(path: Path, buffer_bytes: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
-    """Open `path` for reading; never blocks. NotRegular for a pipe or a device, other OSErrors as for `os.open`.
+    """Open `path` for reading, without blocking. Links are followed, because users link to their own files.
 
-    Links are followed, because reading is harmless and users link to their own files.
+    Raises NotRegular for a pipe or a device, and OSError as `os.open` does.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
@@ -70,7 +71,10 @@ def open_to_read(path: Path, buffer_bytes: int = io.DEFAULT_BUFFER_SIZE) -> io.B
 
 
 def read_regular(path: Path, most_bytes: int = LARGEST_BYTES) -> bytes:
-    """Return the content of the regular file `path`; OSError as for `open_to_read`, or if it exceeds `most_bytes`."""
+    """Return the content of the regular file `path`.
+
+    Raises OSError as `open_to_read` does, and if the file is larger than `most_bytes`.
+    """
     with open_to_read(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most_bytes:
@@ -79,7 +83,7 @@ def read_regular(path: Path, most_bytes: int = LARGEST_BYTES) -> bytes:
 
 
 def not_regular(path: Path, otherwise: str) -> NotRegular:
-    """Return the error for what is at `path`: a symbolic link, or what `otherwise` says."""
+    """Return the error for `path`, which "is a symbolic link", or else the description `otherwise`."""
     return NotRegular(errno.EINVAL, "is a symbolic link" if path.is_symlink() else otherwise, str(path))
 
 
@@ -96,9 +100,10 @@ PRIVATE = 0o700  # mode of an experiment directory
 
 
 def open_below(root: Path, name: str | PurePath, flags: int, mode: int = _FILES_MODE) -> int:
-    """Open the regular file `name` below `root` and return a descriptor; with O_CREAT, create it and its folders.
+    """Open the regular file `name` below `root` and return a descriptor.
 
-    NotRegular if it is something else or behind a link, OSError as for `os.open`. `flags`: without O_TRUNC.
+    With O_CREAT in `flags`, create the file and its folders; O_TRUNC is not allowed. Raises NotRegular if the path is
+    not a regular file or leads through a link, and OSError as `os.open` does.
     """
     path = _path(root, name)
     if flags & os.O_CREAT:
@@ -107,10 +112,11 @@ def open_below(root: Path, name: str | PurePath, flags: int, mode: int = _FILES_
 
 
 def write_below(root: Path, name: str | PurePath, data: bytes, *, synced: bool = False) -> None:
-    """Replace a file atomically: readers see the old content or `data`, and an OSError leaves the old content.
+    """Replace a file atomically: readers see either the old content or `data`.
 
-    `synced`: flush the file and its folders to disk, and remove what a killed writer of this file left behind; so there
-    must be only one writer per file at a time.
+    If it raises OSError, the old content is unchanged. With `synced`, flush the file and its folders to disk, and
+    remove temporary files that a killed writer of this file left behind; a file must then have only one writer at a
+    time.
     """
     path = _path(root, name)
     _make_above(root, path)
@@ -137,14 +143,14 @@ def write_below(root: Path, name: str | PurePath, data: bytes, *, synced: bool =
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of `data`; on a full disk `os.write` may write a part of it without an error."""
+    """Write all of `data`, because on a full disk `os.write` may write only a part of it without an error."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def create_below(root: Path, name: str | PurePath, data: bytes) -> None:
-    """Create a new file; FileExistsError if the name is taken. Any other OSError leaves no file."""
+    """Create a new file; FileExistsError if the name is taken. If it raises another OSError, no file is left."""
     descriptor = open_below(root, name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -157,7 +163,7 @@ def create_below(root: Path, name: str | PurePath, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the names in a folder to disk."""
+    """Flush the directory entries of a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -166,12 +172,15 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_below(root: Path, name: str | PurePath) -> None:
-    """Remove the file `name` below `root`, if it exists; a link is removed itself. NotRegular behind a link."""
+    """Remove the file `name` below `root`, if it exists.
+
+    If `name` itself is a link, the link is removed. Raises NotRegular if a folder above it is a link.
+    """
     _path(root, name).unlink(missing_ok=True)
 
 
 def remove_folder_below(root: Path, name: str | PurePath) -> None:
-    """Remove the folder `name` below `root` and its content, if it exists. NotRegular for a link."""
+    """Remove the folder `name` below `root` with its content, if it exists; NotRegular if it is a link."""
     path = _path(root, name)
     if path.is_symlink():
         raise not_regular(path, "")
@@ -180,7 +189,10 @@ def remove_folder_below(root: Path, name: str | PurePath) -> None:
 
 
 def remove_empty_below(root: Path, name: str | PurePath) -> bool:
-    """Remove the folder `name` below `root` if it is empty; return whether it is gone. NotRegular behind a link."""
+    """Remove the folder `name` below `root` if it is empty, and return whether it no longer exists.
+
+    Raises NotRegular if a folder above it is a link.
+    """
     try:
         _path(root, name).rmdir()
     except FileNotFoundError:
@@ -193,7 +205,10 @@ def remove_empty_below(root: Path, name: str | PurePath) -> bool:
 
 
 def make_folder(path: Path, *, exist_ok: bool = True, mode: int = 0o777) -> None:
-    """Create a folder with its parents, and flush their names to disk; OSError. `mode`: of the last folder."""
+    """Create a folder and its missing parents, and flush their directory entries to disk; raises OSError.
+
+    `mode` is the mode of the last folder.
+    """
     if not path.parent.exists():
         make_folder(path.parent)
     try:
@@ -217,14 +232,17 @@ def removed_on_failure(folder: Path) -> Iterator[None]:
 
 
 def folder_below(root: Path, name: str | PurePath) -> Path:
-    """Create the folder `name` below `root`, for a library that opens files by name; NotRegular behind a link."""
+    """Create the folder `name` below `root`, for a library that opens files by name.
+
+    Raises NotRegular if the folder, or one above it, is a link.
+    """
     folder = _path(root, PurePath(name, "any")).parent
     make_folder(folder)
     return folder
 
 
 def check_no_links(root: Path, folders: tuple[str, ...]) -> None:
-    """NotRegular if one of `folders` below `root`, or anything in it, is a symbolic link."""
+    """Raise NotRegular if one of `folders` below `root`, or anything inside it, is a symbolic link."""
     for folder in folders:
         if (root / folder).is_symlink():
             raise not_regular(root / folder, "")
@@ -235,7 +253,7 @@ def check_no_links(root: Path, folders: tuple[str, ...]) -> None:
 
 
 def _path(root: Path, name: str | PurePath) -> Path:
-    """Return the path of `name` below `root`; NotRegular if it leads outside or a folder above it is a link."""
+    """Return the path of `name` below `root`; NotRegular if the path leads outside or a folder in it is a link."""
     if PurePath(name).is_absolute() or ".." in PurePath(name).parts:
         raise NotRegular(errno.EINVAL, f"is not below {root}", str(name))
     folder = root
@@ -261,9 +279,9 @@ _SHORT_TMP = 60  # characters, because the path of a unix socket is limited to 1
 
 
 def private_folder(*, below: int = 0) -> Path:
-    """Create a temporary folder with mode 0700; the caller removes it, or the system does if the caller is killed.
+    """Create a temporary folder with mode 0700. The caller must remove it; if the caller is killed, the system does.
 
-    Its path is short enough for sockets; `below`: number of characters that will be added before a socket's name.
+    The path is short enough for sockets; `below` is the number of characters that will follow before a socket's name.
     """
     long = len(tempfile.gettempdir()) + below > _SHORT_TMP
     return Path(tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp" if long else None))

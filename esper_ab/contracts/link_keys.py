@@ -1,7 +1,8 @@
 """CURVE keys of one worker's connection, each 40 characters of Z85, created only in the worker's own process.
 
-Only public keys travel: the coordinator's in the worker's order, and the worker's to the coordinator, which admits it.
-The secret never enters an order, a file, a log or the environment, because these may go to another machine.
+Only public keys are sent: the coordinator's key in the worker's order, and the worker's key to the coordinator, which
+then admits the worker. The secret key never enters an order, a file, a log or the environment, because these may be
+copied to another machine.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ _OWN: dict[str, LinkKeys] = {}  # keys of this process's workers, by identity, u
 
 
 class LinkKeys(msgspec.Struct, frozen=True, kw_only=True):
-    """The keys with which worker and coordinator authenticate each other."""
+    """The keys with which a worker and the coordinator authenticate each other."""
 
     server_public: str
     public: str
     secret: str
 
     def __repr__(self) -> str:
-        """Return a text without the secret, because it may be printed."""
+        """Return a text without the secret key, because the text may be printed."""
         return f"LinkKeys(public={self.public!r})"
 
 
 def make(identity: str, server_public: str) -> LinkKeys:
-    """Create a new key pair for the worker `identity` of this process, and keep it until `take`."""
+    """Create a new key pair for the worker `identity` of this process, and store it until `take` is called."""
     import zmq  # imported here, because workers over ipc do not need it
 
     public, secret = zmq.curve_keypair()
@@ -37,10 +38,10 @@ def make(identity: str, server_public: str) -> LinkKeys:
 
 
 def take(identity: str) -> LinkKeys | None:
-    """Return and forget the keys created for the worker `identity`; None if its connection needs none."""
+    """Return the keys created for the worker `identity`, and delete them here; None if its connection needs no keys."""
     return _OWN.pop(identity, None)
 
 
 def is_public_key(text: str) -> bool:
-    """Whether `text` could be a key; a damaged key would let its worker wait forever."""
+    """Whether `text` has the format of a key; with a malformed key, its worker would wait forever."""
     return _KEY.fullmatch(text) is not None

@@ -40,7 +40,7 @@ def countable(number: float) -> bool:
 
 
 class Measure(Settings, frozen=True, kw_only=True):
-    """A number per environment and episode, with the words and unit for all texts about it."""
+    """A number that is recorded per environment and episode, with its name and unit for texts."""
 
     name: MeasureName  # key in records and of a column: "held_out_accuracy"
     label: Words  # in sentences, tables and axes: "held-out accuracy"
@@ -85,7 +85,7 @@ class Measure(Settings, frozen=True, kw_only=True):
 
 
 class TaskMeasures(Settings, frozen=True, kw_only=True):
-    """All measures of a task. The outcome has a direction; every name is declared once."""
+    """All measures of a task. The outcome must have a direction, and every name must be declared only once."""
 
     outcome: Measure
     measures: Annotated[tuple[Measure, ...], Meta(max_length=256)] = ()  # in the order of the records
@@ -100,11 +100,11 @@ class TaskMeasures(Settings, frozen=True, kw_only=True):
                 raise ValueError(f"the measure {name!r} is declared twice")
         taken = sorted(RESERVED.intersection(self.names))
         if taken:
-            raise ValueError(f"no measure can be named {taken[0]!r}, which is a column of every experiment")
+            raise ValueError(f"no measure can be named {taken[0]!r}, because every experiment has that column")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the measures besides the outcome, in the order of the records."""
+        """Names of all measures except the outcome, in the order of the records."""
         return tuple(measure.name for measure in self.measures)
 
 
@@ -113,11 +113,11 @@ class TaskMeasures(Settings, frozen=True, kw_only=True):
 
 
 def episode_sizes(eval_episodes: int, n_envs: int) -> tuple[int, ...]:
-    """Return the numbers of episodes played side by side, one after the other: `n_envs` each, and last the rest."""
+    """Return the number of episodes in each round of an evaluation: `n_envs`, and in the last round the remainder."""
     full, rest = divmod(eval_episodes, n_envs)
     return (n_envs,) * full + ((rest,) if rest else ())
 
 
 def greedy_episodes(eval_episodes: int, n_envs: int) -> int:
-    """Return the number of greedy episodes that a learner also plays: one round; they never enter the outcome."""
+    """Return the number of greedy episodes that a learner also plays: one round, which never counts for the outcome."""
     return min(eval_episodes, n_envs)

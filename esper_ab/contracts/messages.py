@@ -22,11 +22,11 @@ CopyBelow = Annotated[str, Meta(max_length=1024, pattern=rf"\A(?:{_PART}(?:/{_PA
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """Base of every message; `kind` on the wire is the class name."""
+    """Base of every message; on the wire, the field `kind` holds the class name."""
 
 
 class Lane(Message, frozen=True, kw_only=True, tag="Lane"):
-    """The devices one worker owns for life, by plan name and physical identity."""
+    """The devices that one worker owns as long as it lives, by their names in the plan and their physical identity."""
 
     name: str  # "cpu:0", "cuda:1", "cuda:0+cuda:1"
     devices: tuple[str, ...]  # ("cuda:0", "cuda:1")
@@ -37,7 +37,7 @@ class Lane(Message, frozen=True, kw_only=True, tag="Lane"):
 
 
 class RewardCode(Message, frozen=True, kw_only=True, tag="RewardCode"):
-    """A user's reward function as it was at the time of planning; all runs use this state."""
+    """A user's reward function as it was when the experiment was planned; all runs use this version."""
 
     reference: str  # as in the settings
     folder: CopyBelow  # of it and its local imports, relative to the experiment directory; "": not copied
@@ -46,7 +46,7 @@ class RewardCode(Message, frozen=True, kw_only=True, tag="RewardCode"):
 
 
 class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
-    """A worker's complete orders for one run; it receives nothing else about the run."""
+    """The complete specification of one run; a worker receives no other information about the run."""
 
     ref: RunRef
     experiment_digest: str
@@ -74,7 +74,7 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
 
 
 class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
-    """Start order of a new worker: enough to set up its process and say Hello. Its runs arrive as messages."""
+    """The start order of a new worker: enough to set up its process and send Hello. Its runs arrive as messages."""
 
     endpoint: str
     worker: str  # "w00"; with the incarnation, its identity on the wire: "w00/1"
@@ -90,9 +90,10 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
 
     @property
     def writer(self) -> int:
-        """Number in the names of this worker's checkpoints: 1 if a worker that was given up can no longer write.
+        """Number in the names of this worker's checkpoints.
 
-        It could if it does not exit with its parent: on a node that is unreachable for a while.
+        It is 1 if a worker exits with its parent, because then a worker that was given up cannot write. Otherwise such
+        a worker, on a node that was unreachable for a while, could still write, so the number is the incarnation.
         """
         return self.incarnation if self.lost_after_s else 1
 
@@ -106,7 +107,7 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
 
 
 class Hello(Message, frozen=True, kw_only=True, tag="Hello"):
-    """First message of a worker: lane, incarnation, protocol, hash of the code."""
+    """First message of a worker: its lane, incarnation, protocol version and code hash."""
 
     worker: str
     incarnation: int
@@ -121,7 +122,7 @@ class Hello(Message, frozen=True, kw_only=True, tag="Hello"):
 
 
 class Ready(Message, frozen=True, kw_only=True, tag="Ready"):
-    """The run is warm at `milestone`: 0 for a new run, else the milestone of the checkpoint that was restored.
+    """The run has been warmed up at `milestone`: 0 for a new run, else the milestone of the restored checkpoint.
 
     `warm_up_s` is excluded from every record.
     """
@@ -134,7 +135,7 @@ class Ready(Message, frozen=True, kw_only=True, tag="Ready"):
 
 
 class Progress(Message, frozen=True, kw_only=True, tag="Progress"):
-    """Heartbeat: the step within the work towards the next milestone. Never journalled."""
+    """Heartbeat with the current step of the work towards the next milestone. Never journalled."""
 
     run: RunRef
     milestone: int
@@ -143,7 +144,7 @@ class Progress(Message, frozen=True, kw_only=True, tag="Progress"):
 
 
 class EpisodeFinished(Message, frozen=True, kw_only=True, tag="EpisodeFinished"):
-    """Record of a training episode, milestones 1 … E. The worker keeps it until the release that acknowledges it."""
+    """Record of a training episode, milestones 1 … E. The worker keeps it until a Release acknowledges it."""
 
     run: RunRef
     record: EpisodeRecord
@@ -173,9 +174,9 @@ class Pong(Message, frozen=True, kw_only=True, tag="Pong"):
 
 
 class Assign(Message, frozen=True, kw_only=True, tag="Assign"):
-    """Start this run: warm up, then answer Ready. With `milestone` > 0, resume it after its last record.
+    """Start this run: warm up, then answer Ready. With `milestone` > 0, resume the run after its last record.
 
-    `checkpoints`, newest first: the run resumes from the first intact one, or starts over without any.
+    The run resumes from the first intact checkpoint of `checkpoints`, newest first. If none is intact, it starts over.
     """
 
     spec: RunSpec
@@ -198,7 +199,7 @@ class Cancel(Message, frozen=True, kw_only=True, tag="Cancel"):
 
 
 class Ping(Message, frozen=True, kw_only=True, tag="Ping"):
-    """Check an idle worker, whose loss might go unnoticed otherwise; it answers Pong."""
+    """Check an idle worker, which must answer Pong; otherwise its loss could go unnoticed."""
 
 
 class Stop(Message, frozen=True, kw_only=True, tag="Stop"):

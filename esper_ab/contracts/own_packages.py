@@ -1,8 +1,9 @@
 """Import both packages from where they are installed, because other distributions also use the name `workers`.
 
-This file is also the program that starts every child process, `python -P own_packages.py PARENT MODULE ARGUMENT…`: -P
-keeps the working directory off the front of the child's sys.path, and the packages are those of the parent. The child
-exits when process PARENT does; with 0 it never does so, and with -1 it exits with the process that started it.
+This file is also the program that starts every child process: `python -P own_packages.py PARENT MODULE ARGUMENT…`. -P
+keeps the working directory off the front of the child's sys.path, and the child imports the same packages as its
+parent. The child exits when process PARENT exits. If PARENT is 0, the child outlives its parent; if it is -1, the child
+exits with the process that started it.
 """
 
 from __future__ import annotations
@@ -39,23 +40,24 @@ def folder(package: str) -> Path:
         package == "workers" and b"data plane of esper_ab" not in (path / "__init__.py").read_bytes()
     ):
         raise ModuleNotFoundError(
-            f"no package {package!r} of ours in {_ROOT}: another distribution with a package of that name may have "
-            "overwritten or removed it; `pip install --force-reinstall --no-deps esper-ab` restores it"
+            f"the package {package!r} of esper-ab is missing in {_ROOT}: another distribution with a package of that "
+            "name may "
+            "have overwritten or removed it; `pip install --force-reinstall --no-deps esper-ab` restores it"
         )
     return path
 
 
 def claim(module: str) -> None:
-    """Make sure that `module`, if it belongs to `workers`, will be ours, whatever else sys.path has under that name.
+    """Make sure that a later import of `module`, if it is in `workers`, gets our package, whatever sys.path contains.
 
-    ForeignPackage if this process has already imported another package of that name.
+    Raises ForeignPackage if this process has already imported another package of that name.
     """
     if module.partition(".")[0] == "workers":
         _claim("workers")
 
 
 def import_own(module: str) -> ModuleType:
-    """Import `module` after `claim`."""
+    """Call `claim`, then import `module` and return it."""
     claim(module)
     return importlib.import_module(module)
 
@@ -63,31 +65,31 @@ def import_own(module: str) -> ModuleType:
 def child_command(module: str, *arguments: str, outlives: bool = False, elsewhere: bool = False) -> list[str]:
     """Return a command like `python -m module arguments`, but protected from files in the working directory.
 
-    The thread that starts the child must also wait for it, because the child exits with it, unless it `outlives` this
-    process. `elsewhere`: another process will start the child and be its parent, perhaps on another machine.
+    Unless `outlives` is true, the child exits when the thread that started it ends, so that thread must wait for the
+    child. `elsewhere` means that another process, perhaps on another machine, will start the child and be its parent.
     """
     parent = 0 if outlives else _WHOEVER if elsewhere else os.getpid()
     return [sys.executable, "-P", str(Path(__file__).absolute()), str(parent), module, *arguments]
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` with GPUs numbered as in the preflight, unless the user has set another order."""
+    """Return `environment` with the GPU order of the preflight, unless the user has set another order."""
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **environment}
 
 
 def alone_command(file: str, *arguments: str) -> list[str]:
-    """Return a command that runs one of our files in isolation, with installed packages only."""
+    """Return a command that runs one of our files in Python's isolated mode, with installed packages only."""
     return [sys.executable, "-I", file, *arguments]
 
 
 @contextmanager
 def nothing_of_the_user() -> Iterator[None]:
-    """Inside this context, a spawned process imports neither the main module nor early from the working directory.
+    """Keep processes spawned inside this context from running the user's code.
 
-    multiprocessing makes every child import the parent's main module again, for functions that may be defined there. A
-    worker's entry is not, and a script or notebook that starts an experiment would start it again in every worker. A
-    child also begins as `python -c`, for which a queue.py in the working directory hides the standard library's until
-    the child receives the parent's sys.path.
+    multiprocessing makes every child import the parent's main module, because functions may be defined there. Ours are
+    not, and a script or notebook that starts an experiment would start it again in every worker. So the children get an
+    empty main module. A child also starts as `python -c`, so a queue.py in the working directory would hide that of the
+    standard library until the child receives the parent's sys.path. So the children start in Python's safe-path mode.
     """
     main, safe = sys.modules["__main__"], os.environ.get(_SAFE_PATH)
     sys.modules["__main__"] = ModuleType("__main__")
@@ -103,7 +105,7 @@ def nothing_of_the_user() -> Iterator[None]:
 
 
 def add_working_directory() -> None:
-    """Let users' files import modules from the working directory, unless an installed one has the same name."""
+    """Let users' files import modules from the working directory, unless an installed module has the same name."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
@@ -117,7 +119,7 @@ def take_output() -> BinaryIO:
 
 
 def _claim(package: str) -> None:
-    """Import the top-level `package` from beside this one, unless that was done before; ForeignPackage."""
+    """Import the top-level `package` that is installed next to this one; ForeignPackage if another one is imported."""
     init = folder(package) / "__init__.py"
     with _CLAIMING:
         there = sys.modules.get(package)
@@ -132,13 +134,14 @@ def _claim(package: str) -> None:
     if not isinstance(file, str) or Path(file).resolve() != init.resolve():
         found = file or ", ".join(getattr(there, "__path__", ())) or "nowhere"
         raise ForeignPackage(
-            f"this process has imported another package `{package}`, from {found}, but {init.parent} is needed; "
-            "start in a process that has not imported it"
+            f"this process has imported another package `{package}` from {found}, but {init.parent} is needed; use a "
+            "process "
+            "that has not imported that package"
         )
 
 
 def _main() -> None:
-    """Act as `python -m MODULE ARGUMENT…` with our packages, and exit with the parent."""
+    """Run like `python -m MODULE ARGUMENT…` with our packages, and exit when the parent exits."""
     starter, parent, module = os.getppid(), int(sys.argv.pop(1)), sys.argv.pop(1)
     found = importlib.util.find_spec("esper_ab")
     if found is None or found.origin is None or Path(found.origin).resolve().parents[1] != _ROOT.resolve():

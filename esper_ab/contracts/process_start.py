@@ -1,4 +1,4 @@
-"""Start times of processes on this machine, and the number of cores that this process may use."""
+"""The start times of processes on this machine, and the number of cores that this process may use."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import psutil
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use, or of all cores if the system does not say."""
+    """Return the number of cores that this process may use, or of all cores if the system has no CPU affinity."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def process_started(pid: int) -> float | None:
     """Return the start time of a local process in seconds since boot; None if it does not exist or is a zombie.
 
-    With `pid`, this identifies the process. psutil counts from a boot time in whole seconds, which a set clock changes.
+    Together with `pid`, the start time identifies a process. psutil's start times do not, because they depend on the
+    boot time, which is rounded to seconds and changes when the clock is set.
     """
     try:
         process = psutil.Process(pid)

@@ -1,7 +1,7 @@
-"""Facts about finished work, as workers report them and the journal keeps them.
+"""Records of finished work, which workers report and the journal keeps.
 
 Outcomes and measures may be compared between groups. Rewards may not, because each mode has its own scale.
-Floats are finite or None: a worker replaces a non-finite number by None and reports it (`failed`, incidents).
+Floats are finite or None: a worker replaces a non-finite number with None and reports it (`failed`, incidents).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ MOST_KEYS = 512  # largest map in any message
 
 
 def finite(number: float) -> float | None:
-    """Return `number` as a record may hold it: None if it is not finite."""
+    """Return `number`, or None if it is not finite, because records hold no infinity and no NaN."""
     return number if math.isfinite(number) else None
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """Base of reported facts: immutable, keyword-only, unknown keys refused.
+    """Base of all records: immutable and keyword-only; decoding refuses unknown keys.
 
     gc=False because immutable structs cannot form cycles, and the garbage collector's scans would dominate decoding.
     """
 
 
 class RunRef(Record, frozen=True, kw_only=True):
-    """Identifies the run that a message or record is about."""
+    """The identity of the run that a message or record belongs to."""
 
     name: Annotated[str, Meta(pattern=rf"\A{GROUP_NAME}/[0-9]+\Z")]  # "<group_id>/<replicate>"
     group_id: GroupName
@@ -45,7 +45,7 @@ class RunRef(Record, frozen=True, kw_only=True):
 
 
 class EnvEpisode(Record, frozen=True, kw_only=True):
-    """One environment's episode."""
+    """One episode in one environment."""
 
     env: int
     device: str
@@ -60,7 +60,7 @@ class EnvEpisode(Record, frozen=True, kw_only=True):
 
 
 class HeadUse(Record, frozen=True, kw_only=True):
-    """Use of one action head in the decisions of a rollout, by the policy that made them."""
+    """Use of one action head in the decisions of a rollout, under the policy that made these decisions."""
 
     entropy: float | None  # mean of entropy / ln(valid choices), 0 … 1, over decisions with a choice; None: no such one
     learnable: float  # share of the valid decisions that used the head with more than one valid choice
@@ -69,7 +69,7 @@ class HeadUse(Record, frozen=True, kw_only=True):
 class PPOUpdate(Record, frozen=True, kw_only=True):
     """Diagnostics of one policy update, averaged over its minibatches unless stated otherwise.
 
-    The defaults are for an episode without a valid step.
+    The default values stand for an episode without a valid step.
     """
 
     policy_loss: float | None = None
@@ -91,7 +91,7 @@ class PPOUpdate(Record, frozen=True, kw_only=True):
 
 
 class SeedEvent(Record, frozen=True, kw_only=True, array_like=True):
-    """A change in the life of a seed module. `contribution` is the last one measured, in points."""
+    """A change of the stage of a seed module. `contribution` is the last measured contribution, in points."""
 
     env: int
     step: int
@@ -106,7 +106,7 @@ class SeedEvent(Record, frozen=True, kw_only=True, array_like=True):
 
 
 class Timing(Record, frozen=True, kw_only=True):
-    """Wall time of one episode in seconds. Never part of a digest."""
+    """Wall times of one episode in seconds. They are never part of a digest."""
 
     total_s: float
     train_s: float
@@ -128,7 +128,7 @@ class EpisodeRecord(Record, frozen=True, kw_only=True):
 
 
 class Checkpoint(Record, frozen=True, kw_only=True):
-    """Reference to a run's full state at `milestone`, which was on disk before that milestone's record was sent."""
+    """A reference to a run's full state at `milestone`; the file was on disk before the milestone's record was sent."""
 
     milestone: int  # 1 … E: after training episode milestone - 1
     file: FileBelow  # relative to the experiment directory
@@ -137,7 +137,7 @@ class Checkpoint(Record, frozen=True, kw_only=True):
 
 
 class EvaluatedEpisode(Record, frozen=True, kw_only=True):
-    """One environment's evaluation episode with the frozen policy."""
+    """One evaluation episode of the frozen policy in one environment."""
 
     episode: Index
     actions: Literal["sampled", "greedy"]
@@ -147,7 +147,7 @@ class EvaluatedEpisode(Record, frozen=True, kw_only=True):
 
 
 class EvaluationRecord(Record, frozen=True, kw_only=True):
-    """The evaluation of one run's final policy, frozen with its normaliser, on rng paths shared by all groups."""
+    """The evaluation of a run's final policy with a frozen normaliser, on rng paths that all groups share."""
 
     run: RunRef
     episodes: tuple[EvaluatedEpisode, ...]

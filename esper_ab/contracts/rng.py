@@ -1,10 +1,10 @@
-"""Random numbers by address: a path always gives the same numbers, independent of caller, time and order of draws.
+"""Random numbers by address: a path always gives the same numbers, whoever draws them, when, and in which order.
 
 Counter-based Philox4x64 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") with a 128-bit key hashed
-from the path. torch's CPU generator keeps only 32 bits of its seed, so nothing that affects a result uses it.
+from the path. torch's CPU generator keeps only 32 bits of its seed, so no result depends on it.
 
-A path names replicate, phase, episode, env, step, slot and purpose, never a group or a device: groups with the same
-settings draw the same numbers, and no draw's address depends on how many draws came before.
+A path names replicate, phase, episode, env, step, slot and purpose, but never a group or a device. So groups with the
+same settings draw the same numbers, and the address of a draw does not depend on the number of earlier draws.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PathPart = str | int
 
 
 class RngPath(msgspec.Struct, frozen=True):
-    """An address; `path / part` goes one level deeper."""
+    """The address of random numbers; `path / part` is an address one level deeper."""
 
     rng_seed: int
     parts: tuple[PathPart, ...] = ()
@@ -33,7 +33,7 @@ class RngPath(msgspec.Struct, frozen=True):
         return RngPath(self.rng_seed, (*self.parts, part))
 
     def key(self) -> int:
-        """Return the 128-bit key; "1" and 1 give different keys, as do ("ab", "c") and ("a", "bc")."""
+        """Return the 128-bit key. "1" and 1 give different keys, and so do ("ab", "c") and ("a", "bc")."""
         return int.from_bytes(self._key_bytes(), "little")
 
     def generator(self) -> np.random.Generator:
@@ -73,5 +73,5 @@ def run_path(rng_seed: int, replicate: int, label: str = "") -> RngPath:
 
 
 def shuffled(n: int, path: RngPath) -> tuple[int, ...]:
-    """Return 0 … n-1 in an order drawn at `path`: sorted by independent 128-bit hashes."""
+    """Return 0 … n-1 in a random order for the address `path`: sorted by independent 128-bit hashes."""
     return tuple(sorted(range(n), key=lambda i: (path / i).key()))

@@ -1,7 +1,7 @@
 """Kinds of task, and the settings of one group: everything in which two groups may differ.
 
-Settings are frozen and typed; unknown keys are refused. Accuracies are percentages (0-100) everywhere; differences of
-accuracies are in points.
+Settings are frozen and typed, and unknown keys are refused. Accuracies are percentages (0-100) everywhere; differences
+of accuracies are in points.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CONTROLLERS = {GYMNASIUM: ("random",), TRAINER: (TRAINER,)}
 
 
 def kind_of_task(task: str) -> str:
-    """Return the kind of a task as written in plans; `gym:ID` and `path/env.py:make` are of kind gymnasium."""
+    """Return the kind of a task from its name in plans; `gym:ID` and `path/env.py:make` are of kind gymnasium."""
     if task.startswith(TRAINER_PREFIX):
         return TRAINER
     return GYMNASIUM if ":" in task else GROWTH
@@ -46,9 +46,9 @@ ALL_KINDS: tuple[KindName, ...] = ("growth", "gymnasium", "trainer")
 
 @dataclass(frozen=True)
 class Spec:
-    """The rules of one setting besides its type, bounds and default; part of its field's annotation.
+    """The rules of one setting, in addition to its type, bounds and default; part of the annotation of its field.
 
-    "Parts" are those of a question over several tasks or a grid; each part is an experiment.
+    "Parts" are the experiments of a question over several tasks or a grid.
     """
 
     kinds: tuple[KindName, ...] = ()  # kinds of task that read it; (): all that read its section
@@ -74,13 +74,13 @@ DEFAULT_BLUEPRINTS = ("norm", "attention", "depthwise", "bottleneck", "conv_smal
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of every settings struct: immutable, keyword-only, unknown keys refused."""
+    """Base of every settings struct: immutable and keyword-only; decoding refuses unknown keys."""
 
     kinds: ClassVar[tuple[KindName, ...]] = ALL_KINDS  # that read its fields, unless a field says otherwise
 
 
 class _Learner(Settings, frozen=True, kw_only=True):
-    """Base of settings for policies that this tool trains."""
+    """Base of the settings that only policies trained by esper_ab read."""
 
     kinds: ClassVar[tuple[KindName, ...]] = ("growth", "gymnasium")
 
@@ -129,7 +129,7 @@ class PPOSettings(_Learner, frozen=True, kw_only=True):
 
 
 class GrowthSettings(Settings, frozen=True, kw_only=True):
-    """Training of hosts and seed modules, and the blueprints that may be grafted."""
+    """The training of hosts and seed modules, and the blueprints that may be grafted."""
 
     kinds: ClassVar[tuple[KindName, ...]] = ("growth",)
 
@@ -147,7 +147,7 @@ class GrowthSettings(Settings, frozen=True, kw_only=True):
 
 
 class RewardSettings(Settings, frozen=True, kw_only=True):
-    """Reward mode and its constants; formulas in docs/internals/rewards.md."""
+    """The reward mode and its constants; docs/internals/rewards.md has the formulas."""
 
     kinds: ClassVar[tuple[KindName, ...]] = ("growth",)
 
@@ -220,7 +220,10 @@ class GymSettings(Settings, frozen=True, kw_only=True):
 
 
 class GroupSettings(Settings, frozen=True, kw_only=True):
-    """The settings of one group, requested or resolved. `reward=`, `controller=`: short for `.mode`, `.name`."""
+    """The settings of one group, requested or resolved.
+
+    On the command line, `reward=` is short for `reward.mode=`, and `controller=` for `controller.name=`.
+    """
 
     controller: ControllerSettings = ControllerSettings()
     policy: PolicySettings = PolicySettings()
@@ -233,17 +236,17 @@ class GroupSettings(Settings, frozen=True, kw_only=True):
 
     @property
     def has_policy(self) -> bool:
-        """Whether a policy decides, trained or not, rather than a controller of the catalogue."""
+        """Whether the group's decisions come from a policy, trained or not, rather than from a fixed controller."""
         return self.controller.name == "ppo"
 
     @property
     def learns(self) -> bool:
-        """Whether its policy is trained; with a learning rate of 0 it stays untrained."""
+        """Whether the group's policy is trained; with a learning rate of 0 it is not."""
         return self.has_policy and self.ppo.lr > 0.0
 
 
 class ProcessArithmetic(Settings, frozen=True, kw_only=True):
-    """What a worker pins in its process, and the rules for torch's kernels."""
+    """The settings of numerical libraries that a worker fixes for its process, and the rules for torch's kernels."""
 
     threads: Annotated[PositiveInt, Spec(flag="threads")] = 1  # per worker
     precision: Literal["float32"] = "float32"
@@ -252,7 +255,10 @@ class ProcessArithmetic(Settings, frozen=True, kw_only=True):
 
 
 class Arithmetic(ProcessArithmetic, frozen=True, kw_only=True):
-    """Settings that determine a result's bits, besides code and rng seed; the same for all workers of an experiment."""
+    """The settings that, together with code and rng seed, determine the bits of a result.
+
+    They are the same for all workers of an experiment.
+    """
 
     kernel: HostKernel = "torch"
     kernel_build: str = ""  # compiler, flags and hash of sources, as in its build record; "" for torch
@@ -272,7 +278,7 @@ _SHOWN_BITS = 256
 
 
 def expected_instead(value: object) -> str:
-    """Describe a value that could be carried, if this number or text cannot; "" if it can."""
+    """Describe the expected value, if messages and files cannot hold this number or text; "" if they can."""
     if isinstance(value, float) and not math.isfinite(value):
         return "a finite number"
     if isinstance(value, int) and not -LARGEST - 1 <= value <= LARGEST:
@@ -288,19 +294,19 @@ def expected_instead(value: object) -> str:
 
 
 def as_text(value: object) -> str:
-    """Return the value of a setting as text: JSON, except that text has no quotation marks."""
+    """Return the value of a setting as text: text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def whole_number(text: str) -> int | None:
-    """Parse a number from digits; None for other text, or for more than a message can carry."""
+    """Parse a whole number from digits; None for other text, and for a number that is too large for a message."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST))):
         return None
     return int(text) if int(text) <= LARGEST else None
 
 
 def as_float(value: Any) -> float:
-    """Convert a number to float; a whole number that is too large becomes infinite, where float() would raise."""
+    """Convert a number to float; a whole number for which float() would raise OverflowError becomes infinite."""
     try:
         return float(value)
     except OverflowError:
@@ -308,7 +314,7 @@ def as_float(value: Any) -> float:
 
 
 def shown(value: object) -> str:
-    """Return a value for a message; a huge integer is described, because Python refuses to print it."""
+    """Return a value as text for a message; a huge integer is described, because Python refuses to print it."""
     if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
         return f"one of {value.bit_length()} bits"
     return repr(value)

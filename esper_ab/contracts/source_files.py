@@ -1,4 +1,4 @@
-"""Copy and hash source files: a user's, and the installed code."""
+"""Copy and hash a user's source files, and hash the installed code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from esper_ab.contracts.own_packages import folder
 
 
 def source_sha256(root: Path, files: Iterable[str]) -> str:
-    """Return the sha256 over names and contents of `files`, relative to `root`; OSError if one cannot be read."""
+    """Return the sha256 over names and contents of `files`, relative to `root`; OSError if a file cannot be read."""
     return _sha256((file, read_regular(root / file)) for file in sorted(files))
 
 
@@ -28,7 +28,7 @@ def _sha256(files: Iterable[tuple[str, bytes]]) -> str:
 
 
 def copy_files(root: Path, files: Sequence[str], target: Path) -> None:
-    """Copy `files`, relative to `root`, to the same places below the folder `target`; OSError if one fails."""
+    """Copy `files`, relative to `root`, to the same relative paths below `target`; OSError if a copy fails."""
     for file in files:
         write_below(target, file, read_regular(root / file))
 
@@ -43,13 +43,12 @@ _SHOWN = 16  # hexadecimal digits
 
 
 def sources() -> str:
-    """Return `hash_sources` of both packages as they are on disk now, which is the code that a new process imports."""
+    """Return `hash_sources` of both packages on disk now, which is the code that a new process would import."""
     return hash_sources(folder(package) for package in _PACKAGES)
 
 
 def hash_sources(packages: Iterable[Path]) -> str:
-    """Return a shortened sha256 over names and contents of all modules, kernel sources and libraries, and data files.
-    """
+    """Return a shortened sha256 over names and contents of all modules, kernel sources, libraries and data files."""
     return _sha256(
         (f"{root.name}/{path.relative_to(root).as_posix()}", path.read_bytes())
         for root in packages
@@ -61,6 +60,6 @@ def hash_sources(packages: Iterable[Path]) -> str:
 def sources_imported() -> str:
     """Return `sources()` as of the first call in this process.
 
-    Threads that start later use the modules imported by then, even if files are edited meanwhile.
+    Threads that start later use the modules that were imported by then, even if files have been edited since.
     """
     return sources()

@@ -1,13 +1,15 @@
 """Supervise child processes so that they end with this one; also a program, for one child or the workers of a node.
 
-- `supervisor.py WORD …` guards one program for the process that holds its stdin. If the program or that process ends,
-  even by SIGKILL, everything that the program started is killed, in whatever session it is: orphans become children of
-  the guard. The exit status is the program's, 128 plus the signal that killed it, or 127 if it could not be started.
-- `supervisor.py` supervises a node: it starts workers and reports on them, by lines of JSON on its standard streams. It
-  exits when its input ends, and then the kernel kills its workers. In a Ray cluster an actor does the same
-  (`esper_ab/launchers/_ray_actor.py`), and gets `Supervisor` by value.
+- `supervisor.py WORD …` guards one program for the process that holds its stdin. When the program or that process ends,
+  even by SIGKILL, everything that the program started is killed, in whatever session it runs, because orphans become
+  children of the guard. The exit status is that of the program, 128 plus the number of the signal that killed it, or
+  127 if it could not be started.
+- `supervisor.py` supervises a node: it starts workers and reports on them, with lines of JSON on its standard streams.
+  It exits when its input ends, and the kernel then kills its workers. In a Ray cluster, an actor
+  (`esper_ab/launchers/_ray_actor.py`) does this instead; it receives the class `Supervisor` by value.
 
-A copy runs beside every worker, so it must stay small: it imports the standard library, and psutil only if needed.
+Every worker may have its own guard process, so this module must stay small: it imports only the standard library, and
+psutil only if needed.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ def end_with_parent(parent: int) -> None:
 
 
 def guard(words: Sequence[str]) -> int:
-    """Run a program until it or stdin ends, then kill everything it left behind; return its status."""
+    """Run a program until it ends or stdin is closed, kill everything that it started, and return its exit status."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # orphans become children of this process, not of init
     try:
         program = subprocess.Popen(
@@ -75,7 +77,7 @@ def _kill_at_the_end_of_stdin(program: int) -> None:
 
 
 def _end_descendants() -> None:
-    """Kill and reap until no child is left; deeper descendants become children when those in between have ended."""
+    """Kill and reap children until none is left; a deeper descendant becomes a child when its own parent has ended."""
     import psutil  # imported here, because a worker, which imports this module, does not need it
 
     with suppress(ChildProcessError):
@@ -88,7 +90,7 @@ def _end_descendants() -> None:
 
 
 def times(guarding: int) -> dict[int, tuple[float, ...]]:
-    """Return the processor times of a guard and its descendants, by pid."""
+    """Return the CPU times of a guard and its descendants, by pid."""
     import psutil  # imported here, as above
 
     found = {}
@@ -100,15 +102,16 @@ def times(guarding: int) -> dict[int, tuple[float, ...]]:
 
 
 def end_of(file: int) -> bytes:
-    """Return the last bytes written to an open file."""
+    """Return the last _COMPLAINT_BYTES bytes of an open file."""
     return os.pread(file, _COMPLAINT_BYTES, max(0, os.fstat(file).st_size - _COMPLAINT_BYTES))
 
 
 class Supervisor:
     """Starts workers in `folder` and reports on them.
 
-    Each report is a line with a JSON list: ["said", name, LINE], the first line of a worker's output; or ["ended",
-    name, STATUS, COMPLAINT], its status as in `subprocess` and the end of its standard error, or NOT_STARTED and why.
+    Each report is a line with a JSON list. ["said", name, LINE] has the first line of a worker's output. ["ended",
+    name, STATUS, COMPLAINT] has a worker's exit status, as in `subprocess`, and the end of its standard error. If the
+    worker could not be started, STATUS is NOT_STARTED and COMPLAINT is the reason.
     """
 
     def __init__(self, folder: str, say: Callable[[bytes], object]) -> None:
@@ -118,8 +121,8 @@ class Supervisor:
     def do(self, message: Any) -> None:
         """Carry out one order; ignore it if its worker is not running.
 
-        Call this always from one thread that lives as long as this process, because the kernel kills children with the
-        thread that started them.
+        Always call this from one thread that lives as long as this process, because the kernel kills a child when the
+        thread that started it ends.
         """
         match message:
             case ["begin", name, command, text]:
@@ -160,10 +163,10 @@ class Supervisor:
 
 
 def supervise() -> NoReturn:
-    """Carry out orders from stdin, one per line, until it ends.
+    """Carry out orders from stdin, one per line, until stdin is closed.
 
-    Requests for stacks from before a suspension of this process or its machine are ignored: their workers have been
-    given up meanwhile and must not write to logs.
+    A request for a stack trace that arrived before this process or its machine was suspended is ignored, because its
+    worker has since been given up and must not write to the log.
     """
     supervisor = Supervisor(str(Path.cwd()), _print)
     ticked, stood_still, rest = time.monotonic(), -math.inf, b""

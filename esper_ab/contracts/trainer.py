@@ -1,6 +1,6 @@
-"""A user's own trainer: the preflight's question, the rehearsal's results, and a run's orders.
+"""A user's own trainer: the question to the preflight, the results of the rehearsal, and the orders of a run.
 
-It is a Python file with `train(run)` and `evaluate(run, state)`, or a command with placeholders in braces.
+A trainer is a Python file with `train(run)` and `evaluate(run, state)`, or a command with placeholders in braces.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FORMS = "NAME, FILE:NAME with a .json or .csv file below {out}, or wandb:KEY"
 
 
 class TrainerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of `class Settings` in a trainer's file: fields with a default, each true or false, a number or text."""
+    """Base of `class Settings` in a trainer's file. Each field has a default and is a bool, a number or a text."""
 
 
 class _Told(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,7 +49,7 @@ class TrainerQuestion(_Told, frozen=True, kw_only=True):
 
 
 class TrainerFacts(_Told, frozen=True, kw_only=True):
-    """The preflight's findings about a trainer; `problem`: why it cannot be used, one line."""
+    """The preflight's findings about a trainer. `problem` is one line on why the trainer cannot be used, or ""."""
 
     problem: str = ""
     settings: dict[str, dict[str, TrainerValue]] = {}  # by group: complete and typed
@@ -96,13 +96,13 @@ def is_command(reference: str) -> bool:
 
 
 def called(reference: str) -> str:
-    """Return a trainer's name for people: its file, or the first Python file or else the program of a command."""
+    """Return a trainer's name for users: its file; for a command, its first Python file or else its program."""
     words = shlex.split(reference) if is_command(reference) else [reference]
     return PurePath(next((word for word in words if word.endswith(".py")), words[0])).name
 
 
 def read_source(text: str) -> OutcomeSource:
-    """Parse the source of a command's outcome; ValueError with the valid forms for anything else."""
+    """Parse the source of a command's outcome; raises ValueError, which lists the valid forms, for any other text."""
     head, colon, key = text.partition(":")
     if colon and head == "wandb" and key:
         return OutcomeSource("", key, wandb=True)
@@ -119,12 +119,12 @@ def holds_outcome(name: str) -> bool:
 
 
 def placeholders(command: str) -> tuple[str, ...]:
-    """Return the names in braces, each once, in order."""
+    """Return the names in braces, each once, in the order of their first occurrence."""
     return tuple(dict.fromkeys(_PLACEHOLDER.findall(command)))
 
 
 def fill(command: str, values: Mapping[str, TrainerValue]) -> list[str]:
-    """Return the words of a command with placeholders filled in; a value always stays one word, as without a shell."""
+    """Return the words of a command with its placeholders filled in. No shell is used, so a value stays one word."""
 
     def text(found: re.Match[str]) -> str:
         value = values[found[1]]

@@ -1,4 +1,4 @@
-"""Text for users: counts, names, likely typos and process endings in sentences; escaping for a terminal. Pure."""
+"""Text for users: counts, names, suggestions for typos, and how processes ended; escaping for a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def listed(names: Sequence[str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown name: similar names, or all known ones."""
+    """Return the end of a sentence about an unknown name: it suggests similar names, or lists all known names."""
     known = list(known)
     return _close(name, known) or f"known: {', '.join(known) or 'none'}"
 
 
 def which_setting(key: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown setting: similar ones, or where all are listed."""
+    """Return the end of a sentence about an unknown setting: it suggests similar settings or says where to look."""
     return _close(key, list(known)) or "see docs/cli.md, or the file that `esper-ab init` writes"
 
 
@@ -81,7 +81,10 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str, limit: int | None = None) -> str:
-    """Return `text` on one line, with newlines and tabs escaped as well, cut to `limit` characters and an ellipsis."""
+    """Return `text` on one line, with newlines and tabs escaped as well.
+
+    A text of more than `limit` characters is cut there and gets an ellipsis.
+    """
     shown = _escaped(text[:limit], keep="")
     return shown if limit is None or max(len(text), len(shown)) <= limit else f"{shown[:limit]}…"
 
@@ -115,10 +118,10 @@ def name_of_signal(number: int) -> str:
 
 
 def end_told(status: int, said: Sequence[str]) -> str:
-    """Say how a process ended, with the last line that it printed."""
+    """Describe how a process ended, with the last line that it printed."""
     return how_ended(status) + (f"; its last line: {said[-1].strip()}" if said else " and printed nothing")
 
 
 def how_ended(status: int) -> str:
-    """Say how a process ended; `status` as in subprocess: negative for a signal."""
+    """Describe how a process ended; as in subprocess, a negative `status` means a signal."""
     return f"was killed by {name_of_signal(-status)}" if status < 0 else f"ended with exit status {status}"

@@ -1,8 +1,9 @@
 """Bounds on p at each look, so that all looks together reject falsely with probability alpha.
 
-Alpha is spent as in Lan & DeMets (1983) with an O'Brien-Fleming spending function, and so is beta if looks stop for
-futility. Their boundary assumes a normal statistic; with few pairs, the t of an early look is far from normal, so each
-nominal p is calibrated on the distribution of t itself. Futility is non-binding: no bound on p depends on it.
+Alpha is spent as in Lan & DeMets (1983) with an O'Brien-Fleming spending function. If looks stop for futility, beta is
+spent in the same way. The boundary of Lan & DeMets assumes a normal statistic, but with few pairs the t of an early
+look is far from normal. So each nominal p is calibrated on the distribution of t itself. Futility is non-binding: no
+bound on p depends on it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _NO_GAIN = 1e-9  # a gain of information below this is rounding
 
 
 class TProcess(msgspec.Struct, frozen=True, kw_only=True):
-    """Looks that can test tau, with replicates, information (in pairs of a balanced plan) and df of t at each."""
+    """The looks that can test tau, with replicates, information (in pairs of a balanced plan) and df of t."""
 
     looks: tuple[int, ...]
     information: tuple[float, ...]
@@ -40,17 +41,18 @@ class TProcess(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Draws(msgspec.Struct, frozen=True, kw_only=True):
-    """Standard draws, [looks, paths]: the normal coordinate and the chi-square that each step adds."""
+    """Standard draws, [looks, paths]: the normal coordinate and the chi-square that each look adds."""
 
     normal: Floats
     rest: Floats
 
 
 def t_process(sides: Sides, positions: int, looks: Sequence[int]) -> TProcess:
-    """Compute the looks' information and df from `sides`, the positions (of a, of b) per replicate.
+    """Compute the information and the df at each look.
 
-    `positions` 1: no adjustment; `looks`: numbers of replicates, ascending. Looks without a degree of freedom, or at
-    which tau is aliased with position effects, are left out.
+    `sides` are the positions (of a, of b) per replicate. `positions` is the number of positions; 1 means that nothing
+    is adjusted for. `looks` are ascending numbers of replicates. Looks without a degree of freedom, and looks at which
+    tau is aliased with position effects, are left out.
     """
     kept, information, df = [], [], []
     for look in looks:
@@ -64,7 +66,7 @@ def t_process(sides: Sides, positions: int, looks: Sequence[int]) -> TProcess:
 
 
 def draw(process: TProcess, paths: int, rng: Generator) -> Draws:
-    """Draw the randomness of `paths` experiments, before effect and scale are applied."""
+    """Draw the random numbers of `paths` experiments, before an effect and a scale are applied."""
     gains = _gains(process)
     dimensions = np.diff(np.asarray(process.df) + 1, prepend=0) - (gains > 0.0)
     normal = rng.standard_normal((len(process.looks), paths))
@@ -92,7 +94,7 @@ def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> Floats:
 
 
 def _gains(process: TProcess) -> Floats:
-    """Return the information that each look adds to the previous one."""
+    """Return the information that each look adds to that of the previous look."""
     gains = np.diff(np.asarray(process.information), prepend=0.0)
     gains[gains < _NO_GAIN] = 0.0
     return gains
@@ -109,7 +111,7 @@ def obrien_fleming_spent(alpha: float, share: float) -> float:
 
 
 def beta_spent(beta: float, share: float) -> float:
-    """Return the beta spent at `share` (0..1] of the replicates: the chance to have missed a true margin."""
+    """Return the beta spent at `share` (0..1] of the replicates, the chance of having missed a true margin."""
     return obrien_fleming_spent(2.0 * beta, share) / 2.0
 
 
@@ -121,14 +123,16 @@ def nominal_p(
     rng: Generator,
     paths: int = PATHS,
 ) -> tuple[tuple[float, ...], ...]:
-    """Return the nominal two-sided p of each look, [alphas][looks]: the look rejects at or below it.
+    """Return the threshold for the two-sided p at each look, [alphas][looks]: at or below it, the look rejects.
 
-    `sides` are the positions (of a, of b) per replicate, `positions` 1 for no adjustment, `looks` ascending numbers of
-    replicates, the last one all of them. A look that cannot tell tau from position effects gets 0.0: it never rejects,
-    and the next look spends its share. A single look gets alpha itself; the first of several is exact, too.
+    `sides` are the positions (of a, of b) per replicate, and `positions` is their number (1: no adjustment). `looks`
+    are ascending numbers of replicates; the last one is the number of all replicates. A look that cannot separate tau
+    from position effects gets 0.0, so it never rejects, and the next look spends its share of alpha. A single look gets
+    alpha itself. The threshold of the first look is always exact.
 
-    With s_k spent by look k, c_k solves P(p_k <= c_k and no earlier rejection) = s_k - s_k-1. As p_k is uniform, this
-    is c_k = s_k - s_k-1 + P(p_k <= c_k and an earlier rejection); only the last term, the small one, is simulated.
+    With alpha s_k spent by look k, the threshold c_k solves P(p_k <= c_k and no earlier rejection) = s_k - s_k-1.
+    Under the null hypothesis p_k is uniform, so c_k = s_k - s_k-1 + P(p_k <= c_k and an earlier rejection). Only this
+    last term, which is small, is simulated.
     """
     if len(looks) == 1:
         return tuple((alpha,) for alpha in alphas)
@@ -150,12 +154,12 @@ def futility_p(
     rng: Generator,
     paths: int = FUTILITY_PATHS,
 ) -> tuple[float, ...]:
-    """Return the one-sided p at the margin, [looks], at or below which a look stops for futility; 0.0: it never does.
+    """Return the threshold for the one-sided p at the margin, [looks]: at or below it, a look stops for futility.
 
-    `spent`: chance to stop by each interim look. Around the true difference, t has the distribution of t without a
-    difference, whatever the spread is, so a difference of the margin is stopped with at most that chance. The last look
-    never stops. Paths that cross the efficacy boundary before they fall below this one are not subtracted, because
-    there are practically none.
+    0.0 means that a look never stops; the last look never does. `spent` is the probability of having stopped by each
+    interim look. Centred on the true difference, t has its null distribution, whatever the spread. So if the true
+    difference equals the margin, the probability of having stopped is at most `spent`. Paths that cross the efficacy
+    boundary before they reach the futility boundary are not subtracted, because there are practically none.
     """
     process = t_process(sides, positions, looks)
     usable = np.array([look in process.looks and look < looks[-1] for look in looks])
@@ -168,10 +172,10 @@ def futility_p(
 def _paths_with_small_p(
     process: TProcess, largest: Floats, rng: Generator, paths: int, tails: int = 2
 ) -> Floats:
-    """Return p at the first looks, [looks, kept], for simulated paths that might be rejected before the last of them.
+    """Return p at the looks of `largest`, [looks, kept], for simulated paths that might be rejected before the last.
 
-    `largest` [looks]: upper bounds on the nominal p. (p_k <= c_k is part of a rejection by look k, which has
-    probability s_k; so c_k <= s_k.)
+    `largest` [looks] are upper bounds on the thresholds. (p_k <= c_k implies a rejection by look k, which has
+    probability s_k. So c_k <= s_k.)
     """
     looks, df = largest.size, np.asarray(process.df)[: largest.size, None]
     bounds = t_isf(largest[:, None] / tails, df)
@@ -184,7 +188,7 @@ def _paths_with_small_p(
 
 
 def _solve(p: Floats, spent: Floats, paths: int) -> Floats:
-    """Return each look's nominal p for one alpha; p [looks, kept paths of `paths`], `spent` [looks], cumulative."""
+    """Return the threshold of each look for one alpha; p [looks, kept paths of `paths`], cumulative `spent` [looks]."""
     rejected = np.zeros(p.shape[1], dtype=bool)
     nominal = np.empty(spent.size)
     for look, increment in enumerate(np.diff(spent, prepend=0.0)):

@@ -1,4 +1,4 @@
-"""Estimate the chance variation of runs of one group, and how often each rule finds a difference among them."""
+"""Estimate the chance variation of runs of one group, and the false-positive rate of each rule on these runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEVEL = 0.95
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
-    """Standard deviation between runs with its limits, in the unit of the values; the limits assume normality."""
+    """The standard deviation between runs, with confidence limits that assume normality, in the unit of the values."""
 
     runs: int
     mean: float
@@ -36,7 +36,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Intraclass(msgspec.Struct, frozen=True, kw_only=True):
-    """Share of the variance of an episode's outcome that lies between runs."""
+    """The share of the variance of episode outcomes that is between runs (intraclass correlation)."""
 
     r: float
     low: float
@@ -45,7 +45,7 @@ class Intraclass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean at one level of a factor minus that at its first level, with a 95 % interval."""
+    """The mean at one level of a factor minus the mean at its first level, with a 95 % interval."""
 
     level: str
     against: str
@@ -55,7 +55,7 @@ class LevelEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """Effects of a factor's levels; `aliased`: confounded with another factor, so the effect may be that factor's."""
+    """The effects of a factor's levels; if `aliased`, another factor is confounded with this one and may cause them."""
 
     factor: str
     aliased: bool
@@ -63,7 +63,7 @@ class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def spread(values: ArrayLike, level: float = _LEVEL) -> Spread:
-    """Compute the spread of values [runs], at least two; ValueError for fewer or non-finite values."""
+    """Compute the spread of values [runs]; ValueError for fewer than two values or for non-finite values."""
     x = floats(values)
     if x.ndim != 1 or x.size < 2 or not np.isfinite(x).all():
         raise ValueError(f"the spread of runs needs at least two finite values in one dimension, not {x.shape}")
@@ -75,8 +75,9 @@ def spread(values: ArrayLike, level: float = _LEVEL) -> Spread:
 def autocorrelation(curves: ArrayLike) -> float | None:
     """Return the lag-1 autocorrelation within runs of curves [runs, episodes], after removing trend and run means.
 
-    The mean curve over runs and each run's own mean are subtracted; sums are pooled over runs. Biased downwards with
-    few episodes, by about 1 / episodes. None with fewer than four episodes or two runs, or if nothing varies.
+    The mean curve over runs and each run's own mean are subtracted, and sums are pooled over runs. With few episodes
+    the result is biased downwards, by about 1 / episodes. Return None for fewer than four episodes or two runs, or if
+    nothing varies.
     """
     x = _curves(curves)
     runs, episodes = x.shape
@@ -90,7 +91,7 @@ def autocorrelation(curves: ArrayLike) -> float | None:
 
 
 def last_episodes(curves: ArrayLike) -> Floats:
-    """Return the last tenth of the episodes of curves [runs, episodes], and at least two episodes if possible."""
+    """Return the last tenth of the episodes of curves [runs, episodes], but at least two episodes if there are two."""
     x = _curves(curves)
     return x[:, -max(2, math.ceil(x.shape[1] / 10)) :]
 
@@ -98,8 +99,9 @@ def last_episodes(curves: ArrayLike) -> Floats:
 def intraclass_correlation(curves: ArrayLike) -> Intraclass | None:
     """Compute ICC(C,1) of curves [runs, episodes] with negligible trend, and its F limits at 95 %.
 
-    McGraw & Wong (1996), "Forming inferences about some intraclass correlation coefficients". The limits assume that a
-    run's episodes are independent given the run. None with fewer than two runs or episodes, or if nothing varies.
+    McGraw & Wong (1996), "Forming inferences about some intraclass correlation coefficients". The limits assume that
+    the episodes of a run are independent given the run. Return None for fewer than two runs or episodes, or if nothing
+    varies.
     """
     x = _curves(curves)
     runs, k = x.shape
@@ -123,7 +125,7 @@ def intraclass_correlation(curves: ArrayLike) -> Intraclass | None:
 def factor_effects(values: ArrayLike, factors: Mapping[str, Sequence[str]]) -> tuple[FactorEffect, ...]:
     """Fit values [runs] on the factors' levels (one label per run) by least squares; skip factors with one level.
 
-    If not all factors are identifiable together, each is fitted alone and marked as aliased.
+    If the factors cannot all be identified together, each is fitted alone and marked as aliased.
     """
     y = floats(values)
     varied = {name: labels for name, labels in factors.items() if len(set(labels)) > 1}
@@ -144,7 +146,7 @@ def factor_effects(values: ArrayLike, factors: Mapping[str, Sequence[str]]) -> t
 def _level_effects(
     y: Floats, matrix: Floats, first: int, levels: Sequence[str]
 ) -> tuple[LevelEffect, ...]:
-    """Return the effects in columns from `first` on: levels 1, 2, … minus level 0, with t intervals."""
+    """Return the effects of the columns from `first` on: levels 1, 2, … minus level 0, with t intervals."""
     df = y.size - matrix.shape[1]
     if df < 1:
         return ()
@@ -215,13 +217,13 @@ def false_claims(
 ) -> tuple[FalseClaims, ...]:
     """Return each rule's share of false claims when runs are split at random into two groups of `per_group`.
 
-    `curves` [runs, episodes] and `outcomes` [runs]; without episodes, rules on curves are skipped. `bounds`: (pairs,
-    nominal p) of each look of our rule, empty if it never claims; the other rules test at 5 %.
-    ValueError if there are too few runs for one split.
+    `curves` is [runs, episodes], and `outcomes` is [runs]. Without episodes, the rules on curves are skipped. `bounds`
+    has (pairs, threshold for p) for each look of our rule, and is empty if the rule never claims anything. The other
+    rules test at 5 %. Raises ValueError if there are too few runs for one split.
     """
     x, y = floats(curves), floats(outcomes)
     if x.ndim != 2 or y.shape != x.shape[:1] or y.size < 2 * per_group:
-        raise ValueError(f"{x.shape} curves and {y.shape} outcomes cannot be dealt into two groups of {per_group}")
+        raise ValueError(f"{x.shape} curves and {y.shape} outcomes cannot be split into two groups of {per_group}")
     tenth, few = max(1, math.ceil(x.shape[1] / 10)), min(_EPISODES_OF_ONE_RUN, x.shape[1])
     last = f"{tenth} episodes" if tenth > 1 else "episode"
     weights = (_resampled(per_group, rng), _resampled(per_group, rng))
@@ -250,7 +252,7 @@ def false_claims(
 def _deals(
     runs: int, per_group: int, splits: int, rng: Generator
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield indices of the runs of both pseudo-groups, [splits, per_group] each; no run appears twice in a split."""
+    """Yield the run indices of the two pseudo-groups, [splits, per_group] each; no run appears twice in a split."""
     for start in range(0, splits, _CHUNK):
         dealt = rng.permuted(np.tile(np.arange(runs), (min(_CHUNK, splits - start), 1)), axis=1)
         yield dealt[:, :per_group], dealt[:, per_group : 2 * per_group]
@@ -263,7 +265,7 @@ def _differ(a: Floats, b: Floats) -> Bools:
 
 
 def _mann_whitney(a: Floats, b: Floats) -> Bools:
-    """Test a and b [splits, runs, episodes] with every episode as if it were a run: normal approximation with ties."""
+    """Test a and b [splits, runs, episodes], treating every episode as a run: normal approximation with ties."""
     flat_a, flat_b = a.reshape(a.shape[0], -1), b.reshape(b.shape[0], -1)
     both = np.concatenate((flat_a, flat_b), axis=1)
     varied = both.max(axis=1) > both.min(axis=1)  # equal numbers have no p

@@ -32,7 +32,7 @@ FILE_NAME = "calibration.json"
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Results of a calibration, in the unit of its outcome; None or empty if not estimable."""
+    """Results of a calibration, in the unit of its outcome; a result that cannot be estimated is None or empty."""
 
     schema: int
     mode: str  # reward mode or controller that was calibrated
@@ -56,12 +56,12 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     power: tuple[PowerTable, ...]  # by pair correlation
 
     def run_sd(self, eval_episodes: int) -> float:
-        """Return the SD of runs' outcomes if each is evaluated in `eval_episodes` episodes, in the outcome's unit."""
+        """Return the SD of the outcomes of runs that are each evaluated in `eval_episodes` episodes, in their unit."""
         return self.spread.sd * (1.0 if self.noise is None else math.sqrt(self.noise.variance_times(eval_episodes)))
 
     @property
     def sentence(self) -> str:
-        """The chance variation in one sentence, for reports without an estimate of their own."""
+        """One sentence on the chance variation, for a report that has no estimate of its own."""
         s = self.spread
         apart = self.outcome.difference(significant(s.sd))
         return (
@@ -74,7 +74,7 @@ _DECODER = msgspec.json.Decoder(Calibration)
 
 
 def circumstances_of(experiment: ResolvedExperiment) -> dict[str, str]:
-    """Return, as JSON by key, what must agree for runs to be comparable, besides the groups' settings."""
+    """Return the conditions that must be equal for runs to be comparable, as JSON by key, without group settings."""
     kept = {
         "task": experiment.task,
         "slots": experiment.slots,
@@ -95,14 +95,14 @@ def load_calibration(path: Path) -> Calibration:
 def check_belongs(
     calibration: Calibration, experiment: ResolvedExperiment, code: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """UsageError unless a group of `experiment` is the calibrated group, trained in the same way.
+    """Raise UsageError if no group of `experiment` is the calibrated group, trained under the same conditions.
 
     Return a note for the plan if the calibration was made with different code than `code`. This is not an error,
     because editing a comment also changes the code's hash.
     """
     here = circumstances_of(experiment)
     apart = [
-        f"{key} was {calibration.circumstances.get(key, 'not set')}, is {here.get(key, 'not set')}"
+        f"{key} was {calibration.circumstances.get(key, 'not set')} and is now {here.get(key, 'not set')}"
         for key in {**calibration.circumstances, **here}
         if here.get(key) != calibration.circumstances.get(key)
     ]
@@ -111,14 +111,14 @@ def check_belongs(
     if apart:
         raise UsageError(f"--calibration does not fit this experiment: {'; '.join(apart)}; calibrate again")
     there, now = calibration.code.get("sources", "unknown"), code.get("sources", "unknown")
-    return () if there == now else (f"The code has changed since the calibration ({there}; now {now}).",)
+    return () if there == now else (f"The code has changed since the calibration (from {there} to {now}).",)
 
 
 def _apart(calibration: Calibration, group: Group) -> list[str]:
     """List the settings in which a group differs from the calibrated group."""
     settings = flat(group)
     return [
-        f"{key} was {there}, is {settings.get(key)} in {group.name}"
+        f"{key} was {there} and is {settings.get(key)} in {group.name}"
         for key, there in calibration.settings.items()
         if settings.get(key) != there
     ]
@@ -166,7 +166,7 @@ def calibration_text(found: Calibration) -> str:
 
 
 def _margin_lines(found: Calibration) -> list[str]:
-    """If no margin was named, explain the one used here, because only the user knows which difference matters."""
+    """If the user gave no margin, explain the one used here, because only the user knows which difference matters."""
     if found.margin_named or not found.power:
         return []
     margin = found.outcome.difference(f"{found.margin:g}")
@@ -181,7 +181,7 @@ def _margin_lines(found: Calibration) -> list[str]:
 def _fewer(found: Calibration) -> str:
     if found.replicates == found.planned:
         return ""
-    return f" ({found.planned} are planned, which would need {2 * found.planned} runs)"
+    return f" (you plan {found.planned} seeds, for which this test would need {2 * found.planned} runs)"
 
 
 def _noise_lines(found: Calibration) -> list[str]:

@@ -1,7 +1,7 @@
 """Assignment of groups to positions in a block, so that no position favours a group. Pure.
 
-A position is the lane together with the start order: apart from their groups, the runs of a block differ in nothing
-else. Williams (1949), "Experimental designs balanced for the estimation of residual effects of treatments".
+A position is a lane together with a place in the start order. Apart from group and position, the runs of a block do not
+differ. Williams (1949), "Experimental designs balanced for the estimation of residual effects of treatments".
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Place = tuple[Hashable, ...]  # of a run: the level of each factor except its gr
 
 @cache
 def williams_square(n: int) -> tuple[tuple[int, ...], ...]:
-    """Return rows (one per block) of treatments by position, [rows, n]: n rows for even n, 2n for odd n.
+    """Return a row for each block with the treatment in each position, [rows, n]: n rows for even n, 2n for odd n.
 
-    Every treatment is equally often in every position, and equally often directly after every other one.
+    Every treatment is equally often in every position, and equally often directly after every other treatment.
     """
     first = [0]
     for step in range(1, n):
@@ -43,30 +43,31 @@ def order(n: int, block: int) -> tuple[int, ...]:
 
 
 def draws_positions(n: int) -> bool:
-    """Whether the positions in a square of `n` groups are drawn at random, because a first look may be half a square.
+    """Whether the positions in a square of `n` groups are drawn at random.
 
-    Half a square puts each group into some positions only, so chance must decide which.
+    They are if the first look may come after half a square. Half a square puts each group into only some of the
+    positions, so these must be chosen at random.
     """
     return n > LEAST_PAIRS
 
 
 def order_drawn(n: int, block: int, columns: Sequence[int]) -> tuple[int, ...]:
-    """Return the order of a block in the square whose positions are permuted by `columns`, the same for all blocks.
+    """Return the group in each position of a block, after a permutation `columns` of the positions of the square.
 
-    As without the permutation, no group has a position twice before all others have had it. Permuting groups instead
-    would let adjacent positions of the square get the same two groups in a row.
+    The permutation is the same for all blocks. As in the square itself, no group has a position twice before all other
+    groups have had it. If groups were permuted instead, the same two groups could be adjacent in consecutive blocks.
     """
     row = order(n, block)
     return tuple(row[column] for column in columns)
 
 
 def identified(blocks: Sequence[Mapping[Hashable, Place]]) -> bool:
-    """Whether the differences between groups can be separated exactly from effects of their places.
+    """Whether the differences between groups can be separated exactly from the effects of places.
 
-    `blocks`: in each, the place of every group's run, a level per factor: (start order,) or (lane, start order). The
-    runs of a block are taken as differences from one of them, so that a block effect cancels. They identify the groups
-    if the rank of [places, groups] exceeds that of [places] by the number of groups less one. The elimination uses
-    integers, so nothing is rounded.
+    `blocks` has a mapping for each block, from every group to the place of its run, with one level per factor: (start
+    order,) or (lane, start order). Block effects are removed by taking differences from one run of each block. The
+    groups are identified if the rank of [places, groups] exceeds the rank of [places] by the number of groups minus 1.
+    The elimination uses integers, so nothing is rounded.
     """
     groups = {group: index for index, group in enumerate(dict.fromkeys(group for block in blocks for group in block))}
     basis: dict[tuple[int, int], dict[tuple[int, int], int]] = {}  # by leading column; columns of groups come last
@@ -90,7 +91,7 @@ def identified(blocks: Sequence[Mapping[Hashable, Place]]) -> bool:
 
 
 def _leads(basis: dict[tuple[int, int], dict[tuple[int, int], int]], row: dict[tuple[int, int], int]) -> bool:
-    """Reduce `row` by the basis and add the remainder; return whether that is a contrast between groups alone."""
+    """Reduce `row` by the basis and add the remainder to it; return whether the remainder contrasts only groups."""
     while row:
         lead = min(row)
         if lead not in basis:
@@ -108,11 +109,11 @@ def _leads(basis: dict[tuple[int, int], dict[tuple[int, int], int]], row: dict[t
 
 
 def estimable_orders(orders: Sequence[tuple[int, ...]]) -> bool:
-    """Whether blocks in which groups start in these `orders` separate all groups from the positions."""
+    """Whether blocks with these `orders` of groups by position separate all group effects from position effects."""
     return identified([{group: (position,) for position, group in enumerate(groups)} for groups in orders])
 
 
 def blocks_needed(n: int) -> int:
-    """Return the least number of consecutive blocks in which group differences and position effects are separable."""
+    """Return the smallest number of consecutive blocks in which group and position effects can be separated."""
     orders = [order(n, block) for block in range(cycle(n))]
     return next(count for count in range(1, len(orders) + 1) if estimable_orders(orders[:count]))

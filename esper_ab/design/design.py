@@ -1,6 +1,6 @@
 """The design of an experiment: comparisons, test and interim looks, fixed before the first run. Pure.
 
-It is hashed with the plan.
+The plan's hash covers the design.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from esper_ab.stats.text import digits_for, signed
 
 
 def of_training(outcome: str, episodes: str = "training episodes") -> str:
-    """Name the part of training that an outcome averages, as in "all training episodes"; "" for an evaluation."""
+    """Return the part of training that an outcome averages, as in "all training episodes"; "" for an evaluation."""
     return {"last-tenth": f"the last tenth of the {episodes}", "curve-mean": f"all {episodes}"}.get(outcome, "")
 
 
@@ -47,7 +47,7 @@ class Contrast(Settings, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def groups(self) -> tuple[str, str]:
-        """Both groups."""
+        """The names of the two groups."""
         return self.a, self.b
 
 
@@ -60,14 +60,14 @@ class Boundary(Settings, frozen=True, kw_only=True):
 
 
 class Futility(Settings, frozen=True, kw_only=True):
-    """The rule that stops an undecided comparison early if a difference of the margin has become unlikely."""
+    """The rule that stops an undecided comparison early if a difference as large as the margin has become unlikely."""
 
     power: float  # kept at the margin: at most 1 - power of such differences are stopped before the last look
     nominal_p: tuple[float, ...]  # one-sided, at either margin, per look; 0.0 at the last look, which never stops
 
 
 class Design(Settings, frozen=True, kw_only=True):
-    """What an experiment compares, by which test, at which looks and bounds."""
+    """The comparisons of an experiment, with their test, looks and bounds."""
 
     outcome_over: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: by runs made elsewhere
     test: Literal["t", "welch"]  # welch: for unpaired runs, made elsewhere without a plan
@@ -94,7 +94,7 @@ class Design(Settings, frozen=True, kw_only=True):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """All groups that are compared, in order."""
+        """All groups that are compared, in the order of the comparisons."""
         return tuple(dict.fromkeys(name for one in self.comparisons for name in one.groups))
 
     @property
@@ -125,9 +125,10 @@ class Design(Settings, frozen=True, kw_only=True):
         return (self.looks[0] if self.looks else LEAST_PAIRS) - self.positions < _LEAST_DF
 
     def least_small(self, replicates: int) -> int | None:
-        """Return how many pairs a look needs before it may call a difference smaller than the margin; None: never.
+        """Return the number of pairs that a look needs before it may call a difference smaller than the margin.
 
-        Interim looks never may: a group that collapses rarely looks fine until one of its runs has collapsed.
+        Return None for interim looks, which never may, because a group whose runs collapse only rarely looks fine until
+        the first collapse.
         """
         if replicates not in self.looks:
             return LEAST_OPEN_ENDED_PAIRS
@@ -139,9 +140,10 @@ class Design(Settings, frozen=True, kw_only=True):
 
 
 def default_looks(replicates: int) -> tuple[int, ...]:
-    """Return the replicates of the looks: one look below 16; 12, 16 for 16; 10, 14, 20 for 20; else similar shares.
+    """Return the numbers of replicates at the looks: one look below 16; 12, 16 for 16; 10, 14, 20 for 20.
 
-    There is no look at six pairs: it would mostly decide comparisons with hardly any spread, before any run failed.
+    Other numbers get similar shares. There is no look at six pairs, because it would mostly decide comparisons whose
+    spread is small only because no run has failed yet.
     """
     if replicates < SEVERAL_LOOKS_FROM:
         return (replicates,)
@@ -169,7 +171,7 @@ def contrasts(groups: Sequence[str], control: str, task: str = "") -> tuple[Cont
 
 
 def check_design(experiment: ExperimentSettings) -> None:
-    """UsageError for an unknown control or untested group, or for invalid looks or futility."""
+    """Raise UsageError for an unknown control or untested group, and for invalid looks or futility."""
     names = [group.name for group in experiment.groups]
     for key, asked in (("control", (experiment.control,)), ("untested", experiment.untested)):
         for name in asked:
@@ -177,8 +179,8 @@ def check_design(experiment: ExperimentSettings) -> None:
                 raise UsageError(Setting(key, name), f": no such group; the groups are {', '.join(names)}")
     if experiment.control in experiment.untested:
         raise UsageError(
-            Setting("untested", experiment.control), ": the control must be tested, because the others are compared "
-            "with it"
+            Setting("untested", experiment.control), ": the control must be tested, because the other groups are "
+            "compared with it"
         )
     if not comparisons(experiment):
         raise UsageError(Setting("untested"), " leaves fewer than two groups to compare")
@@ -193,10 +195,10 @@ def check_design(experiment: ExperimentSettings) -> None:
 
 
 def check_looks(looks: tuple[int, ...], replicates: int) -> None:
-    """UsageError unless looks ascend, end at `replicates` and start late enough; () is valid."""
+    """Raise UsageError if looks do not ascend, do not end at `replicates` or start too early; () is valid."""
     if looks and (list(looks) != sorted(set(looks)) or looks[-1] != replicates):
         raise UsageError(
-            Setting("looks", looks), f": must ascend and end at the {replicates} seeds, as in ",
+            Setting("looks", looks), f": looks must ascend and end at {replicates}, the number of seeds, as in ",
             Setting("looks", default_looks(replicates)),
         )  # fmt: skip
     if len(looks) > 1 and looks[0] < LEAST_PAIRS:
@@ -204,14 +206,14 @@ def check_looks(looks: tuple[int, ...], replicates: int) -> None:
 
 
 def _check_futility(experiment: ExperimentSettings) -> None:
-    """UsageError if the plan has no look that could stop for futility."""
+    """Raise UsageError if the power is invalid or the plan has no look that could stop for futility."""
     asked = Setting("futility", experiment.futility)
     if experiment.futility < LEAST_KEPT:
         raise UsageError(asked, f": the power to keep must be at least {LEAST_KEPT} and below 1, or 0 to turn it off")
     if experiment.open_ended:
         raise UsageError(asked, " needs a fixed number of seeds; without a maximum there is no planned look")
     if not experiment.early_stop:
-        raise UsageError(asked, " stops comparisons early, which contradicts no early stop: choose one")
+        raise UsageError(asked, " stops comparisons early, but early stopping is off; choose one")
     if len(looks_of(experiment)) == 1:
         raise UsageError(
             asked, f": a plan of {counted(experiment.seeds, 'seed')} has a single look, so nothing can "
@@ -220,9 +222,10 @@ def _check_futility(experiment: ExperimentSettings) -> None:
 
 
 def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
-    """Whether to adjust for positions: they must be separable from groups, and leave enough df at the first look.
+    """Whether to adjust for positions.
 
-    `orders`: groups by position in the blocks up to the first look; one full cycle is enough.
+    This needs position effects that can be separated from the groups, and enough df at the first look. `orders` has the
+    groups by position in the blocks up to the first look; one full cycle is enough.
     """
     return first_look - len(orders[0]) >= _LEAST_DF and estimable_orders(orders)
 
@@ -233,8 +236,8 @@ def make_design(
 ) -> Design:  # fmt: skip
     """Make the design of `experiment`; the block of replicate r starts its groups in the order `orders[r]`.
 
-    `positions_matter`: whether a record may depend on its lane or start order; if not, nothing is adjusted for.
-    `worst`: the worst outcome, if one is declared.
+    `positions_matter` says whether a record may depend on its lane or start order; if not, nothing is adjusted for.
+    `worst` is the declared worst outcome, if there is one.
     """
     compared, positions, looks = comparisons(experiment), len(experiment.groups), looks_of(experiment)
     first = looks[0] if looks else LEAST_PAIRS
@@ -262,7 +265,7 @@ def make_design(
 def boundaries_of(
     alpha: float, count: int, sides: Sides, positions: int, looks: tuple[int, ...]
 ) -> tuple[Boundary, ...]:
-    """Return the bounds for `count` comparisons that share `alpha`, from all of them open down to one."""
+    """Return a boundary for each number of open comparisons, from `count` down to 1, which share `alpha`."""
     counts = range(count, 0, -1)
     alphas = tuple(alpha / n_open for n_open in counts)
     found = find_bounds(sides, positions, looks, alphas)
@@ -273,20 +276,20 @@ def boundaries_of(
 
 
 def futility_of(power: float, sides: Sides, positions: int, looks: tuple[int, ...]) -> Futility:
-    """Return bounds that keep `power` at the margin; they do not depend on a comparison's share of alpha."""
+    """Return futility bounds that keep `power` at the margin; they do not depend on a comparison's share of alpha."""
     (found,) = find_bounds(sides, positions, looks, (), beta=round(1.0 - power, 9))
     return Futility(power=power, nominal_p=found)
 
 
 def extended(design: Design, replicates: int) -> Design:
-    """Return the design for more seeds after a finished plan of `replicates`: stricter, and anytime-valid."""
+    """Return the design for more seeds after a finished plan of `replicates`, with a stricter anytime-valid rule."""
     if design.anytime_after is not None:
         return design
     return msgspec.structs.replace(design, anytime_after=replicates, evidence=EXTENSION_STRICTNESS / design.alpha)
 
 
 def rule(design: Design) -> str:
-    """Describe test, looks and bounds, for plan and report."""
+    """Describe the test, the looks and the bounds in one sentence, for plan and report."""
     said = [_at_looks(design)] if design.boundaries else []
     if design.anytime_after is not None:
         shared = len(design.comparisons) > 1
@@ -311,17 +314,18 @@ def _at_looks(design: Design) -> str:
     shared = ""
     if len(design.comparisons) > 1:
         shared = (
-            f"; {len(design.comparisons)} comparisons share alpha {design.alpha:g}, and one that is larger than the "
-            "margin hands its share to the others"
+            f"; {len(design.comparisons)} comparisons share alpha {design.alpha:g}, and a comparison that is decided "
+            "as "
+            "larger than the margin hands its share to the others"
         )
     stops = "" if design.early_stop or len(design.looks) == 1 else "; no early stop"
     if design.futility is not None:
         interim = zip(design.looks[:-1], design.futility.nominal_p, strict=False)
         each = ", ".join(f"{look} (p <= {p:.2g})" for look, p in interim)
         stops = (
-            f"; stops for futility if both one-sided tests at the margin reach their bound, at seeds {each}: this "
-            f"stops at most {100.0 * (1.0 - design.futility.power):.3g} % of true differences of the margin, and no "
-            "other bound relies on it"
+            f"; stops for futility if both one-sided tests at the margin reach their bound, after seeds {each}; this "
+            f"misses at most {100.0 * (1.0 - design.futility.power):.3g} % of true differences as large as the margin, "
+            "and no other bound depends on it"
         )
     looks = f"{plural} {bounds}"
     if design.outcome_over == "given" and len(design.looks) == 1:  # some seeds may have no pair

@@ -1,7 +1,8 @@
 """Number of pairs needed to detect a difference of a given size, from the spread of the pairs, never from their mean.
 
-The power is that of the two-sided paired t, by the noncentral t distribution; its range uses chi-square limits of the
-SD. If the test's p depends on the number of pairs, `p_bound` is a function of that number.
+The power is that of the two-sided paired t-test, computed with the noncentral t distribution. The range of the number
+of pairs comes from chi-square limits of the SD. If the p that rejects depends on the number of pairs, `p_bound` is a
+function of that number.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PBound = float | Callable[[int], float]  # two-sided p that rejects, or a functi
 
 
 class PairsNeeded(msgspec.Struct, frozen=True, kw_only=True):
-    """Pairs for 80 % power at `margin`, at least LEAST_PAIRS; `low` and `high` for the 80 % limits of the SD."""
+    """The pairs for 80 % power at `margin`, at least LEAST_PAIRS; `low` and `high` belong to the 80 % SD limits."""
 
     margin: float
     alpha: float  # two-sided p that rejects with `pairs` pairs
@@ -36,7 +37,7 @@ class PairsNeeded(msgspec.Struct, frozen=True, kw_only=True):
 def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1) -> float:
     """Return P(two-sided paired t rejects at alpha | true mean difference = margin, SD of differences = sd).
 
-    `columns`: of the design, tau and the position effects; there are pairs - columns degrees of freedom.
+    `columns` is the number of columns of the design (tau and the position effects), so df = pairs - columns.
     """
     df = pairs - columns
     if df < 1 or alpha <= 0.0:
@@ -47,7 +48,10 @@ def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1) 
 
 
 def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, columns: int = 1) -> PairsNeeded:
-    """Compute the pairs needed; `sd` > 0 of the differences has `df` degrees of freedom, `margin` > 0 has its unit."""
+    """Compute the pairs needed for `margin` > 0.
+
+    `sd` > 0 is the SD of the differences, in the unit of `margin`, and has `df` degrees of freedom.
+    """
     sd_low, sd_high = sd_limits(sd, df, SD_LIMITS)
     pairs = _least(sd, margin, p_bound, columns)
     return PairsNeeded(
@@ -57,9 +61,9 @@ def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, colu
 
 
 def smallest_resolvable(sd: float, pairs: int, alpha: float, columns: int = 1) -> float | None:
-    """Return the true difference that `pairs` pairs detect at two-sided p <= alpha with 80 % power; None: none.
+    """Return the true difference that `pairs` pairs detect at two-sided p <= alpha with 80 % power.
 
-    `sd` > 0 of the differences; the result is in its unit.
+    Return None if there is no such difference. `sd` > 0 is the SD of the differences; the result has the same unit.
     """
     if pairs - columns < 1 or alpha <= 0.0:
         return None

@@ -1,8 +1,8 @@
-"""What a plan can detect, before any training: its power, the smallest difference, and the seeds that a margin needs.
+"""The power of a plan, computed before any training, with the detectable difference and the seeds that a margin needs.
 
-Power is the probability that a comparison, testing at its initial share of alpha, crosses its boundary at some look in
-the right direction. For one look it is exact, by the noncentral t; for several, the paths of t are simulated (see
-`boundaries.py`).
+Power is the probability that a comparison, tested at its initial share of alpha, crosses its boundary at some look in
+the right direction. For one look it is exact, from the noncentral t distribution. For several looks, the paths of t are
+simulated (see `boundaries.py`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stops(msgspec.Struct, frozen=True, kw_only=True):
-    """Costs and savings of stopping for futility."""
+    """The power that stopping for futility costs, and the replicates that it saves."""
 
     power: float  # at the margin, with such stops
     expected: float  # mean replicates used if the difference is the margin
@@ -62,7 +62,7 @@ class Stops(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan of `replicates` can detect. Power and sizes are None if the plan can decide nothing."""
+    """Power and detectable differences of a plan with `replicates`; sizes are None if the plan can decide nothing."""
 
     replicates: int
     looks: tuple[int, ...]
@@ -76,7 +76,7 @@ class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplicatesNeeded(msgspec.Struct, frozen=True, kw_only=True):
-    """Even numbers of replicates for 80 % power at the margin, with default looks; None: more than MOST_NAMED."""
+    """Even numbers of replicates for 80 % power at the margin, with default looks; None means more than MOST_NAMED."""
 
     replicates: int | None
     low: int | None  # for the 80 % limits of the SD; equal to `replicates` if its degrees of freedom are unknown
@@ -84,7 +84,7 @@ class ReplicatesNeeded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairSpread(msgspec.Struct, frozen=True, kw_only=True):
-    """Input of a power computation: SD of a pair's difference with its 80 % limits, SD of runs, pair correlation."""
+    """Input of a power computation: the SD of paired differences with 80 % limits, the SD of runs, the correlation."""
 
     sd_run: float
     rho: float
@@ -107,14 +107,15 @@ class PowerTable(PairSpread, frozen=True, kw_only=True):
 
 
 def sd_of_differences(sd_run: float, rho: float) -> float:
-    """Return the SD of a paired difference, from that of a run and the pair correlation: sd sqrt(2 (1 - rho))."""
+    """Return the SD of a paired difference, sd_run sqrt(2 (1 - rho)), where rho is the correlation within pairs."""
     return sd_run * math.sqrt(2.0 * (1.0 - rho))
 
 
 def assumed(sd_run: float, rho: float, df: int | None = None) -> PairSpread:
     """Return the spread of pairs for an assumed pair correlation `rho` in [-1, 1).
 
-    `df`: of `sd_run`; None if that is assumed. ValueError for another `rho`, or if `sd_run` is not positive.
+    `df` are the degrees of freedom of `sd_run`; None means that `sd_run` is also an assumption. Raises ValueError for a
+    `rho` outside this range, or if `sd_run` is not positive.
     """
     if not (sd_run > 0.0 and -1.0 <= rho < 1.0):
         raise ValueError(f"power needs sd > 0 and -1 <= rho < 1, not {sd_run} and {rho}")
@@ -131,15 +132,15 @@ def assumed(sd_run: float, rho: float, df: int | None = None) -> PairSpread:
 def observed(sd_run: float, sd: float, df: int) -> PairSpread:
     """Return the spread of pairs from the SD of observed pairs and its degrees of freedom; both SDs are positive.
 
-    `rho` is the value with which `assumed` would give the same SD, 1 - sd^2 / (2 sd_run^2): Pearson's r if both groups
-    have the same spread, and closer to 0 otherwise.
+    Its `rho` is the value with which `assumed` would give the same SD: 1 - sd^2 / (2 sd_run^2). It equals Pearson's r
+    if both groups have the same spread, and is closer to 0 otherwise.
     """
     low, high = sd_limits(sd, df, SD_LIMITS)
     return PairSpread(sd_run=sd_run, rho=1.0 - sd**2 / (2.0 * sd_run**2), sd=sd, sd_low=low, sd_high=high)
 
 
 def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> Scheme:
-    """Return the rule of a plan whose blocks are counterbalanced in the usual order; `looks` end at `replicates`."""
+    """Return the rule of a plan with the default counterbalancing of blocks; `looks` end at `replicates`."""
     orders = [order(question.groups, block) for block in range(replicates)]
     adjusted = question.positions_matter and adjusts(orders[: cycle(question.groups)], looks[0])
     positions = question.groups if adjusted else 1
@@ -157,14 +158,17 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> 
 
 
 class Simulation:
-    """Power of one scheme at any effect; all effects use the same draws, so that power grows with the effect."""
+    """Power of one scheme at any effect. All effects use the same draws, so that power increases with the effect."""
 
     def __init__(self, scheme: Scheme, rng: Generator, paths: int = _PATHS) -> None:
         self.scheme = scheme
         self._draws = draw(scheme.process, paths, rng) if len(scheme.nominal_p) > 1 else None
 
     def power(self, effect: float) -> float:
-        """Return P(crossed in the right direction); `effect` > 0 in SDs of a pair; 0.0 if the plan decides nothing."""
+        """Return the probability of crossing the boundary in the right direction; 0.0 if the plan decides nothing.
+
+        `effect` > 0 is in SDs of the differences.
+        """
         if not self.scheme.nominal_p:
             return 0.0
         if self._draws is None:  # noncentral t; the tail in the wrong direction does not count
@@ -175,7 +179,7 @@ class Simulation:
         return float(np.mean(crossed.any(axis=0) & (np.take_along_axis(t, stop[None], axis=0)[0] > 0.0)))
 
     def expected_replicates(self, effect: float) -> float | None:
-        """Return the mean number of replicates if a crossing stops the comparison; None if nothing is decided."""
+        """Return the mean number of replicates if a comparison stops when decided; None if the plan decides nothing."""
         if not self.scheme.nominal_p:
             return None
         if self._draws is None:
@@ -185,7 +189,7 @@ class Simulation:
         return float(np.mean(np.where(crossed.any(axis=0), looks[stop], self.scheme.replicates)))
 
     def with_stops(self, effect: float, margin: float) -> tuple[float, float]:
-        """Return power and mean replicates with stops for futility; `effect` and `margin` in SDs of the differences."""
+        """Return the power and the mean replicates with futility stops; `effect` and `margin` are in SDs of pairs."""
         assert self._draws is not None
         process = self.scheme.process
         crossed, _, t = self._beyond(effect, self._draws)
@@ -199,7 +203,7 @@ class Simulation:
 
     @cached_property
     def smallest_effect(self) -> float | None:
-        """The effect, in SDs of a pair, with 80 % power; None if the plan decides nothing."""
+        """The effect that has 80 % power, in SDs of the differences; None if the plan decides nothing."""
         if not self.scheme.nominal_p:
             return None
         low, high = 0.0, 1.0 / math.sqrt(self.scheme.replicates)
@@ -213,7 +217,10 @@ class Simulation:
     def _beyond(
         self, effect: float, draws: Draws
     ) -> tuple[Bools, NDArray[np.intp], Floats]:
-        """Return whether each path is beyond its bound at each look, its first crossing's index, t [looks, paths]."""
+        """Return whether each path is beyond its bound at each look, the look of its first crossing, and its t values.
+
+        The first and the last have the shape [looks, paths].
+        """
         t = t_values(self.scheme.process, draws, effect)
         bounds = t_isf(np.asarray(self.scheme.nominal_p) / 2.0, self.scheme.process.df)
         beyond = np.abs(t) >= bounds[:, None]
@@ -226,9 +233,9 @@ def power_tables_of(
     question: PowerQuestion,
     rng: Generator,
 ) -> tuple[PowerTable, ...]:
-    """Return what plans of `replicates` can detect and how many the margin needs, for each spread, by the same draws.
+    """Return a power table for each spread, with a row per number of replicates and the number that the margin needs.
 
-    ValueError unless the margin is positive.
+    All tables use the same draws. Raises ValueError if the margin is not positive.
     """
     if not question.margin > 0.0:
         raise ValueError(f"power needs margin > 0, not {question.margin}")
@@ -252,7 +259,7 @@ def replicates_needed(
     question: PowerQuestion,
     rng: Generator,
 ) -> ReplicatesNeeded:
-    """Return the replicates for 80 % power at the margin with default looks; `sd` of differences has `limits`."""
+    """Return the replicates for 80 % power at the margin with default looks; `sd` is that of the differences."""
     found = {value: _least(question.margin / value, question, rng) for value in (sd, *(limits or ()))}
     low, high = limits or (sd, sd)
     return ReplicatesNeeded(replicates=found[sd], low=found[low], high=found[high])
@@ -274,7 +281,7 @@ def _row(simulation: Simulation, spread: PairSpread, margin: float) -> PowerRow:
 
 
 def _stops(simulation: Simulation, margin: float) -> Stops:
-    """Return the effect of stopping for futility; `margin` in SDs of a pair."""
+    """Return the effect of stopping for futility; `margin` is in SDs of the differences."""
     power, expected = simulation.with_stops(margin, margin)
     without = simulation.expected_replicates(0.0)
     assert without is not None
@@ -285,7 +292,7 @@ def _stops(simulation: Simulation, margin: float) -> Stops:
 
 
 def _least(effect: float, question: PowerQuestion, rng: Generator) -> int | None:
-    """Return the least even number of replicates with enough power at `effect`; None beyond MOST_NAMED."""
+    """Return the smallest even number of replicates with enough power at `effect`; None if it exceeds MOST_NAMED."""
 
     def enough(half: int, looks: Callable[[int], tuple[int, ...]]) -> bool:
         plan = scheme(2 * half, looks(2 * half), question)
@@ -303,7 +310,7 @@ def _least(effect: float, question: PowerQuestion, rng: Generator) -> int | None
 
 
 def _first(holds: Callable[[int], bool], start: int, most: int) -> int | None:
-    """Return the least n >= start with holds(n), by doubling steps and bisection; None beyond `most`."""
+    """Return the smallest n >= start with holds(n), by doubling and bisection; None if it exceeds `most`."""
     low, high, step = start - 1, start, 1
     while not holds(high):
         low, high, step = high, high + step, 2 * step

@@ -1,4 +1,4 @@
-"""Describe power and evaluation noise in words; compute power tables for a known spread."""
+"""Describe power and evaluation noise in sentences, and compute power tables for a known spread."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _FEW_PATHS = 10_000  # for one line of a plan; standard error of a power of 0.8:
 
 
 def share_text(noise: EvaluationNoise) -> str:
-    """Return the share of evaluation noise in the variance of an outcome, with its limits, in percent.
+    """Return the share of evaluation noise in the variance of an outcome, with its confidence limits, in percent.
 
-    An estimate is a ratio of variances and may exceed 1, so it is clamped to 100 %.
+    The estimate is a ratio of variances and can exceed 1, so it is clamped to 100 %.
     """
     found = noise.components
     share, low, high = (100 * min(one, 1.0) for one in (found.share, found.share_low, found.share_high))
@@ -49,7 +49,7 @@ def share_text(noise: EvaluationNoise) -> str:
 
 
 def next_text(noise: EvaluationNoise) -> str:
-    """Suggest the number of evaluation episodes for the next plan and say what it would change, by this estimate."""
+    """Suggest the number of evaluation episodes for the next plan, with the estimated change in variance and cost."""
     eval_episodes = noise.next_eval_episodes
     if eval_episodes == noise.components.eval_episodes:
         return f"--eval-episodes {eval_episodes}, as used here, has the least variance x cost"
@@ -65,7 +65,7 @@ def next_text(noise: EvaluationNoise) -> str:
 
 
 def _change(times: float, smaller: str, *, limit: bool) -> str:
-    """Return a factor as a change in percent; `limit`: the factor is an upper bound."""
+    """Return a factor as a change in percent; if `limit` is true, the factor is an upper bound."""
     bound = "" if not limit else "at least " if times <= 1.0 else "at most "
     return f"{bound}{100 * abs(1.0 - times):.0f} % {smaller if times <= 1.0 else 'more'}"
 
@@ -81,8 +81,8 @@ RHO = (0.0, 0.3, 0.6)  # because the pair correlation is unknown before the firs
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     """The spread to plan with: its source, and the SD of runs with its degrees of freedom.
 
-    `rho`: the pair correlation, if given. `sd_pairs`: SD of the differences in observed pairs, without position effects
-    if the plan adjusts for them, with its degrees of freedom. None: unknown.
+    `rho` is the pair correlation, if the user gave it. `sd_pairs` is the SD of the differences of observed pairs, after
+    adjustment for positions if the plan adjusts for them, and `df_pairs` its degrees of freedom. None means unknown.
     """
     source: str
     sd: float
@@ -95,7 +95,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EvalEpisodesAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Effect of the number of evaluation episodes with the least variance x cost, for the first table."""
+    """The effect, on the first table, of the number of evaluation episodes with the least variance x cost."""
 
     eval_episodes: int  # of the measured runs
     share: float  # of evaluation noise in their variance
@@ -107,7 +107,7 @@ class EvalEpisodesAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Tables by pair correlation; the first is for the observed pairs or the given `rho`, if there is one."""
+    """A table per pair correlation; the first is for the observed pairs or for the given `rho`, if either is known."""
 
     known: Known
     replicates: int
@@ -118,12 +118,12 @@ class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def check_varied(known: Known) -> Known:
     """Return the spread; UsageError if it is 0, because planning needs a positive one."""
     if known.sd == 0.0:
-        raise UsageError(f"{known.source}: runs do not differ at all there, but planning needs a positive spread")
+        raise UsageError(f"{known.source}: the runs there do not differ at all, but planning needs a positive spread")
     return known
 
 
 def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequence[int] = ROWS) -> PowerAnswer:
-    """Compute power tables for `rows` and `replicates`; the question seeds the simulation, so results repeat."""
+    """Compute power tables for `rows` and `replicates`; the seed is derived from the question."""
     rhos = RHO if known.rho is None else (known.rho, *(rho for rho in RHO if rho != known.rho))
     tables = power_tables(known, rhos, sorted({*rows, replicates}), question)
     eval_episodes = None if known.noise is None else _with_best(known.noise, tables[0])
@@ -131,7 +131,7 @@ def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequenc
 
 
 def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
-    """Compute the answer of `table` again, with the best number of episodes instead of the measured one."""
+    """Recompute `table` for the best number of evaluation episodes in place of the measured number."""
     times = math.sqrt(noise.variance_times(noise.next_eval_episodes))
     limits = table.limits and (table.limits[0] * times, table.limits[1] * times)
     needed = replicates_needed(table.sd * times, limits, table.question, _generator(table.question))
@@ -143,9 +143,9 @@ def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
 
 
 def _generator(question: PowerQuestion, replicates: Sequence[int] = ()) -> Generator:
-    """Return a generator seeded by the question, except adjustment and stops.
+    """Return a generator seeded by the question without its fields `positions_matter` and `futility`.
 
-    So answers with and without these use the same draws, and differ by these alone.
+    So answers that differ only in these fields use the same draws, and no simulation error comes between them.
     """
     asked = msgspec.to_builtins(question)
     del asked["positions_matter"], asked["futility"]
@@ -154,7 +154,7 @@ def _generator(question: PowerQuestion, replicates: Sequence[int] = ()) -> Gener
 
 
 def spreads(known: Known, rhos: Sequence[float]) -> tuple[PairSpread, ...]:
-    """Return the spread of pairs for each correlation in `rhos`, preceded by that of the observed pairs, if any."""
+    """Return the spread of the observed pairs, if there are any, then the spread for each correlation in `rhos`."""
     supposed = tuple(assumed(known.sd, rho, known.df) for rho in rhos)
     if known.sd_pairs is None or known.df_pairs is None:
         return supposed
@@ -175,7 +175,7 @@ def power_tables(
 
 
 def power_text(found: PowerAnswer) -> str:
-    """Write an answer as text: the number of seeds, two sentences per pair correlation, then the table."""
+    """Return an answer as text: the number of seeds, two sentences per pair correlation, then the table."""
     known, question = found.known, found.tables[0].question
     df = f", {known.df} degrees of freedom" if known.df else ""
     margin = with_unit(f"{question.margin:g}", known.unit)
@@ -204,7 +204,7 @@ def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
         return []
     lines = ["", f"Evaluation noise is {share_text(found.known.noise)} of the variance, with "
                  f"{eval_episodes.eval_episodes} episodes "
-             f"that are {eval_episodes.cost_share:.0%} of a run's cost."]  # fmt: skip
+             f"that make up {eval_episodes.cost_share:.0%} of the cost of a run."]  # fmt: skip
     if eval_episodes.best == eval_episodes.eval_episodes:
         return [*lines, f"  {next_text(found.known.noise)}."]
     before, after = table.needed.replicates, eval_episodes.needed.replicates
@@ -220,10 +220,10 @@ def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
 
 
 def _where_from(known: Known, table: PowerTable) -> str:
-    """Say in parentheses how the pair correlation of the first table is known; "" if it is not."""
+    """Return the source of the first table's pair correlation in parentheses; "" if the correlation is unknown."""
     if known.sd_pairs is not None:
         sd = significant(table.sd, 3)
-        return f" (from observed pairs: their differences have an SD of {sd}, {known.df_pairs} degrees of freedom)"
+        return f" (from observed pairs, whose differences have an SD of {sd} with {known.df_pairs} degrees of freedom)"
     return "" if known.rho is None else " (given)"
 
 
@@ -241,14 +241,15 @@ def _resolves(row: PowerRow, unit: str) -> str:
 
 
 def _stops(row: PowerRow) -> str:
-    """Describe costs and savings of stopping for futility; "" for a plan without it."""
+    """Describe the costs and savings of stopping for futility; "" for a plan that does not stop for futility."""
     if row.stops is None or row.expected is None:
         return ""
     lost = 100.0 * (row.power - row.stops.power)
     return (
-        f" Stopping for futility costs {lost / 100.0:.3f} of that power and saves seeds: {row.stops.expected_none:.1f} "
-        f"are used on average if nothing differs (without it {row.stops.expected_none_without:.1f}), "
-        f"{row.stops.expected:.1f} ({row.expected:.1f}) at the margin."
+        f" Stopping for futility costs {lost / 100.0:.3f} of that power. On average it uses "
+        f"{row.stops.expected_none:.1f} "
+        f"seeds instead of {row.stops.expected_none_without:.1f} if nothing differs, and "
+        f"{row.stops.expected:.1f} instead of {row.expected:.1f} if the difference equals the margin."
     )
 
 
@@ -270,7 +271,7 @@ def _range(low: float | None, high: float | None) -> str:
 
 
 def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
-    """Write a table of smallest difference and power at the margin, by seeds and pair correlation."""
+    """Return a table of the smallest difference and the power at the margin, by seeds and pair correlation."""
     margin = tables[0].question.margin
     digits = digits_for(margin)
     head = ["seeds", "looks", *(f"rho {table.rho:.2g}" for table in tables)]
@@ -289,9 +290,9 @@ def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
 
 
 def design_power_line(design: Design, run_sd: float | None) -> str:
-    """Say which difference a design can find at its own looks; "" if it decides nothing or has no maximum.
+    """Describe the difference that a design can detect with its looks; "" if it decides nothing or has no maximum.
 
-    `run_sd`: SD between runs of one group, from a calibration. Pairs are assumed to be uncorrelated.
+    `run_sd` is the SD between runs of one group, from a calibration, or None. Pairs are assumed to be uncorrelated.
     """
     if not design.boundaries or design.anytime_after is not None:
         return ""

@@ -1,4 +1,4 @@
-"""Rebuild and print the answer of an experiment directory, or of a joint experiment, from its journals."""
+"""Rebuild and print the verdict of an experiment directory, or of a joint experiment, from the journals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from esper_ab.verdict.requirement import Requirement, parse_requirement, require
 
 
 def write_report(experiment_dir: Path) -> ReportPaths:
-    """Analyse the journal and write the report files, which takes some seconds."""
+    """Analyse the journal and write the report files; this takes a few seconds."""
     with waiting("writing the report"):
         return build_report(experiment_dir)
 
@@ -26,15 +26,16 @@ def write_report(experiment_dir: Path) -> ReportPaths:
 def parse_requirements(
     texts: Iterable[str], groups: Sequence[str], comparisons: Iterable[Contrast]
 ) -> list[Requirement]:
-    """Parse the texts of --fail-unless; UsageError as for `parse_requirement`."""
+    """Parse the texts of --fail-unless. Raises UsageError as `parse_requirement` does."""
     return [parse_requirement(text, groups, comparisons) for text in texts]
 
 
 def show_answer(directory: Path, texts: Sequence[str] = (), form: str = "brief") -> None:
-    """Write the report and print it: the answer as "brief", one screen as "text", all as "whole", "md" or "json".
+    """Write the report and print it in one of these forms.
 
-    `texts`: from --fail-unless; in a joint experiment they are about the mean over its parts. ConditionNotMet if one
-    does not hold.
+    "brief" is the verdict, "text" is one screen, and "whole" is everything; "md" is Markdown. `texts` are
+    the conditions of --fail-unless; in a joint experiment they apply to the mean over its parts. Raises ConditionNotMet
+    if a condition does not hold.
     """
     if is_joint(directory):
         _show_joint(directory, texts, form)
@@ -48,7 +49,7 @@ def show_answer(directory: Path, texts: Sequence[str] = (), form: str = "brief")
 
 def _show_joint(directory: Path, texts: Sequence[str], form: str) -> None:
     if form == "md":
-        raise UsageError("--format md: only for a single experiment; a joint one has text and json")
+        raise UsageError("--format md is only for a single experiment; a joint experiment has text and json")
     # Imported here, because it needs scipy, which --help does not.
     from esper_ab.readers.joint import judge_directory
     from esper_ab.report.external import compared_in

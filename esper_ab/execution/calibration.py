@@ -1,7 +1,7 @@
-"""Train a group against itself, and write what this shows about chance to EXPERIMENT/calibration.json.
+"""Compare a group with itself (A/A), and write the chance variation to EXPERIMENT/calibration.json.
 
-A calibration consists of two experiments, one after the other. If it is interrupted, the same command with its name
-continues it: finished experiments are read, unfinished ones resumed.
+A calibration consists of two experiments, one after the other. After an interruption, the same command with the name of
+the calibration continues: it reads finished experiments and resumes unfinished ones.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _DETERMINISM_EPISODES = 2  # the second one follows an update of the policy
 def calibrate(
     planned: PlannedExperiment, launcher: Launcher, replicates: int, *, named: bool, watched: bool, again: str
 ) -> Calibration:  # fmt: skip
-    """Carry out an A/A plan, and write its calibration, for an experiment of `replicates`, into its directory.
+    """Carry out an A/A plan, and write the calibration, for an experiment of `replicates` seeds, to its directory.
 
-    `named`: whether the plan's margin comes from the user or the task; if not, the calibration suggests one. `again`:
-    the command that continues the calibration, for errors. UsageError if it has already been written.
+    `named` says whether the plan's margin comes from the user or the task; if not, the calibration suggests one.
+    `again` is the command that continues the calibration, for errors. Raises UsageError if the calibration has already
+    been written.
     """
     if (planned.experiment_dir / FILE_NAME).exists():
         raise UsageError(f"{planned.experiment_dir} already exists; choose another with ", Setting("name"))
@@ -43,7 +44,7 @@ def calibrate(
 
 
 def _carry_on(planned: PlannedExperiment, launcher: Launcher, *, watched: bool, again: str) -> None:
-    """Start or resume an experiment unless it is finished; UsageError if the directory has a different one."""
+    """Start an experiment, or resume it if it is unfinished; UsageError if the directory has a different experiment."""
     experiment_dir = planned.experiment_dir
     with naming(again, instead_of=shell_command("resume", experiment_dir, *launcher.flags)):  # it would resume only one
         if not begun(experiment_dir):
@@ -52,7 +53,7 @@ def _carry_on(planned: PlannedExperiment, launcher: Launcher, *, watched: bool, 
         history = load(experiment_dir).history
         if history.plan.digest != planned.plan.digest:
             raise UsageError(
-                f"{experiment_dir}: a different calibration was started there: settings, a file of yours or the code "
+                f"{experiment_dir}: a different calibration was started here: settings, one of your files, or the code "
                 "have changed; repeat the original command, or choose another ", Setting("name"),
             )  # fmt: skip
         if not history.finished:
@@ -60,7 +61,7 @@ def _carry_on(planned: PlannedExperiment, launcher: Launcher, *, watched: bool, 
 
 
 def _try_determinism(planned: PlannedExperiment, launcher: Launcher, again: str) -> bool:
-    """Whether both runs of a small paired replicate, each in its own lane, give the same records."""
+    """Whether the two runs of a small paired replicate, which use two lanes, have the same records."""
     small = msgspec.structs.replace(
         planned.asked, name="determinism", unpaired=False, seeds=1, looks=(),
         episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES), eval_episodes=planned.asked.n_envs,

@@ -1,4 +1,4 @@
-"""Get one answer from a module of the data plane, which may import torch; the control plane does not."""
+"""Get one answer from a data-plane module in a child process, because the control plane must not import torch."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Answer = TypeVar("Answer")
 def answer_of(module: str, question: object, decoder: msgspec.json.Decoder[Answer], code: str = "") -> Answer:
     """Run `module` as a program with `question` as its input, and return its decoded output.
 
-    UsageError with its last line on stderr if it refuses (status 2), or if user code in it, named by `code`, fails;
-    EsperError if our own code fails.
+    If the program refuses (exit status 2), or if user code in it, named by `code`, fails, this raises UsageError with
+    the program's last line on stderr. If our own code fails, this raises EsperError.
     """
     child = subprocess.run(
         child_command(module), input=msgspec.json.encode(question), capture_output=True,
@@ -32,5 +32,5 @@ def answer_of(module: str, question: object, decoder: msgspec.json.Decoder[Answe
         raise UsageError(visible_line(said[-1].removeprefix("error: ")))
     ended = visible_line(end_told(child.returncode, said))
     if code:
-        raise UsageError(f"{code} ended its process, which {ended}")
+        raise UsageError(f"{code} ended the process that ran it, which {ended}")
     raise EsperError(f"{module} {ended}")

@@ -65,7 +65,7 @@ _NARROWEST = 40  # characters: a narrower terminal wraps sentences itself
 
 @dataclass(frozen=True, kw_only=True)
 class Beforehand:
-    """Results from before the experiment that go into its plan: of `calibrate` and `growth rewards`."""
+    """Results of `calibrate` and `growth rewards` that become part of the experiment's plan."""
 
     calibration: Calibration | None = None
     reward_audit: RewardAudit | None = None
@@ -78,7 +78,7 @@ class Beforehand:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedExperiment:
-    """A planned experiment with its machine and directory; nothing is started or written yet."""
+    """A planned experiment with its machine and directory. Nothing has been started or written yet."""
 
     asked: AskedExperiment
     machine: Machine
@@ -92,7 +92,7 @@ class PlannedExperiment:
 
     @cached_property
     def power_line(self) -> str:
-        """A sentence on the detectable difference; "" if that is unknown beforehand."""
+        """A sentence on the difference that the plan can detect; "" if it cannot be computed before training."""
         from esper_ab.design.power_text import design_power_line  # needs scipy, which --help does not
 
         known, sd = self.known.calibration, self.plan.run_sd
@@ -103,10 +103,10 @@ def plan_part(
     asked: AskedExperiment, experiment_dir: Path, launcher: Launcher, machines: dict[bytes, Machine],
     known: Beforehand = Beforehand(), *, only_plan: bool = False,
 ) -> PlannedExperiment:  # fmt: skip
-    """Plan a new experiment; UsageError, before anything starts or is written, for whatever can be checked now.
+    """Plan a new experiment. Raises UsageError for every problem that can be found before anything starts.
 
-    `machines`: known facts on this machine and the launcher's nodes, by question; extended here. `only_plan`: another
-    process will carry the plan out, so this one imports nothing for that.
+    `machines` caches the answers of this machine and the launcher's nodes by question; new answers are added. With
+    `only_plan`, this process will not carry out the plan, so it does not import the modules for that.
     """
     evaluation = known.eval_episodes(asked)
     if not (known.goes_on and begun(experiment_dir)):
@@ -129,7 +129,7 @@ def plan_part(
 
 
 def _import_control() -> None:
-    """Import what carries out an experiment while the preflight imports torch in its own process."""
+    """Import the modules that carry out an experiment, while the preflight imports torch in its own process."""
     from esper_ab.control import experiment_run  # noqa: F401
     from esper_ab.launchers import local  # noqa: F401
 
@@ -137,7 +137,7 @@ def _import_control() -> None:
 def choose_directory(output_dir: Path, name: str, task: str, pattern: str) -> Path:
     """Return the directory of the experiment `name`; UsageError if the name is not valid for a folder.
 
-    If `name` is "", fill task and time into `pattern`, and add the first free suffix -2, -3, … if necessary.
+    If `name` is "", generate it from `pattern`, task and time, with the first free suffix -2, -3, … if necessary.
     """
     last = Path(task.removeprefix(TRAINER_PREFIX)).name  # for a file, without its folders
     task = "-".join(re.findall(r"[A-Za-z0-9]+", last)) or "task"
@@ -156,10 +156,11 @@ def plan_on(
     machine: Machine, asked: AskedExperiment, name: str, evaluation: EvalEpisodesChoice,
     known: Beforehand = Beforehand(),
 ) -> tuple[Plan, Estimate]:  # fmt: skip
-    """Resolve, plan and estimate; UsageError if the machine lacks something or `known` does not fit the experiment.
+    """Resolve the experiment on `machine`, and return its plan and estimate.
 
-    If fewer runs may train at the same time than a seed has, they train one after the other, unless a placement is
-    requested. Without requested devices, hosts of growth train on GPUs or on the CPU, whichever should finish sooner.
+    If the runs of a seed are more than may train at the same time, they train one after the other, unless a placement
+    is requested. If no devices are requested, hosts of growth train on GPUs or on the CPU, whichever is estimated to be
+    faster. Raises UsageError if the machine lacks something or `known` does not fit the experiment.
     """
     if 0 < asked.max_parallel < len(asked.groups) and asked.placement == "auto":
         asked = msgspec.structs.replace(asked, placement="sequence")
@@ -182,7 +183,7 @@ def plan_on(
 def _plan_on(
     machine: Machine, asked: AskedExperiment, name: str, evaluation: EvalEpisodesChoice, known: Beforehand
 ) -> tuple[Plan, Estimate]:
-    """Plan on the requested devices, or on all of the first kind that exists."""
+    """Plan on the requested devices, or else on all devices of the first kind that the machine has."""
     experiment = resolve(asked, machine, name, evaluation.eval_episodes)
     remarks = kind_of(asked.task).remarks(asked, experiment, machine)
     if evaluation.why:
@@ -201,10 +202,10 @@ def _plan_on(
 
 
 def claim_directory(planned: PlannedExperiment) -> PlannedExperiment:
-    """Claim the directory for this command; for a generated name, the first that is free.
+    """If the name of the directory was generated, create the directory, so that no other command can take its name.
 
-    If another launch in the same second has taken a generated name, choose the next and plan again under it.
-    UsageError if no name can be claimed.
+    If another launch in the same second has taken the name, choose the next free one and plan again under that name.
+    Raises UsageError if the directory cannot be created.
     """
     experiment_dir = planned.experiment_dir
     while planned.generated:
@@ -220,7 +221,7 @@ def claim_directory(planned: PlannedExperiment) -> PlannedExperiment:
             ) from None
     if experiment_dir == planned.experiment_dir:
         return planned
-    taken = f"{planned.experiment_dir} was taken by another experiment meanwhile"
+    taken = f"{planned.experiment_dir} has just been taken by another experiment"
     click.echo(f"{taken}; this one uses {experiment_dir}", err=True)
     plan, _ = plan_on(
         planned.machine, planned.asked, experiment_dir.name, planned.known.eval_episodes(planned.asked), planned.known
@@ -229,7 +230,7 @@ def claim_directory(planned: PlannedExperiment) -> PlannedExperiment:
 
 
 def format_plan(planned: PlannedExperiment, *, whole: bool) -> str:
-    """Write a plan in sentences that fit the terminal: in a few lines, or in full."""
+    """Return a plan as text that fits the terminal: a few lines or, with `whole`, all of it."""
     width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
     if whole:
         return whole_plan(planned, width)
@@ -237,7 +238,7 @@ def format_plan(planned: PlannedExperiment, *, whole: bool) -> str:
 
 
 def whole_plan(planned: PlannedExperiment, width: int = WIDTH) -> str:
-    """Write a plan in full."""
+    """Return the full text of a plan."""
     there = room()
     left = f"{there.bytes / 2**30:.1f} available under {there.by}" if there.by else ""
     text = plan_text(planned.plan, planned.cost, planned.experiment_dir, width, left)
@@ -256,8 +257,8 @@ def carry_out(
 ) -> None:  # fmt: skip
     """Create the directory if necessary, then train, evaluate and journal; `watched` adds the live view.
 
-    An existing directory is reused if nothing was recorded in it and no process holds it. `limits`: on silence and
-    deaths. `also`: further observers.
+    An existing directory is reused if nothing was recorded in it and no process holds it. `limits` are the limits on
+    silent and dead workers, and `also` are additional observers.
     """
     # Imported here, so that --help, plans and reports need no zmq, numpy or scipy.
     # Here, so that --help, plans and reports wait for no zmq, numpy or scipy.
@@ -292,10 +293,10 @@ def carry_out(
 def make_observers(
     stack: ExitStack, experiment_dir: Path, plan: Plan, history: History | None, *, watched: bool
 ) -> list[Observer]:
-    """Start the observers of an experiment: folders of runs, warnings on stderr, trackers, the live view.
+    """Start the observers of an experiment: run folders, warnings on stderr, trackers and the live view.
 
-    `stack` closes the view and, after a successful experiment, waits a little for the trackers. `history`: of an
-    experiment that continues.
+    `stack` closes the view and, after a successful experiment, waits a few seconds for the trackers. `history` is that
+    of a resumed experiment, or None.
     """
     experiment_dir = experiment_dir.absolute()  # users' code may leave the current directory
     blocks = plan.blocks if history is None else history.blocks
@@ -320,7 +321,10 @@ _MADE = frozenset({JOURNAL_NAME, "experiment.toml", PLAN_TEXT, PLAN_NAME, "rewar
 
 
 def is_leftover(directory: Path) -> bool:
-    """Whether no process holds it and it is empty, or has `.lock` and only files from before the first event."""
+    """Whether `directory` is left over from an experiment that recorded no event, and no process holds it.
+
+    It must be empty, or have `.lock` and only files that are written before the first event.
+    """
     if directory.is_symlink() or not directory.is_dir() or is_joint(directory) or begun(directory):
         return False
     names = {path.name for path in directory.iterdir()}
@@ -328,7 +332,7 @@ def is_leftover(directory: Path) -> bool:
 
 
 def clear(directory: Path) -> None:
-    """Remove the leftover files; UsageError if another process has taken the directory."""
+    """Remove the leftover files in `directory`; UsageError if another process has taken the directory."""
     with closing(Lock(directory)):
         for path in tuple(directory.iterdir()):
             if path.name in _KEPT:
@@ -340,6 +344,6 @@ def clear(directory: Path) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a file or folder has one of our names, that of a joint experiment's part, or that of a temporary file."""
+    """Whether a file or folder has one of our names, the name of a part of a joint experiment, or a temporary name."""
     plain = name.removeprefix(".").rpartition(".")[0] if name.startswith(".") else name
     return name in _KEPT or plain in _MADE or plain.endswith(".toml")

@@ -1,4 +1,4 @@
-"""Continue an experiment: train what is left of it or of a joint one's parts, or add seeds to a finished one."""
+"""Continue an experiment, or the parts of a joint one, after an interruption, or add seeds to a finished experiment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WRITTEN_TO = (CHECKPOINTS, LOGS, POLICIES, RUNS, "tensorboard", "tracking")  # 
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """The seeds that would be added, and the rule that would then decide."""
+    """The seeds that an extension would add, and the rule that would then apply."""
 
     experiment_dir: str
     more: int  # seeds to add
@@ -54,9 +54,10 @@ class Preview:
 def check_resumable(
     experiment_dir: Path, seeds: int | None, requirements: Sequence[str], *, allow_changed_code: bool
 ) -> Preview | None:
-    """UsageError unless the experiment can continue with this code; starts and writes nothing.
+    """Raise UsageError if the experiment cannot continue with this code. Nothing is started or written.
 
-    `seeds`: total for a finished experiment; the result describes what that adds. `requirements`: from --fail-unless.
+    `seeds` is the new total for a finished experiment; the result then describes the extension. `requirements` are the
+    conditions of --fail-unless.
     """
     if is_joint(experiment_dir):
         if seeds is not None:
@@ -84,9 +85,10 @@ def resume(
     experiment_dir: Path, launcher: Launcher, *, seeds: int | None = None, watched: bool,
     allow_changed_code: bool = False, begin: Callable[[str], object] = str,
 ) -> None:  # fmt: skip
-    """Train what is left of an experiment, or add seeds to a finished one up to `seeds`, in the same journal.
+    """Train the remaining runs of an experiment, or add seeds to a finished one up to `seeds`, in the same journal.
 
-    For a joint experiment, train what is left of every part, one after the other; `begin` gets the name of each.
+    For a joint experiment, train the remaining runs of each part, one part after the other; `begin` is called with the
+    name of each part.
     """
     if is_joint(experiment_dir):
         _resume_joint(experiment_dir, launcher, watched=watched, allow_changed_code=allow_changed_code, begin=begin)
@@ -97,7 +99,7 @@ def resume(
     try:
         check_no_links(experiment_dir, _WRITTEN_TO)
     except NotRegular as error:
-        remedy = "nothing is written through links: replace it by the folder or file itself"
+        remedy = "nothing is written through links; replace the link with the folder or file itself"
         raise UsageError(f"{error.filename} {error.strerror}, but {remedy}") from None
     _check_here(history, launcher, experiment_dir)
     with ExitStack() as stack:
@@ -114,7 +116,7 @@ def resume(
 def _resume_joint(
     directory: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool, begin: Callable[[str], object]
 ) -> None:
-    """Resume unfinished parts and launch those that never began; UsageError if all are finished."""
+    """Resume unfinished parts, and launch parts that have not started; UsageError if all parts are finished."""
     joint = read_joint(directory)
     with closing(Lock(directory)):
         to_do = [
@@ -123,7 +125,7 @@ def _resume_joint(
         ]  # fmt: skip
         if not to_do:
             shown = shell_command("report", directory)
-            raise UsageError(f"{directory}: every part of the experiment is finished; `{shown}` shows the answer")
+            raise UsageError(f"{directory}: every part of the experiment is finished; `{shown}` shows the verdict")
         for part in to_do:
             begin(part.name)
             folder = directory / part.folder
@@ -136,7 +138,7 @@ def _resume_joint(
 
 
 def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> None:
-    """UsageError unless the plan's devices and arithmetic are available for what is left."""
+    """Raise UsageError if the devices or the arithmetic of the plan are not available for the remaining runs."""
     experiment, lanes = history.plan.experiment, history.plan.lanes
     own_kernel = experiment.arithmetic.kernel != "torch"  # the audit checks torch's version
     placed = bool(launcher.nodes) or any(any(lane.titles) for lane in lanes)
@@ -154,14 +156,14 @@ def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> N
 
 
 def extension(experiment_dir: Path, history: History, replicates: int) -> Extension:
-    """Return blocks for up to `replicates` seeds in all; UsageError if the experiment cannot or need not continue."""
+    """Return the blocks to add for `replicates` seeds in all; UsageError if the experiment cannot be extended."""
     if not history.finished:
         word = history.ended.status if history.ended else "not finished"
-        raise UsageError(f"{experiment_dir}: the experiment is {word}; only a finished one can be extended")
+        raise UsageError(f"{experiment_dir}: the experiment is {word}; only a finished experiment can be extended")
     if replicates <= history.replicates:
-        there = f"{experiment_dir} already has {history.replicates}"
-        raise UsageError(f"--seeds {replicates}: {there}; give the total number")
+        there = f"{experiment_dir} already has {history.replicates} seeds"
+        raise UsageError(f"--seeds {replicates}: {there}; give the new total number of seeds")
     if all_settled(history):
-        over = "every comparison is decided or was stopped for futility"
+        over = "every comparison is decided, or was stopped for futility"
         raise UsageError(f"{experiment_dir}: {over}, so more seeds would decide nothing")
     return extend(history.plan, history.design, history.replicates, replicates - history.replicates)

@@ -1,7 +1,7 @@
-"""A job plans a request, checks it, creates a directory and carries it out. Most jobs have one part.
+"""A job: plan a request, check it, create a directory and carry out the plan. Most jobs have one part.
 
-A joint experiment has several parts: all are planned before any starts, carried out one after the other, and answered
-together.
+A joint experiment has several parts. All of them are planned before the first one starts, they are carried out one
+after the other, and one verdict covers all of them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _PATTERN = "{task}-{time}"
 
 @dataclass(frozen=True, kw_only=True)
 class AskedJob:
-    """The request of a command or a program, checked as far as possible without the machine."""
+    """The request of a command or a program, after every check that does not need the machine."""
 
     parts: Parts
     output_dir: Path
@@ -65,7 +65,7 @@ class AskedJob:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A planned job; nothing is started or written yet."""
+    """A planned job. Nothing has been started or written yet."""
 
     directory: Path
     parts: tuple[PlannedExperiment, ...]
@@ -76,12 +76,12 @@ class Job:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names of the groups, the same in all parts."""
+        """The names of the groups, which are the same in all parts."""
         return tuple(group.name for group in self.parts[0].plan.experiment.groups)
 
     @property
     def comparisons(self) -> tuple[Contrast, ...]:
-        """The comparisons; for a joint experiment, those over all parts."""
+        """The comparisons; for a joint experiment, the comparisons over all parts."""
         return (self.plan or self.parts[0].plan).design.comparisons
 
 
@@ -91,10 +91,10 @@ def one_part(asked: AskedExperiment) -> Parts:
 
 
 def plan_job(asked: AskedJob, launcher: Launcher, pattern: str = _PATTERN, *, only_plan: bool = False) -> Job:
-    """Plan every part; UsageError, before anything starts or is written, for whatever can be checked now.
+    """Plan every part. Raises UsageError for every problem that can be found before anything starts.
 
-    `pattern`: for a generated name. `only_plan`: another process will carry the plan out, so this one imports nothing
-    for that.
+    `pattern` is for a generated name. With `only_plan`, this process will not carry out the plan, so it does not import
+    the modules for that.
     """
     parts, machines, names = asked.parts.parts, dict[bytes, Machine](), dict[str, str]()
     if several := len(parts) > 1:
@@ -108,7 +108,7 @@ def plan_job(asked: AskedJob, launcher: Launcher, pattern: str = _PATTERN, *, on
             place = directory / part.folder if several else directory
             one = execution.plan_part(part.asked, place, launcher, machines, asked.known, only_plan=only_plan)
             if twin := names.get(one.plan.digest):
-                raise UsageError(f"this is the same experiment as {twin} and would count twice; name each once")
+                raise UsageError(f"this is the same experiment as {twin}, which would count twice; name each once")
             names[one.plan.digest] = part.name
             planned.append(replace(
                 one, tracking=asked.tracking, about=asked.about,
@@ -121,7 +121,7 @@ def plan_job(asked: AskedJob, launcher: Launcher, pattern: str = _PATTERN, *, on
 
 
 def _together(job: Job, asked: Parts) -> Job:
-    """Plan the answer over all parts of a joint experiment."""
+    """Return the job with the analysis plan over all parts of a joint experiment."""
     from esper_ab.verdict.analysis_plan import Rule, make_plan  # --help does not need it
     from esper_ab.verdict.vocabulary import Scale  # as above
 
@@ -140,7 +140,7 @@ def _together(job: Job, asked: Parts) -> Job:
 
 @contextmanager
 def _told_of(name: str) -> Iterator[None]:
-    """Prefix UsageErrors inside this context with the name of the part."""
+    """Prefix the messages of UsageErrors inside this context with the name of the part."""
     try:
         yield
     except UsageError as error:
@@ -148,7 +148,10 @@ def _told_of(name: str) -> Iterator[None]:
 
 
 def _scores(told: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
-    """Return worst and target outcome by part: as given, or the ends of the declared ranges if all parts have both."""
+    """Return the worst and the target outcome of each part.
+
+    They are those given, or else the ends of the declared ranges if every part declares both ends.
+    """
     from esper_ab.readers.external_plan import ranges_of, told_by_task  # --help does not need it
 
     if told:
@@ -163,9 +166,9 @@ def _scores(told: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
 
 
 def describe(job: Job, *, whole: bool = False) -> str:
-    """Describe a job and its cost: the author's remarks, the rule over all parts, and the plan of each.
+    """Return a job as text: the author's remarks, the plan of each part, and the cost and the rule of all parts.
 
-    `whole`: each plan in full instead of a few lines.
+    With `whole`, each plan is given in full instead of in a few lines.
     """
     text, *more = (execution.format_plan(one, whole=whole) for one in job.parts)
     if (first := job.parts[0]).about:  # the author's remarks on the experiment and its variants, a line each
@@ -183,7 +186,7 @@ def _over_all(job: Job, plan: AnalysisPlan) -> str:
 
     margins = "; ".join(f"{one.task}: {one.outcome.difference(f'{one.margin:g}')}" for one in plan.scales)
     return "\n".join((
-        f"{job.directory}: {len(job.parts)} parts, one after the other, and one answer over them",
+        f"{job.directory}: {len(job.parts)} parts, one after the other, and one verdict over all of them",
         f"estimate of all parts: {duration(sum(one.cost.duration_s for one in job.parts))}",
         f"margins: {margins}", f"rule over all parts: {rule_sentence(plan.design)}",
         f"sha256 of the plan: {plan.digest}",
@@ -200,7 +203,7 @@ def encode(job: Job) -> bytes:
 
 
 def excesses(cost: Estimate, there: Room) -> tuple[str, ...]:
-    """Say if an estimate exceeds a day or the available memory; a sentence each."""
+    """Return a sentence if the estimate exceeds a day, and one if it exceeds the available memory."""
     found = []
     if cost.duration_s > _DAY_S:
         found.append(f"it is estimated to take {cost.duration_s / _DAY_S:.1f} days")
@@ -211,9 +214,10 @@ def excesses(cost: Estimate, there: Room) -> tuple[str, ...]:
 
 
 def confirm(job: Job, *, yes: bool, dry_run: bool) -> None:
-    """Warn if the machine may not be able to afford the job, and ask, unless `yes`; UsageError if the user declines.
+    """If the job may take more than a day or too much memory, warn the user and, unless `yes` is true, ask.
 
-    Without a terminal it always counts as declined. `dry_run`: only warn, because nothing will be started.
+    Raises UsageError if the user declines; without a terminal this counts as declined. With `dry_run`, only warn,
+    because nothing will be started.
     """
     whole = max((one.cost for one in job.parts), key=lambda cost: cost.memory_bytes)
     whole = msgspec.structs.replace(whole, duration_s=sum(one.cost.duration_s for one in job.parts))
@@ -231,7 +235,10 @@ def confirm(job: Job, *, yes: bool, dry_run: bool) -> None:
 
 
 def make_directory(job: Job) -> Job:
-    """Reserve the lanes and create the experiment directory, which claims it; a joint experiment's is created later."""
+    """Reserve the lanes and create the experiment directory, so that no other command can take its name.
+
+    The directory of a joint experiment is created later.
+    """
     if job.joint is not None:
         return job
     (one,) = job.parts
@@ -244,9 +251,10 @@ def carry_out(
     job: Job, *, watched: bool, limits: Limits | None = None, also: Sequence[Observer] = (),
     begin: Callable[[str], object] = str,
 ) -> None:  # fmt: skip
-    """Carry out every part; if the plan of a joint experiment cannot be written, remove everything again.
+    """Carry out every part; if the plan of a joint experiment cannot be written, remove its directory again.
 
-    `begin` gets the name of each part of a joint experiment. Otherwise as `execution.carry_out`.
+    `begin` is called with the name of each part of a joint experiment. The other arguments are those of
+    `execution.carry_out`.
     """
     if job.joint is None or job.plan is None:
         execution.carry_out(job.parts[0], job.launcher, watched=watched, limits=limits, also=also)
@@ -271,22 +279,22 @@ def carry_out(
 
 
 def launch_again(directory: Path, part: JointPart, launcher: Launcher, *, watched: bool) -> None:
-    """Launch a part that never began, from its settings; UsageError if these or the user's code have changed.
+    """Launch a part that has not started, from its settings file; UsageError if settings or user code have changed.
 
-    The caller holds the lock, so a folder without an event was left by a command that was killed.
+    The caller holds the lock of the joint experiment. So if the part's folder has no event, a killed command left it.
     """
     remove_folder_below(directory, part.folder)
     file = directory / f"{part.folder}.toml"
     one = execution.plan_part(parse(request(read_toml(file))), directory / part.folder, launcher, {})
     if one.plan.digest != part.digest:
         raise UsageError(
-            f"{file}: the part {part.name} would differ from the one that was planned, because its settings or a "
-            "reward, environment or trainer of yours have changed; restore them, or launch the whole experiment again"
+            f"{file}: the part {part.name} would differ from the one that was planned, because its settings or your "
+            "reward, environment or trainer have changed; restore them, or launch the whole experiment again"
         )
     execution.carry_out(replace(one, tracking=read_settings(directory)), launcher, watched=watched)
 
 
 def resumed_as_a_whole(directory: Path, folder: Path) -> AbstractContextManager[None]:
-    """Make errors suggest the command that resumes all parts, not only the one in `folder`."""
+    """Inside this context, make errors suggest the command that resumes all parts instead of only that in `folder`."""
     alone, whole = (shell_command("resume", path) for path in (folder, directory))
     return naming(whole, instead_of=alone)

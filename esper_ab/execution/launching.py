@@ -1,4 +1,4 @@
-"""Make the requested launcher, by its name in the catalogue `esper_ab/launchers`."""
+"""Create the requested launcher from the catalogue `esper_ab/launchers`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ LAUNCHERS = "esper_ab.launchers"
 
 
 def make_launcher(asked: AskedLauncher) -> Launcher:
-    """Make the requested launcher, with its own defaults for options that are not given.
+    """Create the requested launcher; options that are not given have the launcher's own defaults.
 
-    UsageError for an unknown launcher, with the known ones, or for an option that it does not have.
+    Raises UsageError for an unknown launcher, with the names of the known ones, and for an option that the launcher
+    does not have.
     """
     own = asked.own
     make = launcher_factory(asked.launcher or DEFAULT_LAUNCHER, own)
@@ -28,7 +29,7 @@ def make_launcher(asked: AskedLauncher) -> Launcher:
 
 
 def launcher_factory(name: str, own: Iterable[str]) -> Callable[..., Launcher]:
-    """Return the factory of the launcher `name`, which must accept the arguments `own`; UsageError otherwise."""
+    """Return the factory of the launcher `name`; UsageError if it does not accept the arguments `own`."""
     if name not in catalog.names(LAUNCHERS):
         raise UsageError(f"launcher {name!r}: no such launcher; choose from {', '.join(catalog.names(LAUNCHERS))}")
     make: Callable[..., Launcher] = catalog.entry(LAUNCHERS, name, "LAUNCHER")
@@ -39,7 +40,7 @@ def launcher_factory(name: str, own: Iterable[str]) -> Callable[..., Launcher]:
 
 
 def read_launcher_flags(options: Mapping[str, Any]) -> AskedLauncher:
-    """Read the flags about starting workers; UsageError for an invalid label."""
+    """Read the launcher flags; UsageError for an invalid label."""
     given = {key: options[key] for key in AskedLauncher.__struct_fields__ if options[key] not in (None, ())}
     if "ray_label" in given:
         given["ray_label"] = dict(map(_pair, given["ray_label"]))

@@ -28,7 +28,7 @@ def belonging(
 ) -> tuple[RewardAudit, tuple[str, ...]]:
     """Return the audit with only the rewards of `experiment`, in the order of its groups, and a note on missing ones.
 
-    UsageError if the audit's hosts differ, or if it has none of the rewards.
+    Raises UsageError if the audit used other hosts, or if it has none of the rewards.
     """
     learning = [group for group in experiment.groups if group.settings.has_policy]
     apart = _apart(reward_audit, experiment, learning)
@@ -44,7 +44,7 @@ def belonging(
     kept = tuple({one.reward.name: one for several in found.values() for one in several}.values())
     if not kept:
         there = ", ".join(one.reward.name for one in reward_audit.answer.scored)
-        raise UsageError(f"--reward-audit: no group learns from one of its rewards, with these constants: {there}")
+        raise UsageError(f"--reward-audit: no group learns from an audited reward with the same constants: {there}")
     lacking = ", ".join(name for name, several in found.items() if not several)
     notes = (f"The reward audit does not cover {lacking}.",) if lacking else ()
     own = replace(
@@ -59,19 +59,19 @@ def _apart(reward_audit: RewardAudit, experiment: ResolvedExperiment, learning: 
     asked = reward_audit.question
     there = {"task": asked.task, "steps": asked.steps, "slots": reward_audit.answer.slots}
     here = {"task": experiment.task, "steps": experiment.steps, "slots": experiment.slots}
-    found = [f"{key} was {there[key]}, is {here[key]}" for key in here if there[key] != here[key]]
+    found = [f"{key} was {there[key]} and is {here[key]}" for key in here if there[key] != here[key]]
     for group in learning:
         growth = group.settings.growth
         names = [name for name in growth.__struct_fields__ if getattr(growth, name) != getattr(asked.growth, name)]
         found += [
-            f"growth.{name} was {getattr(asked.growth, name)}, is {getattr(growth, name)} in {group.name}"
+            f"growth.{name} was {getattr(asked.growth, name)} and is {getattr(growth, name)} in {group.name}"
             for name in names
         ]
     return found
 
 
 def _is(scored: Scored, reward: RewardSettings, codes: Mapping[str, str]) -> bool:
-    """Whether a reward is the scored one: equal constants, and the same mode or the same code of its function."""
+    """Whether `reward` is the reward in `scored`: equal constants, and the same mode or function code."""
     mine, own = reward.mode, scored.reward.settings
     if replace(own, mode=mine) != reward:
         return False
@@ -87,7 +87,7 @@ _DECODER, _ANSWER = msgspec.json.Decoder(RewardAudit), msgspec.json.Decoder(Rewa
 
 
 def audit(question: RewardAuditQuestion) -> RewardAudit:
-    """Play and score in a child process; UsageError, in one line, if it refuses."""
+    """Play the behaviours and score them in a child process; a refusal raises UsageError with a one-line message."""
     own = ", ".join(one.settings.mode for one in question.rewards if ":" in one.settings.mode)
     answer = answer_of(_MODULE, question, _ANSWER, code=own)
     code = sources()
@@ -99,7 +99,7 @@ def audit(question: RewardAuditQuestion) -> RewardAudit:
 
 
 def check_folder(folder: Path) -> None:
-    """Create `folder`; UsageError unless files can be written to it. Call this before minutes are spent."""
+    """Create `folder`; UsageError if files cannot be written to it. Call this before an audit, which takes minutes."""
     try:
         make_folder(folder)
     except OSError as error:
@@ -109,9 +109,10 @@ def check_folder(folder: Path) -> None:
 
 
 def save(reward_audit: RewardAudit, page: str, folder: Path | None) -> Path:
-    """Write data and page into `folder`, replacing existing ones, and return it; UsageError if it is not writable.
+    """Write the data and the page into `folder`, replacing existing files, and return the folder.
 
-    None: a folder named after the audit's digest.
+    If `folder` is None, its name consists of the task and the digest of the audit. Raises UsageError if the folder is
+    not writable.
     """
     folder = folder or Path("reward-audits", f"{reward_audit.question.task}-{reward_audit.digest[:_SHOWN]}")
     check_folder(folder)
@@ -126,5 +127,5 @@ def load_reward_audit(path: Path) -> RewardAudit:
 
 
 def encode(reward_audit: RewardAudit) -> bytes:
-    """Encode a reward audit for its file."""
+    """Encode a reward audit as the bytes of its file."""
     return msgspec.json.format(msgspec.json.encode(reward_audit), indent=1) + b"\n"

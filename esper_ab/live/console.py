@@ -1,7 +1,8 @@
 """Survive the loss of the terminal: redirect output to EXPERIMENT/console.log, and let the experiment continue.
 
-A terminal that hangs up sends SIGHUP to its foreground processes and answers every later write with EIO; a pipe whose
-reader has gone answers EPIPE. Ignoring the signal is not enough: the next line printed would end the experiment.
+When a terminal hangs up, its foreground processes get SIGHUP, and every later write to it fails with EIO. A write to a
+pipe without a reader fails with EPIPE. So ignoring the signal is not enough, because the next line printed would end
+the experiment.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # colours and cursor movement
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show `what` on stderr inside this context, if that is a terminal that can erase it afterwards."""
+    """Show the text `what` on stderr inside this context, if stderr is a terminal that can erase it afterwards."""
     shown = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     if shown:
         _show(f"{what} …")
@@ -51,7 +52,7 @@ def _show(text: str) -> None:
 
 
 def rich_console() -> Console:
-    """Create a rich console for stdout, with plain lines unless it is a terminal, even with FORCE_COLOR, as in CI.
+    """Create a rich console for stdout. If stdout is not a terminal, output is plain lines, even with FORCE_COLOR.
 
     rich itself handles NO_COLOR and TERM, and checks at every use whether stdout is still a terminal.
     """
@@ -61,10 +62,10 @@ def rich_console() -> Console:
 
 
 def outlive_terminal(experiment_dir: Path) -> None:
-    """Keep this process alive and its output in a file when its terminal goes; call once, before the experiment starts.
+    """Keep this process alive when its terminal closes, and write its output to a file from then on.
 
-    `experiment_dir` need not exist yet. A SIGHUP that is already ignored, as under nohup, stays ignored. Streams that
-    lead to a file are left alone.
+    Call this once, before the experiment starts; `experiment_dir` need not exist yet. A SIGHUP that is already ignored,
+    as under nohup, stays ignored. Streams that are redirected to a file are not changed.
     """
     fallback = _Fallback(experiment_dir)
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
@@ -82,10 +83,10 @@ def _leads_to(stream: object, descriptor: int) -> bool:
 
 
 class _Fallback:
-    """Redirects descriptors of a lost terminal to a file, for every writer in this process.
+    """Redirects the descriptors of a lost terminal to a file, for every writer in this process.
 
-    What is shown is written through a duplicate of the descriptor: the signal may arrive during a write, which Python
-    then repeats, and terminal output must not reach the file unfiltered.
+    Terminal output is written through a duplicate of the descriptor. Otherwise, if the signal arrives during a write,
+    Python would repeat that write on the redirected descriptor, and the file would get unfiltered terminal output.
     """
 
     def __init__(self, experiment_dir: Path) -> None:
@@ -99,9 +100,10 @@ class _Fallback:
         self._replace(self._terminals)
 
     def write(self, descriptor: int, data: ReadableBuffer) -> int:
-        """Write like os.write, or to the file if the terminal or reader is gone.
+        """Write like os.write, or to the file if the terminal or the reader is gone.
 
-        Output that cannot go to the file either, for example on a full disk, is dropped so that the experiment goes on.
+        Output that cannot be written to the file either, for example because the disk is full, is dropped, so that the
+        experiment continues.
         """
         if descriptor in self._replaced:
             return self._to_file(descriptor, data)
@@ -115,7 +117,7 @@ class _Fallback:
         return self._to_file(descriptor, data)
 
     def _to_file(self, descriptor: int, data: ReadableBuffer) -> int:
-        """Write `data` without escape sequences, which a redraw in progress may contain."""
+        """Write `data` to the file, without the escape sequences that a redraw in progress may contain."""
         with suppress(OSError):
             os.write(descriptor, _ESCAPES.sub(b"", bytes(data)))
         return memoryview(data).nbytes
@@ -128,7 +130,7 @@ class _Fallback:
         if not self._replaced:
             stamp = f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"
             with suppress(OSError):
-                os.write(file, f"--- {stamp}: the terminal has gone; what it would have shown follows\n".encode())
+                os.write(file, f"--- {stamp}: the terminal has closed; its output continues here\n".encode())
         for descriptor in descriptors - self._replaced:
             os.dup2(file, descriptor)  # also 0, which is not read; reading it fails, as on a dead terminal
         self._replaced |= descriptors
@@ -136,7 +138,7 @@ class _Fallback:
 
 
 class _Survivor(io.RawIOBase):
-    """Raw layer of a standard stream that writes through the fallback."""
+    """The raw layer of a standard stream, which writes through the fallback."""
 
     def __init__(self, descriptor: int, fallback: _Fallback) -> None:
         self._descriptor = descriptor

@@ -1,4 +1,4 @@
-"""`esper-ab status --follow`: show the live view of another process's experiment, or lines of JSON."""
+"""`esper-ab status --follow`: show the live view of an experiment that another process runs, or print lines of JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOOKS, _POLL_S = 240, 0.25  # how often to look for a report, and the pause bet
 
 
 def follow_view(experiment_dir: Path) -> None:
-    """Show the experiment in this terminal until it ends; Ctrl-C ends only the viewer."""
+    """Show the experiment in this terminal until it ends; Ctrl-C ends the viewer, and the experiment continues."""
     viewer, console = Viewer(experiment_dir), rich_console()
     looks = _LOOKS if viewer.state == "running" else 0  # for a report that is yet to come
     try:
@@ -36,7 +36,7 @@ def follow_view(experiment_dir: Path) -> None:
                 time.sleep(_POLL_S)  # the coordinator is writing the report
     except KeyboardInterrupt:
         again, end = shell_command("status", experiment_dir, "--follow"), shell_command("stop", experiment_dir)
-        click.echo(f"\nleft; the experiment continues. To follow it again: {again}; to stop it: {end}")
+        click.echo(f"\nview closed; the experiment continues. To follow it again: {again}; to stop it: {end}")
         return
     click.echo(_last_words(experiment_dir, viewer) if console.is_terminal else status_text(experiment_dir))
 

@@ -1,4 +1,4 @@
-"""Observers that write to stderr immediately: warnings of faults, and a line per recorded event (--verbose)."""
+"""Observers that write to stderr immediately: warnings, and with --verbose a line per recorded event."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TOLD = ("restart", "start_delayed", "dropped_pair", "damaged_checkpoint", "inex
 
 
 class Warnings:
-    """Observer that writes warnings to the current `sys.stderr`, so that a live view can stay below them."""
+    """An observer that writes warnings to the current `sys.stderr`, so that a live view can stay below them."""
 
     def __init__(self, *, incidents: bool) -> None:
-        """Create the observer; `incidents`: also print incidents, which a live view already shows."""
+        """Create the observer. If `incidents` is true, it also prints incidents, which a live view shows itself."""
         self._incidents = incidents
 
     def observe(self, event: events.AnyEvent | Progress | str) -> None:
@@ -31,7 +31,7 @@ class Warnings:
 
 
 class Narration:
-    """Observer that prints a line per event; `Warnings` prints failures."""
+    """An observer that prints a line per event, except for failures, which `Warnings` prints."""
 
     def observe(self, event: events.AnyEvent | Progress | str) -> None:
         line = None if isinstance(event, str | Progress) else told(event)
@@ -41,7 +41,7 @@ class Narration:
 
 
 def told(event: events.AnyEvent) -> str | None:
-    """Describe a journalled event in one line; None if it does not interest a reader."""
+    """Describe a journalled event in one line; None for events that are of no interest to users."""
     match event:
         case events.WorkerStarted():
             return f"worker {event.worker}/{event.incarnation} on {event.device}: process {event.pid}"

@@ -1,7 +1,7 @@
 """Live view of an experiment in the terminal: a bar with the time left, and a table of groups after every barrier.
 
-It is an observer of the coordinator: it receives every journalled event and sign of life, and returns nothing. On a
-terminal it redraws in place; in a pipe or a file it writes at most one line a minute.
+The view is an observer of the coordinator: it receives every journalled event and heartbeat, and returns nothing. In a
+terminal it redraws in place; in a pipe or a file it writes at most one line per minute.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _LINE_S = 60.0  # minimum time between plain lines
 
 
 class LiveView:
-    """Live view as a context manager and observer: `with LiveView(plan, console) as view: view.observe(event)`."""
+    """The live view, a context manager and observer: `with LiveView(plan, console) as view: view.observe(event)`."""
 
     def __init__(
         self, plan: Plan, console: Console, clock: Callable[[], float] = time.monotonic, history: History | None = None
     ) -> None:
-        """Create the view; `clock`: seconds, monotonic, only for the time left and the pace of redrawing.
+        """Create the view. `clock` returns monotonic seconds, for the estimate of the time left and the redraw rate.
 
-        `history`: the past of a resumed experiment, which the view takes over and extends.
+        `history` is that of a resumed experiment; the view adds new events to it.
         """
         self._console = console
         self._clock = clock
@@ -72,7 +72,7 @@ class LiveView:
         self._began = clock()
         self._drawn = self._began - _REDRAW_S
         self._lined = self._began - _LINE_S
-        starting = Text("starting the workers: each loads torch first")
+        starting = Text("starting the workers; each must first load torch")
         self._state: Group | Text = _picture(history, console.width) if history else starting
         self._bar = Progress(
             TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.percentage:3.0f} %"),
@@ -86,7 +86,7 @@ class LiveView:
 
     @property
     def _redraws(self) -> bool:
-        """Whether the view redraws in place; evaluated each time because a terminal may hang up."""
+        """Whether the view redraws in place; checked at every use, because a terminal may hang up."""
         return self._console.is_terminal and not self._console.is_dumb_terminal
 
     def __enter__(self) -> LiveView:
@@ -104,7 +104,7 @@ class LiveView:
                 self._live.stop()
 
     def observe(self, event: AnyEvent | messages.Progress | str) -> None:
-        """Process one journalled event or sign of life; strings are warnings, which go to stderr elsewhere."""
+        """Process one journalled event or heartbeat; strings are warnings, which `Warnings` writes to stderr."""
         self._leave_a_dead_terminal()
         if isinstance(event, str):
             return
@@ -120,7 +120,7 @@ class LiveView:
             self._after(event, self._history)
 
     def _leave_a_dead_terminal(self) -> None:
-        """Switch to plain lines without colours once the terminal is gone (its replacement: live/console.py)."""
+        """Switch to plain lines without colours once the terminal is gone (live/console.py writes them to a file)."""
         if self._live.is_started and not self._redraws:
             self._console.is_interactive, self._console.no_color = False, True
             with suppress(OSError):
@@ -146,14 +146,14 @@ class LiveView:
         self._console.print(visible(line), markup=False, highlight=False, soft_wrap=not self._redraws)
 
     def _total(self) -> float:
-        """Return the work planned now, in episodes, without runs that will never start."""
+        """Return the amount of work that is now planned, in episodes, without runs that will never start."""
         left = self._planned
         if self._history is not None:
             left = [run.spec for run in self._history.runs.values() if not (run.left_out or run.lost)]
         return sum(spec.episodes + evaluation_work(spec) for spec in left)
 
     def _done(self) -> float:
-        """Return the work done, in episodes, including that before this view."""
+        """Return the amount of work done, in episodes, including the work before this view was created."""
         if self._history is None:
             return 0.0
         return sum(
@@ -162,7 +162,7 @@ class LiveView:
         )  # fmt: skip
 
     def tick(self, *, now: bool = False) -> None:
-        """Redraw if enough time has passed since the last redraw, or at once with `now`."""
+        """Redraw if enough time has passed since the last redraw; with `now`, redraw at once."""
         if not self._redraws or (self._clock() - self._drawn < _REDRAW_S and not now):
             return
         self._drawn = self._clock()
@@ -170,7 +170,7 @@ class LiveView:
         self._live.update(Group(self._state, Constrain(self._bar, self._console.width - _ECHO)), refresh=True)
 
     def _line(self, event: MilestoneReleased, history: History) -> None:
-        """Print a line for a barrier, unless the last line is recent."""
+        """Print a line for a barrier, unless the previous line was printed within the last minute."""
         now = self._clock()
         if now - self._lined < _LINE_S:
             return
@@ -189,7 +189,7 @@ class LiveView:
 
 
 def _picture(history: History, width: int) -> Group:
-    """Return the table of groups and, if there are any, the differences below it."""
+    """Return the table of groups and, below it, the differences, if there are any."""
     differences = [*_differences(history), f"({DIFFERENCE_LABEL})"]
     lines = [Text(line) for line in differences] if len(differences) > 1 else []
     return Group(_table(history, width), *lines)
@@ -203,7 +203,7 @@ def _news(event: LookTaken | PlanExtended, history: History) -> str:
 
 
 def _fraction(spec: RunSpec, progress: messages.Progress) -> float:
-    """Return the work since the last milestone, in episodes."""
+    """Return the amount of work since the last milestone, in episodes."""
     if progress.phase == "evaluate":
         return min(progress.step / spec.steps, evaluation_work(spec))
     return min(progress.step / spec.steps, 1.0) if progress.phase == "train" else 0.0
@@ -217,7 +217,8 @@ def _milestone_name(event: MilestoneReleased, history: History) -> str:
 
 
 def _table(history: History, width: int) -> Table:
-    """Build the table of groups, columns as wide as their longest word; narrow terminals omit the last two."""
+    """Build the table of groups. Columns are as wide as their longest word; narrow terminals omit the last two columns.
+    """
     columns = [name or history.outcome.title for name in (_COLUMNS if width >= _WIDE else _COLUMNS[:-2])]
     digits = history.design.digits - (history.design.margin >= 1.0)
     table = Table(
@@ -249,7 +250,7 @@ def _differences(history: History) -> list[str]:
 
 
 def _in_line(history: History, group: str) -> str:
-    """Give the range of a group's outcomes so far; without any, its current training outcome."""
+    """Return the range of a group's outcomes so far; if it has no outcome yet, return its current training outcome."""
     design, digits = history.design, history.design.digits - (history.design.margin >= 1.0)
     outcomes = [outcome_of(run, design.outcome_over) for run in history.of_group(group)]
     if known := sorted(value for value in outcomes if value is not None):

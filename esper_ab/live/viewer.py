@@ -1,6 +1,6 @@
 """Follow the journal of an experiment that another process runs, without changing anything.
 
-There may be any number of viewers, on any machine that sees the experiment directory.
+Any number of viewers can follow an experiment, on any machine that sees the experiment directory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ class Viewer:
     """Follows the journal of one experiment directory."""
 
     def __init__(self, experiment_dir: Path) -> None:
-        """Read the journal so far; UsageError if it is missing or empty, JournalError, also later, if damaged."""
+        """Read the journal so far.
+
+        Raises UsageError if the journal is missing or empty. This and all methods that read further raise JournalError
+        if the journal is damaged.
+        """
         self._experiment_dir = experiment_dir
         self._reading: Reading = follow(experiment_dir / JOURNAL_NAME)
         self.held = holder(experiment_dir) is not None  # before reading: a holder gone by then has written everything
@@ -41,12 +45,12 @@ class Viewer:
         return state_of(self.history, held=self.held)
 
     def loaded(self) -> Loaded:
-        """Return what has been read so far."""
+        """Return the part of the journal that has been read so far."""
         at = self._reading
         return Loaded(history=self.history, lines=at.lines, wall_time=at.wall_time, torn_bytes=at.torn_bytes)
 
     def batches(self, poll_s: float = _POLL_S) -> Iterator[Reading]:
-        """Yield new events, in batches that the caller adds to `history`, until experiment or process have ended."""
+        """Yield batches of new events, which the caller must add to `history`, until experiment or process end."""
         while self.state == "running":
             time.sleep(poll_s)
             self.held = holder(self._experiment_dir) is not None

@@ -31,10 +31,10 @@ def make_plan(
     experiment: ResolvedExperiment, machine: Machine, *, remarks: Sequence[str] = (),
     run_sd: float | None = None, reward_audit: RewardAudit | None = None,
 ) -> tuple[Plan, Estimate]:  # fmt: skip
-    """Make the plan and its cost estimate; UsageError if the devices cannot carry one block.
+    """Return the plan and its cost estimate; UsageError if the devices are too few for one block.
 
-    `remarks`: notes from resolving and calibration, which follow the plan's own. `run_sd`: from a calibration.
-    `reward_audit`: for the rewards of `experiment` only.
+    `remarks` are notes from resolving and calibration, which come after the plan's own notes. `run_sd` comes from a
+    calibration. `reward_audit` covers only the rewards of `experiment`.
     """
     check_design(experiment)  # first, because the number of lane sets depends on its comparisons and looks
     task = machine.task(experiment.task)
@@ -73,7 +73,7 @@ def make_plan(
 
 
 def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
-    """Add `more` seeds after the `planned` ones, on the same lanes, continuing the counterbalanced order."""
+    """Return an extension with `more` seeds after the `planned` ones, on the same lanes, in counterbalanced order."""
     n_groups = len(plan.experiment.groups)
     sets = [plan.lanes[i : i + n_groups] for i in range(0, len(plan.lanes), n_groups)]
     templates = {spec.ref.group_id: spec for spec in plan.blocks[0].runs}
@@ -84,7 +84,7 @@ def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
 def _blocks(
     experiment: ResolvedExperiment, templates: Mapping[str, RunSpec], sets: Sequence[LaneSet], replicates: range
 ) -> tuple[Block, ...]:
-    """Return the blocks of `replicates`, which take the lane sets in turn; `templates`: a run of each group."""
+    """Return the blocks of `replicates`, assigned to the lane sets in turn; `templates` has one RunSpec per group."""
     blocks = []
     for replicate in replicates:
         groups, lanes = positions(experiment, replicate, len(sets)), sets[replicate % len(sets)]
@@ -107,7 +107,7 @@ def _placed(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
 
 
 def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tuple[int, ...]:
-    """Return the group in each position of the block of `replicate`, if blocks take `n_sets` lane sets in turn."""
+    """Return the group in each position of the block of `replicate`, if blocks use `n_sets` lane sets in turn."""
     n_groups, (turn, lane_set) = len(experiment.groups), divmod(replicate, n_sets)
     if experiment.order == "fixed":
         return tuple(range(n_groups))
@@ -119,7 +119,10 @@ def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tu
 
 
 def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
-    """Return the sha256 of an experiment, without its name and the order of groups; users' rewards enter by source."""
+    """Return the sha256 of an experiment, without its name and the order of its groups.
+
+    For users' rewards, the hash covers the source code.
+    """
     groups = tuple(sorted(experiment.groups, key=lambda group: group.name))
     nameless = msgspec.structs.replace(experiment, name="", groups=groups)
     sources = {reward.reference: reward.sha256 for reward in machine.user_rewards}
@@ -131,7 +134,7 @@ def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
 def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_matter: bool) -> tuple[LaneSet, ...]:
     """Return a lane set for each block that may run at the same time.
 
-    The number of sets is limited so that each gets enough blocks to tell groups from lanes.
+    The number of sets is limited so that each gets enough blocks to separate group effects from lane effects.
     """
     n_groups, per_run = len(experiment.groups), experiment.devices_per_run
     devices = {device.name: device for device in machine.devices}
@@ -149,10 +152,10 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
 
 
 def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
-    """Return how many lane sets to use, at most `most`; UsageError if no comparison could ever be decided.
+    """Return the number of lane sets to use, at most `most`; UsageError if no comparison could ever be decided.
 
-    Each set must have enough blocks by the first look, and at every look each comparison must be distinguishable from
-    lane effects, unless positions are drawn at random or fixed on purpose.
+    Each set must have enough blocks by the first look. At every look, each comparison must be separable from lane
+    effects, unless positions are drawn at random or fixed on purpose.
     """
     n_groups, replicates = len(experiment.groups), experiment.seeds
     looks = [look for look in looks_of(experiment) or range(LEAST_PAIRS, replicates + 1) if look >= LEAST_PAIRS]
@@ -166,14 +169,15 @@ def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
     a, b = next(filter(None, (_mixed_up(experiment, look, 1) for look in looks)))
     least = next(count for count in itertools.count(first) if not _mixed_up(experiment, count, 1))
     raise UsageError(
-        Setting("order", experiment.order), f": in this draw {a} and {b} cannot be told from device and start order "
-        f"with {first} seeds; the first look needs {least}, as in ", Setting("looks", (least, max(replicates, least))),
+        Setting("order", experiment.order), f": in this random order, {a} and {b} are confounded with device and start "
+        f"order after {first} seeds; the first look needs {least} seeds, as in "
+        "", Setting("looks", (least, max(replicates, least))),
         ", or ", Setting("order", "balanced"),
     )  # fmt: skip
 
 
 def _mixed_up(experiment: ResolvedExperiment, replicates: int, n_sets: int) -> tuple[str, str] | None:
-    """Return two compared groups that are confounded with their lanes after `replicates`; None if there are none."""
+    """Return two compared groups whose effects are confounded with lanes after `replicates`; None if there are none."""
     names = [group.name for group in experiment.groups]
     lanes = []  # by group, per block
     for replicate in range(replicates):
@@ -195,12 +199,15 @@ def _lane(devices: Sequence[str], known: dict[str, Device], suffix: str = "") ->
 
 
 def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> None:
-    """UsageError if `n_units` sets of devices cannot carry one block, or `max_parallel` is below its `each` runs."""
+    """Raise UsageError if `n_units` sets of devices are too few for a block, or `max_parallel` is less than `each`.
+
+    `each` is the number of runs of a block that train at the same time.
+    """
     n_groups, per_run, there = len(experiment.groups), experiment.devices_per_run, len(experiment.devices)
     if per_run > experiment.n_envs:
         raise UsageError(
             Setting("devices_per_run", per_run), " with ", Setting("n_envs", experiment.n_envs),
-            f": a device would have no environment; at most {experiment.n_envs}",
+            f": a device would have no environment; use at most {experiment.n_envs} devices",
         )  # fmt: skip
     if n_units == 0:
         raise UsageError(
@@ -209,15 +216,15 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> 
         )  # fmt: skip
     if experiment.placement == "spread" and n_units < n_groups:
         raise UsageError(
-            f"{n_groups} groups of {per_run} each need {n_groups * per_run} devices with ",
+            f"{n_groups} groups with {per_run} per run need {n_groups * per_run} devices with ",
             Setting("placement", "spread"), f", but the pool has {there} ({', '.join(experiment.devices)}); ",
-            Setting("placement", "share"), f" runs them side by side on {per_run}, and ",
+            Setting("placement", "share"), f" trains them at the same time on {per_run}, and ",
             Setting("placement", "sequence"), " one after the other",
         )  # fmt: skip
     if 0 < experiment.max_parallel < each:
         raise UsageError(
             Setting("max_parallel", experiment.max_parallel), f", but the {n_groups} runs of a block train at the same "
-            "time; ", Setting("placement", "sequence"), f" trains one after the other, or allow {n_groups}",
+            "time; use ", Setting("placement", "sequence"), f" to train one after the other, or allow {n_groups} runs",
         )  # fmt: skip
 
 

@@ -5,11 +5,11 @@
 
 Small hosts are limited by reading and writing activations, not by multiplying, so an activation value counts as
 `value` multiply-adds. Before the first epoch, all workers load torch at the same time on the available cores; the
-preflight measures how long that takes, along with the speed. On a GPU a step takes as long as the preflight measured
-there. Multiply-adds and values are for one forward pass of one bare host. The rates are fitted to
+preflight measures the time for this, and the speed. For a GPU, step_s is the time that the preflight measured there.
+Multiply-adds and values are for one forward pass of one bare host. The rates are fitted to
 docs/evidence/benchmarks/hosts.json; docs/evidence/scaling.md shows their errors. The cost of a grown host depends on
-what a policy grafts, so expect an estimate within a factor of two or three; the live view is more accurate after one
-episode.
+the modules that a policy grafts, so an estimate may be wrong by a factor of two or three; the live view is more
+accurate after one episode.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FLOAT_BYTES = 4
 
 
 def training_bytes(task: TaskFacts, n_envs: int, batch_size: int) -> int:
-    """Return the bytes needed to train `n_envs` environments at the same time, without the fixed part of a run."""
+    """Return the bytes needed to train `n_envs` environments at the same time, without the fixed memory of a run."""
     batch = min(batch_size, task.sizes[0])
     return n_envs * (ENV_BYTES + COPIES * batch * task.host_values * FLOAT_BYTES)
 
@@ -105,9 +105,9 @@ class Estimate(Settings, frozen=True, kw_only=True):
 
 
 def epoch_s(task: TaskFacts, n_envs: int, batch_size: int, speed: float, rates: Rates) -> float:
-    """Return the seconds for one host epoch and its validation, for `n_envs` environments side by side on one device.
+    """Return the seconds for one host epoch and its validation, for `n_envs` environments that share one device.
 
-    `speed`: multiply-adds per second, as the preflight measures it.
+    `speed` is in multiply-adds per second, as measured by the preflight.
     """
     trained, validated, _ = task.sizes
     each = task.host_multiply_adds + rates.value * task.host_values
@@ -116,7 +116,10 @@ def epoch_s(task: TaskFacts, n_envs: int, batch_size: int, speed: float, rates: 
 
 
 def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> Estimate:
-    """Estimate duration and memory of all runs; a run's environments train together, a lane set's blocks in turn."""
+    """Estimate the duration and memory of all runs.
+
+    The environments of a run train at the same time, and the blocks of a lane set train one after the other.
+    """
     if machine.trainer is not None:
         return _of_trainer(experiment, lanes, machine, machine.trainer)
     task = machine.task(experiment.task)
@@ -125,7 +128,7 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
     batch = min(group.settings.growth.batch_size for group in experiment.groups)
     on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
     speed, devices = machine.multiply_adds_per_s, experiment.devices_per_run
-    basis = f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts taken as bare"
+    basis = f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts assumed to be bare"
     if on_gpu:
         step_s = devices * max(device.step_s for device in machine.devices)  # one process launches kernels for all
         host_epoch_s = step_s * (math.ceil(task.sizes[0] / batch) + _PASSES_OF_GPU * task.sizes[1] / batch)
@@ -143,9 +146,9 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
 def _of_environments(
     experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, task: TaskFacts
 ) -> Estimate:
-    """Estimate from the measured time of an environment's step, assuming episodes as long as in the preflight.
+    """Estimate the cost from the measured time of an environment step, assuming episodes as long as in the preflight.
 
-    The memory assumes episodes of the longest allowed length.
+    The estimate of memory assumes episodes of the longest allowed length.
     """
     step_s = experiment.n_envs * task.step_s + _DECISION_S
     limit = min(experiment.steps, task.episode_steps or experiment.steps)
@@ -167,7 +170,7 @@ def _of_environments(
 
 
 def _policy_bytes(experiment: ResolvedExperiment) -> int:
-    """Return the bytes for the largest policy that learns, with its optimiser."""
+    """Return the bytes needed by the largest policy that learns, including its optimiser."""
     sizes = (
         (_MATRICES + _LSTM_MATRICES * (group.settings.policy.memory == "lstm")) * group.settings.policy.hidden**2
         for group in experiment.groups if group.settings.has_policy
@@ -176,7 +179,7 @@ def _policy_bytes(experiment: ResolvedExperiment) -> int:
 
 
 def _episodes(experiment: ResolvedExperiment) -> float:
-    """Return the number of episodes per environment of a run, including its evaluation."""
+    """Return the number of episodes per environment of a run, including those of its evaluation."""
     evaluated = experiment.eval_episodes + greedy_episodes(experiment.eval_episodes, experiment.n_envs)
     return experiment.episodes + evaluated / experiment.n_envs
 
@@ -184,17 +187,20 @@ def _episodes(experiment: ResolvedExperiment) -> float:
 def _of_trainer(
     experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, facts: TrainerFacts
 ) -> Estimate:
-    """Estimate from the rehearsal's times; a step is a point of the trainer."""
+    """Estimate the cost from the times in the rehearsal; a step is a point of the trainer."""
     run_s = facts.point_s * experiment.episodes + facts.evaluate_s
     short = f", which was shortened by {facts.shortened}" if facts.shortened else ""
-    basis = f"rough: as long as in the rehearsal{short}; memory excludes the trainer's own"
+    basis = f"rough: runs assumed to take as long as in the rehearsal{short}; the trainer's own memory is not included"
     return _of_all(experiment, lanes, machine, (facts.point_s, run_s, _WORKER_BYTES), basis)
 
 
 def _of_all(
     experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, alone: tuple[float, float, int], basis: str
 ) -> Estimate:
-    """Return the estimate for all runs; `alone`: seconds per step and per run, and bytes, of one run by itself."""
+    """Return the estimate for all runs from that of a run that trains alone.
+
+    `alone` has the seconds per step, the seconds per run, and the bytes of such a run.
+    """
     step_s, run_s, each = alone
     cores, queue = max(1, len(machine.names("cpu"))), float(len(experiment.groups))  # runs that wait for one another
     if experiment.placement == "spread":

@@ -1,4 +1,4 @@
-"""Create an experiment directory with its experiment.toml, which `launch` can read again; the journal comes later."""
+"""Create an experiment directory with its experiment.toml, which `launch` can read, but without a journal."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def versions() -> dict[str, str]:
 
 
 def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None = None) -> str:
-    """Return resolved settings in the form that `launch` reads, then [record], which it skips, with facts of this run.
+    """Return the resolved settings in the form that `launch` reads, then the table [record], which `launch` skips.
 
-    `about`: the author's remarks, for [record].
+    [record] has facts about this launch, and the author's remarks from `about`.
     """
     tree = _settings(plan.experiment)
     used = {device for lane in plan.lanes for device in lane.devices}
@@ -70,10 +70,10 @@ def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None =
 
 
 def run_toml(plan: Plan, spec: RunSpec) -> str:
-    """Return resolved settings of one run, in the form that `launch` reads, then [record].
+    """Return the resolved settings of one run in the form that `launch` reads, then the table [record].
 
-    A run has no comparison of its own, so settings about comparisons keep their defaults, and seeds go up to this one.
-    With any second group, `launch` trains the run again, to the same records on the same kind of device.
+    A run has no comparison of its own, so settings about comparisons keep their defaults, and the last seed is that of
+    the run. If a second group is added, `launch` repeats the run; on the same kind of device its records are the same.
     """
     ref = spec.ref
     experiment = msgspec.structs.replace(
@@ -93,7 +93,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
 
 
 def _beside(spec: RunSpec) -> tuple[str, ...]:
-    """Return arguments that give a run's group a second one: a cheap controller or, for a trainer, a copy of itself."""
+    """Return arguments that add a second group: a cheap controller or, for a trainer, a copy of the run's group."""
     name = spec.ref.group_id
     if spec.trainer is None:
         baseline, other = ("wait", "random") if kind_of_task(spec.task) == GROWTH else ("random", ENV_REWARD)
@@ -126,7 +126,7 @@ def _leave_out_unread(table: dict[str, Any], fields: Mapping[str, Field], kind: 
 
 
 def _sha256(tree: dict[str, Any]) -> str:
-    """Hash the settings as read back from TOML, which drops empty tables."""
+    """Return the hash of the settings after a round trip through TOML, which drops empty tables."""
     return settings_sha256(tomllib.loads("\n".join(_toml(tree))))
 
 
@@ -152,9 +152,8 @@ def make_experiment_directory(
 ) -> None:
     """Write experiment.toml, plan.txt and copies of users' reward functions and trainer into an empty directory.
 
-    `text`: the whole plan in words.
-    UsageError if it cannot be written or a reward was edited meanwhile; DiskFull if the disk is full. After an error
-    the directory is removed.
+    `text` is the content of plan.txt. Raises UsageError if the directory cannot be written, or if a reward or trainer
+    was edited since the preflight, and DiskFull if the disk is full. After an error, the directory is removed.
     """
     with _refusing(experiment_dir), removed_on_failure(experiment_dir):
         write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
@@ -165,14 +164,14 @@ def make_experiment_directory(
 
 
 def claim_new(experiment_dir: Path) -> None:
-    """Create `experiment_dir`, empty, for `make_experiment_directory`; UsageError if it already exists, or DiskFull."""
+    """Create the empty directory `experiment_dir`; raises UsageError if it already exists, and DiskFull."""
     with _refusing(experiment_dir):
         make_folder(experiment_dir, exist_ok=False, mode=PRIVATE)
 
 
 @contextmanager
 def _refusing(experiment_dir: Path) -> Iterator[None]:
-    """Turn an OSError into an error that names `experiment_dir` and suggests another."""
+    """Convert an OSError to an error that names `experiment_dir` and suggests choosing another directory."""
     try:
         yield
     except FileExistsError:

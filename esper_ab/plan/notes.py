@@ -21,9 +21,9 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 
 def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) -> str:
-    """Name what could make a record depend on its lane or start order; "" if nothing can.
+    """Return a reason why a record could depend on its lane or start order; "" if there is none.
 
-    Nothing can if all parts come from the catalogues, whose random numbers have addresses, if the arithmetic is
+    There is none if all parts come from the catalogues, whose random numbers have addresses, if the arithmetic is
     deterministic, and if all devices are CPU cores of one kind. Nothing is assumed about users' code.
     """
     cores = {device.name: device.title for device in machine.devices if device.name.startswith("cpu:")}
@@ -74,7 +74,7 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
 
 
 def limits(experiment: ResolvedExperiment, machine: Machine, *, positions_matter: bool) -> tuple[str, ...]:
-    """Return notes on limits of the plan's verdicts, the most important first."""
+    """Return the notes on limits of the plan's verdicts, the most important first."""
     facts = machine.trainer
     return (
         *((own.found(facts, experiment.trainer),) if facts is not None and not _as_wished(facts) else ()),
@@ -110,7 +110,7 @@ def notes(
 
 
 def _on_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_matter: bool) -> Iterator[str]:
-    """Yield notes on verdicts with so many seeds, and on effects of order and placement."""
+    """Yield notes on the verdicts that this number of seeds allows, and on the effects of order and placement."""
     replicates = experiment.seeds
     if replicates == 1:
         yield "1 seed: no verdict on the groups is possible, because one run per group does not show their spread."
@@ -129,7 +129,7 @@ def _on_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_mat
     if experiment.placement == "sequence":
         yield "sequence: the runs of a block train one after the other."
     if experiment.sync == "independent":
-        yield "independent: no barrier between episodes; groups may be at different episodes at the same time."
+        yield "independent: no barrier between episodes, so groups may be at different episodes at the same time."
 
 
 def _on_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _on_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
             "equally often, so differences between devices may not cancel out."
         )
     if experiment.order == "shuffled":
-        yield "order shuffled: device and start order are drawn at random for each block and need not balance."
+        yield "order shuffled: device and start order are drawn at random for each block and may be unbalanced."
 
 
 def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
@@ -160,8 +160,8 @@ def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterato
         if not axes:
             equal = "with independent randomness" if experiment.unpaired else "their records must be identical"
             if machine.trainer is not None and not machine.trainer.repeats:
-                equal = "they differ by chance alone, because the trainer does not repeat"
-            yield f"{them} differ in no setting that is read (A/A): {equal}."
+                equal = "their records differ by chance alone, because the trainer does not repeat"
+            yield f"{them} do not differ in any setting that they use (A/A): {equal}."
         elif len(axes) > 1:
             yield f"{them} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
     for name, settings in groups.items() if experiment.slots else ():
@@ -173,7 +173,7 @@ def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterato
 
 
 def _has_potential(reward: RewardSettings) -> bool:
-    """Whether a catalogue mode adds shaping by the potential of workers/reward_terms; the loss family does not."""
+    """Whether the reward is a catalogue mode that adds potential-based shaping; the loss family does not."""
     paid = reward.pbrs_weight != 0.0 and not reward.disable_pbrs
     return paid and reward.mode in ("shaped", "simplified") and reward.family == "contribution"
 
@@ -186,8 +186,8 @@ def _on_outcome(experiment: ResolvedExperiment) -> Iterator[str]:
     same = [group.name for group in learners if group.settings.reward.mode == ENV_REWARD]
     if same and len(same) < len(learners) and not experiment.outcome:
         yield (
-            f"The outcome is also the reward of {', '.join(same)} ({ENV_REWARD}), but not of the other learners: you "
-            "ask whether another reward teaches it better."
+            f"The outcome is also the reward of {', '.join(same)} ({ENV_REWARD}), but not of the other learners, so "
+            "the question is whether another reward leads to a better outcome."
         )
 
 
@@ -220,8 +220,9 @@ def _on_actions(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
         more = f" and {len(misfits) - _FEW} more" if len(misfits) > _FEW else ""
         yield (
             f"Action bounds: {', '.join(misfits[:_FEW])}{more} do not fit a new policy, whose actions are normal with "
-            "mean 0 and standard deviation 1, clipped to the bounds. It may always act at a bound, or explore little "
-            "of the range, and not learn. In your own make function, return gymnasium.wrappers.RescaleAction(env, "
+            "mean 0 and standard deviation 1, clipped to the bounds. Such a policy may "
+            "always act at a bound, or explore little of the range, and not learn. In your own make function, return "
+            "gymnasium.wrappers.RescaleAction(env, "
             "-1.0, 1.0)."
         )
 
@@ -263,8 +264,8 @@ def _on_devices(
         yield f"{busy} threads share {cores} cores: results stay the same, but runs take longer."
     if experiment.devices_per_run > 1:
         yield (
-            f"{experiment.devices_per_run} devices per run: environments are spread over them; the policy stays on the "
-            "CPU, as always. " + (
+            f"{experiment.devices_per_run} devices per run: environments are spread over them, but the policy stays on "
+            "the CPU. " + (
                 "The CPU devices of a run take turns, so this tests the code path but saves no time." if cpu_lanes else
                 "One process launches the kernels of all GPUs in turn, so this saves time only if kernels take longer "
                 "than their launch: with large networks or hundreds of environments."
@@ -272,8 +273,8 @@ def _on_devices(
         )  # fmt: skip
     if not experiment.arithmetic.deterministic and any(any(lane.uuids) for lane in lanes):
         yield (
-            "not deterministic: on a GPU, groups with equal settings may differ in their last digits, and so may a "
-            "resumed run from an uninterrupted one."
+            "not deterministic: on a GPU, groups with equal settings may differ in the last digits, and a resumed run "
+            "may differ from an uninterrupted one."
         )
     memory = too_much(experiment, machine, lanes)
     if memory:

@@ -1,4 +1,4 @@
-"""The structs of a plan, as the journal stores them; they do not make plans. Imports no libraries."""
+"""The structs of a plan, as the journal stores them. Imports no libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Block(Settings, frozen=True, kw_only=True):
 
 
 class Plan(Settings, frozen=True, kw_only=True):
-    """Everything decided before the first run; it is hashed, written to the journal and shown by --dry-run."""
+    """All decisions made before the first run. The plan is hashed, written to the journal and shown by --dry-run."""
 
     experiment: ResolvedExperiment
     digest: Sha256  # over the experiment, without its name and the order of its groups
@@ -41,7 +41,7 @@ class Plan(Settings, frozen=True, kw_only=True):
 
 
 class Extension(Settings, frozen=True, kw_only=True):
-    """Blocks added to a plan, and the rule that now applies to the whole experiment."""
+    """The blocks added to a plan, and the rule that then applies to the whole experiment."""
 
     design: Design
     blocks: tuple[Block, ...]

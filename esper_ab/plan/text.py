@@ -1,4 +1,4 @@
-"""A plan in words: the six lines that a launch prints first, and the full text of plan.txt. Pure."""
+"""A plan as text: the six lines that a launch prints first, and the full content of plan.txt. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDTH = 100  # longest line of a wrapped sentence, in characters
 
 
 def question(plan: Plan) -> str:
-    """Return the question that an experiment asks, in one sentence."""
+    """Return the question that an experiment answers, in one sentence."""
     outcome, asked = plan.design.outcome, plan.experiment
     what = f"{outcome.label} of {called(asked.trainer)}" if asked.trainer else f"the {outcome.label} on {asked.task}"
     compared = plan.design.comparisons
@@ -34,9 +34,9 @@ def question(plan: Plan) -> str:
 
 
 def short_text(plan: Plan, estimate: Estimate, experiment_dir: Path, power: str, width: int = WIDTH) -> str:
-    """Summarise a plan in six lines: question, cost, when it decides, what it can detect, directory, next command.
+    """Summarise a plan in six lines: question, cost, looks, detectable difference, directory and next command.
 
-    Notes that limit the verdicts follow; `plan_text` has the rest. `power`: a sentence on the detectable difference.
+    Notes on limits of the verdicts follow; `plan_text` has the rest. `power` is the line on the detectable difference.
     """
     asked = plan.experiment
     n_groups, n_runs = len(asked.groups), len(asked.groups) * asked.seeds
@@ -54,14 +54,14 @@ def short_text(plan: Plan, estimate: Estimate, experiment_dir: Path, power: str,
         f"{first}{counted(n_runs, 'run')} ({counted(n_groups, 'group')} x {counted(asked.seeds, 'seed')}), "
         f"{at_once} at a time, {takes} ({basis})",
         _decides(plan), power, str(experiment_dir),
-        f"Ctrl-C stops; {shell_command('resume', experiment_dir)} goes on",
+        f"Ctrl-C stops it; {shell_command('resume', experiment_dir)} continues it",
         *(f"note: {note}" for note in plan.notes[: plan.limits]),
     )
     return visible("\n".join(_sentence(line, width) for line in lines if line))
 
 
 def _decides(plan: Plan) -> str:
-    """Say when a plan decides, and at which error rate."""
+    """Return a sentence on the looks at which a plan decides, and its error rate."""
     design, seeds = plan.design, plan.experiment.seeds
     if plan.experiment.unpaired or (plan.experiment.order == "fixed" and design.positions_matter):
         return "Decides nothing; the note explains why."
@@ -82,10 +82,10 @@ def _either(looks: tuple[int, ...]) -> str:
 def plan_text(
     plan: Plan, estimate: Estimate, experiment_dir: Path, width: int = WIDTH, memory_left: str = ""
 ) -> str:  # fmt: skip
-    """Format everything decided: groups, differences, blocks, devices, cost, notes.
+    """Return the whole plan as text: groups, differences, blocks, devices, cost and notes.
 
-    `width`: longest line of a sentence, in characters; columns and paths are not broken. `memory_left`: the memory
-    available under a limit, in words.
+    `width` is the longest line of a sentence, in characters; columns and paths are not broken. `memory_left` describes
+    the memory that is available under a limit.
     """
     asked = plan.experiment
     n_runs = len(asked.groups) * asked.seeds
@@ -172,7 +172,10 @@ def _differences(plan: Plan) -> Iterator[str]:
 
 
 def _environments(plan: Plan) -> Iterator[str]:
-    """Yield environments per device, for each lane's first run (later runs are the same); nothing for a trainer."""
+    """Yield lines with the environments per device, for the first run of each lane, because later runs are the same.
+
+    Yield nothing for a trainer.
+    """
     if plan.experiment.trainer:
         return
     yield "environments per device"

@@ -1,4 +1,4 @@
-"""Copies of users' rewards and trainer in the experiment directory, as they were when the experiment was planned."""
+"""Copies, in the experiment directory, of users' rewards and trainer as they were when the experiment was planned."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _REWARDS, _TRAINER, _SHOWN = "rewards", "trainer", 12  # folders; digits of the 
 
 
 def code_of(reward: UserReward) -> RewardCode:
-    """Return the reference to a user's reward function, for the RunSpec."""
+    """Return the reference to a user's reward function that a RunSpec contains."""
     folder, file = (_folder_of(_REWARDS, reward.sha256), reward.files[0]) if reward.files else ("", "")
     return RewardCode(reference=reward.reference, folder=folder, file=file, sha256=reward.sha256)
 
 
 def keep_rewards(experiment_dir: Path, rewards: Iterable[UserReward]) -> None:
-    """Copy the rewards' files into `experiment_dir`; UsageError if one has changed since the preflight loaded it."""
+    """Copy the files of the rewards into `experiment_dir`; UsageError if one has changed since the preflight."""
     for reward in rewards:
         if not reward.files:
             continue
@@ -45,7 +45,7 @@ def _folder_of(kept: str, sha256: str) -> str:
 
 
 def _copied(root: Path, files: Sequence[str], sha256: str, target: Path) -> bool:
-    """Copy `files` from `root` to `target`, unless these are equal; return whether the files match the hash."""
+    """Copy `files` from `root` to `target`, unless the folders are equal; return whether the files match `sha256`."""
     try:
         if target != root:
             copy_files(root, files, target)
@@ -70,7 +70,7 @@ _ALONE = (
 
 
 def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrder:
-    """Return the orders for a user's trainer, without the folder of a run."""
+    """Return the TrainerOrder for a user's trainer, without the folder of a run."""
     command = is_command(experiment.trainer)
     return TrainerOrder(
         reference=experiment.trainer, directory=experiment.trainer_folder,
@@ -81,7 +81,10 @@ def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrde
 
 
 def keep_trainer(experiment_dir: Path, facts: TrainerFacts, reference: str) -> None:
-    """Copy a Python trainer's files into `experiment_dir`; UsageError if one has changed since the rehearsal."""
+    """Copy the files of a Python trainer into `experiment_dir`; UsageError if one has changed since the rehearsal.
+
+    A command's files are not copied, but they must not have changed either.
+    """
     command, root = is_command(reference), Path(facts.root)
     target = root if command else folder_below(experiment_dir, _folder_of(_TRAINER, facts.sha256))
     if not _copied(root, facts.files, facts.sha256, target):
@@ -92,7 +95,7 @@ def keep_trainer(experiment_dir: Path, facts: TrainerFacts, reference: str) -> N
 
 
 def found(facts: TrainerFacts, reference: str) -> str:
-    """Summarise the results of the rehearsal."""
+    """Return the results of the rehearsal in one or more sentences."""
     repeats = "repeats to the bit" if facts.repeats else "does not repeat: the same seed gave different numbers"
     short = f", shortened by {facts.shortened}" if facts.shortened else ""
     what, watched = "trainer", ""

@@ -1,7 +1,7 @@
-"""All settings by dotted key, and how a written value is converted to its type. Knows nothing about file layers.
+"""All settings by dotted key, and the conversion of a written value to the type of its key. Independent of file layers.
 
-Type, bounds, default and rules of a setting ("ppo.lr") come from its field. A written value is converted once, never
-guessed, and refused in one line if it does not fit.
+The type, bounds, default and rules of a setting ("ppo.lr") come from its field. A written value is converted once; its
+type is never guessed. A value that does not fit is refused with a one-line error.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ _NONE = {
 
 
 def foreign(key: str) -> str:
-    """Return the end of a message about a key of another trainer; "" if the key is unknown.
+    """Return the end of a message about a key of another trainer: our key with the same meaning, or why there is none.
 
-    `key`: dotted, as in "trainer.learning_rate".
+    Return "" if the key is not known to belong to another trainer. `key` is dotted, as in "trainer.learning_rate".
     """
     parts = key.split(".")
     if ours := OURS.get(parts[-1]):
@@ -87,7 +87,7 @@ _CLOSING = {"[": "]", '"': '"', "'": "'"}
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One setting, as its field in the settings structs describes it."""
+    """One setting, described by its field in the settings structs."""
 
     key: str  # "ppo.lr"
     type: Any  # without its annotations
@@ -124,7 +124,10 @@ FIELDS = {key: field for key, field in GROUP_FIELDS.items() if f"{key}." not in 
 
 @dataclass(frozen=True)
 class Assignment:
-    """`key` = `value`; text from the command line is converted by the schema, a TOML value must have the right type."""
+    """The assignment `key` = `value`.
+
+    Text from the command line is converted to the type of the key; a TOML value must already have that type.
+    """
 
     key: str
     value: Any
@@ -134,7 +137,7 @@ class Assignment:
 
 
 def refuse_unknown(what: str, name: str, known: Collection[str], where: str = "") -> None:
-    """UsageError unless `name` is in `known`."""
+    """Raise UsageError, with similar names, if `name` is not in `known`."""
     if name not in known:
         raise UsageError(f"{where}no {what} {name!r}; {did_you_mean(name, known)}")
 
@@ -145,7 +148,7 @@ def of_group(key: str) -> bool:
 
 
 def split_commas(text: str, origin: str) -> list[str]:
-    """Split `text` at commas outside brackets and quotes, and strip the pieces; UsageError for an open bracket."""
+    """Split `text` at commas outside brackets and quotes, and strip the pieces; UsageError for an unclosed one."""
     pieces, piece, open_until = [], "", ""
     for char in text:
         if open_until:
@@ -191,12 +194,15 @@ def _read_value(text: str, kind: Any, origin: str) -> object:
 
 
 def typed(assignment: Assignment) -> Assignment:
-    """Return the assignment with its value converted to the type of its key; UsageError if it does not fit."""
+    """Return the assignment with its value converted to the type of its key; UsageError if the value does not fit."""
     return replace(assignment, value=convert_value(assignment), is_text=False)
 
 
 def convert_value(assignment: Assignment) -> Any:
-    """Convert the value to the type of its key; UsageError with the expected type if it does not fit."""
+    """Convert the value to the type of its key.
+
+    Raises UsageError, which names the expected type, if the value does not fit.
+    """
     _check_carried(assignment, assignment.value)
     if assignment.key.startswith(PARAM):
         return _constant(assignment)
@@ -213,7 +219,7 @@ def convert_value(assignment: Assignment) -> Any:
 
 
 def _instead(field: Field, raw: object, value: object, said: str) -> str:
-    """Describe the expected value instead of `value`; `said`: msgspec's error about `raw`."""
+    """Describe the value that was expected instead of `value`; `said` is msgspec's error about `raw`."""
     if get_origin(field.type) is Literal:
         return f"no {raw!r}; {did_you_mean(str(raw), [str(choice) for choice in get_args(field.type)])}"
     if words := _words(field.type):
@@ -232,17 +238,17 @@ def _absolute(value: Any, names: str, folder: Path) -> Any:
 
 
 def _check_carried(assignment: Assignment, value: object) -> None:
-    """UsageError for a value that would not reach a worker or a file unchanged."""
+    """Raise UsageError for a value that a message or a file could not hold unchanged."""
     parts = value if isinstance(value, list | tuple) else (value,)
     for part in parts:
         if expected := expected_instead(part):
             number = assignment.key.startswith(TRAINER) and not isinstance(part, str)
-            remedy = f"; a command takes it as text, '{part}'" if number else ""
+            remedy = f"; for a command, write the number as text, '{part}'" if number else ""
             raise UsageError(f"{assignment.origin}: expected {expected}, not {shown(part)}{remedy}")
 
 
 def _constant(assignment: Assignment) -> bool | int | float | str:
-    """Return a constant of a user's function, whose declaration gives its type; text that is not TOML stays text."""
+    """Return a constant of a user's function, parsed as TOML if possible; the preflight checks its type."""
     value = assignment.value
     if assignment.is_text and isinstance(value, str):
         try:
@@ -259,10 +265,10 @@ def _constant(assignment: Assignment) -> bool | int | float | str:
 
 
 def _own_value(assignment: Assignment) -> bool | int | float | str:
-    """Return a trainer's own setting as written; the preflight knows its type and converts text."""
+    """Return a trainer's own setting as written; the preflight, which finds out its type, converts text."""
     key, value, origin = assignment.key, assignment.value, assignment.origin
     if not key.removeprefix(TRAINER).isidentifier():
-        raise UsageError(f"{origin}: {key!r} is not a setting of a trainer; these are {TRAINER}NAME, as in trainer.lr")
+        raise UsageError(f"{origin}: {key!r} is not a trainer's setting; write {TRAINER}NAME, as in trainer.lr")
     if not isinstance(value, bool | int | float | str):
         raise UsageError(f"{origin}: expected true or false, a number or text, not {value!r}")
     return _unquote(value) if isinstance(value, str) and assignment.is_text else value

@@ -1,7 +1,7 @@
-"""Choose the number of evaluation episodes for `--eval-episodes auto`, by calibrations, never by the experiment itself.
+"""Choose the number of evaluation episodes for `--eval-episodes auto` from calibrations, never from the experiment.
 
 The calibrations in the package (eval_episodes.json, written by scripts/eval_episodes) use rng seeds that nothing else
-uses. The number is chosen once per experiment, for all of its groups, before anything starts.
+uses. The number is chosen once per experiment, before the first run, and is the same for all groups.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FARTHEST = 4.0  # largest factor between the training episodes of an experiment 
 
 
 class EvaluationNoise(Settings, frozen=True, kw_only=True):
-    """Variances of outcomes, the training budget at which they were measured, and the time per episode in seconds."""
+    """Variances of outcomes, the training budget at which they were measured, and the seconds per episode."""
 
     components: Components
     episodes: int
@@ -32,23 +32,26 @@ class EvaluationNoise(Settings, frozen=True, kw_only=True):
     evaluation_episode_s: float
 
     def training(self, episodes: int, n_envs: int) -> float:
-        """Return the cost of a run without its sampled evaluation, in evaluation episodes; includes greedy episodes."""
+        """Return the cost of a run, except for its sampled evaluation, in units of one evaluation episode.
+
+        The greedy evaluation episodes are included.
+        """
         return episodes * n_envs * self.training_episode_s / self.evaluation_episode_s + greedy_episodes(n_envs, n_envs)
 
     def best(self, episodes: int, n_envs: int) -> int:
-        """Return the number of episodes with the least variance x cost for runs of that budget."""
+        """Return the number of evaluation episodes with the least variance x cost for runs of this training budget."""
         return best_eval_episodes(self.components.ratio_high, self.training(episodes, n_envs), n_envs)
 
     @property
     def next_eval_episodes(self) -> int:
-        """The number of episodes with the least variance x cost at the measured budget."""
+        """The number of evaluation episodes with the least variance x cost at the measured training budget."""
         return self.best(self.episodes, self.n_envs)
 
     def variance_times(self, eval_episodes: int) -> float:
         """Return the variance of an outcome over `eval_episodes` episodes, as a multiple of the measured variance.
 
-        For more episodes, the reduction is limited by the lower limit of the noise's share; otherwise an estimate
-        without policy variance would promise any reduction.
+        For more episodes than measured, the lower confidence limit of the noise share caps the reduction. Otherwise an
+        estimate with zero policy variance would promise an unlimited reduction.
         """
         found = self.components
         share = min(found.share_low, 1.0)
@@ -68,7 +71,7 @@ class EvaluationNoise(Settings, frozen=True, kw_only=True):
 
 
 class Shipped(Settings, frozen=True, kw_only=True):
-    """A calibration of a task in the package, and how it was made."""
+    """A calibration of a task that ships with the package, with its date, groups and rng seed."""
 
     task: str
     slots: tuple[str, ...]
@@ -82,7 +85,7 @@ class Shipped(Settings, frozen=True, kw_only=True):
 
 
 class EvalEpisodesChoice(Settings, frozen=True, kw_only=True):
-    """The number of episodes, and the reason as a note for the plan; no reason if the number was requested."""
+    """The number of evaluation episodes, and the reason as a note for the plan ("" if the user gave the number)."""
 
     eval_episodes: int
     why: str = ""
@@ -98,7 +101,10 @@ def shipped() -> tuple[Shipped, ...]:
 
 
 def choose_eval_episodes(asked: AskedExperiment, own: EvaluationNoise | None = None) -> EvalEpisodesChoice:
-    """Choose the number of episodes of every evaluation; `own`: from a calibration that fits the experiment."""
+    """Choose the number of episodes of every evaluation.
+
+    `own` is the noise in the user's calibration, if there is one; it takes precedence over those in the package.
+    """
     # A trainer is evaluated as often as its rehearsal shows.
     if asked.trainer and asked.eval_episodes == "auto":
         return EvalEpisodesChoice(eval_episodes=DEFAULT_EVAL_EPISODES)
@@ -120,9 +126,9 @@ def choose_eval_episodes(asked: AskedExperiment, own: EvaluationNoise | None = N
         )
     noise, eval_episodes = found.noise, found.noise.best(asked.episodes, asked.n_envs)
     return _choice(
-        eval_episodes, f"from {noise.components.runs} earlier pairs {found.groups} on {found.task} with "
+        eval_episodes, f"from {noise.components.runs} earlier pairs ({found.groups}) on {found.task} with "
                        f"{noise.episodes} x "
-        f"{noise.n_envs} training episodes, of {found.date}; {_expected(noise, eval_episodes)}",
+        f"{noise.n_envs} training episodes, measured on {found.date}; {_expected(noise, eval_episodes)}",
     )  # fmt: skip
 
 
@@ -142,7 +148,7 @@ def _expected(noise: EvaluationNoise, eval_episodes: int) -> str:
 
 
 def _nearest(asked: AskedExperiment) -> Shipped | None:
-    """Return the calibration in the package for the task, slots and steps with the nearest budget; None if too far."""
+    """Return the package's calibration of this task, slots and steps whose budget is nearest; None if none is near."""
 
     def distance(one: Shipped) -> float:
         times = one.noise.episodes * one.noise.n_envs / (asked.episodes * asked.n_envs)

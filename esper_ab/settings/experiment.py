@@ -1,7 +1,8 @@
-"""An experiment and its groups, as requested and as resolved on a machine: two types, one for each state.
+"""An experiment and its groups in two states: as requested, and as resolved on a machine.
 
-Both are validated once, frozen, and know every key; `parse` makes the first, and `resolve` turns it into the second.
-Also: the settings in which groups differ, and the initial bias of policies, in words.
+Each state has its own type, frozen and validated, with a field for every key. `parse` returns the requested
+experiment, and `resolve` turns it into the resolved one. This module also lists the settings in which groups differ,
+and describes the initial bias of policies in words.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Group(Settings, frozen=True, kw_only=True):
 
 
 class ExperimentSettings(Settings, frozen=True, kw_only=True):
-    """The settings of an experiment, in either state. Except for `groups`, they are the same for every group."""
+    """The settings that both states have. All of them, except `groups`, apply to every group."""
 
     name: Annotated[str, Spec(same=True)]  # also of the experiment directory
     groups: tuple[Group, ...]
@@ -97,7 +98,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
 
 
 class AskedArithmetic(ProcessArithmetic, frozen=True, kw_only=True):
-    """The arithmetic as requested: `resolve` replaces `auto` and `native` by their meaning on the machine."""
+    """The arithmetic as requested; `resolve` replaces `auto` and `native` by a kernel that this machine has."""
 
     kernel: Annotated[Literal["auto", "native", HostKernel], Spec(("growth", "gymnasium"), flag="kernel")] = "auto"
     # kernel: if possible; with `auto`, torch does the rest.
@@ -105,7 +106,7 @@ class AskedArithmetic(ProcessArithmetic, frozen=True, kw_only=True):
 
 
 class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
-    """The experiment as requested, checked as far as possible without the machine; `resolve` fills in the rest."""
+    """The experiment as requested, after every check that does not need the machine; `resolve` fills in the rest."""
 
     name: Annotated[str, Spec(same=True)] = ""  # empty: one is generated
     # Environment steps of a run, which determine the number of rollouts instead of `episodes`; 0: not given.
@@ -119,7 +120,7 @@ class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
 
 
 class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
-    """The experiment as it will run, with name, slots, devices, precisions and kernel, checked on this machine."""
+    """The experiment as it will run: name, slots, devices, precision and kernel are chosen for the machine."""
 
     margin: Margin
     eval_episodes: PositiveInt  # played with each trained policy's sampled actions; the same for every group
@@ -128,7 +129,7 @@ class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
 
     @property
     def task_title(self) -> str:
-        """The task's name for people: for a trainer, without the prefix of its kind."""
+        """The task's name for users; for a trainer, it omits the prefix of the kind."""
         return self.task.removeprefix(TRAINER_PREFIX)
 
 
@@ -164,7 +165,10 @@ def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
 
 
 def axes(a: Group, b: Group) -> tuple[str, ...]:
-    """Return keys in which two groups differ and that one of them reads: without a learner, rewards are not read."""
+    """Return the keys in which two groups differ and that at least one of them reads.
+
+    A group that does not learn reads no `policy.`, `ppo.` and `reward.` keys.
+    """
     learns = {"ppo"} == {a.settings.controller.name, b.settings.controller.name}
     keys = (difference.key for difference in differences((a, b)))
     found = [key for key in keys if learns or not key.startswith(_LEARNING_ONLY)]
@@ -172,7 +176,7 @@ def axes(a: Group, b: Group) -> tuple[str, ...]:
 
 
 def pairs_by_axes(groups: Sequence[Group]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the axes of every pair of groups, by their names."""
+    """Return the `axes` of every pair of groups, by the names of the two groups."""
     return {(a.name, b.name): axes(a, b) for a, b in combinations(groups, 2)}
 
 
@@ -194,7 +198,7 @@ def start(settings: PolicySettings) -> str:
 
 
 def starts(groups: Iterable[Group]) -> dict[str, list[str]]:
-    """Return initial bias, in words -> names of the learning groups with it."""
+    """Return a mapping from each initial bias, in words, to the names of the learning groups that have it."""
     found: dict[str, list[str]] = {}
     for group in groups:
         if group.settings.has_policy:

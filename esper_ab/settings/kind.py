@@ -1,4 +1,4 @@
-"""How a kind of task affects an experiment's settings. One object per kind, each with the same four methods."""
+"""The rules of each kind of task for an experiment's settings: one object per kind, each with the same four methods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_user_reward(mode: str) -> bool:
 
 
 class SettingsKind:
-    """What all kinds of task share; the defaults are for kinds whose policies this tool trains."""
+    """Base of all kinds of task; its defaults are for kinds whose policies esper_ab trains."""
 
     name: KindName
     words: str  # describes such tasks: "growing networks"
@@ -33,16 +33,16 @@ class SettingsKind:
     on_cores = False  # whether a GPU would be idle
 
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
-        """Return the experiment with the kind's own changes; UsageError for settings that contradict each other.
+        """Return the experiment with the changes that this kind makes; UsageError for contradictory settings.
 
-        `said`: every assignment that was made.
+        `said` contains every assignment by the user.
         """
         for one in said:
             readers = FIELDS[one.key].kinds if one.key in FIELDS else ("gymnasium",)
             if self.name not in readers and not (one.key in FIELDS and one.value == FIELDS[one.key].default):
                 kinds = " and ".join(kind_words(reader) for reader in readers)
                 raise UsageError(
-                    f"{one.origin}: {one.key} is a setting for {kinds}; task {asked.task} does not read it, so omit it"
+                    f"{one.origin}: {one.key} is a setting for {kinds}, which task {asked.task} does not read; omit it"
                 )
         for group in asked.groups:
             self._check_group(group.name, group.settings)
@@ -68,9 +68,9 @@ class SettingsKind:
     def resolve(
         self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
     ) -> dict[str, Any]:
-        """Return the settings that the machine decides, by key, after checking all others against the machine.
+        """Return the settings that depend on the machine, by key, after checking all others against the machine.
 
-        UsageError if something is missing. `eval_episodes`: as requested or chosen.
+        Raises UsageError if the machine lacks something. `eval_episodes` is the requested or chosen number.
         """
         if asked.placement == "sequence" and asked.sync == "independent":
             raise UsageError(
@@ -85,7 +85,7 @@ class SettingsKind:
         }
 
     def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
-        """Return notes on decisions by the machine, one sentence each."""
+        """Return notes on settings that were chosen for this machine, one sentence each."""
         return ()
 
     def _check_group(self, name: str, settings: GroupSettings) -> None:
@@ -117,16 +117,16 @@ def kind_words(name: str) -> str:
 
 
 def _refuse_reward_as_outcome(outcome: str, group: Group) -> None:
-    """UsageError if the outcome is the reward that a group trains on."""
+    """Raise UsageError if the outcome is the reward that a group trains on."""
     if outcome and outcome == group.settings.reward.mode:
         raise UsageError(
-            Setting("outcome", outcome), f" is the reward of group {group.name!r}, and a reward does not tell which "
+            Setting("outcome", outcome), f" is the reward of group {group.name!r}, and a reward cannot decide which "
             "group is better; name an outcome that the task is about, or omit it for the environment's own return",
         )  # fmt: skip
 
 
 def _check_on(group: Group, asked: AskedExperiment, machine: Machine) -> None:
-    """UsageError if the machine found a problem with a group."""
+    """Raise UsageError if the preflight on the machine found a problem with a group."""
     settings = group.settings
     mode = settings.reward.mode
     if group.name in machine.reward_problems:

@@ -1,6 +1,6 @@
-"""How to start workers, as given by flags, the [launcher] table of a file, or Python arguments.
+"""Options that say how to start workers, from flags, the [launcher] table of a file, or Python arguments.
 
-Results do not depend on it. For anything not given, the launcher has its own default.
+Results do not depend on these options. For an option that is not given, the launcher has its own default.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DEFAULT = "local"
 
 
 class AskedLauncher(msgspec.Struct, frozen=True, kw_only=True):
-    """Launcher options, named like the flags; None: not given."""
+    """Launcher options, named like the flags; None means that an option is not given."""
 
     launcher: str | None = None
     transport: Literal["ipc", "tcp"] | None = None
@@ -41,7 +41,7 @@ class AskedLauncher(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(words)
 
     def over(self, weaker: AskedLauncher) -> AskedLauncher:
-        """Return these options, completed by those of `weaker`."""
+        """Return these options; an option that is not given is taken from `weaker`."""
         return msgspec.structs.replace(weaker, **said(self))
 
 
@@ -55,7 +55,10 @@ def said(asked: AskedLauncher) -> dict[str, Any]:
 
 
 def asked_launcher(values: object, origin: str, spelling: Mapping[str, str] | None = None) -> AskedLauncher:
-    """Check a table of options from `origin`; UsageError if invalid. `spelling`: keys that have another name there."""
+    """Check a table of options from `origin`; UsageError if it is invalid.
+
+    `spelling` maps our keys to the names that they have at `origin`, where these differ.
+    """
     if not isinstance(values, Mapping):
         raise UsageError(f"{origin} must be a table, as in launcher.name = {values!r}")
     known = {(spelling or {}).get(key, key): key for key in AskedLauncher.__struct_fields__}

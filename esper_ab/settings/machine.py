@@ -1,4 +1,4 @@
-"""Resolve devices, kernel and precision: the meaning of `auto` on a machine, and what the machine lacks. Pure."""
+"""Resolve devices, kernel and precision on a machine, including `auto`, and report what the machine lacks. Pure."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment, Group
 
 
 def asked_gpus(experiment: AskedExperiment) -> tuple[str, ...]:
-    """Return the GPUs that an experiment may use, as it names them; "cuda" means all."""
+    """Return the GPUs that an experiment may use, by the names in its settings; "cuda" means all GPUs."""
     return tuple(name for name in experiment.devices or ("cuda",) if not name.startswith("cpu"))
 
 
 def _cpu_lanes(experiment: AskedExperiment, machine: Machine) -> tuple[str, ...]:
-    """Return the names of the CPU lanes: one per core, or as many as a block needs if that is more."""
+    """Return the names of the CPU lanes: one per core, or one per run of a block if that is more."""
     needed = len(experiment.groups) * experiment.devices_per_run
     return tuple(f"cpu:{index}" for index in range(max(needed, len(machine.names("cpu")))))
 
 
 def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: bool) -> tuple[str, ...]:
-    """Return the device pool: the requested devices, or all GPUs, or CPU lanes if there is no GPU.
+    """Return the device pool: the requested devices, or else all GPUs, or CPU lanes if there is no GPU.
 
-    CPU lanes: one per core, or as many as a block needs if that is more. `on_cores`: environments and policies use
-    only the CPU. UsageError for a device that is missing or would be idle.
+    There is one CPU lane per core, or one per run of a block if that is more. With `on_cores`, environments and
+    policies use only the CPU. Raises UsageError for a device that is missing or would be idle.
     """
     if not experiment.devices:
         if machine.gpu_problem and not on_cores:
@@ -40,7 +40,7 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
         if name.startswith("cuda"):
             raise UsageError(
                 Setting("devices"), f": environments and policies of {experiment.task} run on the CPU, so {name} "
-                "would be idle; name cores, or leave it out",
+                "would be idle; name cores, or leave {name} out",
             )  # fmt: skip
     there = tuple(device.name for device in machine.devices)
     if all(name.startswith("cpu") for name in experiment.devices):
@@ -61,7 +61,7 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
     for name in pool:
         if pool.count(name) > 1:
             raise UsageError(
-                Setting("devices"), f": {name} is named twice; to share a device between runs, use ",
+                Setting("devices"), f": {name} is named twice; if several runs should share a device, use ",
                 Setting("placement", "share"),
             )  # fmt: skip
     return tuple(pool)
@@ -75,9 +75,9 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
 
 
 def resolve_kernel(asked: AskedArithmetic, machine: Machine, untrainable: str = "") -> Arithmetic:
-    """Return the arithmetic with its kernel, its build, and what trains hosts; UsageError if a kernel is unusable.
+    """Return the arithmetic with the kernel, the build of the kernel, and the choice of what trains hosts.
 
-    `untrainable`: hosts that the kernel cannot train, from `untrainable_hosts`.
+    Raises UsageError if the requested kernel is unusable. `untrainable` comes from `untrainable_hosts`.
     """
     kernel = _find(asked.kernel, machine)
     unusable = _why_unusable(kernel, machine)
@@ -94,14 +94,14 @@ def resolve_kernel(asked: AskedArithmetic, machine: Machine, untrainable: str = 
 
 
 def torch_alone(asked: AskedArithmetic) -> Arithmetic:
-    """Return the requested arithmetic with torch instead of a kernel."""
+    """Return the requested arithmetic with torch in place of the native kernel."""
     return Arithmetic(**msgspec.structs.asdict(asked) | {"kernel": "torch", "hosts": "kernel"})
 
 
 def kernel_notes(
     asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine, untrainable: str = ""
 ) -> tuple[str, ...]:
-    """Say in one note how `auto` or `native` was resolved."""
+    """Return one note that says how `auto` or `native` was resolved; none if the kernel was named."""
     if asked.arithmetic.kernel not in ("auto", "native"):
         return ()
     arithmetic = resolved.arithmetic
@@ -112,7 +112,7 @@ def kernel_notes(
 
 
 def check_kernel(planned: Arithmetic, machine: Machine) -> None:
-    """UsageError unless workers on `machine` have the kernel of a plan, with the same build."""
+    """Raise UsageError if workers on `machine` do not have the kernel of a plan in the same build."""
     if planned.kernel == "torch":
         return
     kernel = _find(planned.kernel, machine)
@@ -120,20 +120,24 @@ def check_kernel(planned: Arithmetic, machine: Machine) -> None:
         raise UsageError(f"earlier runs were computed by {planned.kernel}: {_why_unusable(kernel, machine)}")
     if kernel.build != planned.kernel_build:
         raise UsageError(
-            f"the build of {planned.kernel} here ({kernel.build}) differs from the plan's ({planned.kernel_build}), "
+            f"the build of {planned.kernel} here ({kernel.build}) differs from that of the plan "
+            f"({planned.kernel_build}), "
             "and a comparison must not mix them; install the version that made the plan, with the same compiler"
         )
 
 
 def lacking_kernel(machine: Machine) -> tuple[str, str]:
-    """Return why this machine has no kernel, and the remedy; both "" if it has one."""
+    """Return the reason why this machine has no native kernel, and the remedy; ("", "") if it has one."""
     if any(not kernel.problem for kernel in machine.kernels):
         return "", ""
     return next(((kernel.problem, kernel.remedy) for kernel in machine.kernels), ("there is no kernel", ""))
 
 
 def untrainable_hosts(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> str:
-    """Say which hosts no kernel can train, and why; "" if there are none. The groups' precision must be resolved."""
+    """Describe the hosts that no native kernel can train, and the reason; "" if there are none.
+
+    The precision of `groups` must already be resolved.
+    """
     gpu = next((name for name in devices if not name.startswith("cpu")), "")
     if gpu:
         return f"torch trains the hosts on {gpu}, and one experiment has one arithmetic"
@@ -148,9 +152,9 @@ def untrainable_hosts(groups: Sequence[Group], devices: Sequence[str], machine: 
 
 
 def _find(asked: str, machine: Machine) -> Kernel | None:
-    """Return the kernel requested by name, or the widest usable one; None if there is none.
+    """Return the kernel requested by name, or the widest usable kernel; None if there is none.
 
-    A kernel requested by name may have a problem.
+    A kernel requested by name is returned even if it has a problem.
     """
     if asked not in ("auto", "native"):
         return next((kernel for kernel in machine.kernels if kernel.name == asked), None)
@@ -159,7 +163,7 @@ def _find(asked: str, machine: Machine) -> Kernel | None:
 
 
 def _why_unusable(kernel: Kernel | None, machine: Machine) -> str:
-    """Describe the problem with the requested kernel, or its absence; "" if it is usable."""
+    """Return the reason why the requested kernel cannot be used; "" if it can."""
     if kernel is not None:
         return kernel.problem and f"{kernel.problem}; {kernel.remedy}"
     there = ", ".join(kernel.name for kernel in machine.kernels)
@@ -193,9 +197,10 @@ def resolve_precision(groups: Sequence[Group], devices: Sequence[str], machine: 
 
 
 def precision_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> Iterator[str]:
-    """Note how `auto` was resolved, and bf16 on a CPU without instructions for it; one sentence each."""
+    """Yield one sentence on how `auto` was resolved, and one on bf16 on a CPU that lacks bf16 instructions."""
     if any(group.settings.growth.amp == "auto" for group in asked.groups):
         yield "--amp auto: off (bf16 was slower than float32 on CPUs at these sizes; no GPU was measured)."
     halves = [group.name for group in resolved.groups if group.settings.growth.amp == "bf16"]
     if halves and not machine.cpu_bf16 and any(name.startswith("cpu") for name in resolved.devices):
-        yield f"{', '.join(halves)}: this CPU has no bf16 instructions; results are equal, training is slower."
+        names = ", ".join(halves)
+        yield f"{names}: this CPU has no bf16 instructions, so training is slower, with the same results."

@@ -1,4 +1,4 @@
-"""Read JSON files with a schema number that one command writes and an option of another command takes."""
+"""Read versioned JSON files: one command writes them, and an option of another command accepts them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _File = TypeVar("_File", bound=_Numbered)
 def load_option_file(
     path: Path, decoder: msgspec.json.Decoder[_File], *, what: str, schema: int, made_by: str
 ) -> _File:
-    """Read the file for the option `what`: `path` itself, or the file named after the option in that folder.
+    """Read the file for the option `what`: `path` itself or, if `path` is a folder, the file in it named `what`.json.
 
-    UsageError if it cannot be read or has another schema; `made_by`: the command that writes such files.
+    Raises UsageError if the file cannot be read or has another schema. `made_by` is the command that writes the file.
     """
     file = path / f"{what.replace(' ', '_')}.json" if path.is_dir() else path
     option = "--" + what.replace(" ", "-")

@@ -1,4 +1,4 @@
-"""Read settings of an outcome (its range, its measure) and of a trainer's rehearsal. Pure."""
+"""Read the settings of an outcome (range and measure) and of a trainer's rehearsal. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_range(text: str) -> tuple[float | None, float | None]:
 
 
 def worst_outcome(experiment: ExperimentSettings) -> float | None:
-    """Return the worse end of the outcome's range; None if it has none."""
+    """Return the worse end of the outcome's range; None if the range is open at that end."""
     low, high = read_range(experiment.outcome_range)
     return high if experiment.outcome_better == "lower" else low
 
@@ -56,7 +56,10 @@ def read_rehearsal(texts: Iterable[str]) -> dict[str, TrainerValue]:
 
 
 def outcome_measure(experiment: ExperimentSettings) -> Measure:
-    """Return the declaration of the outcome; its label is its name or the last part of a command's source."""
+    """Return the declaration of the outcome.
+
+    Its label is the name of the outcome or, for a command, the last part of the outcome's source.
+    """
     low, high = read_range(experiment.outcome_range)
     label = experiment.outcome.rpartition(":")[2] or DEFAULT_OUTCOME
     return Measure(

@@ -26,7 +26,7 @@ msgspec.json.Decoder(AskedExperiment)
 
 @dataclass(frozen=True)
 class _Asked:
-    """One group as requested, with its own layers."""
+    """One group as requested, with the layers that apply to it alone."""
 
     name: str
     table: Layer
@@ -34,7 +34,10 @@ class _Asked:
 
 
 def parse(request: Request) -> AskedExperiment:
-    """Return the one experiment that is requested; UsageError, one line with the remedy, if it is invalid."""
+    """Return the requested experiment.
+
+    Raises UsageError, with a one-line message that includes the remedy, if the request is invalid or has several tasks.
+    """
     task = request.said("task") or FIELDS["task"].default
     if request.tasks or request.by_task or "," in task:
         raise UsageError(Setting("task"), ": give one task here; only `esper-ab launch` takes several")
@@ -75,8 +78,9 @@ def _make_group(asked: _Asked, request: Request, defaults: Mapping[str, object])
     """Merge one group's layers; UsageError for an invalid name."""
     if not re.fullmatch(GROUP_NAME, asked.name):
         raise UsageError(
-            f"group name {asked.name!r}: it names files, so it must start with a letter or digit, then letters, digits "
-            "and _.=+-, at most 64 in all"
+            f"group name {asked.name!r}: a group's name is part of file names, so it must start with a letter or digit "
+            "and "
+            "contain only letters, digits and _.=+-, at most 64 characters"
         )
     layers = {**request.weak, **asked.table, **request.strong, **asked.own}
     values = {**defaults, **{key: one.value for key, one in layers.items()}}
@@ -114,7 +118,7 @@ def _named(text: str, request: Request, kind: SettingsKind) -> _Asked:
     else:
         name, equals, meaning = (part.strip() for part in text.partition("="))
     if not equals and ":" in name:
-        raise UsageError(Setting("groups", text), f": name the group of your own function, as in mine={text}")
+        raise UsageError(Setting("groups", text), f": give the group with your own function a name, as in mine={text}")
     if kind.free_names and not equals:
         return _with_layers(name, (), request)
     choice = _find_choice(meaning if equals else name, kind, f"--groups {text}", request)
@@ -129,7 +133,7 @@ def _with_layers(name: str, chosen: Iterable[Assignment], request: Request) -> _
 
 
 def _find_choice(name: str, kind: SettingsKind, origin: str, request: Request) -> tuple[Assignment, ...]:
-    """Return the assignment of the reward mode, controller or user function `name`; () if it is none of these."""
+    """Return the assignment that selects the reward mode, controller or user function `name`; () if there is none."""
     for key, known in (("reward.mode", kind.rewards), ("controller.name", kind.controllers)):
         if name in known or (":" in name and key == "reward.mode"):
             return (typed(Assignment(key, name, origin, request.folder, is_text=False)),)
@@ -138,17 +142,17 @@ def _find_choice(name: str, kind: SettingsKind, origin: str, request: Request) -
 
 def _explain_no_choice(name: str, kind: SettingsKind) -> str:
     if name.endswith(".py"):
-        return f"{name!r} is a file; give your own function as FILE:FUNCTION, as in mine={name}:reward"
+        return f"{name!r} is a file; write your own function as FILE:FUNCTION, as in mine={name}:reward"
     hint = did_you_mean(name, [*kind.rewards, *kind.controllers])
     return f"no reward mode or controller {name!r}; {hint}"
 
 
 def _refuse_without_effect(request: Request, asked: Sequence[_Asked]) -> None:
-    """UsageError for a setting of all groups that every group overrides; in a grid, that any group overrides."""
+    """Raise UsageError for a setting of all groups that every group overrides; in a grid, that any group overrides."""
     for key, assignment in request.strong.items():
         overriding = [group.name for group in asked if key in group.own]
         if overriding and len(overriding) == len(asked):
-            raise UsageError(f"{assignment.origin} has no effect: every group has its own {key}; leave it out")
+            raise UsageError(f"{assignment.origin} has no effect, because every group has its own {key}; leave it out")
         if overriding and assignment.origin.startswith("--grid"):
             raise UsageError(
                 f"{assignment.origin}: group {overriding[0]!r} has its own {key}, but all groups in a cell of a grid "

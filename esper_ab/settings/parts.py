@@ -1,6 +1,6 @@
 """Split a question over several tasks, or over a grid of settings, into parts, each an experiment of its own.
 
-A part is one task in one cell of the grid. All parts have the same groups and seeds, and share one alpha.
+A part is one task in one cell of the grid. All parts have the same groups and seeds, and alpha is divided among them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Cell = tuple[str, ...]  # "ppo.lr=1e-4", "ppo.epochs=2"
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One part of a question. `asked` has the part's share of alpha, so that its own report claims no more."""
+    """One part of a question. `asked` has the part's share of alpha, so that the part's report claims no more."""
 
     name: str  # "digits"; in a grid "ppo.lr=1e-4", or "digits, ppo.lr=1e-4"
     asked: AskedExperiment
@@ -49,13 +49,13 @@ class Parts:
 
 
 def folder_of(name: str) -> str:
-    """Return the folder name for a part: its own name, or a sanitised one with a hash."""
+    """Return the folder name for a part: the part's name or, if that is no valid name, a sanitised one with a hash."""
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:_LONGEST_FOLDER] or "part"
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def parse_parts(request: Request) -> Parts | None:
-    """Return the parts of a question; None for one task without a grid. UsageError as for `parse`."""
+    """Return the parts of a question, or None for one task without a grid. Raises UsageError as `parse` does."""
     tasks, cells = _tasks(request), grid(request.grid)
     if len(tasks) < 2 and not cells:
         _refuse_for_one(tasks, request)
@@ -82,17 +82,21 @@ def parse_parts(request: Request) -> Parts | None:
 
 
 def share_of(alpha: float, parts: int, groups: int, *, controlled: bool) -> float:
-    """Return the alpha of a part, low enough that its own report claims nothing that the joint answer does not.
+    """Return the alpha of a part, low enough that the part's report claims nothing that the joint answer does not.
 
-    A decided comparison hands its share on: in the joint answer to all others, in a part to those of this part only. So
-    the last comparison of a part holds all of the part's alpha, and in the joint answer it holds at least as much.
+    A decided comparison hands its share of alpha to the others: in the joint answer to all others, in a part's report
+    only to the others of the same part. So the last undecided comparison of a part is tested at all of the part's alpha
+    in the part's report, and at least at that alpha in the joint answer.
     """
     comparisons = groups - 1 if controlled else groups * (groups - 1) // 2
     return alpha / (comparisons * parts + 1)
 
 
 def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
-    """Return all combinations of KEY=V1,V2 texts, or () for no texts; UsageError for a repeated key or value."""
+    """Return all combinations of the values in KEY=V1,V2 texts; () without texts.
+
+    Raises UsageError for a repeated key or value.
+    """
     axes: dict[str, list[str]] = {}
     for text in texts:
         key, equals, values = text.partition("=")
@@ -112,7 +116,7 @@ def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
 
 
 def _tasks(request: Request) -> tuple[str, ...]:
-    """Return the tasks named on the command line, or else in the file; () if there are none."""
+    """Return the tasks named on the command line or, without these, in the file; () if neither names any."""
     one = request.common.get("task")
     if one is not None and "," in one.value:
         right = f"--task {one.value}" if one.origin.startswith("--") else f"task = {json.dumps(one.value.split(','))}"
@@ -120,19 +124,19 @@ def _tasks(request: Request) -> tuple[str, ...]:
     tasks = request.tasks or ((one.value,) if one else tuple(request.by_task))
     for task in request.by_task:
         if task not in tasks:
-            raise UsageError(f"[tasks.{task}]: there is no such task here; {did_you_mean(task, tasks)}")
+            raise UsageError(f"[tasks.{task}]: the experiment has no such task; {did_you_mean(task, tasks)}")
     return tasks
 
 
 def _margins(request: Request, tasks: Sequence[str]) -> dict[str, float]:
-    """Return the margin of each task that --margin names; one margin for all has the key ""."""
+    """Return the margin of each task that --margin names; one margin for all tasks is under the key ""."""
     text = request.margins
     if not text:
         return {}
     pieces = [[part.strip() for part in piece.rpartition("=")] for piece in text.split(",")]
     named = [task for task, _, _ in pieces]
     if any(task not in tasks for task in filter(None, named)) or (len(named) > 1 and not all(named)):
-        raise UsageError(f"--margin {text}: give one size for all, or TASK=SIZE,… for {', '.join(tasks)}")
+        raise UsageError(f"--margin {text}: give one size for all tasks, or TASK=SIZE,… for {', '.join(tasks)}")
     if twice := [task for task in named if named.count(task) > 1]:
         raise UsageError(f"--margin {text}: {twice[0]} is named twice")
     try:
@@ -142,23 +146,23 @@ def _margins(request: Request, tasks: Sequence[str]) -> dict[str, float]:
 
 
 def _of_part(request: Request, task: str, cell: Iterable[Assignment], margins: Mapping[str, float]) -> Request:
-    """Return the request for this part alone."""
+    """Return the request with the settings of one part."""
     said: dict[str, object] = {"task": task} if task else {}
     if (margin := margins.get(task, margins.get(""))) is not None:
         said["margin"] = margin
     own = request.by_task.get(task, {})
     for key, assignment in own.items():
         if FIELDS[key].spec.same:
-            raise UsageError(f"{assignment.origin}: {key} must be the same for all tasks; set it once, above")
+            raise UsageError(f"{assignment.origin}: {key} must be the same for all tasks; set it outside this table")
     strong = {**request.strong, **{one.key: one for one in (*of_flags(said), *cell)}}
     return replace(request, weak={**request.weak, **own}, strong=strong, tasks=(), by_task={}, margins="")
 
 
 def _refuse_for_one(tasks: Sequence[str], request: Request) -> None:
     if request.by_task:
-        raise UsageError(f"[tasks.{tasks[0]}] is only for several tasks, but there is one: set its keys at the top")
+        raise UsageError(f"[tasks.{tasks[0]}] is only for several tasks, but there is one; set its keys at the top")
     if request.margins:
-        raise UsageError(f"--margin {request.margins}: for one task, give only a size")
+        raise UsageError(f"--margin {request.margins}: for a single task, give only the size")
     if request.scores:
         raise UsageError("--scores describes several tasks together; name them, as in --task digits,mixture")
 

@@ -42,7 +42,7 @@ _LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # 
 
 @dataclass(frozen=True, kw_only=True)
 class FileSettings:
-    """The declarations of a TOML file or a Python program, as written."""
+    """The settings that a TOML file or a Python program declares, as written."""
 
     folder: Path = Path()  # base of relative paths in `groups`
     groups: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ Layer = Mapping[str, Assignment]  # by key
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request, with all keys checked and all values typed."""
+    """A request, in which all keys are checked and all values typed."""
 
     groups: tuple[str, ...]  # "shaped", "a=shaped"
     folder: Path  # base of relative paths in `groups`
@@ -84,7 +84,10 @@ class Request:
         return self.common[key].value if key in self.common else None
 
     def more(self, written: Iterable[Assignment]) -> Layer:
-        """Check and type further settings for all groups; UsageError as for `request`, or if one is already set."""
+        """Check and type further settings for all groups.
+
+        Raises UsageError as `request` does, and if a setting is already set.
+        """
         found = _layer(written, free=bool(self.said("trainer")))
         for key, one in found.items():
             if key in self.strong:
@@ -92,12 +95,12 @@ class Request:
         return found
 
     def also(self, groups: tuple[str, ...], flags: Mapping[str, object]) -> Request:
-        """Return the request with only these groups and with further flags; UsageError as for `request`."""
+        """Return the request with only these groups and with further flags. Raises UsageError as `request` does."""
         return replace(self, groups=groups, alone=True, strong={**self.strong, **self.more(of_flags(flags))})
 
 
 def _varied(text: str, *, trained: bool) -> dict[str, list[Assignment]]:
-    """Parse --vary KEY=V1,V2,… into a group KEY=VALUE per value; a trainer's own setting needs no prefix."""
+    """Parse --vary KEY=V1,V2,… into one group KEY=VALUE per value; with `trained`, KEY needs no `trainer.` prefix."""
     key, equals, values = (part.strip() for part in text.partition("="))
     origin, found = f"--vary {text}", dict[str, list[Assignment]]()
     pieces = split_commas(values, origin) if equals and key else []
@@ -113,17 +116,18 @@ def _varied(text: str, *, trained: bool) -> dict[str, list[Assignment]]:
 
 
 def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Request:
-    """Merge flags over a file; UsageError, one line with the remedy, if they are invalid.
+    """Merge flags over the settings of a file.
 
-    `options`: value by name, as click parsed them; missing keys count as not given.
+    Raises UsageError, with a one-line message that includes the remedy, if a flag or setting is invalid. `options` has
+    the values of the flags by name, as click parsed them; missing keys count as not given.
     """
     groups = split_commas(options["groups"], "--groups") if options.get("groups") is not None else ()
     vary = options.get("vary") or ""
     for flag in ("groups", "group", "control") if vary else ():
         if options.get(flag):
-            raise UsageError(f"--vary makes the groups and compares all with the first; remove it or --{flag}")
+            raise UsageError(f"--vary creates the groups and compares all with the first; remove --vary or --{flag}")
     if vary and (file.groups or file.tables):
-        raise UsageError("--vary makes the groups, but the file declares groups, too: remove one of them")
+        raise UsageError("--vary creates groups, but the file also declares groups; remove one of the two")
     found = request(
         file, groups=tuple(groups), group=options.get("group") or (), assignments=options.get("set") or (),
         flags=read_flags(options), vary=vary,
@@ -137,8 +141,9 @@ def request(
 ) -> Request:  # fmt: skip
     """Merge the command line over `file`; UsageError for an unknown key or an invalid value.
 
-    `groups`: "shaped", "a=shaped". `group`: from --group, "fast:ppo.lr=1e-3". `assignments`: from --set, "ppo.lr=1e-3".
-    `flags`: key -> value of its own flag. `vary`: from --vary, "lr=3e-4,1e-3".
+    `groups` has entries such as "shaped" or "a=shaped". `group` has the texts of --group, as in "fast:ppo.lr=1e-3",
+    and `assignments` those of --set, as in "ppo.lr=1e-3". `flags` has the values of all other flags by key. `vary` is
+    the text of --vary, as in "lr=3e-4,1e-3".
     """
     said, common, by_task = dict(flags or {}), list(file.common), dict(file.tasks)
     margins = str(said.pop("margin")) if isinstance(said.get("margin"), str) else ""
@@ -167,7 +172,7 @@ def request(
 
 
 def _task_names(flag: object, file: FileSettings) -> list[str]:
-    """Return the tasks from --task, or else from the file's list; UsageError for an empty or repeated name."""
+    """Return the tasks from --task or, without that flag, from the file; UsageError for an empty or repeated name."""
     listed = next((one.value for one in file.common if one.key == "task" and isinstance(one.value, list)), [])
     names = list(map(str, listed)) if flag is None else split_commas(str(flag), "--task")
     for name in names:
@@ -185,7 +190,10 @@ def of_flags(flags: Mapping[str, object]) -> list[Assignment]:
 
 
 def _layer(written: Iterable[Assignment], *, free: bool, in_group: bool = False) -> Layer:
-    """Check and type the assignments of one layer; a repeated key is an error, because one would be ignored."""
+    """Check and type the assignments of one layer.
+
+    Raises UsageError for a repeated key, because one of the two values would be ignored.
+    """
     found: dict[str, Assignment] = {}
     for one in written:
         _check_key(one, in_group=in_group, free=free)
@@ -196,7 +204,7 @@ def _layer(written: Iterable[Assignment], *, free: bool, in_group: bool = False)
 
 
 def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
-    """UsageError for an unknown key; `free`: keys of the user's trainer are accepted."""
+    """Raise UsageError for an unknown key; with `free`, keys of the user's trainer are accepted."""
     key = assignment.key
     if key.startswith(PARAM) or (free and key.startswith(TRAINER)):
         return
@@ -205,13 +213,13 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
             return
         raise UsageError(
             f"{assignment.origin}: {key} cannot differ between groups; use ", Setting(key, "…", assigned=True),
-            " for all of them",
+            " for all groups",
         )  # fmt: skip
     known = [name for name, one in FIELDS.items() if one.of_group or not in_group]
-    own = f"the trainer's own setting would be {TRAINER}{key}" if free and "." not in key else ""
+    own = f"if it is a setting of your trainer, write {TRAINER}{key}" if free and "." not in key else ""
     hint = own or foreign(key) or which_setting(key, [*known, *SHORT])
     if key.startswith(TRAINER) and not foreign(key):
-        hint = "such keys are settings of your own trainer, and there is none"
+        hint = "such keys are settings of your own trainer, but this experiment has none"
     raise UsageError(f"{assignment.origin}: unknown key {key!r}; {hint}")
 
 
@@ -221,7 +229,7 @@ def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
         name, colon, rest = text.partition(":")
         if not colon or not rest.strip():
             raise UsageError(
-                f"--group {text}: expected NAME:key=value,key=value, which changes one group; to name groups, use "
+                f"--group {text}: expected NAME:key=value,key=value, which changes one group; to choose groups, use "
                 f"--groups {name or 'shaped,simplified'}"
             )
         for item in split_commas(rest, f"--group {name}"):
@@ -230,7 +238,7 @@ def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
 
 
 def read_flags(options: Mapping[str, Any]) -> dict[str, object]:
-    """Return the settings given by flags, by key; UsageError for an invalid list or number."""
+    """Return the settings that flags give, by key; UsageError for an invalid list or number."""
     found: dict[str, object] = {}
     for key, setting in FIELDS.items():
         value, negates = options.get(setting.flag), setting.flag.startswith("no_")
@@ -256,19 +264,19 @@ def _flag_value(setting: Field, value: Any) -> object:
         return [_whole(piece, flag) for piece in pieces] if setting.key == "looks" else pieces
     names = [piece for piece in str(value).split(",") if piece]
     if not names:
-        raise UsageError(f"{flag}: names are missing, as in {_LISTS[setting.key]}; omit the flag for all of them")
+        raise UsageError(f"{flag}: name at least one, as in {_LISTS[setting.key]}, or omit the flag for all of them")
     return names
 
 
 def _whole(text: str, origin: str, otherwise: str = "") -> int:
-    """Parse a whole number typed at `origin`; UsageError for anything else. `otherwise`: a permitted alternative."""
+    """Parse a whole number from `origin`; UsageError for anything else, with the alternative `otherwise`, if any."""
     if (found := whole_number(text)) is None:
         raise UsageError(f"{origin}: expected a whole number{otherwise}, not {visible_line(text, 40)!r}")
     return found
 
 
 def _seeds(seeds: str | None, most: int | None) -> dict[str, object]:
-    """Resolve `--seeds N`; `--seeds auto --max N`: looks up to N seeds; `--seeds auto`: no maximum."""
+    """Return the settings for `--seeds N`, `--seeds auto --max N` (at most N seeds) or `--seeds auto` (no maximum)."""
     if seeds is None or seeds != "auto":
         if most is not None:
             raise UsageError("--max needs --seeds auto; --seeds N is already a maximum")
@@ -277,12 +285,15 @@ def _seeds(seeds: str | None, most: int | None) -> dict[str, object]:
 
 
 def settings_sha256(tree: dict[str, Any]) -> str:
-    """Return the sha256 over all settings of a tree, as [record] of an experiment.toml stores it."""
+    """Return the sha256 over all settings of a tree; the table [record] of an experiment.toml stores this hash."""
     return hashlib.sha256(json.dumps(tree, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def read_toml(path: Path) -> FileSettings:
-    """Read the settings file at `path`; UsageError, with the line if it is not TOML."""
+    """Read the settings file at `path`.
+
+    Raises UsageError if the file cannot be read or was damaged; if it is not TOML, the message names the line.
+    """
     try:
         tree = tomllib.loads(read_regular(path).decode("utf-8-sig"))
         record = tree.pop("record", {})  # in an experiment.toml: facts from the time it was planned
@@ -294,11 +305,11 @@ def read_toml(path: Path) -> FileSettings:
     except ValueError:
         raise UsageError(f"{path}: {TOO_MANY_DIGITS}") from None
     except RecursionError:
-        raise UsageError(f"{path}: no settings: lists or tables are nested too deeply") from None
+        raise UsageError(f"{path}: lists or tables are nested too deeply") from None
     if isinstance(record, dict) and record.get("settings", sha256) != sha256:
         raise UsageError(
-            f"{path}: the settings do not match the hash in [record]: they were edited, or the file is damaged; "
-            "remove the table [record] from an edited copy"
+            f"{path}: the settings do not match the hash in [record], so they were edited, or the file is damaged; "
+            "if you edited a copy on purpose, delete its table [record]"
         )
     groups, launcher = tree.pop("groups", []), tree.pop("launcher", {})
     tables, tasks = tree.pop("group", {}), tree.pop("tasks", {})
@@ -306,7 +317,7 @@ def read_toml(path: Path) -> FileSettings:
         raise UsageError(f'{path}: groups must be a list of names, as in ["shaped", "simplified"]')
     for word, found in (("group", tables), ("tasks", tasks)):
         if not isinstance(found, dict) or not all(isinstance(table, dict) for table in found.values()):
-            raise UsageError(f"{path}: [{word}.NAME] must be tables")
+            raise UsageError(f"{path}: every [{word}.NAME] must be a table")
     return FileSettings(
         folder=path.parent,
         groups=tuple(groups),

@@ -1,6 +1,6 @@
-"""Turn a request and a machine into what will run: slots, modes, blueprints, devices, precision, kernel, hosts.
+"""Resolve a requested experiment on a machine: slots, modes, blueprints, devices, precision, kernel and hosts.
 
-Pure. Nothing is replaced silently: a missing part is an error that names the request and the parts that exist.
+Pure. Nothing is replaced silently: if a requested part is missing, the error names it and the parts that exist.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from esper_ab.settings.kinds import kind_of
 
 
 def resolve(asked: AskedExperiment, machine: Machine, name: str, eval_episodes: int) -> ResolvedExperiment:
-    """Resolve everything that the machine decides, and check the rest against it; UsageError if it does not fit.
+    """Resolve every setting that depends on the machine, and check the others against the machine.
 
-    `name`: of the experiment. `eval_episodes`: as requested or chosen.
+    Raises UsageError if the experiment cannot run on the machine. `name` is the experiment's name, and `eval_episodes`
+    the requested or chosen number of evaluation episodes.
     """
     task = _find_task(asked, machine)
     found = kind_of(asked.task).resolve(asked, machine, task, eval_episodes)
@@ -41,7 +42,7 @@ def _find_task(experiment: AskedExperiment, machine: Machine) -> TaskFacts:
 
 
 def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
-    """Return the requested margin, or that of the task; UsageError if there is neither."""
+    """Return the requested margin or, without one, that of the task; UsageError if neither exists."""
     margin, outcome = experiment.margin or task.measures.margin, task.measures.outcome
     if margin is None:
         unit = f", in {outcome.apart}" if outcome.apart else ""

@@ -1,4 +1,4 @@
-"""Turn the flags of a reward audit into its question, with every key and name checked."""
+"""Turn the flags of `growth rewards` into a RewardAuditQuestion, with every key and name checked."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ msgspec.json.Decoder(RewardAuditQuestion)  # built now, in one thread: tests/hou
 def make_question(
     *, rewards: Sequence[str], assignments: Sequence[Assignment], kernel: str = "auto", **options: Any
 ) -> RewardAuditQuestion:
-    """Return the question; `options`: its other fields.
+    """Return the question; `options` are the values of its other fields.
 
-    UsageError for an unknown task or setting, a reward named twice, or an invalid value.
+    Raises UsageError for an unknown task or setting, a reward named twice, or an invalid value.
     """
     twice = [name for name, count in Counter(rewards).items() if count > 1]
     if twice:
@@ -52,9 +52,9 @@ def _settings(assignments: Sequence[Assignment]) -> GroupSettings:
     keys = [key for key in GROUP_FIELDS if key.partition(".")[0] in _SECTIONS and key != "reward.params"]
     for one in assignments:
         if one.key == "reward.mode":
-            raise UsageError(f"{one.origin}: give rewards as arguments, as in esper-ab growth rewards sparse")
+            raise UsageError(f"{one.origin}: name rewards as arguments, as in esper-ab growth rewards sparse")
         if one.key not in keys:
-            raise UsageError(f"{one.origin}: not a setting of reward or growth; {which_setting(one.key, keys)}")
+            raise UsageError(f"{one.origin}: this is not a reward or growth setting; {which_setting(one.key, keys)}")
         section, _, name = one.key.partition(".")
         found[section][name] = convert_value(one)
     default = GroupSettings()

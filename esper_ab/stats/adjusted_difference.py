@@ -1,8 +1,8 @@
 """Mean difference of pairs, adjusted for the effects of positions by least squares.
 
-d_r = tau + (effect of a's position - effect of b's). A position is the place of a run in its block: lane and start
-order. With two groups this is d_r = tau + gamma s_r, where s_r = +1 or -1 is the side of a; with one position it is the
-plain paired t.
+The model is d_r = tau + (effect of a's position - effect of b's position). A position is a lane together with a place
+in the start order. With two groups the model is d_r = tau + gamma s_r, where s_r = +1 or -1 depends on which position a
+has. With one position it is the plain paired t-test.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from esper_ab.stats.pair import degenerate, resolution
 
 
 class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """Gain of a run at `position` over one at position 0, with its 95 % t interval."""
+    """The difference between a run at `position` and a run at position 0, with its 95 % t interval."""
 
     position: int
     mean: float
@@ -30,7 +30,7 @@ class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """Estimate of tau with its t-test; fields that need a deviation are None where it is zero or not estimable."""
+    """The estimate of tau with its t-test. Fields that need a standard deviation are None if it is 0 or unknown."""
 
     pairs: int  # of Welch's t the runs of the smaller group
     mean: float  # tau
@@ -45,28 +45,32 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def degenerate(self) -> bool:
-        """True if several pairs (or runs) allow no t-test; see `pair.degenerate` (or `welch`)."""
+        """True if there are several pairs (or runs), but no t-test is possible; see `pair.degenerate` (or `welch`)."""
         return (self.sd is not None or self.name != "") and self.t is None
 
     def interval(self, p: float) -> tuple[float, float] | None:
-        """Return the interval of tau that the t-test does not reject at two-sided `p`; None without a t."""
+        """Return the interval of the values of tau that the t-test does not reject at two-sided `p`; None without t."""
         if self.se is None:
             return None
         half = float(t_isf(p / 2.0, self.df)) * self.se
         return self.mean - half, self.mean + half
 
     def log_evidence(self) -> float | None:
-        """Return the natural log of the e-value of the anytime-valid t; None without a t."""
+        """Return the natural log of the e-value of the anytime-valid t-test; None without t."""
         return None if self.t is None else log_evidence(self.t, self.df, self.information)
 
     def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
-        """Return the differences whose e-value stays below `evidence`; None where the interval is unbounded."""
+        """Return the interval of differences whose e-value is below `evidence`; None if the interval is unbounded."""
         se = self.se
         return None if se is None else anytime_interval(self.mean, se, self.df, self.information, evidence)
 
 
 def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> Floats:
-    """Return [pairs, positions]: ones for tau, then for each position but the first +1 where a is, -1 where b is."""
+    """Return the design matrix, [pairs, positions].
+
+    Its first column, for tau, is 1. Each further column, for a position except the first, is +1 if a has that position
+    and -1 if b has it.
+    """
     matrix = np.zeros((len(sides), positions))
     matrix[:, 0] = 1.0
     for row, (a, b) in enumerate(sides):
@@ -78,7 +82,7 @@ def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> Floats:
 
 
 def estimable(matrix: Floats) -> bool:
-    """True if tau is identifiable: its column, the first of [pairs, q], does not depend on the others."""
+    """True if tau is identifiable: the first column of `matrix` [pairs, q] is no linear combination of the others."""
     if matrix.shape[0] == 0:
         return False
     others = int(np.linalg.matrix_rank(matrix[:, 1:])) if matrix.shape[1] > 1 else 0
@@ -88,7 +92,10 @@ def estimable(matrix: Floats) -> bool:
 def adjusted_difference(
     a: ArrayLike, b: ArrayLike, sides: Sequence[tuple[int, int]], positions: int
 ) -> AdjustedDifference | None:
-    """Estimate tau from a, b [pairs]; `positions` 1: unadjusted. None if aliased or without pairs."""
+    """Estimate tau from a, b [pairs]; with `positions` 1, nothing is adjusted for.
+
+    Return None without pairs, or if tau is aliased with position effects.
+    """
     x, y = two(a, b)
     if len(sides) != x.size:
         raise ValueError(f"there must be one side per pair, not {len(sides)} sides and {x.size} pairs")
@@ -122,7 +129,7 @@ def adjusted_difference(
 def _position_effects(
     matrix: Floats, inverse: Floats, solution: Floats, sd: float, df: int
 ) -> tuple[PositionEffect, ...]:
-    """Return the position effects, with intervals, of the columns that are estimable on their own."""
+    """Return the position effects, with intervals, for the columns whose effect can be estimated."""
     found = []
     bound = float(t_isf(0.025, df))
     for column in range(1, matrix.shape[1]):

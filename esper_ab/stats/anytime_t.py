@@ -1,9 +1,9 @@
 """Anytime-valid t-test: an interim look after every pair, without a declared maximum.
 
-Bayes factor of the t statistic, with an N(0, 1/g) prior on the standardised difference and a right-Haar prior on scale
-and position effects. Without a difference it is a nonnegative martingale, so P(it ever reaches 1/alpha) <= alpha
-(Ville). Rouder et al. (2009); Grunwald, de Heide & Koolen (2024). With `df` = n - 1 and `information` = n it is the
-plain one-sample t.
+The e-value is the Bayes factor of the t statistic, with an N(0, 1/g) prior on the standardised difference and a
+right-Haar prior on scale and position effects. If there is no difference, the e-value is a nonnegative martingale with
+mean 1, so the probability that it ever reaches 1/alpha is at most alpha (Ville's inequality). Rouder et al. (2009);
+Grunwald, de Heide & Koolen (2024). `df` = n - 1 and `information` = n give the one-sample t-test.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 
 
 def log_evidence(t: float, df: float, information: float, g: float = 1.0) -> float:
-    """Return the natural log of the e-value of t with `df` >= 1; `information` > 0 as in AdjustedDifference."""
+    """Return the natural log of the e-value of t with `df` >= 1; `information` > 0 is that of AdjustedDifference."""
     r = g / (g + information)
     return 0.5 * math.log(r) + (df + 1) / 2.0 * (math.log1p(t * t / df) - math.log1p(r * t * t / df))
 
@@ -20,9 +20,9 @@ def log_evidence(t: float, df: float, information: float, g: float = 1.0) -> flo
 def anytime_interval(
     mean: float, se: float, df: float, information: float, evidence: float, *, g: float = 1.0
 ) -> tuple[float, float] | None:
-    """Return the differences whose e-value stays below `evidence` > 1. `se`: of the mean.
+    """Return the interval of differences whose e-value is below `evidence` > 1; `se` is the standard error of `mean`.
 
-    None if the interval is unbounded: so few pairs rule out no difference.
+    Return None if the interval is unbounded, because the pairs are too few to rule out any difference.
     """
     r = g / (g + information)
     ratio = math.exp((math.log(evidence) - 0.5 * math.log(r)) * 2.0 / (df + 1))  # (1 + x) / (1 + r x), x = t^2 / df

@@ -1,4 +1,4 @@
-"""Correlation of two variables, and drift of differences over replicates; descriptive."""
+"""The correlation of two variables, and the drift of differences over replicates; both are descriptive."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST = 3  # two points always lie on a line
 
 
 class Correlation(msgspec.Struct, frozen=True, kw_only=True):
-    """Both coefficients; None with fewer than 3 observations, or if one variable does not vary."""
+    """Pearson's and Spearman's coefficients; None for fewer than 3 observations, or if a variable does not vary."""
 
     n: int
     pearson: float | None
@@ -31,7 +31,7 @@ class Correlation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def correlation(x: ArrayLike, y: ArrayLike) -> Correlation:
-    """Compute both coefficients of x, y [n]; ValueError unless they are finite and of equal length."""
+    """Compute both coefficients of x, y [n]; ValueError if x and y are not finite or not of equal length."""
     a, b = two(x, y)
     if a.size < _LEAST or _constant(a) or _constant(b):
         return Correlation(n=int(a.size), pearson=None, spearman=None)
@@ -43,7 +43,7 @@ def _constant(values: Floats) -> bool:
 
 
 def _r(a: Floats, b: Floats) -> float:
-    """Return Pearson's r. Sums are exactly rounded, so the order of the observations does not matter."""
+    """Return Pearson's r. Sums are rounded exactly, so r does not depend on the order of the observations."""
     da, db = a - math.fsum(a) / a.size, b - math.fsum(b) / b.size
     scale_a, scale_b = math.sqrt(math.fsum(da**2)), math.sqrt(math.fsum(db**2))
     return min(1.0, max(-1.0, math.fsum((da / scale_a) * (db / scale_b))))
@@ -60,7 +60,7 @@ def _r(a: Floats, b: Floats) -> float:
 
 
 class Drift(msgspec.Struct, frozen=True, kw_only=True):
-    """Change of a - b over replicates."""
+    """Trend and autocorrelation of a - b over replicates."""
 
     slope: float  # per replicate
     slope_p: float  # two-sided
@@ -69,9 +69,9 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def drift(pairs: Sequence[Pair], positions: int) -> Drift | None:
-    """Compute trend and autocorrelation; `positions` 1: unadjusted.
+    """Compute trend and autocorrelation; with `positions` 1, nothing is adjusted for.
 
-    None with fewer than 6 pairs, with too little variation, or without a free degree of freedom.
+    Return None for fewer than 6 pairs, with too little variation, or without a residual degree of freedom.
     """
     ordered = sorted(pairs, key=lambda pair: pair.replicate)
     a, b = (np.array(side) for side in ([pair.a for pair in ordered], [pair.b for pair in ordered]))

@@ -1,8 +1,8 @@
-"""Student's t (central and noncentral), normal, chi-squared and F: distribution functions, upper tails, inverses.
+"""Distribution functions, upper tails and inverses of Student's t (central and noncentral), normal, chi-squared and F.
 
-The numbers equal those of scipy.stats to the bit (noncentral t: to 1e-12) but come from scipy.special alone, because
-scipy.stats takes a second to import, which would delay every launch. The first call imports scipy.special, or `load`
-does so beforehand.
+The numbers equal those of scipy.stats to the bit (noncentral t: to 1e-12). They come from scipy.special alone, because
+importing scipy.stats takes a second and would delay every launch. The first call imports scipy.special, unless `load`
+has already imported it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 
 def load() -> None:
-    """Import scipy.special now, for callers that must not import later, when the installed code may have changed."""
+    """Import scipy.special now, for a caller that must not import it later, when installed files may have changed."""
     _special()
 
 

@@ -1,9 +1,9 @@
 """Evaluation noise, and the number of episodes that minimises variance x cost. Needs neither numpy nor scipy.
 
-The variance of an outcome over m episodes is P + H / m: P is that of the policies, H that of one episode under one
-policy. The same holds for the difference of a pair. A run costs T + m, in evaluation episodes. The pairs for a given
-precision then cost (P + H / m) (T + m), which is least at m = sqrt(T H / P). Half or twice as many episodes cost at
-most an eighth more.
+The variance of an outcome over m episodes is P + H / m, where P is the variance between policies and H the variance
+between episodes under one policy. The same holds for the difference of a pair. A run costs as much as T + m evaluation
+episodes. The cost of the pairs for a given precision is then proportional to (P + H / m) (T + m), with a minimum at
+m = sqrt(T H / P). Half or twice that number of episodes costs at most an eighth more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MOST_PER_TRAINING = 4.0  # without any policy variance, that many episodes come
 
 
 class Components(msgspec.Struct, frozen=True, kw_only=True):
-    """Variances in squared units, of runs or of the differences of pairs; limits leave out 10 % on either side."""
+    """Variances of runs, or of the differences of pairs, in squared units; limits exclude 10 % on either side."""
 
     runs: int  # or pairs
     eval_episodes: int  # of each
@@ -28,22 +28,22 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     ratio_high: float  # policy / episode, upper 80 % limit; 0 or less where runs hardly differ beside their episodes
 
     def variance(self, eval_episodes: float) -> float:
-        """Return the variance of an outcome over `eval_episodes` episodes; a negative policy variance counts as 0."""
+        """Return the variance of an outcome over `eval_episodes` episodes, taking a negative policy variance as 0."""
         return max(self.policy, 0.0) + self.episode / eval_episodes
 
 
 def variance_times_cost(eval_episodes: float, ratio: float, training: float) -> float:
     """Return variance x cost of `eval_episodes` episodes, in units of H.
 
-    `ratio`: P / H; `training`: T, in evaluation episodes.
+    `ratio` is P / H, and `training` is T, in evaluation episodes.
     """
     return (max(ratio, 0.0) + 1.0 / eval_episodes) * (training + eval_episodes)
 
 
 def most_eval_episodes(training: float, step: int) -> int:
-    """Return the largest number of episodes to choose: a multiple of `step` that costs at most four times the training.
+    """Return the largest number of episodes that may be chosen.
 
-    It is at least `step`.
+    It is a multiple of `step` that costs at most four times as much as the training, but at least `step`.
     """
     return step * max(1, math.floor(_MOST_PER_TRAINING * training / step))
 
@@ -51,7 +51,7 @@ def most_eval_episodes(training: float, step: int) -> int:
 def best_eval_episodes(ratio: float, training: float, step: int) -> int:
     """Return the multiple of `step` with the least variance x cost, up to `most_eval_episodes`.
 
-    With a `ratio` of 0 or less there is no policy variance, and more episodes are always better.
+    If `ratio` is 0 or less, there is no policy variance, so more episodes are always better.
     """
     most = most_eval_episodes(training, step)
     ideal = math.sqrt(training / ratio) if ratio > 0.0 else math.inf

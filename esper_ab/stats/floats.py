@@ -19,7 +19,7 @@ def floats(values: ArrayLike) -> Floats:
 
 
 def two(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
-    """Return both as arrays; ValueError unless they are one-dimensional, finite and of equal length."""
+    """Return a and b as arrays; ValueError if they are not one-dimensional, finite and of equal length."""
     x, y = floats(a), floats(b)
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(f"values must be two lists of equal length, not {x.shape} and {y.shape}")
@@ -33,6 +33,6 @@ def two(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def mid_ranks(values: ArrayLike) -> Floats:
-    """Rank `values` [n] from 1 to n; ties share their mean rank, a whole or half number, so rounding breaks no tie."""
+    """Rank `values` [n] from 1 to n. Ties share their mean rank, a multiple of 1/2, so rounding breaks no tie."""
     _, which, counts = np.unique(floats(values), return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2.0)[which])

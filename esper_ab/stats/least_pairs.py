@@ -12,5 +12,5 @@ LEAST_OPEN_ENDED_PAIRS = 25
 
 
 def smallest_p(pairs: int) -> float:
-    """Return the least two-sided p of an exact test of `pairs` pairs, by signs or ranks: 2 of 2^pairs patterns."""
+    """Return the smallest two-sided p of an exact sign or rank test of `pairs` pairs: 2 of 2^pairs patterns."""
     return min(1.0, 2.0 * 0.5**pairs)

@@ -1,4 +1,4 @@
-"""A pair of runs, the outcomes of two groups in one replicate: the unit of every test except for unpaired runs."""
+"""A pair of runs, with the outcomes of two groups in one replicate: the unit of every test, except of unpaired runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Samples(msgspec.Struct, frozen=True, kw_only=True):
-    """Outcomes of two groups of unpaired runs; its length is that of the smaller group."""
+    """The outcomes of two groups of unpaired runs; `len()` is the size of the smaller group."""
 
     a: tuple[float, ...]
     b: tuple[float, ...]
@@ -39,7 +39,7 @@ Data = Sequence[Pair] | Samples  # of one comparison; `verdict.look.effect_of` a
 
 
 def before(data: Data, replicates: int) -> tuple[Pair, ...] | Samples:
-    """Return the pairs of the first `replicates`, in order; all runs if they are unpaired."""
+    """Return the pairs of the first `replicates` replicates, in order; for unpaired data, return all runs."""
     return data if isinstance(data, Samples) else tuple(
         sorted((pair for pair in data if pair.replicate < replicates), key=lambda pair: pair.replicate)
     )  # fmt: skip
@@ -53,7 +53,7 @@ def outcomes(data: Data) -> tuple[list[float], list[float]]:
 
 
 def resolution(*outcomes: ArrayLike) -> float:
-    """Return how close two of these numbers, or two of their differences, must be to count as equal, in their unit."""
+    """Return the distance, in the unit of `outcomes`, within which two outcomes, or two differences, count as equal."""
     return _SAME * max(float(np.max(np.abs(values), initial=0.0)) for values in outcomes)
 
 
@@ -63,7 +63,7 @@ def alike(a: ArrayLike, b: ArrayLike) -> int:
 
 
 def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
-    """Return the size of the largest set of values [n > 0] that lie `within` of its least value, and that value."""
+    """Return the size and the least value of the largest set of values [n > 0] that lie `within` of the least value."""
     ordered = np.sort(floats(values))
     sizes = np.searchsorted(ordered, ordered + within, side="right") - np.arange(ordered.size)
     at = int(np.argmax(sizes))
@@ -71,10 +71,11 @@ def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
 
 
 def degenerate(a: ArrayLike, b: ArrayLike) -> bool:
-    """True if the differences of a, b [pairs] allow no test, whatever they show.
+    """True if no test of the differences of a, b [pairs] is possible.
 
-    More than half of them are the same number, and fewer than LEAST_PAIRS differ from it: all claims would rest on
-    those few, or on a deviation of zero. Rounding errors of a constant difference are no spread, either.
+    This is the case if more than half of the differences are equal and fewer than LEAST_PAIRS have another value,
+    because a claim would then depend on those few, or on a standard deviation of 0. Differences that vary only by
+    rounding errors count as equal.
     """
     count, most = np.size(a), alike(a, b)
     return count > 1 and 2 * most > count and count - most < LEAST_PAIRS

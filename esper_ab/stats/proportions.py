@@ -1,9 +1,11 @@
 """Runs whose outcome is 0 or 1: exact tests and Newcombe's intervals for the difference of two proportions.
 
-Pairs: McNemar's exact test (binomial, over the discordant pairs), and method 10 of Newcombe (1998b), with phi corrected
-for continuity. Unpaired runs: Fisher's exact test, and method 10 of Newcombe (1998a), which is the same with phi = 0.
-Both intervals combine Wilson's (1927) intervals of the two proportions by squares. Looks after every pair: the e-value
-of the discordant pairs against 1/2 with a Beta(1/2, 1/2) mixture, a martingale if the groups do not differ.
+For pairs, the test is McNemar's exact test (binomial, over the discordant pairs), and the interval is method 10 of
+Newcombe (1998b), with phi corrected for continuity. For unpaired runs, the test is Fisher's exact test, and the
+interval is method 10 of Newcombe (1998a), which is the same with phi = 0. Both intervals combine Wilson's (1927)
+intervals of the two proportions by squares. If there is a look after every pair, the e-value tests the share of
+discordant pairs that favour a against 1/2, with a Beta(1/2, 1/2) mixture; it is a martingale if the groups do not
+differ.
 
 Newcombe (1998a), Statistics in Medicine 17, 873-890; (1998b), 17, 2635-2650.
 """
@@ -20,7 +22,7 @@ from esper_ab.stats.distributions import norm_isf
 
 
 class Proportions(msgspec.Struct, frozen=True, kw_only=True):
-    """Difference of the shares of runs with outcome `one`, in the outcome's unit, with its exact test."""
+    """The difference between the shares of runs with outcome `one`, in the outcome's unit, with its exact test."""
 
     degenerate = False  # an exact test asks for no spread
     name: str  # of the test
@@ -45,7 +47,7 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         return self.mean - below, self.mean + above
 
     def _phi(self) -> float:
-        """Return the correlation within pairs; a positive one is corrected for continuity."""
+        """Return the correlation within pairs; a positive correlation is corrected for continuity."""
         if self.ones_both is None:
             return 0.0
         n, above = self.runs_a, self.runs_a * self.ones_both - self.ones_a * self.ones_b
@@ -59,9 +61,9 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         return mixed + (x + y) * math.log(2.0)
 
     def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
-        """Return the hull of the anytime-valid t interval and Newcombe's, which is never of width 0.
+        """Return the convex hull of the anytime-valid t interval and Newcombe's interval, whose width is never 0.
 
-        None where the first is unbounded, as for one pair.
+        Return None if the t interval is unbounded, as for one pair.
         """
         n, apart = self.runs_a, self.ones_a + self.ones_b - 2 * (self.ones_both or 0)
         variance = max(self.one**2 * apart - n * self.mean**2, 0.0) / max(n - 1, 1)
@@ -71,7 +73,7 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def proportions(a: Sequence[float], b: Sequence[float], one: float, *, paired: bool) -> Proportions:
-    """Compare a [n] and b [m], all 0 or `one`; n, m > 0, and equal if `paired`."""
+    """Compare a [n] and b [m], whose values are all 0 or `one`; n, m > 0, and n = m if `paired`."""
     x, y, n, m = a.count(one), b.count(one), len(a), len(b)
     both = sum(one_a == one_b == one for one_a, one_b in zip(a, b, strict=True)) if paired else None
     return Proportions(
@@ -87,16 +89,16 @@ def _mcnemar(x: int, y: int) -> float:
 
 
 def _fisher(x: int, n: int, y: int, m: int) -> float:
-    """Return the two-sided exact p of x of n against y of m, over all tables no likelier than this one.
+    """Return the two-sided exact p of x of n against y of m, summed over all tables at most as likely as this one.
 
-    It compares integers, so rounding does not decide which tables count.
+    Likelihoods are compared as integers, so rounding does not decide which tables count.
     """
     ways = {k: math.comb(n, k) * math.comb(m, x + y - k) for k in range(max(0, x + y - m), min(n, x + y) + 1)}
     return float(sum(count for count in ways.values() if count <= ways[x]) / sum(ways.values()))
 
 
 def wilson(share: float, n: int, z: float) -> tuple[float, float]:
-    """Return Wilson's limits for a proportion of `share` in n runs; they always include the share itself."""
+    """Return Wilson's limits for a proportion of `share` in n runs; the interval always contains `share`."""
     scale, half = 1.0 + z * z / n, z * math.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2)
     centre = share + z * z / (2.0 * n)
     return min(share, (centre - half) / scale), max(share, (centre + half) / scale)

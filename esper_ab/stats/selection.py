@@ -1,7 +1,7 @@
-"""What choosing by a score costs in outcome: best of n, regret, misranked pairs, distance from a straight line.
+"""The outcome lost by choosing by a score: best of n, regret, misranked pairs, and distance from a straight line.
 
-Descriptive: all numbers are about the given candidates and claim nothing about others. All are exact; nothing is
-sampled.
+These statistics are descriptive: they describe the given candidates and claim nothing about others. They are exact,
+because nothing is sampled.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Misranked:
 def best_of_n(scores: ArrayLike, outcomes: ArrayLike) -> Floats:
     """Return the expected outcome of the candidate with the highest score among n, for n = 1 … N, [N].
 
-    The n are drawn at random without replacement from the N candidates; among equal scores each is equally likely. All
-    n are among the b lowest with probability C(b, n) / C(N, n). So a group of equal scores on ranks a+1 … b has the
-    highest score with the probability for b minus that for a.
+    The n candidates are drawn at random without replacement from all N; among equal scores, each candidate is equally
+    likely to be chosen. The probability that all n are among the b lowest is C(b, n) / C(N, n). So the probability that
+    the highest score is in a group of equal scores on ranks a+1 … b is that for b minus that for a.
     """
     score, outcome = _pair(scores, outcomes)
     _, group = np.unique(score, return_inverse=True)  # ascending
@@ -41,16 +41,16 @@ def best_of_n(scores: ArrayLike, outcomes: ArrayLike) -> Floats:
 
 
 def regret(scores: ArrayLike, outcomes: ArrayLike) -> float:
-    """Return the best outcome minus that of the candidate with the highest score (the mean if several share it)."""
+    """Return the best outcome minus the outcome of the candidate with the highest score (for ties, their mean)."""
     score, outcome = _pair(scores, outcomes)
     return float(outcome.max() - outcome[score == score.max()].mean())
 
 
 def worst_pairs(scores: ArrayLike, outcomes: ArrayLike, most: int) -> tuple[Misranked, ...]:
-    """Return the misranked pairs by decreasing loss, at most `most`; each candidate is in at most one of them.
+    """Return at most `most` misranked pairs in decreasing order of loss; each candidate is in at most one pair.
 
-    Equal scores prefer neither candidate. The loss of the first pair is the largest regret that choosing by this score
-    can have in any subset of the candidates.
+    A pair with equal scores is not misranked. The loss of the first pair is the largest possible regret of choosing by
+    this score in a subset of the candidates.
     """
     score, outcome = _pair(scores, outcomes)
     loss = np.where(score[:, None] > score[None, :], outcome[None, :] - outcome[:, None], 0.0)  # [preferred, other]
@@ -64,10 +64,10 @@ def worst_pairs(scores: ArrayLike, outcomes: ArrayLike, most: int) -> tuple[Misr
 
 
 def linear_distance(scores: ArrayLike, outcomes: ArrayLike) -> float:
-    """Return the least d such that some a + b·score with b >= 0 is within d of every outcome.
+    """Return the smallest d for which a line a + b·score with b >= 0 is within d of every outcome.
 
-    It is 0 exactly if the outcome is a non-decreasing linear function of the score, and does not change when the score
-    is shifted or multiplied by a positive number. No misranked pair has a loss above 2d.
+    d is 0 if and only if the outcome is a non-decreasing linear function of the score. It does not change if a constant
+    is added to the score, or if the score is multiplied by a positive number. No misranked pair has a loss above 2d.
     """
     from scipy.optimize import linprog  # slow to import, and only here
 
@@ -84,7 +84,7 @@ def linear_distance(scores: ArrayLike, outcomes: ArrayLike) -> float:
 
 
 def _pair(scores: ArrayLike, outcomes: ArrayLike) -> tuple[Floats, Floats]:
-    """Return both as arrays; ValueError unless there is a candidate, all are finite, and each score has an outcome."""
+    """Return scores and outcomes as arrays; ValueError if they are empty, not finite or of unequal length."""
     score, outcome = two(scores, outcomes)
     if not len(score):
         raise ValueError("there must be at least one candidate")

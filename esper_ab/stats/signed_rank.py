@@ -1,9 +1,9 @@
 """Wilcoxon signed-rank test of paired differences, with the Hodges-Lehmann estimate; no decision uses it.
 
 Wilcoxon (1945); Hodges & Lehmann (1963): the estimate is the median of the Walsh averages (d_i + d_j) / 2, i <= j.
-Assumes that the differences are symmetric about one value, not that they are normal. Zero differences are dropped
-before ranking, as by Wilcoxon. Equal |d| share their mean rank, and the p stays exact: the distribution of the rank sum
-is enumerated over all sign patterns of the ranks that occurred.
+The test assumes that the differences are symmetric about one value, but not that they are normal. As in Wilcoxon's
+paper, zero differences are dropped before ranking. Equal |d| share their mean rank. The p is exact even then, because
+the distribution of the rank sum is enumerated over all sign patterns of the observed ranks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_EXACT = 100  # non-zero differences; above it the tie-corrected normal appro
 
 
 class SignedRank(msgspec.Struct, frozen=True, kw_only=True):
-    """Two-sided p of the rank sum, and the Hodges-Lehmann estimate."""
+    """The two-sided p of the rank sum, and the Hodges-Lehmann estimate."""
 
     p: float  # 1.0 when every difference is zero
     exact: bool
@@ -34,7 +34,7 @@ class SignedRank(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def signed_rank(a: ArrayLike, b: ArrayLike) -> SignedRank:
-    """Test a, b [pairs]; ValueError unless finite, one-dimensional, of equal length and not empty."""
+    """Test a, b [pairs]; ValueError if they are not finite, one-dimensional, of equal length and non-empty."""
     d = _rounded(differences(a, b), resolution(a, b))
     rows, columns = np.triu_indices(d.size)
     estimate = float(np.median((d[rows] + d[columns]) / 2.0))  # of the Walsh averages
@@ -51,18 +51,18 @@ def signed_rank(a: ArrayLike, b: ArrayLike) -> SignedRank:
 
 
 def _normal_p(smaller: float, ranks: Floats) -> float:
-    """Return the two-sided p of the `smaller` rank sum by its normal law; the squared ranks give its variance."""
+    """Return the two-sided p of the `smaller` rank sum by its normal approximation, with the variance of the ranks."""
     return min(1.0, 2.0 * float(norm_sf((ranks.sum() / 2.0 - smaller) / (np.sqrt(np.square(ranks).sum()) / 2.0))))
 
 
 def _rounded(d: Floats, within: float) -> Floats:
-    """Round d [pairs] to a hundredth of `within`, so that differences that are equal but for rounding errors tie."""
+    """Round d [pairs] to a hundredth of `within`, so that differences that are equal except for rounding errors tie."""
     return np.round(d, min(_MOST_DECIMALS, 2 - math.ceil(math.log10(within)))) if within else d
 
 
 @lru_cache(maxsize=256)
 def _law(doubled: tuple[int, ...]) -> Floats:
-    """Return P(sum of the doubled ranks with positive sign = 0, 1, ..., their total) if every sign is a fair coin."""
+    """Return P(sum of the doubled ranks with positive sign = 0, 1, …, their total) if both signs are equally likely."""
     law = np.zeros(sum(doubled) + 1)
     law[0] = 1.0
     for rank in doubled:

@@ -1,4 +1,4 @@
-"""What a descriptive statistic of paired outcomes declares: formula, words, caveats. Types only."""
+"""The type of a descriptive statistic of paired outcomes: its formula, texts and caveats. Types only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """The comparison beside which a statistic is shown."""
+    """The comparison with which a statistic is shown."""
 
     a: str
     b: str
@@ -35,7 +35,7 @@ class Beside:
 
 @dataclass(frozen=True, kw_only=True)
 class Statistic(Generic[Result]):
-    """One descriptive statistic. Its file's name is its key in verdict.json, which contains the result."""
+    """One descriptive statistic. The name of its file is the key of its result in verdict.json."""
 
     label: str  # of its row in the report
     kind: Literal["test", "effect"]  # tests are listed before sizes of the effect
@@ -50,9 +50,10 @@ class Statistic(Generic[Result]):
     of_binary: bool = True  # ... where every outcome is 0 or 1
 
     def of(self, a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False) -> Result | None:
-        """Compute the statistic from outcomes a, b [pairs]; None if they do not allow it. `lower`: lower is better.
+        """Compute the statistic from outcomes a, b [pairs]; None if it is undefined.
 
-        Each statistic has a random generator of its own, so that none depends on which others exist.
+        `lower` says whether lower outcomes are better. Each statistic has its own random generator, so that it does not
+        depend on which other statistics exist.
         """
         if len(a) < 2 or (a == b and not self.of_equal):
             return None

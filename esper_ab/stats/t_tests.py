@@ -22,7 +22,7 @@ from esper_ab.stats.pair import commonest, resolution
 
 
 class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean of d = a - b over pairs; fields that need a deviation are None where it is zero or not estimable."""
+    """The mean of d = a - b over pairs. Fields that need a standard deviation are None if it is 0 or unknown."""
 
     pairs: int
     mean: float
@@ -37,12 +37,12 @@ class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def degenerate(self) -> bool:
-        """True if there are several pairs but they allow no t-test; see `pair.degenerate`."""
+        """True if there are several pairs, but no t-test is possible; see `pair.degenerate`."""
         return self.sd is not None and self.t is None
 
 
 def differences(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Return a - b, [pairs]; ValueError unless both are finite, one-dimensional, of equal length and not empty."""
+    """Return a - b [pairs]; ValueError if a, b are not finite, one-dimensional, of equal length and non-empty."""
     x, y = two(a, b)
     if not x.size:
         raise ValueError("there must be at least one pair")
@@ -50,7 +50,7 @@ def differences(a: ArrayLike, b: ArrayLike) -> Floats:
 
 
 def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> PairedDifference:
-    """Compute Student's paired t for a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 df."""
+    """Compute Student's paired t-test of a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 df."""
     n = int(differences(a, b).size)
     found = adjusted_difference(a, b, [(0, 0)] * n, 1)
     assert found is not None  # there are pairs, and one position only
@@ -69,7 +69,7 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Paired
 
 
 class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
-    """One-sided p against a difference of -margin or less, and of +margin or more; `p` is the larger."""
+    """The one-sided p-values against differences of -margin or less and of +margin or more; `p` is the larger one."""
 
     margin: float
     p_lower: float
@@ -80,7 +80,7 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -> Equivalence | None:
-    """Test `difference` against `margin` > 0 by two one-sided t-tests at `p_bound` each; None without a t."""
+    """Test `difference` against `margin` > 0 with two one-sided t-tests, each at `p_bound`; None without t."""
     if difference.se is None:
         return None
     p_lower = float(t_sf((difference.mean + margin) / difference.se, difference.df))
@@ -97,10 +97,10 @@ def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
-    """Compare the means of a [n], b [m] by Welch's t; None if a group has no run.
+    """Compare the means of a [n], b [m] with Welch's t-test; None if a group has no run.
 
-    The result has no test if neither group varies, or if more than half of all runs have the same outcome and fewer
-    than LEAST_PAIRS another one, because a claim would rest on those few.
+    The result has no test if neither group varies. It also has no test if more than half of all runs have the same
+    outcome and fewer than LEAST_PAIRS runs have another one, because a claim would depend on those few.
     """
     if not a or not b:
         return None

@@ -11,7 +11,7 @@ _MORE_DIGITS = 7  # that may be needed to write two numbers apart, beyond those 
 
 
 def digits_for(margin: float) -> int:
-    """Return the number of decimals for numbers compared with `margin` > 0: 2, and more below 0.1."""
+    """Return the number of decimals for numbers compared with `margin` > 0: 2, or more for a margin below 0.1."""
     return max(2, 1 - math.floor(math.log10(margin)))
 
 
@@ -27,9 +27,9 @@ def with_unit(number: str, unit: str) -> str:
 
 
 def digits_apart(values: Iterable[float], marks: Iterable[float], least: int) -> int:
-    """Return the fewest decimals, at least `least`, at which rounding moves no value onto or across a mark.
+    """Return the smallest number of decimals, at least `least`, at which rounding moves no value onto or across a mark.
 
-    A value within 10^-(least + 6) of a mark may stay on it.
+    A value within 10^-(least + 6) of a mark may be rounded to that mark.
     """
     same = 10.0 ** (1 - least - _MORE_DIGITS)
     apart = [(value, mark) for value in values for mark in marks if abs(value - mark) >= same]
@@ -50,12 +50,12 @@ def percent(level: float) -> str:
 
 
 def p_text(p: float) -> str:
-    """Format p, with its relation, with the digits that matter: "= 0.031", "< 0.0001"."""
+    """Format p with a relation sign and two significant digits: "= 0.031", "< 0.0001"."""
     return f"< {_LEAST_P:.4f}" if p < _LEAST_P else f"= {p:.2g}" if p < 0.1 else f"= {p:.2f}"
 
 
 def p_beside(p: float, bound: float) -> tuple[str, str]:
-    """Format p, with its relation, and the required bound, with enough digits to show which one is larger."""
+    """Format p, with a relation sign, and the required bound, with enough digits to show which of them is larger."""
     for digits in range(2, _MOST_OF_P + 1):
         text = p_text(p) if digits == 2 and max(p, bound) >= _LEAST_P else f"= {p:.{digits}g}"
         bounded = f"{bound:.{digits}g}"

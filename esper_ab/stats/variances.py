@@ -1,4 +1,4 @@
-"""Confidence limits of a standard deviation, and the share of evaluation episodes in a variance."""
+"""Confidence limits of a standard deviation, and the share of a variance that is due to evaluation episodes."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ _LEAST_DF, _LEAST_EVAL_EPISODES = 2, 2
 def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Components | None:
     """Estimate variance components from several sets of values [runs, episodes], each set with its own mean.
 
-    All sets use the same evaluation episodes. Sums of squares are pooled. Degrees of freedom count only `independent`
-    sets (default: all); for all pairs of G groups that is G - 1. None with fewer than two degrees of freedom between
-    runs or two episodes each, and if runs, or the episodes of a run, do not differ beyond rounding.
+    All sets use the same evaluation episodes, and their sums of squares are pooled. The degrees of freedom count only
+    `independent` sets (default: all sets); for all pairs of G groups, G - 1 are independent. Return None for fewer than
+    two degrees of freedom between runs, for fewer than two episodes per run, and if runs, or the episodes of a run, do
+    not differ beyond rounding.
     """
     values = [floats(one) for one in sets]
     if not values or values[0].shape[1] < _LEAST_EVAL_EPISODES or not all(np.isfinite(x).all() for x in values):

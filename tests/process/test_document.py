@@ -125,7 +125,7 @@ def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(execut
 
 def test_other_commands_cope_with_the_folders_of_runs(executed) -> None:
     experiment_dir, _ = executed
-    assert "all is well" in done("tidy", "--check", experiment_dir)
+    assert "no damage found" in done("tidy", "--check", experiment_dir)
     listed = json.loads(done("list", experiment_dir.parent, "--json"))
     assert [Path(one["experiment_dir"]).name for one in listed] == ["my_experiment"]
     removable = json.loads(done("tidy", experiment_dir, "--check", "--json"))[0]["removable"]

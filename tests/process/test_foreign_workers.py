@@ -137,7 +137,7 @@ def test_a_process_that_has_imported_another_package_of_the_name(tmp_path: Path,
     inline, policy, ran = Folder(tmp_path).gives(sys.executable, "script.py", str(finished)).splitlines()[-3:]
     because = (
         f"this process has imported another package `workers`, from {tmp_path}/workers/__init__.py, but "
-        f"{home_of('workers')} is needed; start in a process that has not imported it"
+        f"{home_of('workers')} is needed; use a process that has not imported that package"
     )
     assert inline == f"UsageError launcher inline: {because}, or use launcher local"
     assert policy == f"UsageError {because}"
@@ -170,4 +170,4 @@ def test_a_distribution_that_writes_over_ours_is_noticed_with_a_remedy(tmp_path:
     child = [sys.executable, "-P", str(here / "own_packages.py"), "0", "workers.commands.describe"]
     done = subprocess.run(child, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert re.fullmatch(r"error: no package 'workers' of ours in .*--force-reinstall.*\n", done.stderr)
+    assert re.fullmatch(r"error: the package 'workers' of esper-ab is missing in .*--force-reinstall.*\n", done.stderr)

@@ -27,7 +27,7 @@ def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rul
     """What is added is what a longer plan would have run, bit for bit."""
     short = tmp_path / "short"
     before = conducted(short, 6)
-    with pytest.raises(UsageError, match="already has 6; give the total number"):
+    with pytest.raises(UsageError, match="already has 6 seeds; give the new total number"):
         extend(short, lambda history: extension(short, history, 6), THREADS, ())
     assert list(read(short / JOURNAL_NAME)) == before
     extend(short, lambda history: extension(short, history, 9), THREADS, ())

@@ -144,7 +144,7 @@ def test_a_run_whose_terminal_hangs_up_goes_on_to_the_same_records(tmp_path, env
     assert b"held-out" in terminal.shown
     assert digests(experiment_dir) == undisturbed
     console = (experiment_dir / CONSOLE_NAME).read_text()
-    assert "the terminal has gone" in console
+    assert "the terminal has closed" in console
     assert console.rstrip().endswith("the summary")
     assert "\x1b" not in console  # lines, no redrawing
     assert "look at 1 seed" in console
@@ -173,7 +173,7 @@ def test_viewers_come_and_go_without_effect(tmp_path, environment, undisturbed):
     for viewer in (left, staying):
         assert viewer.stdout.readline().startswith("fake: running")
     interrupt(left)
-    assert "left; the experiment continues" in told(left)
+    assert "view closed; the experiment continues" in told(left)
     process.send_signal(signal.SIGCONT)
     process.communicate(timeout=PATIENCE_S)
     build_report(experiment_dir)  # the last that a viewer waits for

@@ -1,4 +1,4 @@
-"""A catalogue of kinds of task: one `KIND` per file, named after the file; no other file here knows their names."""
+"""A catalogue of kinds of task: each file defines one `KIND`, named after the file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from esper_ab.settings.kind import SettingsKind
 
 
 def kind_of(task: str, *, trained: bool = False) -> SettingsKind:
-    """Return the kind of a task name as in plans; `trained`: by the user's trainer, whatever the name."""
+    """Return the kind of a task from its name in plans; with `trained`, return the kind of a user's trainer."""
     kind: SettingsKind = catalog.entry(__name__, TRAINER if trained else kind_of_task(task), "KIND")
     return kind

@@ -31,7 +31,7 @@ class GrowthKind(SettingsKind):
     default_groups = ("shaped", "simplified")
 
     def ask(self, asked: AskedExperiment) -> Questions:
-        """Ask also about GPUs and how fast they train hosts."""
+        """Return the usual questions, and ask about the GPUs and their speed in training hosts."""
         return msgspec.structs.replace(
             super().ask(asked), gpus=asked_gpus(asked), hosts=-(-asked.n_envs // asked.devices_per_run)
         )
@@ -39,7 +39,7 @@ class GrowthKind(SettingsKind):
     def resolve(
         self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
     ) -> dict[str, Any]:
-        """Return also slots, precisions and kernel."""
+        """Return the usual settings together with slots, precisions and kernel."""
         slots = _resolve_slots(asked, task)
         found = super().resolve(asked, machine, task, eval_episodes)
         groups = resolve_precision(asked.groups, found["devices"], machine)

@@ -18,7 +18,7 @@ from esper_ab.settings.outcome_range import read_range, worst_outcome
 
 
 class GymnasiumKind(SettingsKind):
-    """Gymnasium environments: they and the policy run on the CPU, and the environment ends its episodes."""
+    """Gymnasium environments. They and the policy run on the CPU, and the environment decides when episodes end."""
 
     name = "gymnasium"
     words = "Gymnasium environments"
@@ -27,7 +27,7 @@ class GymnasiumKind(SettingsKind):
     on_cores = True
 
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
-        """Convert also `total_timesteps` to a number of whole rollouts, rounding up."""
+        """Apply the usual changes, and convert `total_timesteps` to a number of whole rollouts, rounded up."""
         super().read(asked, said)
         if asked.outcome == "return":
             asked = msgspec.structs.replace(asked, outcome="")
@@ -48,7 +48,7 @@ class GymnasiumKind(SettingsKind):
         return msgspec.structs.replace(asked, episodes=rollouts, total_timesteps=0)
 
     def ask(self, asked: AskedExperiment) -> Questions:
-        """Ask also about the outcome and every group's reward."""
+        """Return the usual questions, and ask about the outcome and the reward of every group."""
         low, high = read_range(asked.outcome_range)
         return msgspec.structs.replace(
             super().ask(asked), outcome=asked.outcome, outcome_better=asked.outcome_better or "higher",
@@ -59,7 +59,7 @@ class GymnasiumKind(SettingsKind):
     def resolve(
         self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
     ) -> dict[str, Any]:
-        """Check rollouts, and return also the kernel."""
+        """Check the rollouts of every group, and return the usual settings together with the kernel."""
         found = super().resolve(asked, machine, task, eval_episodes)
         for group in asked.groups:
             _check_rollouts(group, asked, task)

@@ -1,4 +1,4 @@
-"""The kind of tasks that the user's own code trains, a Python file or a command: required and unused settings."""
+"""The kind of task that a user's own Python file or command trains: the settings that it needs or does not read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OF_COMMAND = {"episodes": 1, "eval_episodes": 1, "outcome_over": "evaluation"}
 
 
 class TrainerKind(SettingsKind):
-    """The user's trainer: settings of the policies that this tool trains are not read."""
+    """The user's trainer, which does not read the settings of policies that esper_ab trains."""
 
     name = "trainer"
     words = "trainers of your own"
@@ -42,7 +42,7 @@ class TrainerKind(SettingsKind):
     free_names = True
 
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
-        """Return the experiment with its task's name, and with 1 for every number that a trainer or command fixes."""
+        """Return the experiment with the name of its task, and with 1 for every number that its trainer fixes."""
         reference = asked.trainer
         for one in said:
             if not (one.key.startswith(TRAINER) or (one.key in FIELDS and self.name in FIELDS[one.key].kinds)):
@@ -69,7 +69,7 @@ class TrainerKind(SettingsKind):
         )
 
     def ask(self, asked: AskedExperiment) -> Questions:
-        """Ask for the results of the trainer's rehearsal."""
+        """Ask the preflight to rehearse the trainer."""
         return Questions(
             task=asked.task, data_dir="", slots=(), user_rewards=(), gpus=asked_gpus(asked), trainer=_question(asked),
             trainer_outcome=outcome_measure(asked),
@@ -78,7 +78,7 @@ class TrainerKind(SettingsKind):
     def resolve(
         self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
     ) -> dict[str, Any]:
-        """Take the settings with the types from the preflight."""
+        """Return the settings with the types that the preflight found."""
         facts = machine.trainer
         assert facts is not None, "it was asked about"
         groups = tuple(
@@ -96,16 +96,16 @@ class TrainerKind(SettingsKind):
 
 
 def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
-    """Yield decisions that only the user can make and has not made: setting, explanation, flag."""
+    """Yield the setting, an explanation and the flag of each decision that only the user can make but has not made."""
     if len(asked.groups) < 2:
         free = [name for name in placeholders(asked.trainer) if name not in (SEED, OUT)]
         key = (*free, "KEY")[0]
         flag = f"--group NAME:{TRAINER}{key}=VALUE" if asked.groups else f"--vary {key}=V1,V2"
         yield Setting("groups"), "two or more, which differ in the trainer's settings", flag
     if not asked.outcome_better or (is_command(asked.trainer) and not asked.outcome):
-        where = "a name in the result of evaluate(run, state)"
+        where = "the name of a number in the result of evaluate(run, state)"
         if is_command(asked.trainer):
-            where = f"a key of the JSON or a column of the CSV that it writes to {{{OUT}}}"
+            where = f"a key of the JSON or a column of the CSV that the command writes to {{{OUT}}}"
         yield Setting("outcome_better"), f"the outcome that decides, {where}", "--higher NAME"
     if asked.margin is None:
         unit = f", in {asked.outcome_unit}" if asked.outcome_unit else ""
@@ -125,11 +125,11 @@ def _question(asked: AskedExperiment) -> TrainerQuestion:
 
 
 def _check_python(reference: str, outcome: str) -> None:
-    """UsageError for a command without placeholders, or an outcome that only a command can have."""
+    """Raise UsageError for a command without placeholders, or for an outcome that only a command can have."""
     if " " in PurePath(reference).name:
         raise UsageError(
-            Setting("trainer"), f": {PurePath(reference).name!r} is not a file; a command needs {{{SEED}}} where the "
-            f"script takes its seed, as in --seed {{{SEED}}}",
+            Setting("trainer"), f": no file {PurePath(reference).name!r}; if this is a command, put "
+            f"{{{SEED}}} where the script expects its seed, as in --seed {{{SEED}}}",
         )  # fmt: skip
     if ":" in outcome:
         raise UsageError(
@@ -139,7 +139,7 @@ def _check_python(reference: str, outcome: str) -> None:
 
 
 def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str, TrainerValue]]) -> None:
-    """UsageError unless every placeholder gets a value and every setting has a placeholder."""
+    """Raise UsageError unless every placeholder has a value and every setting has a placeholder."""
     try:
         shlex.split(command)
     except ValueError as error:
@@ -151,20 +151,20 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
     names = placeholders(command)
     if SEED not in names:
         raise UsageError(
-            Setting("trainer"), f": no {{{SEED}}} in {command!r}, so all seeds would be the same run; put it "
-            f"where the script takes its seed, as in --seed {{{SEED}}}",
+            Setting("trainer"), f": no {{{SEED}}} in {command!r}, so all seeds would repeat the same run; put it "
+            f"where the script expects its seed, as in --seed {{{SEED}}}",
         )  # fmt: skip
     if not source.wandb and OUT not in names:
         raise UsageError(
             Setting("trainer"), f": no {{{OUT}}} in {command!r}; it stands for the run's own folder, where "
-            f"{source.path or 'the result file'} must appear; put it where the script takes its folder, as in --out "
+            f"{source.path or 'the result file'} must appear; put it where the script expects its folder, as in --out "
             f"{{{OUT}}}",
         )  # fmt: skip
     for group, settings in groups.items():
         for name in names:
             if name not in (*settings, SEED, OUT):
                 unknown = [f"{TRAINER}{key}" for key in settings if key not in names]
-                instead = f"; it has no placeholder for {' and '.join(unknown)}" if unknown else ""
+                instead = f", and there is no placeholder for {' and '.join(unknown)}" if unknown else ""
                 raise UsageError(
                     f"group {group!r}: the command has {{{name}}}, but no value is set{instead}; set it with "
                     f"{TRAINER}{name}, as in --set {TRAINER}{name}=1"
@@ -173,11 +173,11 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
 
 
 def _check_filled(command: str, settings: Iterable[str], what: str | Setting) -> None:
-    """UsageError for a setting that would not change the command."""
+    """Raise UsageError for a setting that would not change the command."""
     names = placeholders(command)
     for name in settings:
         if name in (SEED, OUT) or name not in names:
-            filled = f"every run fills in {{{name}}} itself"
+            filled = f"esper_ab fills in {{{name}}} for every run"
             why = filled if name in (SEED, OUT) else f"the command has no {{{name}}}"
             raise UsageError(what, f": {TRAINER}{name} would have no effect: {why}")
 

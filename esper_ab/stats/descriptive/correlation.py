@@ -1,9 +1,10 @@
-"""Correlation within pairs, and how much pairing reduces the variance.
+"""The correlation within pairs, and the reduction of variance by pairing.
 
-Pearson's r with Fisher's (1921) interval, tanh(atanh r -+ z / sqrt(n - 3)). The worth of a pair follows from variances,
-not from r: the difference of independent runs has variance s2_a + s2_b, that of pairs s2_d = s2_a + s2_b - 2 r s_a s_b,
-and their ratio is the efficiency of pairing (Snedecor & Cochran 1989, paired against independent samples). It is 1 / (1
-- r) if both groups have equal variance, else nearer to 1.
+Pearson's r has Fisher's (1921) interval, tanh(atanh r -+ z / sqrt(n - 3)). The worth of a pair follows from variances,
+not from r. The difference of independent runs has the variance s2_a + s2_b, and the difference within pairs has the
+variance s2_d = s2_a + s2_b - 2 r s_a s_b. The ratio of these variances is the efficiency of pairing (Snedecor & Cochran
+1989, paired against independent samples). It is 1 / (1 - r) if the groups have equal variances, and otherwise closer
+to 1.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LEVEL = 0.95
 
 
 class PairCorrelation(msgspec.Struct, frozen=True, kw_only=True):
-    """Correlation r of the outcomes of a pair, with its 95 % interval, which assumes joint normality."""
+    """The correlation r of the outcomes within pairs, with its 95 % interval, which assumes joint normality."""
 
     r: float
     low: float | None  # None with fewer than 4 pairs, or when r is 1 or -1
@@ -33,7 +34,7 @@ class PairCorrelation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
-    """Compute the correlation within pairs of a, b [pairs]; None below 3 pairs, or if one group does not vary."""
+    """Compute the correlation within pairs of a, b [pairs]; None for fewer than 3 pairs or without variation."""
     n = int(differences(a, b).size)
     x, y = floats(a), floats(b)
     if n < 3 or not (_varies(x, x) and _varies(y, y)):
@@ -50,7 +51,7 @@ def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
 
 
 def _varies(values: Floats, *scale: Floats) -> bool:
-    """True if `values` vary by more than the rounding errors of the numbers in `scale`."""
+    """True if `values` vary by more than rounding errors of numbers as large as those in `scale`."""
     return float(np.std(values)) > ROUNDING * max(float(np.max(np.abs(numbers))) for numbers in scale)
 
 

@@ -21,7 +21,10 @@ def correction(df: int) -> float:
 
 
 def hedges_g(a: ArrayLike, b: ArrayLike) -> float | None:
-    """Return (mean a - mean b) / pooled SD, times J; a [n], b [m]. None below 2 runs per group or without variation."""
+    """Return J (mean a - mean b) / pooled SD for a [n], b [m].
+
+    Return None for fewer than 2 runs in a group, or if nothing varies.
+    """
     x, y = floats(a), floats(b)
     if x.size < 2 or y.size < 2:
         return None

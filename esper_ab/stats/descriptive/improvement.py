@@ -1,7 +1,7 @@
-"""Probability of improvement: A12 over all combinations of runs, and the count of wins over pairs.
+"""Probability of improvement: A12 over all combinations of runs, and the number of wins within pairs.
 
-A12 is Vargha & Delaney's (2000) measure of stochastic superiority, U / (n m), where ties count one half. It is shown
-without words such as "large".
+A12 is Vargha & Delaney's (2000) measure of stochastic superiority, U / (n m), where ties count one half. It is not
+labelled with words such as "large".
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from esper_ab.stats.t_tests import differences
 
 
 class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
-    """A12 = P(a run of A is better than one of B) + P(equal) / 2, and wins, ties and losses of A within the pairs."""
+    """A12 = P(a run of A is better than a run of B) + P(equal) / 2, and the wins, ties and losses of A within pairs."""
 
     a12: float
     wins: int
@@ -30,7 +30,7 @@ class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> ProbabilityOfImprovement:
-    """Compute A12 and the wins of a over b [pairs], where higher is better."""
+    """Compute A12 and the wins of a over b [pairs], if higher is better."""
     d = differences(a, b)
     across = np.subtract.outer(floats(a), floats(b))  # [pairs, pairs]
     wins, losses = int(np.sum(d > 0)), int(np.sum(d < 0))

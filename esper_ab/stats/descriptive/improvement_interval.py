@@ -1,10 +1,10 @@
 """A small-sample interval for the probability of improvement.
 
-It contains the values t with |A12 - t| <= z sqrt(t (1 - t) / n): Wilson's (1927) interval with n trials. The variance
-of A12 for two samples of n is at most t (1 - t) / n for any distributions (van Dantzig 1951; Birnbaum & Klose 1957),
-and smaller if the runs of a pair correlate positively. So the interval keeps its coverage with few runs and with groups
-that do not overlap; with groups that do, it is wider than necessary. Negative correlation within pairs reduces its
-coverage.
+It contains the values t with |A12 - t| <= z sqrt(t (1 - t) / n), which is Wilson's (1927) interval with n trials. The
+variance of A12 for two samples of size n is at most t (1 - t) / n for any distributions (van Dantzig 1951; Birnbaum &
+Klose 1957), and smaller if the runs of a pair correlate positively. So the interval keeps its coverage with few runs
+and if the groups do not overlap; if they overlap, it is wider than necessary. Negative correlation within pairs reduces
+its coverage.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEVEL = 0.95
 
 
 class ImprovementInterval(msgspec.Struct, frozen=True, kw_only=True):
-    """P(a run of a is better than one of b) + P(equal) / 2, with its 95 % interval."""
+    """P(a run of a is better than a run of b) + P(equal) / 2, with its 95 % interval."""
 
     a12: float
     low: float

@@ -27,7 +27,7 @@ LEVEL = 0.95
 
 
 class IQMDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """Interquartile mean of a minus that of b, with its 95 % percentile bootstrap interval."""
+    """The interquartile mean of a minus that of b, with the 95 % percentile bootstrap interval of the difference."""
 
     mean: float
     low: float
@@ -49,7 +49,7 @@ def iqm_difference(a: ArrayLike, b: ArrayLike, rng: Generator) -> IQMDifference:
 
 
 def interquartile_means(runs: Floats) -> Floats:
-    """Return the mean of the middle half of runs [..., n]; n // 4 are dropped at either end, as in rliable."""
+    """Return the mean of the middle half of runs [..., n]; as in rliable, n // 4 runs are dropped at either end."""
     n = runs.shape[-1]
     cut = n // 4
     return np.asarray(np.sort(runs, axis=-1)[..., cut : n - cut].mean(axis=-1))
@@ -57,13 +57,13 @@ def interquartile_means(runs: Floats) -> Floats:
 
 def _show(iqm: IQMDifference, beside: Beside) -> str:
     limits = f"{signed(iqm.low, beside.digits)} to {signed(iqm.high, beside.digits)}"
-    level = "95 %" if iqm.honest else "says 95 %, covers less: fewer than ten runs"
+    level = "95 %" if iqm.honest else "nominally 95 %, less with fewer than ten runs"
     return f"{beside.difference(iqm.mean)}, {limits} ({level})"
 
 
 def _caveats(iqm: IQMDifference, beside: Beside) -> Iterator[str]:
     if not iqm.honest:
-        yield f"Bootstrap intervals are honest from about ten runs; here are {beside.pairs} per group."
+        yield f"Bootstrap intervals need about ten runs per group; here there are {beside.pairs}."
 
 
 STATISTIC = Statistic[IQMDifference](

@@ -1,6 +1,7 @@
-"""Mann-Whitney U test on runs, ignoring the pairing: does one group rank above the other?
+"""The Mann-Whitney U test on runs, which ignores the pairing: does one group rank above the other?
 
-Not for pooled episodes, because those of one run are not independent (docs/evidence/statistics.md).
+It must not be used on pooled episodes, because the episodes of one run are not independent
+(docs/evidence/statistics.md).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _EXACT_RUNS = 100  # a side; the distribution of U takes minutes at 500, and the
 
 
 class MannWhitney(msgspec.Struct, frozen=True, kw_only=True):
-    """U of the first sample and its two-sided p; `exact` is False for the normal approximation."""
+    """The U of the first sample and the two-sided p; `exact` is False for the normal approximation."""
 
     u: float
     p: float
@@ -25,9 +26,10 @@ class MannWhitney(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
-    """Test a [n runs] against b [m runs]: exact without ties up to 100 runs each, else the tie-corrected normal.
+    """Test a [n runs] against b [m runs].
 
-    At 100 runs per group, where the approximation begins, the two differ by less than 0.001 in p.
+    Without ties and with at most 100 runs per group, p is exact. Otherwise it comes from the tie-corrected normal
+    approximation. At 100 runs per group, the exact and the approximate p differ by less than 0.001.
     """
     x, y = floats(a), floats(b)
     both = np.concatenate((x, y))

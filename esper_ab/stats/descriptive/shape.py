@@ -1,9 +1,10 @@
-"""Skewness of both groups, and a t-test that allows for the skewness of the differences.
+"""The skewness of both groups, and a t-test that allows for the skewness of the differences.
 
-A t-test of differences keeps its error rate if both groups have the same shape, because the differences are then
-symmetric. Between a skewed group and a tight one they are not. Johnson (1978), "Modified t tests and confidence
-intervals for asymmetrical populations": t = (mean + m3 / (6 s^2 n) + m3 mean^2 / (3 s^4)) sqrt(n) / s, with n - 1
-degrees of freedom, m3 the third central moment. It corrects part of the error, and no decision uses it.
+A t-test of differences keeps its error rate if both groups have distributions of the same shape, because the
+differences are then symmetric. If one group is skewed and the other has a small spread, the differences are not
+symmetric. Johnson (1978), "Modified t tests and confidence intervals for asymmetrical populations":
+t = (mean + m3 / (6 s^2 n) + m3 mean^2 / (3 s^4)) sqrt(n) / s, with n - 1 degrees of freedom, where m3 is the third
+central moment. This test corrects part of the error, and no decision uses it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from esper_ab.stats.text import p_text
 
 
 class Skewness(msgspec.Struct, frozen=True, kw_only=True):
-    """Sample skewness of each group (third central moment / SD^3, denominators n), None without spread; Johnson's p."""
+    """The sample skewness of each group (third central moment / SD^3, denominators n) and the p of Johnson's test.
+
+    The skewness of a group without spread is None.
+    """
 
     skewness_a: float | None
     skewness_b: float | None
@@ -31,7 +35,7 @@ class Skewness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shape(a: ArrayLike, b: ArrayLike) -> Skewness | None:
-    """Compute both skewnesses and Johnson's p for a, b [pairs]; None if the differences allow no t-test."""
+    """Compute the skewness of a and b [pairs], and Johnson's p; None if no t-test of the differences is possible."""
     d = differences(a, b)
     if d.size < 2 or degenerate(a, b):
         return None

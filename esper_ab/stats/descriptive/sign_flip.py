@@ -1,6 +1,7 @@
-"""Exact sign-flip test of paired differences: without an effect, both signs of every difference are equally likely.
+"""The exact sign-flip test of paired differences.
 
-It assumes nothing about the distribution except this symmetry.
+Under the null hypothesis, both signs of every difference are equally likely. The test makes no other assumption about
+the distribution.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _TIE_TOLERANCE = 1e-12  # relative to the sum of |d|: sums equal but for the ord
 
 
 class SignFlip(msgspec.Struct, frozen=True, kw_only=True):
-    """Two-sided p over all sign patterns; None above MAX_PAIRS, where the patterns are not enumerated."""
+    """The two-sided p over all sign patterns; None for more than MAX_PAIRS pairs, whose patterns are not enumerated."""
 
     pairs: int
     p: float | None
@@ -30,7 +31,7 @@ class SignFlip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sign_flip(a: ArrayLike, b: ArrayLike) -> SignFlip:
-    """Return the share of the 2^pairs sign patterns with |sum of differences| at least the observed; a, b [pairs]."""
+    """Return the share of the 2^pairs sign patterns of a - b [pairs] with |sum| at least as large as observed."""
     d = np.abs(differences(a, b))
     n = int(d.size)
     if n > MAX_PAIRS:
@@ -54,7 +55,7 @@ def _caveats(flip: SignFlip, beside: Beside) -> Iterator[str]:
     elif beside.undecided and flip.p <= beside.alpha:
         yield (
             f"The exact sign-flip test alone would reject at {beside.alpha:.3g} (p {p_text(flip.p)}); it is not the "
-            "declared test, and a test chosen afterwards raises the false alarms."
+            "declared test, and choosing a test afterwards raises the error rate."
         )
 
 

@@ -139,7 +139,7 @@ def test_an_error_in_what_it_imports_has_the_files_line(written) -> None:
     ("file.yaml", "", "expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes"),
     ("nowhere/file.py", None, "No such file or directory"),
     ("nowhere.toml", None, "No such file or directory"),
-    ("file.py", "async def get_experiment():\n    return make('x')", "get_experiment is async, but nothing awaits it"),
+    ("file.py", "async def get_experiment():\n    return make('x')", "is async, but is called without await"),
     ("file.toml", "groups = [", "not TOML"),
 ])  # fmt: skip
 def test_what_is_no_experiment_file_is_refused(written, tmp_path: Path, name: str, text: str | None, said: str) -> None:

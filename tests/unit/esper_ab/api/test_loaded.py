@@ -101,7 +101,7 @@ def test_figures(run, tmp_path):
 
 def test_nothing_to_draw(tmp_path):
     run = load_experiment(write(tmp_path / "run", one_replicate()[:1]))
-    with pytest.raises(UsageError, match="no records to draw"):
+    with pytest.raises(UsageError, match="has no records for it"):
         run.plot("effects")
 
 
@@ -145,7 +145,7 @@ def test_policies_that_cannot_be_had(tmp_path):
     for (group, replicate), words in {
         ("shape", 0): "no group 'shape' in .*; did you mean shaped",
         ("shaped", 6): "no seed 6 of shaped in .*; seeds are 0 to 5",
-        ("shaped", 3): "shaped/3 has no policy in .*: it is training, not finished",
+        ("shaped", 3): "shaped/3 has no policy in .*: the run is training, not finished",
         ("shaped", 0): r"policies/shaped/0.pt: No such file or directory; the journal records it",
     }.items():
         with pytest.raises(UsageError, match=words):

@@ -55,7 +55,7 @@ def test_without_what_there_are_flags_alone() -> None:
     ("train", "train: expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes"),
     ("a.yaml", "a.yaml: expected an experiment"), ("nowhere.py", "nowhere.py: No such file"),
     ("nowhere.toml", "nowhere.toml: No such file"), ("python train.py", "python train.py: no such file; a command"),
-    ("my runs/other.py", "my runs/other.py: no such file; a command must say where"),
+    ("my runs/other.py", "my runs/other.py: no such file; a command needs {seed}"),
     ("", "expected"),
 ])  # fmt: skip
 def test_anything_else_is_refused_in_one_line(folder: Path, what: str, words: str) -> None:

@@ -105,7 +105,7 @@ def check(experiment_dir, *options):
 def test_all_is_well(finished, capsys):
     before = everything(finished)
     assert check(finished) == 0
-    assert capsys.readouterr().out.endswith("all is well\n")
+    assert capsys.readouterr().out.endswith("no damage found\n")
     assert repair(finished) == ""
     del before[finished / ".lock"]  # names its last holder
     assert before.items() <= everything(finished).items()
@@ -122,7 +122,7 @@ def test_a_torn_tail_is_no_damage_and_a_repair_keeps_it(stopped):
     found = examine(stopped)
     assert (found.exit_status, found.damage) == (0, "")
     assert found.lines_behind == 1
-    assert "resume cuts it off" in describe(found)
+    assert "resume cuts off" in describe(found)
     repair(stopped)
     (kept,) = stopped.glob("*.torn-*")
     assert path.read_bytes() + kept.read_bytes() == data[:-5]
@@ -394,4 +394,4 @@ def test_one_line_is_no_plural(tmp_path):
     (experiment_dir / JOURNAL_NAME).write_bytes(data[0] + data[1].replace(b'"n":1', b'"n":2'))
     text = describe(examine(experiment_dir))
     assert "1 line of the journal is intact" in text
-    assert "; 1 line from there on\n" in text
+    assert "; 1 line not read\n" in text

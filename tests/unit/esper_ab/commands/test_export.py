@@ -95,7 +95,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(experiment_dir, tmp_path, caps
         program.command, [str(experiment_dir), "--out", str(tmp_path / "file" / "below")], "esper-ab export"
     )
     assert status == 2
-    assert "cannot be written: Not a directory; --out names another folder" in capsys.readouterr().err
+    assert "cannot be written: Not a directory; name another folder with --out" in capsys.readouterr().err
 
 
 def test_no_journal(tmp_path):

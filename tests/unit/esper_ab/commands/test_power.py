@@ -109,7 +109,7 @@ def test_power_of_a_run_and_its_report_ask_for_as_many_pairs() -> None:
     reported = analyse(history).comparisons[0].pairs_anew
     assert found.tables[0].sd == known.sd_pairs
     assert found.tables[0].needed.replicates == pytest.approx(reported.pairs, rel=0.1, abs=2)
-    assert "(from observed pairs: their differences have an SD of" in power_text(found)
+    assert "(from observed pairs, whose differences have an SD of" in power_text(found)
 
 
 def test_a_correlation_that_is_given_takes_the_place_of_the_pairs(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_one_pair_has_no_spread() -> None:
     ("args", "words"),
     [
         ((), "--sd-run SD, --calibration FILE or --experiment EXPERIMENT"),
-        (("--sd-run", "3", "--experiment", "x"), "once"),
+        (("--sd-run", "3", "--experiment", "x"), "give one source"),
         (("--sd-run", "0"), "--sd-run 0: it must be a positive number"),
         (("--sd-run", "nan"), "--sd-run nan"),
         (("--sd-run", "3"), "--sd-run needs --margin"),

@@ -151,7 +151,7 @@ def test_checkpoints_that_are_kept_elsewhere_stay_and_are_named(tmp_path, capsys
     assert tidy(experiment_dir) == 0
     out = capsys.readouterr().out
     assert out.endswith(
-        f": 1 file, 0.0 MB removed; {experiment_dir}/checkpoints is a symbolic link: clear {elsewhere} yourself, or "
-        "remove the link\n"
+        f": 1 file, 0.0 MB removed; {experiment_dir}/checkpoints is a symbolic link and was skipped; "
+        f"clear {elsewhere} yourself, or remove the link\n"
     )
     assert files(elsewhere) == {"shaped/0/7.pt", "shaped/0/.7.pt.1-2", "thesis.tex"}

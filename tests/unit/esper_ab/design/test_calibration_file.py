@@ -46,7 +46,7 @@ def test_it_is_of_all_runs_and_of_the_rules_that_half_of_them_allow(found: Calib
 def test_the_text_says_it_all(found: Calibration) -> None:
     text = " ".join(calibration_text(found).split())
     assert found.sentence in text
-    assert "10 are planned, which would need 20 runs" in text
+    assert "you plan 10 seeds, for which this test would need 20 runs" in text
     assert "change together in this plan" in text
     assert "gave the same records" in text
     different = calibration_text(msgspec.structs.replace(found, deterministic=False))

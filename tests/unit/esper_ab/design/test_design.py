@@ -86,15 +86,14 @@ TWO_SAID = "looks after seeds 6 (p <= 0.0076), 10 (p <= 0.045)"
         (planned(*ONE, early_stop=False), f"{PLAIN}; one look, after seed 20 (p <= 0.05)"),
         (
             planned(*TWO, 3),
-            f"{PLAIN}; {TWO_SAID}; 3 comparisons share alpha 0.05, and one that is larger "
-            "than the margin hands its share to the others",
+            f"{PLAIN}; {TWO_SAID}; 3 comparisons share alpha 0.05, and a comparison "
+            "that is decided as larger than the margin hands its share to the others",
         ),
         (
             planned(*TWO, futility=Futility(power=0.8, nominal_p=(0.07, 0.0))),
             f"{PLAIN}; {TWO_SAID}; stops for futility if both one-sided tests at the "
-            "margin reach their bound, at seeds 6 (p <= 0.07): this stops at most 20 % of true differences of the "
-            "margin, and no other "
-            "bound relies on it",
+            "margin reach their bound, after seeds 6 (p <= 0.07); this misses at most 20 % of true differences as "
+            "large as the margin, and no other bound depends on it",
         ),
         (planned(*ONE, outcome_over="given"), "paired t; one look at all pairs (p <= 0.05)"),
         (planned(*ONE, outcome_over="given", test="welch"), "Welch's t; one look at all runs (p <= 0.05)"),

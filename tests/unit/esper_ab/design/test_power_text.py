@@ -94,7 +94,7 @@ def test_an_answer_has_two_sentences_for_each_pair_correlation_and_a_table():
         ({"rho": 0.3}, False, " (given)"),
         (
             {"sd_pairs": 4.95, "df_pairs": 5}, False,
-            " (from observed pairs: their differences have an SD of 4.95, 5 degrees of freedom)",
+            " (from observed pairs, whose differences have an SD of 4.95 with 5 degrees of freedom)",
         ),
     ],
 )  # fmt: skip
@@ -114,8 +114,8 @@ def test_where_the_first_pair_correlation_comes_from(spread, unknown, where_from
         ({"replicates": 14}, "a difference of the margin with 50%. EQUIVALENT needs 15 pairs."),
         (
             {"stops": Stops(power=0.46, expected=13.0, expected_none=11.5, expected_none_without=15.9)},
-            "with 50%. Stopping for futility costs 0.040 of that power and saves seeds: 11.5 are used on average if "
-            "nothing differs (without it 15.9), 13.0 (15.0) at the margin.",
+            "with 50%. Stopping for futility costs 0.040 of that power. On average it uses 11.5 seeds instead of "
+            "15.9 if nothing differs, and 13.0 instead of 15.0 if the difference equals the margin.",
         ),
         (
             {"stops": Stops(power=0.46, expected=13.0, expected_none=11.5, expected_none_without=15.9),
@@ -170,7 +170,7 @@ def episodes(best, after=10):
 )  # fmt: skip
 def test_what_other_evaluation_episodes_would_change(answer, needed, lines):
     text = said(known(rho=0.3, noise=NOISE), needed=needed, eval_episodes=answer)
-    first = "Evaluation noise is 50 % (80 % limits 25 to 75) of the variance, with 16 episodes that are 20% of a run's "
+    first = "Evaluation noise is 50 % (80 % limits 25 to 75) of the variance, with 16 episodes that make up 20% of the "
     found = [n for n, line in enumerate(text) if line.startswith(first)]
     assert len(found) == bool(lines)
     for n in found:

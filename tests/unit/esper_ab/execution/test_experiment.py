@@ -43,7 +43,7 @@ def test_the_first_gets_the_name_and_the_others_a_suffix(tmp_path, capsys):
     assert found[1].plan.digest == found[0].plan.digest
     assert found[1].plan == made(MACHINE, ASKED, "synthetic-1-2")[0]  # made again, not altered
     first, second = capsys.readouterr().err.splitlines()
-    assert "synthetic-1 was taken by another experiment meanwhile; this one uses" in first
+    assert "synthetic-1 has just been taken by another experiment; this one uses" in first
     assert second.endswith("synthetic-1-3")
 
 

@@ -56,16 +56,16 @@ def test_a_user_reward_is_known_by_its_code_wherever_the_file_lies() -> None:
     for scored in (
         make_scored("mine.py:reward", OUTCOMES, sha256="edited"), make_scored("mine.py:other", OUTCOMES, sha256="abc")
     ):  # fmt: skip
-        with pytest.raises(UsageError, match="no group learns from one of its rewards"):
+        with pytest.raises(UsageError, match="no group learns from an audited reward"):
             belonging(audited_rewards(scored), experiment, there)
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"steps": 7}, "steps was 4, is 7"),
-        ({"slots": ["early"]}, "slots was .*'early', 'mid', 'late'.*, is .*'early'"),
-        ({"sets": ("growth.batch_size=32",)}, "growth.batch_size was 128, is 32 in shaped"),
+        ({"steps": 7}, "steps was 4 and is 7"),
+        ({"slots": ["early"]}, "slots was .*'early', 'mid', 'late'.* and is .*'early'"),
+        ({"sets": ("growth.batch_size=32",)}, "growth.batch_size was 128 and is 32 in shaped"),
     ],
 )
 def test_hosts_have_to_be_the_same(changes: dict[str, object], words: str) -> None:

@@ -76,4 +76,4 @@ def test_a_redraw_that_waits_for_room_when_the_terminal_hangs_up_leaves_no_escap
         os.close(master)
     assert process.returncode == 0
     console = (tmp_path / CONSOLE_NAME).read_text()
-    assert console.partition("follows\n")[2] == "the table\na line\n"
+    assert console.partition("continues here\n")[2] == "the table\na line\n"

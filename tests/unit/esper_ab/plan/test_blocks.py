@@ -112,7 +112,7 @@ def test_a_draw_that_could_only_be_blocked_is_refused_with_what_would_do() -> No
         except UsageError as error:
             refused.append(str(error))
     assert 0 < len(refused) < 60
-    assert re.search(r"cannot be told from device and start order with 6 seeds; the first look needs \d+", refused[0])
+    assert re.search(r"are confounded with device and start order after 6 seeds; the first look needs \d+", refused[0])
 
 
 def test_start_order_turns_with_the_lanes() -> None:
@@ -176,7 +176,7 @@ def test_no_more_runs_train_at_the_same_time_than_allowed(most: int, placement: 
 
 
 def test_a_limit_below_one_block_is_refused_with_what_would_do() -> None:
-    with pytest.raises(UsageError, match="--placement sequence trains one after the other, or allow 3"):
+    with pytest.raises(UsageError, match="--placement sequence to train one after the other, or allow 3"):
         planned(experiment(("a", "b", "c"), max_parallel=2), machine(3))
 
 
@@ -208,7 +208,7 @@ def test_more_cpu_lanes_than_cores_are_time_sliced_aloud() -> None:
 @pytest.mark.parametrize(
     ("changes", "there", "words"),
     [
-        ({"placement": "spread"}, machine(gpus=1), "--placement share runs them side by side on 1"),
+        ({"placement": "spread"}, machine(gpus=1), "--placement share trains them at the same time on 1"),
         ({"devices": ("cuda:5",)}, machine(gpus=1), "no 'cuda:5' here; available: cuda:0, cpu:0, cpu:1"),
         ({"devices": ("cuda",)}, machine(), "no 'cuda' here; available: cpu:0, cpu:1"),
         ({"devices": ("cpu:0", "cpu:0")}, machine(), "cpu:0 is named twice"),
@@ -343,7 +343,7 @@ def test_differences_and_notes() -> None:
         "controller.name": "ppo", "ppo.lr": "0.5", "reward.mode": "sparse"}
     text = "\n".join(plan.notes)
     assert "3 seeds are too few for a verdict: at least 6" in text
-    assert "shaped and same differ in no setting" in text
+    assert "shaped and same do not differ in any setting" in text
     assert "two and each of shaped, same differ in 2 settings (ppo.lr, reward.mode)" in text
     assert "shaped and wait" not in text
     assert "not a multiple of 4" in text

@@ -53,7 +53,7 @@ def test_a_plan_is_six_lines() -> None:
         "Decides once, after 6 seeds, at 5 %; margin 2 points. EQUIVALENT would need 15 seeds.",
         "Finds much.",
         "a folder/x",
-        "Ctrl-C stops; esper-ab resume 'a folder/x' goes on",
+        "Ctrl-C stops it; esper-ab resume 'a folder/x' continues it",
     ]
 
 
@@ -133,7 +133,8 @@ def test_what_limits_the_answer_is_shown_and_other_notes_are_not() -> None:
     ))  # fmt: skip
     plan = asking.planned(same, there)
     said = [line.removeprefix("note: ") for line in short(plan, there) if line.startswith("note: ")]
-    assert [note.split(":")[0] for note in said] == ["unpaired", "a and b differ in no setting that is read (A/A)"]
+    twins = "a and b do not differ in any setting that they use (A/A)"
+    assert [note.split(":")[0] for note in said] == ["unpaired", twins]
     assert tuple(said) == plan.notes[: plan.limits]
     assert any(note.startswith("No GPU") for note in plan.notes[plan.limits :])
 

@@ -41,7 +41,7 @@ def test_auto_is_the_default_and_the_plan_has_its_number_and_its_reason() -> Non
     plan = planned(experiment(), machine())
     assert plan.experiment.eval_episodes == found.eval_episodes == DIGITS.noise.best(3, 4)
     pairs = DIGITS.noise.components.runs
-    assert f"from {pairs} earlier pairs shaped - simplified on digits with 3 x 4 training episodes" in found.why
+    assert f"from {pairs} earlier pairs (shaped - simplified) on digits with 3 x 4 training episodes" in found.why
 
 
 def test_the_number_is_part_of_the_digest_and_the_same_for_every_run() -> None:

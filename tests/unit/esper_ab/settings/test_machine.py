@@ -138,7 +138,7 @@ def test_what_is_left_is_trained_by_the_same_build_or_not_at_all() -> None:
     for there, said in (
         (having(NARROW), "kernels for it: native-avx2"),
         (having(UNBUILT, NARROW), "it has not been built; build it"),
-        (having(msgspec.structs.replace(WIDE, build="clang")), "here (clang) differs from the plan's"),
+        (having(msgspec.structs.replace(WIDE, build="clang")), "here (clang) differs from that of the plan"),
     ):
         with pytest.raises(UsageError, match="native-avx512") as refused:
             check_kernel(plan, there)

@@ -145,7 +145,7 @@ def test_a_name_that_nobody_has_is_refused_wherever_it_is_given(how: dict[str, t
     ("defaults", "Hydra's defaults list has no counterpart"),
     ("trainer.curriculum", "there is no curriculum here; hosts learn the experiment's task"),
     ("trainer.simulation.evaluate_interval", "here it is called eval_episodes"),
-    ("trainer.lr", "such keys are settings of your own trainer, and there is none"),
+    ("trainer.lr", "such keys are settings of your own trainer, but this experiment has none"),
 ])  # fmt: skip
 def test_keys_of_other_trainers_are_refused_with_the_name_of_ours(key: str, ours: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -174,16 +174,16 @@ def test_default_settings_are_those_of_the_contract() -> None:
         ({"groups": ("a=shapd", "wait")}, "did you mean shaped"),
         ({"groups": ("shaped",)}, "a single group (shaped) cannot be compared"),
         ({"groups": ("shaped", "shaped")}, "'shaped' is named twice"),
-        ({"groups": ("../x=shaped", "wait")}, "it names files"),
+        ({"groups": ("../x=shaped", "wait")}, "is part of file names"),
         ({"groups": ("x" * 65 + "=shaped", "wait")}, "at most 64"),
         ({"groups": ("sparse=shaped", "wait")}, "group 'sparse' would use reward 'shaped'"),
         ({"groups": ("wait=shaped", "random")}, "group 'wait' would use controller 'ppo'"),
         ({"groups": ("shaped", "my.py:reward")}, "as in mine=my.py:reward"),
-        ({"groups": ("shaped", "mine=my.py")}, "'my.py' is a file; give your own function as FILE:FUNCTION"),
+        ({"groups": ("shaped", "mine=my.py")}, "'my.py' is a file; write your own function as FILE:FUNCTION"),
         ({"groups": ("",)}, "--groups: a name is missing"),
         ({"groups": ("shaped", "", "wait")}, "--groups: a name is missing"),
         ({"group": ("fast",)}, "expected NAME:key=value"),
-        ({"group": ("shaped,simplified",)}, "to name groups, use --groups shaped,simplified"),
+        ({"group": ("shaped,simplified",)}, "to choose groups, use --groups shaped,simplified"),
         ({"group": ("fast:lr",)}, "is not key=value"),
         ({"group": ("fast:lr=1",)}, "did you mean ppo.lr"),
         ({"group": ("fast:ppo.learning_rate=1",)}, "unknown key 'ppo.learning_rate'"),
@@ -231,7 +231,7 @@ def test_refused_in_one_line(arguments: dict[str, object], words: str) -> None:
 @pytest.mark.parametrize("groups", [("env", "mine=mine.py:reward"), ("mine=mine.py:reward", "env")])
 def test_a_reward_that_a_group_trains_on_is_no_outcome(groups: tuple[str, ...]) -> None:
     question = {"task": "gym:CartPole-v1", "margin": 1.0}
-    with pytest.raises(UsageError, match=r" is the reward of group 'mine', and a reward does not tell which"):
+    with pytest.raises(UsageError, match=r" is the reward of group 'mine', and a reward cannot decide which"):
         asked(*groups, **question, outcome="mine.py:reward")  # type: ignore[arg-type]
     asked(*groups, **question, outcome="other.py:reward")  # type: ignore[arg-type]
 
@@ -245,7 +245,7 @@ def test_a_reward_that_a_group_trains_on_is_no_outcome(groups: tuple[str, ...]) 
         ("[group.x.ppo]\nlr = 'fast'", "run.toml [group.x.ppo] lr: expected float"),
         ("[group.x]\nsteps = 3", "steps cannot differ between groups"),
         ("groups = 'shaped'", "must be a list of names"),
-        ("group = 3", "must be tables"),
+        ("group = 3", "must be a table"),
         ("[reward]\nrent_weight = nan", "expected a finite number"),
         ("reward = 'sparse'\n[reward]\nmode = 'sparse'", "line"),
     ],

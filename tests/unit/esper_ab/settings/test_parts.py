@@ -73,9 +73,9 @@ def test_a_grid_over_several_tasks_has_every_cell_of_every_task(tmp_path):
         ({"set": ("task=digits,mixture",)}, "--set task=digits,mixture: to name several tasks, write --task"),
         ({"task": "digits,"}, "a name is missing"),
         ({"task": "digits,mixture", "margin": "digits=2,mixture=1,digits=3"}, "digits is named twice"),
-        ({"task": "digits,mixture", "margin": "walker=2"}, "give one size for all, or TASK=SIZE"),
+        ({"task": "digits,mixture", "margin": "walker=2"}, "give one size for all tasks, or TASK=SIZE"),
         ({"task": "digits,mixture", "margin": "digits=big"}, "a size must be a number"),
-        ({"task": "digits", "margin": "digits=2"}, "for one task, give only a size"),
+        ({"task": "digits", "margin": "digits=2"}, "for a single task, give only the size"),
         ({"task": "digits", "scores": "0..1"}, "--scores describes several tasks"),
         ({"task": "digits,mixture", "looks": "6,10"}, "--looks: all parts are judged once"),
         ({"task": "digits,mixture", "seeds": "auto"}, "--seeds auto: all parts are judged once"),
@@ -103,7 +103,7 @@ def test_what_cannot_be_asked_of_several_is_refused_with_what_would_be_right(tmp
         ('task = ["digits", "mixture"]\n[tasks.walker]\nmargin = 2.0\n', "no such task"),
         ("[tasks.digits]\nmargin = 2.0\n", "only for several tasks"),
         ("[tasks.digits]\nrng_seed = 2\n[tasks.mixture]\n", "rng_seed must be the same for all tasks"),
-        ("tasks = 3\n", r"\[tasks.NAME\] must be tables"),
+        ("tasks = 3\n", r"\[tasks.NAME\] must be a table"),
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused(tmp_path, text, words):

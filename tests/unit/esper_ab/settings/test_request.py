@@ -55,7 +55,7 @@ def test_a_key_may_be_short_as_in_a_group() -> None:
 def test_what_is_said_for_all_groups_holds_for_those_of_vary() -> None:
     groups = by_name(varied("ppo.lr=1e-3,3e-3", set=["ppo.gamma=0.9"]))
     assert [(one.ppo.lr, one.ppo.gamma) for one in groups.values()] == [(1e-3, 0.9), (3e-3, 0.9)]
-    with pytest.raises(UsageError, match=r"--set ppo.lr=1 has no effect: every group has its own ppo.lr"):
+    with pytest.raises(UsageError, match=r"--set ppo.lr=1 has no effect, because every group has its own ppo.lr"):
         varied("ppo.lr=1e-3,3e-3", set=["ppo.lr=1"])
 
 
@@ -88,9 +88,9 @@ def test_plain_values_are_in_names_as_they_are_written(values: list[str]) -> Non
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    ({"groups": "shaped,sparse"}, "--vary makes the groups and compares all with the first; remove it or --groups"),
-    ({"group": ["a:ppo.lr=1"]}, "remove it or --group"),
-    ({"control": "ppo.lr=1"}, "remove it or --control"),
+    ({"groups": "shaped,sparse"}, "creates the groups and compares all with the first; remove --vary or --groups"),
+    ({"group": ["a:ppo.lr=1"]}, "remove --vary or --group"),
+    ({"control": "ppo.lr=1"}, "remove --vary or --control"),
 ])  # fmt: skip
 def test_vary_excludes_what_else_makes_groups(options: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -100,7 +100,7 @@ def test_vary_excludes_what_else_makes_groups(options: dict[str, object], words:
 
 @pytest.mark.parametrize("text", ['groups = ["shaped", "sparse"]', "[group.fast]\nppo.lr = 1.0"])
 def test_vary_excludes_groups_of_a_file_and_goes_with_the_rest_of_it(tmp_path, text: str) -> None:
-    with pytest.raises(UsageError, match="the file declares groups, too"):
+    with pytest.raises(UsageError, match="the file also declares groups"):
         read_request({"vary": "ppo.lr=1,2"}, toml(tmp_path, text))
     asked = parse(read_request({"vary": "ppo.lr=1,2"}, toml(tmp_path, 'control = "shaped"\nppo.gamma = 0.9')))
     assert asked.control == "ppo.lr=1"

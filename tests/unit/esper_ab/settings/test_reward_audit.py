@@ -32,8 +32,8 @@ def test_without_names_every_mode_is_asked_for_and_constants_are_those_of_all() 
         ({"kernel": "cuda"}, "no kernel 'cuda'; known: auto, torch"),
         ({"task": "digit"}, "no task 'digit'; did you mean digits"),
         ({"rewards": ("sparse", "sparse")}, "'sparse' is named twice"),
-        ({"assignments": [assigned("ppo.lr", 1.0)]}, "not a setting of reward or growth"),
-        ({"assignments": [assigned("reward.mode", "sparse")]}, "give rewards as arguments"),
+        ({"assignments": [assigned("ppo.lr", 1.0)]}, "this is not a reward or growth setting"),
+        ({"assignments": [assigned("reward.mode", "sparse")]}, "name rewards as arguments"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(changes: dict[str, object], words: str) -> None:

@@ -32,7 +32,7 @@ def test_steps_per_run_need_rollouts_of_a_known_length():
 
 
 def test_steps_per_run_are_of_gymnasium_alone():
-    with pytest.raises(UsageError, match="a setting for Gymnasium environments; task digits does not read it"):
+    with pytest.raises(UsageError, match="a setting for Gymnasium environments, which task digits does not read"):
         asked("shaped", "wait", total_timesteps=1000)
 
 
