@@ -1,11 +1,12 @@
-"""The seam between runs and the kinds of task: what a session, an episode and a policy know of environments.
+"""The interface between runs and kinds of task: the environments that a session, an episode and a policy use.
 
     seen = environments.begin(paths)
     while seen.alive.any():
         happened, seen = environments.step(decisions)
     ended = environments.ends()
 
-E environments of one run, side by side. Whatever they draw has an address below their paths (contracts/rng.py).
+The E environments of one run are stepped together. Each draws all its random numbers at addresses below its path
+(contracts/rng.py).
 """
 
 from __future__ import annotations
@@ -38,19 +39,25 @@ class Masks(Protocol):
     """Source of the valid choices, head by head."""
 
     def mask(self, head: int, chosen: Ints) -> Bools:
-        """Return [E, size of head] given the choices [E, head] of all earlier heads; an all-False row: head unused."""
+        """Return the valid choices [E, size of head], given the choices [E, head] of all earlier heads.
+
+        Where a row is all False, the environment does not use this head.
+        """
 
 
 class Seen(Protocol):
-    """What a decision may depend on, for all environments at once; a kind of task adds what its controllers need."""
+    """The inputs of a decision, for all environments at once.
+
+    Each kind of task adds those that its controllers need.
+    """
 
     @property
     def step(self) -> int:
-        """Which step is decided, from 1."""
+        """The step to decide, from 1."""
 
     @property
     def alive(self) -> Bools:
-        """Environments [E] whose episode goes on; where none does, there is nothing to decide."""
+        """True [E] where the episode continues; the other environments have nothing to decide."""
 
     @property
     def masks(self) -> Masks:
@@ -58,12 +65,12 @@ class Seen(Protocol):
 
     @property
     def observation(self) -> Floats32:
-        """What a policy sees, [E, width]."""
+        """The input of a policy, [E, width]."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spaces:
-    """What a policy has to see and to decide."""
+    """The shapes of a policy's observations and decisions."""
 
     observation_width: int
     head_names: tuple[str, ...]  # or those of the dimensions, where decisions are continuous
@@ -74,10 +81,10 @@ class Spaces:
 
 @dataclass(frozen=True, kw_only=True)
 class Cut:
-    """What became of episodes besides their own ends."""
+    """Which environments were truncated, restarted in the same rollout, or continue in the next one."""
 
-    # [E] whose episode was cut off by a limit, or whose rollout ends here: what it would have earned from there on
-    # counts, as far as the policy can tell it from the observation `last` [E, width].
+    # [E] whose episode was cut off by a limit, or by the end of the rollout. The policy's value of the observation
+    # `last` [E, width] stands for the rewards that it would have earned afterwards.
     truncated: Bools
     last: Floats32
     restarted: Bools  # [E] that ended, and have begun another episode in the same rollout
@@ -86,9 +93,9 @@ class Cut:
 
 @dataclass(frozen=True, kw_only=True)
 class Happened(Generic[Facts_co]):
-    """What came of one step's decisions."""
+    """The results of one step's decisions."""
 
-    facts: Facts_co  # what a reward of this kind may know of the step; later steps do not change it
+    facts: Facts_co  # the input of this kind's rewards; later steps do not change it
     ended: Bools  # [E] whose episode ended with this step, or whose rollout did
     penalty: Floats  # [E] added to the reward under every mode
     cut: Cut | None = None  # None: every episode ends by itself, with the rollout at the latest
@@ -96,19 +103,19 @@ class Happened(Generic[Facts_co]):
 
 @dataclass(frozen=True)
 class Ended:
-    """What remains of an episode."""
+    """The results of a finished episode."""
 
-    envs: tuple[EnvEpisode, ...]  # one per environment; environments know no sum of its rewards
+    envs: tuple[EnvEpisode, ...]  # one per environment, without the sum of its rewards
     events: tuple[SeedEvent, ...]
-    rewards: dict[str, Floats] = field(default_factory=dict)  # mode -> their sums [E], of every requested mode
+    rewards: dict[str, Floats] = field(default_factory=dict)  # sums [E] by mode, for every requested mode
 
 
 class Environments(Protocol[Seen_co, Facts_co]):
-    """The environments of a run, or of an episode of its evaluation."""
+    """The environments of a run, or of one of its evaluation episodes."""
 
     @property
     def n_envs(self) -> int:
-        """E."""
+        """The number of environments, E."""
 
     def begin(self, paths: Sequence[RngPath]) -> Seen_co:
         """Start an episode, with one rng address per environment."""
@@ -117,47 +124,47 @@ class Environments(Protocol[Seen_co, Facts_co]):
         """Return the random numbers [E, heads] of the next decision, in [0, 1)."""
 
     def step(self, decisions: Decisions) -> tuple[Happened[Facts_co], Seen_co]:
-        """Do what was decided in every environment that is alive."""
+        """Execute the decisions in every live environment."""
 
     def ends(self) -> Ended:
-        """Return what the episode came to; call once, after its last step."""
+        """Return the results of the episode; call once, after its last step."""
 
     def carried(self) -> dict[str, Any]:
-        """Return what outlives an episode, as plain containers of tensors and builtins; empty when nothing does."""
+        """Return the state that outlives an episode, as plain containers of tensors and builtins; {} if none does."""
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
-        """Go on from what `carried` returned; called before the first episode.
+        """Restore the state that `carried` returned; call before the first episode.
 
-        Returns which environments [E] are in the middle of an episode; the others begin the next one afresh. When it
-        raises an error of `state_bytes.FOREIGN`, nothing was taken up and all begin afresh.
+        Return True [E] for the environments that are in mid-episode; the others are reset when the next episode begins.
+        If it raises an error of `state_bytes.FOREIGN`, nothing is restored and all environments are reset.
         """
 
 
 class World(Protocol):
-    """One run's task: what makes its environments and binds its rewards. An entry of workers/kinds makes it."""
+    """The task of one run: creates its environments and its reward functions. The task's `Kind` creates it."""
 
     @property
     def spaces(self) -> Spaces:
-        """Of all its environments."""
+        """The spaces of all its environments."""
 
     @property
     def evaluation_steps(self) -> int:
-        """Steps of an episode of the evaluation, at most."""
+        """The maximum number of steps of an evaluation episode."""
 
     def environments(
         self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
     ) -> AnyEnvironments:
-        """Make the first `n_envs` environments of the run for rollouts of `steps`; `whole`: each is an episode."""
+        """Create the run's first `n_envs` environments for rollouts of `steps`; `whole`: a rollout is one episode."""
 
     def reward(self, settings: RewardSettings) -> Callable[[Any], Floats]:
-        """Return the function of a reward mode with its constants bound, from facts to rewards [E]."""
+        """Return a reward mode's function from facts to rewards [E], with its constants bound."""
 
 
 AnyEnvironments = Environments[Any, Any]
 
 
 def paths_below(path: RngPath, n_envs: int) -> list[RngPath]:
-    """Return the address of every environment of an episode at `path`."""
+    """Return the addresses of the environments of an episode at `path`."""
     return [path / "env" / env for env in range(n_envs)]
 
 
@@ -198,7 +205,7 @@ S = TypeVar("S", bound=Seen, contravariant=True)
 
 
 class Controller(ABC, Generic[S]):
-    """Decides for all environments of a run at once; draws no random number of its own."""
+    """Decides for all environments of a run at once; all its randomness comes from the given uniforms."""
 
     def begin_episode(self, n_envs: int) -> None:
         """Reset all state of earlier episodes."""
@@ -208,15 +215,21 @@ class Controller(ABC, Generic[S]):
         """Return one decision per environment, [E, head], valid under `view.masks`; `uniforms` [E, head] in [0, 1)."""
 
     def exclude(self, envs: Bools) -> None:
-        """Take which environments [E] ended before their first decision; what is decided for them has no effect."""
+        """Receive a mask [E] of the environments that ended before their first decision.
+
+        Decisions for them have no effect.
+        """
 
     def reward(self, rewards: Floats, done: Bools, cut: Cut | None = None) -> None:
-        """Take the rewards [E] of the last decision, which environments [E] ended with it, and what cut them off."""
+        """Receive the rewards [E] of the last decision and a mask `done` [E] of the environments that ended with it.
+
+        `cut` says which of them were truncated, restarted, or continue in the next rollout.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
 class AboutTask:
-    """What the preflight finds out about a task, as a Machine has it."""
+    """The preflight's findings about a task, in the fields of `Machine`."""
 
     tasks: tuple[TaskFacts, ...] = ()
     rewards: tuple[str, ...] = ()
@@ -229,33 +242,36 @@ class AboutTask:
 
 
 class Kind(ABC):
-    """A kind of task. An entry of workers/kinds is a file with `KIND`, an instance of a subclass."""
+    """A kind of task. Each file of workers/kinds defines `KIND`, an instance of a subclass."""
 
-    ours = False  # whether its runs execute nothing but this package, but for rewards
+    ours = False  # True if its runs execute only this package, apart from rewards
     smaller = "a smaller batch needs"  # less memory
 
     @abstractmethod
     def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
-        """Find out about a task before anything is spent; `doing` is told what happens now."""
+        """Inspect a task before any training; `doing` is called with a description of each activity."""
 
     def step_s(self, questions: Questions, device: str) -> float:
-        """Time a step of a run on a GPU; 0: it is not timed."""
+        """Return the measured seconds of one step of a run on a GPU; 0 if this kind does not measure them."""
         return 0.0
 
     @abstractmethod
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], Any]:
-        """Return what makes the runs of one worker; what it keeps between them stays on that worker."""
+        """Return a function that creates the runs of one worker; objects cached between runs stay on that worker."""
 
     def controller(self, spec: RunSpec) -> Controller[Any]:
-        """Make the controller that `spec` names."""
+        """Create the controller that `spec` names."""
         raise ValueError(f"no controller {spec.settings.controller.name!r} for {spec.task}")
 
     def world(self, path: Path, spec: RunSpec, importable: Collection[str], device: str) -> World:
-        """Return the world of the policy at `path`; ValueError where that would run code but modules `importable`."""
-        raise ValueError(f"{path}: its task {spec.task!r} is code, which a policy file may not run")
+        """Return the world of the saved policy at `path`.
+
+        Raises ValueError if this would run code other than the modules in `importable`.
+        """
+        raise ValueError(f"{path}: its task {spec.task!r} is the user's code, which a policy file must not run")
 
     def summary(self, episodes: Sequence[EnvEpisode]) -> tuple[dict[str, Any], str]:
-        """Return means over episodes of an evaluation, by name, and in words."""
+        """Return the means over an evaluation's episodes, by name and as a sentence."""
         known = {name: [one.measures[name] for one in episodes] for name in episodes[0].measures}
         means = {name: float(np.mean([v for v in found if v is not None] or [np.nan])) for name, found in known.items()}
         outcome = float(np.mean([one.outcome for one in episodes]))

@@ -1,9 +1,10 @@
-"""Environments of Gymnasium side by side, stepped in a plain loop, behind the seam of workers/environments.py.
+"""The Gymnasium environments of one run, stepped in a plain loop, as `Environments` of workers/environments.py.
 
-What functions of a user's own may know of them: of a step, for rewards (GymFacts); of an episode, for outcomes.
+Also the inputs of users' functions: a reward gets the facts of one step (GymFacts), an outcome gets one episode.
 
-Environment i of an episode at path p: reset k has its seed from p/"reset"/k, action t of the rollout its uniforms from
-p/"actions". So an environment that is a function of its reset seed and its actions repeats to the bit.
+For an environment at path p, reset k takes its seed from p/"reset"/k, and the actions of the rollout take their
+uniforms from p/"actions". An environment that depends only on its reset seeds and actions is therefore
+bit-reproducible.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ from workers.user_rewards.user_code import line_of, one_line
 
 @dataclass(frozen=True, kw_only=True)
 class GymFacts(ReadOnlyArrays):
-    """Complete input of a reward: one step of E environments side by side.
+    """Complete input of a reward: one step of E environments.
 
-    An environment that has ended is not `stepped`: its row is zeros, and its `info` that of its last step.
+    Where `stepped` is False, the environment had already ended: its row is zeros, and its `info` is that of its last
+    step.
 
-    Facts are read only: all rewards of a step, the policy and the next observation share them.
+    Facts are read-only, because all rewards of a step, the policy and the next observation share them.
     """
 
     observation: Floats32  # [E, width] flat, before the step
@@ -52,7 +54,7 @@ class GymFacts(ReadOnlyArrays):
     stepped: Bools  # [E] False: the episode has ended before this step, and what a reward returns for it is ignored
 
     def of(self, stepped: Bools) -> GymFacts:
-        """Return the facts of a step in which only the environments `stepped` are still alive."""
+        """Return the facts with every array zeroed in the rows of environments that are not in `stepped` [E]."""
         if stepped.all():
             return self
         rows: dict[str, Any] = {
@@ -64,10 +66,13 @@ class GymFacts(ReadOnlyArrays):
 
 
 class GymStep:
-    """One step as reward functions get it. Facts are built when the first of them reads any."""
+    """One step, as passed to reward functions. Its facts are built at the first access."""
 
     def __init__(self, env_reward: Floats, build: Callable[[], GymFacts]) -> None:
-        """Take the environments' own rewards [E], and what builds the facts; it is called before the next step."""
+        """Take the environments' own rewards [E] and `build`, which builds the facts.
+
+        `build` must be called before the next step.
+        """
         self.env_reward, self._build = env_reward, build
 
     @cached_property
@@ -109,7 +114,7 @@ class GymSeen:
 
 @dataclass(frozen=True, kw_only=True)
 class GymSpec:
-    """Everything but the randomness."""
+    """Specification of the environments: everything except randomness."""
 
     make: Callable[[], Env]
     codec: Codec
@@ -128,7 +133,7 @@ class _Place:
     """One environment and the episode it is in."""
 
     def __init__(self, spec: GymSpec, seen: Floats32) -> None:
-        """Make the environment; `seen` [width], a row of an array of the caller's, holds what it shows now."""
+        """Create the environment; `seen` [width], a row of the caller's array, holds its current observation."""
         self.env, self.seen, self._codec, self._keeps = spec.make(), seen, spec.codec, spec.keeps
         self._repeats = spec.repeats
         whole = self.env.unwrapped
@@ -177,7 +182,7 @@ def _leave(env: Env, whole: Env) -> None:
 
 
 def _apart(told: Any) -> Any:
-    """Return what an environment told, with containers and arrays of its own: neither writes into the other's."""
+    """Return an environment's value with containers and arrays copied, so that neither side modifies the other's."""
     if isinstance(told, np.ndarray):
         return told.copy()
     if type(told) is dict:
@@ -188,13 +193,13 @@ def _apart(told: Any) -> Any:
 
 
 def close(env: Env) -> None:
-    """Close an environment that nobody uses any more; what it raises then concerns no run."""
+    """Close an environment that is no longer used; its exceptions are ignored, because they cannot affect a run."""
     with suppress(Exception):
         env.close()
 
 
 def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return what an environment returned; ValueError unless it has these parts."""
+    """Return a tuple that an environment returned; ValueError unless it has the parts `names`."""
     if not isinstance(returned, tuple) or len(returned) != len(names):
         found = f"{len(returned)} parts" if isinstance(returned, tuple) else f"a {type(returned).__name__}"
         raise ValueError(f"it returned {found}, not ({', '.join(names)}), as Gymnasium's environments do")
@@ -202,13 +207,16 @@ def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def _failed(name: str, method: Callable[..., Any], error: BaseException, *, repeats: bool) -> ValueError:
-    """Say in one line which method of an environment went wrong, and where; for good, if the environment `repeats`."""
+    """Return an error that names, in one line, the method that failed and the line of code.
+
+    It is a UserCodeFailed, which is not retried, if the environment `repeats`.
+    """
     reason = str(error) if isinstance(error, ValueError) else one_line(error)
     return (UserCodeFailed if repeats else ValueError)(f"{name} of the environment: {reason}{line_of(error, method)}")
 
 
 class GymEnvironments:
-    """Environments of one run; `begin`, then `step` until none is alive."""
+    """The Gymnasium environments of one run: call `begin`, then `step` until none is alive."""
 
     def __init__(self, spec: GymSpec, stopwatch: Stopwatch) -> None:
         self._spec, self._stopwatch = spec, stopwatch
@@ -217,7 +225,7 @@ class GymEnvironments:
         self._places = [_Place(spec, row) for row in self._now]
 
     def begin(self, paths: Sequence[RngPath]) -> GymSeen:
-        """Start a rollout: from fresh resets, but for environments that go on."""
+        """Start a rollout: reset all environments except those that continue their episode."""
         self._paths, self._step = paths, 1
         self._resets = [0] * self.n_envs
         self._ended: list[list[GymEpisode]] = [[] for _ in paths]
@@ -239,7 +247,7 @@ class GymEnvironments:
         return np.asarray(self._uniforms[at])
 
     def step(self, decisions: Decisions) -> tuple[Happened[GymStep], GymSeen]:
-        """Step every environment that is alive; reset those that ended, where rollouts have resets."""
+        """Step every live environment; reset those that ended if a rollout may contain several episodes."""
         spec, before = self._spec, self._seen
         rewards, actions = np.zeros(self.n_envs), spec.codec.actions(decisions)
         with self._stopwatch.phase("train"):
@@ -271,7 +279,7 @@ class GymEnvironments:
         return Happened(facts=step, ended=ended, penalty=np.zeros(self.n_envs), cut=cut), self._seen_now(after)
 
     def _cut(self, observed: Floats32) -> tuple[Bools, Cut]:
-        """Return which environments [E] this step ended, or ended the rollout of, and what became of them."""
+        """Return a mask [E] of the environments whose episode or rollout ended with this step, and how each ended."""
         spec, alive, last = self._spec, self._alive, self._step == self._spec.steps
         episodes = [place.episode for place in self._places]
         terminated = alive & np.array([episode.terminated for episode in episodes])
@@ -284,14 +292,15 @@ class GymEnvironments:
         )
 
     def ends(self) -> Ended:
-        """Return what every environment's rollout came to: means over the episodes that ended in it.
+        """Return the results of every environment's rollout: means over the episodes that ended in it.
 
-        An environment in which none did has neither outcome nor measures: functions of an episode see whole ones alone.
+        If no episode ended in an environment, it has neither outcome nor measures, because users' functions get only
+        complete episodes.
         """
         return Ended(tuple(self._end_of(env) for env in range(self.n_envs)), ())
 
     def carried(self) -> dict[str, Any]:
-        """Return seed, decisions since the reset and last observation of every environment that goes on."""
+        """Return, for every environment in mid-episode, its reset seed, decisions since then and last observation."""
         if not self._spec.continues:
             return {}
         kind = torch.float64 if self._spec.codec.box else torch.int64
@@ -306,9 +315,9 @@ class GymEnvironments:
         return {"going_on": going_on}
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
-        """Replay the environments that go on, and hold what they then show against what they showed.
+        """Replay the environments that were in mid-episode, and compare their observations with the saved ones.
 
-        ValueError where it is not the same, unless it is known that they do not repeat: then they begin anew.
+        Raises ValueError if they differ. Environments that are known not to repeat are reset instead of replayed.
         """
         goes_on = all_false(self.n_envs)
         for env, kept in carried["going_on"].items() if self._spec.continues and self._spec.repeats else ():
@@ -370,6 +379,6 @@ class GymEnvironments:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of the numbers among `values`; None where there is none."""
+    """Return the mean of the usable numbers among `values`; None if there are none."""
     known = [value for value in values if value is not None and countable(value)]
     return float(np.mean(known)) if known else None

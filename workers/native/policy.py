@@ -1,14 +1,17 @@
-"""The policy in C++: ctypes over src/policy_api.h. The network of `workers.ppo.policy.ActorCritic` and its PPO update.
+"""The policy in C++, called with ctypes through src/policy_api.h.
+
+It is the network of `workers.ppo.policy.ActorCritic`, with its PPO update.
 
     policy = NativePolicy(library, Sizes(width=4, hidden=64, head_sizes=(2,), dimensions=0, lstm=False))
     policy.parameters["value_out.bias"][:] = 0.0; policy.changed()
     actions, log_probs, values = policy.step(seen, h, c, masks, uniforms)
     learnt = policy.learn(arrays, sequences, rule)
 
-Parameters have the names, shapes and order of torch's `state_dict`, and so have Adam's running means. What `torch`
-computes in float64 (log-probabilities, ratios, losses) is float64 here, too. A call releases the GIL; a policy is for
-one thread at a time. Where a later head's mask depends on earlier choices, `step` is given the `Masks` as `source` and
-fills `masks` head by head; without one `masks` is read as it is, and None says that every choice is valid.
+Parameters, and Adam's running means, have the names, shapes and order of torch's `state_dict`. Numbers that the torch
+implementation computes in float64 (log-probabilities, ratios, losses) are float64 here. A call releases the GIL; only
+one thread at a time may use a policy. If the mask of a later head depends on earlier choices, pass the `Masks` as
+`source`: `step` then fills `masks` head by head. Without `source`, `masks` is only read; None means that every choice
+is valid.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ _UNIT = 16  # floats: what memory is padded to
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """Sizes of a network: either heads or dimensions of a continuous decision."""
+    """The sizes of a network, which has either heads or the dimensions of a continuous decision."""
 
     width: int  # of an observation
     hidden: int
@@ -47,7 +50,10 @@ class Sizes:
 
 @dataclass(frozen=True, kw_only=True)
 class Arrays:
-    """B sequences of up to T steps, C-contiguous; a sequence ends with its last valid step, nothing later is read."""
+    """B sequences of up to T steps, C-contiguous.
+
+    A sequence ends with its last valid step; later steps are not read.
+    """
 
     observations: Floats32  # [T, B, width]
     actions: Decisions  # [T, B, heads] int64, or [T, B, dimensions] float64
@@ -61,7 +67,7 @@ class Arrays:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateRule:
-    """How a minibatch is learnt from."""
+    """The coefficients and limits of one PPO step."""
 
     clip: float
     value_coef: float
@@ -73,7 +79,10 @@ class UpdateRule:
 
 @dataclass(frozen=True, kw_only=True)
 class Learnt:
-    """What a minibatch gave, before its step; no step is made beyond the target KL or with a gradient not finite."""
+    """Statistics of a minibatch before its step.
+
+    No step is taken beyond the target KL or if the gradient is not finite.
+    """
 
     policy_loss: float
     value_loss: float
@@ -86,7 +95,7 @@ class Learnt:
 
 @dataclass
 class AdamState:
-    """Adam's running means of gradients and of their squares, by parameter, and the number of its steps."""
+    """Adam's running means of the gradients and of their squares, by parameter, and its number of steps."""
 
     mean: dict[str, Floats32]
     square: dict[str, Floats32]
@@ -94,7 +103,7 @@ class AdamState:
 
 
 class _Sizes(ctypes.Structure):
-    """EsperPolicySizes."""
+    """The struct EsperPolicySizes."""
 
     _fields_ = [
         *((name, Int) for name in ("width", "hidden", "lstm", "dimensions", "n_heads")), ("sizes", ctypes.POINTER(Int)),
@@ -102,13 +111,13 @@ class _Sizes(ctypes.Structure):
 
 
 class _PolicyMemory(ctypes.Structure):
-    """EsperPolicyMemory."""
+    """The struct EsperPolicyMemory."""
 
     _fields_ = [("values", Pointer), ("mean", Pointer), ("square", Pointer), ("count", Long)]
 
 
 class _Arrays(ctypes.Structure):
-    """EsperPolicyArrays."""
+    """The struct EsperPolicyArrays."""
 
     _fields_ = [
         ("steps", Long), ("sequences", Long), *((name, Pointer) for name in (
@@ -117,7 +126,7 @@ class _Arrays(ctypes.Structure):
 
 
 class _Rule(ctypes.Structure):
-    """EsperPolicyRule."""
+    """The struct EsperPolicyRule."""
 
     _fields_ = [
         (name, Double) for name in ("clip", "value_coef", "entropy_coef", "target_kl", "max_grad_norm", "lr")
@@ -128,13 +137,13 @@ _NUMBERS = ("policy_loss", "value_loss", "kl", "clip_fraction", "ratio_max", "gr
 
 
 class _Learnt(ctypes.Structure):
-    """EsperPolicyLearnt."""
+    """The struct EsperPolicyLearnt."""
 
     _fields_ = [*((name, Double) for name in _NUMBERS), ("end", Int)]
 
 
 def shapes(sizes: Sizes) -> dict[str, tuple[int, ...]]:
-    """Return names and shapes of all parameters as torch's `ActorCritic.state_dict` has them, in its order."""
+    """Return the names and shapes of all parameters, in the order of torch's `ActorCritic.state_dict`."""
     hidden, count = sizes.hidden, len(sizes.head_sizes)
     found: dict[str, tuple[int, ...]] = {}
 
@@ -196,23 +205,23 @@ _FLOAT, _DOUBLE, _INT, _BOOL = map(np.dtype, (np.float32, np.float64, np.int64, 
 
 
 def _at(array: NDArray[Any], kind: np.dtype[Any], shape: tuple[int, ...]) -> int:
-    """Address of an array; ValueError unless it is of this kind and shape, and lies in one piece."""
+    """Return the address of an array; ValueError unless it is contiguous and has this type and shape."""
     if array.dtype != kind or array.shape != shape or not array.flags.c_contiguous:
         raise ValueError(f"an array {array.dtype} {array.shape}, not {kind} {shape} in one piece")
     return _address(array)
 
 
 def _address(array: NDArray[Any]) -> int:
-    """Address of an array in one piece; `array.ctypes.data` takes 1 us, a tenth of a step."""
+    """Return the address of a contiguous array; `array.ctypes.data` takes 1 us, a tenth of a step."""
     if not array.flags.writeable:
         return array.ctypes.data
     return ctypes.addressof(_Byte.from_buffer(array))  # type: ignore[arg-type]  # it is a buffer
 
 
 class NativePolicy:
-    """A policy, its parameters and its optimiser. `parameters` may be written; call `changed` after it.
+    """A policy, its parameters and its optimiser; call `changed` after writing to `parameters`.
 
-    ValueError for arrays of another type, shape or layout, and for sizes and actions that cannot be.
+    Raises ValueError for arrays of another type, shape or layout, and for impossible sizes and actions.
     """
 
     def __init__(self, library: ctypes.CDLL, sizes: Sizes) -> None:
@@ -237,17 +246,17 @@ class NativePolicy:
             self._library.esper_policy_close(self._handle)
 
     def changed(self) -> None:
-        """Take over what was written to `parameters`."""
+        """Tell the library that `parameters` have been written to."""
         self._library.esper_policy_changed(self._handle)
 
     def step(
         self, seen: Floats32, h: Floats32, c: Floats32, masks: Bools | None, uniforms: Floats | None,
         source: Masks | None = None,
     ) -> tuple[Decisions, Floats, Floats]:
-        """Decide for seen [B, width]: actions [B, heads] int64 or [B, dimensions] float64, log-probs [B], values [B].
+        """Return actions [B, heads] int64 or [B, dimensions] float64, log-probs [B] and values [B] for seen [B, width].
 
-        h and c [B, hidden] advance in place (not looked at without LSTM). masks [B, heads, widest head], uniforms
-        [B, heads or dimensions] in [0, 1); None: greedy. With `source` its masks are written to `masks`.
+        h and c [B, hidden] advance in place; they are ignored without an LSTM. masks [B, heads, widest head]. uniforms
+        [B, heads or dimensions] in [0, 1); None means greedy. If `source` is given, its masks are written to `masks`.
         """
         values = self._forward(seen, h, c, keep=True)
         rows, decisions = len(values), self._decisions
@@ -267,7 +276,7 @@ class NativePolicy:
         return actions, log_probs, values
 
     def values(self, seen: Floats32, h: Floats32, c: Floats32) -> Floats:
-        """Return values [B] of seen [B, width] after h and c [B, hidden], which stay as they are."""
+        """Return values [B] of seen [B, width] for the memory h and c [B, hidden], which are unchanged."""
         return self._forward(seen, h, c, keep=False)
 
     def evaluate(self, arrays: Arrays) -> tuple[Floats, Floats, Floats]:
@@ -280,9 +289,9 @@ class NativePolicy:
         return log_probs, entropies, values
 
     def learn(self, arrays: Arrays, sequences: Ints, rule: UpdateRule) -> Learnt:
-        """Make one step of PPO on some `sequences` [n] of `arrays`, as `workers.ppo.update` defines it.
+        """Take one PPO step on some `sequences` [n] of `arrays`, as `workers.ppo.update` defines it.
 
-        ValueError when none of them has a valid step.
+        Raises ValueError if none of them has a valid step.
         """
         given, learnt = self._given(arrays), _Learnt()
         how = _Rule(**vars(rule))
@@ -322,7 +331,7 @@ class NativePolicy:
 
 
 def known_answer(library: ctypes.CDLL) -> str:
-    """Return the sha256 of what small policies of every kind decide, evaluate and learn, on fixed numbers."""
+    """Return the sha256 of decisions, evaluations and updates of small policies of every kind, on fixed numbers."""
     whole = hashlib.sha256()
     for sizes in _ANSWERING:
         policy, shape = NativePolicy(library, sizes), (_ANSWERED_STEPS, _ANSWERED_SEQUENCES)
@@ -354,6 +363,6 @@ _ANSWERING = (
 
 
 def _numbers(shape: tuple[int, ...], scale: float = 1.0) -> Floats32:
-    """Return numbers in [-scale / 2, scale / 2), the same everywhere."""
+    """Return numbers in [-scale / 2, scale / 2), the same on every machine."""
     whole = np.arange(1, math.prod(shape) + 1, dtype=np.int64) * 40503 % 65536
     return ((whole / 65536 - 0.5) * scale).astype(np.float32).reshape(shape)

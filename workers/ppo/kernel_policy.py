@@ -1,4 +1,4 @@
-"""The actor-critic by the kernel in C++ (workers/native/policy.py), behind the interface that agents know."""
+"""The actor-critic computed by the C++ kernel (workers/native/policy.py), with the interface that agents use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workers.ppo.policy import ActorCritic, Batch, Decision, Outputs, Shape, ini
 
 
 class KernelPolicy(ActorCritic):
-    """A policy that `library` computes; initial weights are a pure function of `rng` and the sizes."""
+    """A policy computed by `library`; its initial weights depend only on `rng` and the sizes."""
 
     def __init__(self, shape: Shape, rng: RngPath, library: ctypes.CDLL) -> None:
         super().__init__(shape)
@@ -30,7 +30,7 @@ class KernelPolicy(ActorCritic):
 
     @property
     def steps(self) -> int:
-        """Taken by the optimiser."""
+        """The number of steps taken by the optimiser."""
         return self._inner.adam.step
 
     @steps.setter
@@ -38,24 +38,24 @@ class KernelPolicy(ActorCritic):
         self._inner.adam.step = steps
 
     def changed(self) -> None:
-        """Have the kernel read the weights again."""
+        """Make the kernel read the weights again."""
         self._inner.changed()
 
     def decide(self, seen: Floats32, memory: Floats32, masks: Masks, uniforms: Floats | None) -> Decision:
-        """Decide as `ActorCritic` says."""
+        """Implement `ActorCritic.decide`."""
         valid = all_false((len(seen), *self._valid))
         source = None if self.shape.dimensions else masks
         actions, log_probs, values = self._inner.step(seen, memory[0], memory[1], valid, uniforms, source)
         return Decision(actions, valid, log_probs, values)
 
     def values(self, seen: Floats32, memory: Floats32) -> Floats:
-        """Return normalised values as `ActorCritic` says."""
+        """Implement `ActorCritic.values`."""
         return self._inner.values(seen, memory[0], memory[1])
 
     def evaluate(self, batch: Batch) -> Outputs:
-        """Apply the network as `ActorCritic` says."""
+        """Implement `ActorCritic.evaluate`."""
         return Outputs(*self._inner.evaluate(batch))
 
     def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
-        """Take one step as `ActorCritic` says."""
+        """Implement `ActorCritic.learn`."""
         return self._inner.learn(batch, sequences, rule)

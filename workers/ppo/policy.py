@@ -1,16 +1,16 @@
-"""The actor-critic as an agent knows it, whoever computes it: observations in, decisions and values out, and it learns.
+"""The interface of the actor-critic, whichever code computes it: maps observations to decisions and values, and learns.
 
-    observation -> Linear, LayerNorm, tanh -> LSTM -> LayerNorm -> features; without memory the first three alone
+    observation -> Linear, LayerNorm, tanh -> LSTM -> LayerNorm -> features; only the first three without memory
     features                  -> logits of head 0 (the op, by convention)
     features, op              -> logits of head 1 (the slot)
     features, op, slot        -> logits of all other heads
-    features                  -> means of a continuous decision, in the place of all logits
+    features                  -> means of a continuous decision, instead of all logits
     features                  -> value, in units of the return normaliser
 
-Choices enter as embeddings added before a group's tanh: conditioning costs one row look-up per choice.
+Choices enter as embeddings added before a group's tanh, so conditioning costs one row look-up per choice.
 
-Initial weights are a pure function of an rng path: orthogonal (Saxe et al. 2014, arXiv:1312.6120), zero biases, forget
-gates open.
+Initial weights depend only on an rng path: orthogonal (Saxe et al. 2014, arXiv:1312.6120), zero biases, forget gates
+open.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Shape:
 
     @property
     def groups(self) -> tuple[range, ...]:
-        """The heads whose logits are computed together; they are conditioned on the leading heads before them."""
+        """Groups of heads whose logits are computed together, conditioned on all heads of earlier groups."""
         count = len(self.head_sizes)
         return tuple(heads for heads in (range(min(1, count)), range(1, min(2, count)), range(2, count)) if heads)
 
@@ -64,7 +64,7 @@ def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> Floats:
 
 
 def initial_weights(shape: Shape, rng: RngPath) -> Weights:
-    """Return the weights of a fresh network, a pure function of its sizes and `rng`."""
+    """Return the weights of a fresh network; they depend only on its sizes and `rng`."""
     hidden, found = shape.hidden, dict[str, Floats]()
 
     def linear(name: str, inputs: int, outputs: int, gain: float, path: RngPath) -> None:
@@ -106,14 +106,14 @@ def initial_weights(shape: Shape, rng: RngPath) -> Weights:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch(Arrays):
-    """What an update learns from."""
+    """The data of one update."""
 
     masks: Bools  # continuous: [T, B, dimensions, 0]
     values: Floats  # [T, B], when acting, in the critic's units of today
 
 
 class Decision(NamedTuple):
-    """The decisions of one step, and what the update needs to know about them."""
+    """The decisions of one step, with the values that the update needs."""
 
     actions: Decisions  # [E, heads] int64, or float64 where they are continuous
     masks: Bools  # [E, heads, widest head]; continuous: [E, dimensions, 0]
@@ -122,7 +122,7 @@ class Decision(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """The policy of now on the valid steps of a batch, N of them."""
+    """The outputs of the current policy for the N valid steps of a batch."""
 
     log_probs: Floats  # [N]
     entropies: Floats  # [N, heads]
@@ -130,7 +130,7 @@ class Outputs(NamedTuple):
 
 
 class ActorCritic(ABC):
-    """A network with its optimiser, Adam; who writes into its arrays calls `changed` afterwards."""
+    """A network with its optimiser, Adam; call `changed` after writing into its arrays."""
 
     weights: Weights
     means: Weights  # running means of the gradient
@@ -142,15 +142,15 @@ class ActorCritic(ABC):
 
     @abstractmethod
     def decide(self, seen: Floats32, memory: Floats32, masks: Masks, uniforms: Floats | None) -> Decision:
-        """Decide for normalised observations [E, width] by `uniforms` [E, heads] in [0, 1), greedily without them.
+        """Decide for normalised observations [E, width], sampling at `uniforms` [E, heads] in [0, 1); greedily if None.
 
-        `memory` [2, E, hidden] goes on by a step, in place. A greedy continuous decision is the mean. Every mask is
+        `memory` [2, E, hidden] advances by one step, in place. A greedy continuous decision is the mean. Every mask is
         computed from all earlier choices, so a later head may be masked by any earlier one.
         """
 
     @abstractmethod
     def values(self, seen: Floats32, memory: Floats32) -> Floats:
-        """Return normalised values [E] of observations [E, width]; `memory` [2, E, hidden] stays."""
+        """Return normalised values [E] of observations [E, width]; `memory` [2, E, hidden] is unchanged."""
 
     @abstractmethod
     def evaluate(self, batch: Batch) -> Outputs:
@@ -158,24 +158,24 @@ class ActorCritic(ABC):
 
     @abstractmethod
     def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
-        """Take one step of the optimiser on some of the sequences, which have a valid step, unless a rule forbids it.
+        """Take one optimiser step on some of the sequences, at least one of which has a valid step.
 
-        Clipped surrogate (Schulman et al. 2017, arXiv:1707.06347, equation 7) on the ratio of joint probabilities and
-        on normalised advantages; value loss on normalised returns; entropy bonus per decision. KL estimate: Schulman,
-        "Approximating KL divergence", 2020.
+        No step is taken beyond the target KL or if the gradient is not finite. Clipped surrogate (Schulman et al. 2017,
+        arXiv:1707.06347, equation 7) on the ratio of joint probabilities and on normalised advantages; value loss on
+        normalised returns; entropy bonus per decision. KL estimate: Schulman, "Approximating KL divergence", 2020.
         """
 
     def changed(self) -> None:  # noqa: B027  who computes by the arrays themselves has nothing to do
-        """Take notice that the arrays were written."""
+        """Signal that the arrays have been written to."""
 
     def initial_memory(self, n_envs: int) -> Floats32:
         """Return the empty memory of new episodes, [2, n_envs, hidden]: h and c of the LSTM."""
         return np.zeros((2, n_envs, self.shape.hidden), dtype=np.float32)
 
     def rescale_values(self, scale: float, shift: float) -> None:
-        """Rescale every value v to v * scale + shift, so that outputs keep their meaning when the normaliser moves.
+        """Rescale every value v to v * scale + shift, so that outputs keep their meaning when the normaliser changes.
 
-        The output-preserving half of Pop-Art (van Hasselt et al. 2016, arXiv:1602.07714).
+        This is the output-preserving half of Pop-Art (van Hasselt et al. 2016, arXiv:1602.07714).
         """
         weight, bias = self.weights["value_out.weight"], self.weights["value_out.bias"]
         weight *= scale
@@ -184,7 +184,7 @@ class ActorCritic(ABC):
         self.changed()
 
     def state(self) -> dict[str, Any]:
-        """Return copies of weights and of the optimiser's state, laid out as in torch's state_dicts."""
+        """Return copies of the weights and of the optimiser's state, laid out as in torch's state_dicts."""
         moments = zip(self.means.values(), self.squares.values(), strict=True)
         step = np.array(self.steps, dtype=np.float32)
         return {
@@ -196,7 +196,7 @@ class ActorCritic(ABC):
         }  # fmt: skip
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state` returned; LookupError or ValueError where it is of another network."""
+        """Restore the result of `state`; LookupError or ValueError if it belongs to another network."""
         if state["policy"].keys() != self.weights.keys():
             raise LookupError(f"weights of {len(state['policy'])} names for {len(self.weights)}")
         for place, name in enumerate(self.weights):
@@ -209,7 +209,7 @@ class ActorCritic(ABC):
 
 
 def _fill(target: Floats32, source: NDArray[Any]) -> None:
-    """Copy into `target`; ValueError for another shape, which is not broadcast."""
+    """Copy into `target` without broadcasting; ValueError if the shapes differ."""
     if source.shape != target.shape:
         raise ValueError(f"weights of shape {tuple(source.shape)}, expected {target.shape}")
     target[...] = source

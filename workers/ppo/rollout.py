@@ -1,6 +1,6 @@
-"""One rollout: every environment's steps, with exactly the numbers that the policy saw; its advantages, its sequences.
+"""Collects rollouts, with exactly the numbers that the policy saw; computes advantages and cuts sequences.
 
-An environment that ends early leaves steps that are not `valid`: they hold zeros and must be excluded from every sum.
+After an environment has ended, its steps are not `valid`: they hold zeros and must be excluded from every sum.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Rollout:
 
 
 class RolloutBuffer:
-    """Collects a rollout: `decided`, then `rewarded`, once per step."""
+    """Collects a rollout: call `decided`, then `rewarded`, once per step."""
 
     def __init__(self) -> None:
         self._steps: list[tuple[NDArray[Any], ...]] = []
@@ -46,13 +46,13 @@ class RolloutBuffer:
         return len(self._outcomes)
 
     def decided(self, raw: Floats32, normalised: Floats32, decision: Decision) -> None:
-        """Add the first half of a step: raw and normalised observation [E, width] and the decision on it."""
+        """Add the first half of a step: raw and normalised observation [E, width] and the decision made on them."""
         if len(self._steps) != len(self._outcomes):
             raise RuntimeError("act() twice without reward()")
         self._steps.append((raw, normalised, *decision))
 
     def rewarded(self, rewards: Floats, done: Bools, alive: Bools) -> None:
-        """Add the second half: rewards [E], environments that ended with this step [E], those that decided [E]."""
+        """Add the second half: rewards, environments that ended with this step, environments that decided; each [E]."""
         if len(self._steps) != len(self._outcomes) + 1:
             raise RuntimeError("reward() without act()")
         if not np.isfinite(rewards[alive]).all():
@@ -60,11 +60,11 @@ class RolloutBuffer:
         self._outcomes.append((np.where(alive, rewards, 0.0), done | ~alive, alive))
 
     def cut_off(self, cut: Cut, values: Floats) -> None:
-        """Add that episodes were cut off after the last step; `values` [E] of what they saw last, critic's units."""
+        """Add the truncations after the last step; `values` [E] of the last observations, in the critic's units."""
         self._cuts[len(self) - 1] = (cut, values)
 
     def rollout(self) -> Rollout | None:
-        """Return everything collected, stacked over steps; None when there is no valid step."""
+        """Return everything collected, stacked over steps; None if no step is valid."""
         if len(self._steps) != len(self._outcomes):
             raise RuntimeError("an episode ends after a complete step: act() and reward()")
         if not any(alive.any() for _, _, alive in self._outcomes):
@@ -86,8 +86,9 @@ class RolloutBuffer:
 def gae(rewards: Floats, values: Floats, dones: Bools, gamma: float, lam: float) -> tuple[Floats, Floats]:
     """Return advantages and returns (advantage + value), both [T, E], of generalised advantage estimation.
 
-    rewards, values, dones: [T, E]; `dones[t]`: step t was terminal, as the last one is, so nothing after it reaches
-    step t. Rewards and values are in the same unit, and so are the results. Schulman et al. 2016, arXiv:1506.02438.
+    rewards, values, dones: [T, E]. Where `dones[t]` is True, step t is terminal, so later steps do not affect it; the
+    last step counts as terminal. Rewards, values and results have the same unit. Schulman et al. 2016,
+    arXiv:1506.02438.
     """
     continues = 1.0 - dones.astype(np.float64)
     next_values = np.concatenate([values[1:], np.zeros_like(values[:1])])
@@ -102,14 +103,14 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def of_steps(arrays: Arrays, valid: Bools) -> Arrays:
-    """Return every valid step as a sequence of its own, [1, N, …] from [T, E, …]: where there is no memory."""
+    """Return every valid step as its own sequence, [1, N, …] from [T, E, …], for policies without memory."""
     return {name: array[valid][None] for name, array in arrays.items()}
 
 
 def cut_sequences(arrays: Arrays, starts: Bools) -> tuple[Arrays, Ints, Bools]:
     """Cut columns [T, E, …] before each step in `starts` [T, E]; sequences [L, N, …], shorter ones padded with zeros.
 
-    Returns also the column each sequence is of, [N], and whether it is that column's first, [N].
+    Also return the column of each sequence, [N], and whether it is the first of its column, [N].
     """
     steps, columns = starts.shape
     begins = [np.concatenate(([0], np.flatnonzero(starts[1:, column]) + 1)) for column in range(columns)]

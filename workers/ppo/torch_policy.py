@@ -1,7 +1,7 @@
-"""The actor-critic by torch: the definition that the native one is held against, and what runs where no compiler is.
+"""The actor-critic in torch: the reference for the native implementation, and its substitute if there is no compiler.
 
-Plain functions of weights by name, differentiated by autograd; the optimiser is Adam as torch computes it, without
-torch's class. torch's arrays are numpy's.
+Plain functions of weights by name, differentiated by autograd. The optimiser is torch's Adam, called without its class.
+Tensors share the memory of numpy's arrays.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ADAM_BETAS, ADAM_EPS = (0.9, 0.999), 1e-5
 
 
 class Terms(NamedTuple):
-    """One minibatch: the loss (differentiable) and what it is made of."""
+    """The loss of one minibatch (differentiable), and its terms."""
 
     loss: Tensor
     policy_loss: Tensor
@@ -56,7 +56,7 @@ class Terms(NamedTuple):
 
 
 class TorchPolicy(ActorCritic):
-    """Actor and critic on one trunk; initial weights are a pure function of `rng` and the sizes."""
+    """Actor and critic on one trunk; initial weights depend only on `rng` and the sizes."""
 
     def __init__(self, shape: Shape, rng: RngPath) -> None:
         super().__init__(shape)
@@ -70,7 +70,7 @@ class TorchPolicy(ActorCritic):
 
     @torch.inference_mode()
     def decide(self, seen: Floats32, memory: Floats32, masks: Masks, uniforms: Floats | None) -> Decision:
-        """Decide as `ActorCritic` says."""
+        """Implement `ActorCritic.decide`."""
         features, after = self.features(torch.tensor(seen)[None], torch.tensor(memory))
         memory[:] = after.numpy()
         choose = self._continuous if self.shape.dimensions else self._by_heads
@@ -80,17 +80,17 @@ class TorchPolicy(ActorCritic):
 
     @torch.inference_mode()
     def values(self, seen: Floats32, memory: Floats32) -> Floats:
-        """Return normalised values as `ActorCritic` says."""
+        """Implement `ActorCritic.values`."""
         features, _ = self.features(torch.tensor(seen)[None], torch.tensor(memory))
         return self._values(features[0]).numpy()
 
     @torch.no_grad()
     def evaluate(self, batch: Batch) -> Outputs:
-        """Apply the network as `ActorCritic` says."""
+        """Implement `ActorCritic.evaluate`."""
         return Outputs(*(part.numpy() for part in self._outputs(_tensors(batch))))
 
     def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
-        """Take one step as `ActorCritic` says."""
+        """Implement `ActorCritic.learn`."""
         chosen = torch.from_numpy(sequences)
         terms = self.loss({name: part.index_select(1, chosen) for name, part in _tensors(batch).items()}, rule)
         told = {name: float(term) for name, term in terms._asdict().items() if name != "loss"}
@@ -104,7 +104,7 @@ class TorchPolicy(ActorCritic):
 
     @torch.no_grad()
     def step(self, grads: list[Tensor], lr: float) -> None:
-        """Move all weights against gradients of theirs, in their order."""
+        """Update all weights from their gradients `grads`, which are in the same order."""
         means, squares = ([torch.from_numpy(part) for part in parts.values()] for parts in (self.means, self.squares))
         steps = list(torch.full((len(grads),), float(self.steps)).unbind())
         adam(
@@ -114,7 +114,7 @@ class TorchPolicy(ActorCritic):
         self.steps += 1
 
     def loss(self, batch: dict[str, Tensor], rule: UpdateRule) -> Terms:
-        """Return the loss of one minibatch, the parts of a `Batch`; means over its valid steps."""
+        """Return the loss of a minibatch, given as the parts of a `Batch`; all terms are means over its valid steps."""
         now = self._outputs(batch)
         log_probs, advantages, returns = (
             _steps(batch[name], batch["valid"]) for name in ("log_probs", "advantages", "returns")
@@ -133,7 +133,7 @@ class TorchPolicy(ActorCritic):
         )  # fmt: skip
 
     def features(self, observations: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Return features [T, B, hidden] and the memory [2, B, hidden] after them, from observations [T, B, width]."""
+        """Return features [T, B, hidden] of observations [T, B, width], and the memory [2, B, hidden] after them."""
         encoded = torch.tanh(self._norm("encoder.1", self._linear("encoder.0", observations)))
         if self.shape.memory == "none":
             return encoded, memory
@@ -145,7 +145,7 @@ class TorchPolicy(ActorCritic):
     def logits(self, features: Tensor, actions: Tensor) -> Tensor:
         """Return logits of every head, [..., heads, widest head], given the actions taken [..., heads].
 
-        Of continuous decisions it returns means and logarithms of standard deviations, [..., dimensions, 2].
+        For continuous decisions, return means and logarithms of standard deviations, [..., dimensions, 2].
         """
         if self.shape.dimensions:
             means = self._linear("actor.0.means", torch.tanh(self._linear("actor.0.inner", features)))
@@ -184,7 +184,7 @@ class TorchPolicy(ActorCritic):
         return actions, valid, pad_heads(torch.cat(logits, -1), sizes)
 
     def _continuous(self, features: Tensor, masks: Masks, uniforms: Floats | None) -> tuple[Decisions, Bools, Tensor]:
-        """Return actions [E, dimensions], no masks, and the parameters that the actions were drawn with."""
+        """Return actions [E, dimensions], empty masks, and the parameters that the actions were drawn with."""
         parameters = self.logits(features, features)
         actions = parameters[..., 0].double() if uniforms is None else normal_sample(parameters, uniforms)
         return actions.numpy(), all_false((*actions.shape, 0)), parameters
@@ -212,14 +212,14 @@ def _tensors(batch: Batch) -> dict[str, Tensor]:
 
 
 def _steps(tensor: Tensor, valid: Tensor) -> Tensor:
-    """Return the valid steps [N, …] of a tensor [T, B, …]; a view where all are valid."""
+    """Return the valid steps [N, …] of a tensor [T, B, …]; a view if all are valid."""
     return tensor.flatten(0, 1) if valid.all() else tensor[valid]
 
 
 def clip_gradients(grads: list[Tensor], max_norm: float) -> float:
-    """Scale `grads` in place so that their norm together is at most `max_norm`; returns the norm they had.
+    """Scale `grads` in place so that their total norm is at most `max_norm`; return the norm before.
 
-    torch.nn.utils.clip_grad_norm_ to the bit, without its calls per parameter.
+    Bit-identical to torch.nn.utils.clip_grad_norm_, without its calls per parameter.
     """
     norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
     torch._foreach_mul_(grads, torch.clamp(max_norm / (norm + 1e-6), max=1.0))

@@ -1,4 +1,4 @@
-"""Setup of a worker's process before torch is imported: output, environment, memory, signals. Imports no torch."""
+"""Sets up a worker's process before torch is imported: output, environment, memory and signals. Imports no torch."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def redirect_output(experiment_dir: Path, log_file: str) -> None:
 
 
 def set_environment(lane: Lane, arithmetic: Arithmetic) -> None:
-    """Pin devices and threads by environment variables, which torch reads at import and first use of CUDA only."""
+    """Pin devices and threads by environment variables, which torch reads only at import and at first use of CUDA."""
     os.environ.update(pinned.variables(lane.uuids, arithmetic))
 
 
 def keep_freed_memory() -> None:
     """Make the allocator keep memory that training frees, instead of returning it and faulting it in again every step.
 
-    Page faults of activations were up to half of a training step. Without mallopt in the C library this does nothing:
+    Page faults of activations took up to half of a training step. If the C library has no mallopt, this does nothing;
     it affects speed, never a result.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -51,9 +51,9 @@ def keep_freed_memory() -> None:
 
 
 def obey_the_coordinator_only() -> None:
-    """Ignore SIGINT, SIGTERM and SIGHUP, whoever sends them; dump all stacks to the log on SIGUSR1.
+    """Ignore SIGINT, SIGTERM and SIGHUP, whoever sends them; on SIGUSR1, dump all stacks to the log.
 
-    Ending workers is left to the coordinator, which uses SIGUSR1 to find where this process is stuck.
+    Only the coordinator ends workers; it uses SIGUSR1 to find where this process is stuck.
     """
     for sent_to_everybody in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(sent_to_everybody, signal.SIG_IGN)
@@ -62,10 +62,11 @@ def obey_the_coordinator_only() -> None:
 
 
 def forked_children_end_with_it() -> None:
-    """Have the kernel end what user code forks from here on, at the latest with this process; not what it executes.
+    """Make the kernel kill processes that user code forks from now on when this process ends, at the latest.
 
-    Only what the main thread forks: the kernel follows the thread, and another one may end long before the process. A
-    child that comes back from a reward function would go on as a second worker: `Link` ends that one.
+    This covers only forks by the main thread, because the kernel ties the signal to the forking thread, and another
+    thread may end long before the process. Programs started with exec are not covered. A child that returns from a
+    reward function would continue as a second worker; `Link` ends such a child.
     """
     process, main, by_main = os.getpid(), threading.get_native_id(), False
 
@@ -81,9 +82,9 @@ def forked_children_end_with_it() -> None:
 
 
 def end() -> NoReturn:
-    """End this process, whose work is done, before Python takes torch apart, which takes half a second.
+    """End this process, whose work is done, without Python's clean-up of torch, which takes half a second.
 
-    What was registered to be called at exit is called. Files that others' code holds open would not be written.
+    Functions registered with atexit are called. Files that other code has open are not flushed.
     """
     atexit._run_exitfuncs()
     with suppress(OSError):  # of a log on a full disk

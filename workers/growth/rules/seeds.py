@@ -144,7 +144,7 @@ class IllegalTransition(ValueError):
 
 
 def transition(table: SeedTable, selected: Bools, target: Stage, val_acc: Floats) -> None:
-    """Move every `selected` [E, S] slot to `target`; all of them, or with IllegalTransition none.
+    """Move every `selected` [E, S] slot to `target`; if one may not, raise IllegalTransition and move none.
 
     `val_acc` [E] is the last validation accuracy, the baseline for improvement within the new stage.
     """

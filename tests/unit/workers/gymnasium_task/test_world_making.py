@@ -41,7 +41,7 @@ def test_environments_by_id_and_by_file(own: Path) -> None:
     ("name", "said"),
     [
         ("gym:CartPol-v1", "CartPole"), ("{own}:nobody", "no function 'nobody' there; it has"),
-        ("{own}:outcome", r"must take \(\)"), ("{own}x:make", "importing"),
+        ("{own}:outcome", r"must accept the arguments \(\)"), ("{own}x:make", "importing"),
     ],
 )  # fmt: skip
 def test_what_is_no_environment_is_named(own: Path, name: str, said: str) -> None:

@@ -114,7 +114,7 @@ def test_an_outcome_too_large_to_compute_with_is_no_number(tmp_path: Path, exper
     source = trainers.PYTHON.replace('float("nan") if fault == "breaks" else x', value)
     (tmp_path / "mine.py").write_text(source)
     session = open_session(trainers.spec(str(tmp_path / "mine.py"), experiment_dir, {}), experiment_dir, "cpu", ("",))
-    with pytest.raises(ValueError, match=r"no number from -1e\+40 to 1e\+40; with --outcome-range"):
+    with pytest.raises(ValueError, match=r"not a number from -1e\+40 to 1e\+40; with --outcome-range"):
         session.train(0, nothing, nothing)
 
 
@@ -129,7 +129,7 @@ def test_a_copy_that_was_changed_is_not_trained(tmp_path: Path, experiment_dir: 
 
 @pytest.mark.parametrize(("changes", "words"), [
     ({"eval_episodes": 4}, "evaluate returned 3 outcomes; 4 are planned"),
-    ({"episodes": 1, "metrics": {}}, "point 0 has the metrics Loss/train beside the outcome, but the first had none"),
+    ({"episodes": 1, "metrics": {}}, "point 0 has the metrics Loss/train in addition to the outcome, but the first had none"),
 ])  # fmt: skip
 def test_a_run_that_is_not_as_planned_says_so(
     tmp_path: Path, experiment_dir: Path, changes: dict[str, Any], words: str

@@ -105,7 +105,7 @@ def test_what_cannot_be_found(mode, said):
     [
         ("def other(facts, settings): pass\n", "no function 'reward' there; it has other$"),
         ("reward = 3\n", "no function 'reward' there; it has none$"),
-        ("def reward(facts): pass\n", r"must take \(facts, settings\)"),
+        ("def reward(facts): pass\n", r"must accept the arguments \(facts, settings\)"),
         ("def reward(\n", "running mine.py failed: SyntaxError"),
         ("import nothing_of_the_kind\n", "running mine.py failed: ModuleNotFoundError"),
     ],
