@@ -47,7 +47,7 @@ def test_settings_are_typed_by_their_struct(tmp_path: Path, values: Any, expecte
 
 @pytest.mark.parametrize(("values", "words"), [
     ({"lrr": 1}, "no setting trainer.lrr; did you mean lr?"),
-    ({"momentum": 1}, "no setting trainer.momentum; known: lr, steps, clip, kind"),
+    ({"momentum": 1}, "no setting trainer.momentum; available settings: lr, steps, clip, kind"),
     ({"steps": "1.5"}, "trainer.steps: expected int, not '1.5'"),
     ({"steps": 1.5}, "trainer.steps: expected int, not 1.5"),
     ({"clip": "yes"}, "trainer.clip: expected bool, not 'yes'"),

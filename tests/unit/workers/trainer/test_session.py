@@ -129,7 +129,10 @@ def test_a_copy_that_was_changed_is_not_trained(tmp_path: Path, experiment_dir: 
 
 @pytest.mark.parametrize(("changes", "words"), [
     ({"eval_episodes": 4}, "evaluate returned 3 outcomes; 4 are planned"),
-    ({"episodes": 1, "metrics": {}}, "point 0 has the metrics Loss/train in addition to the outcome, but the first had none"),
+    (
+        {"episodes": 1, "metrics": {}},
+        "point 0 has the metrics Loss/train in addition to the outcome, but the first had none",
+    ),
 ])  # fmt: skip
 def test_a_run_that_is_not_as_planned_says_so(
     tmp_path: Path, experiment_dir: Path, changes: dict[str, Any], words: str
