@@ -106,9 +106,8 @@ class ReturnNormaliser:
 def normalise_advantages(advantages: Floats, returns: Floats, valid: Bools) -> tuple[Floats, float]:
     """Return advantages [T, E] scaled to mean 0 and SD 1 over the valid steps, and the SD that they had before.
 
-    Both are 0 if the advantages differ by no more than rounding errors, whose size is judged by the returns that they
-    come from. No decision is then known to be better than another, and a division would scale the rounding errors up to
-    size 1.
+    Both are 0 if the advantages differ by no more than rounding errors, whose size is judged by the returns. No
+    decision is then known to be better than another, and a division would scale the rounding errors up to size 1.
     """
     known = advantages[valid]
     std = float(known.std())

@@ -86,9 +86,8 @@ class RolloutBuffer:
 def gae(rewards: Floats, values: Floats, dones: Bools, gamma: float, lam: float) -> tuple[Floats, Floats]:
     """Return advantages and returns (advantage + value), both [T, E], of generalised advantage estimation.
 
-    rewards, values, dones: [T, E]. Where `dones[t]` is True, step t is terminal, so later steps do not affect it; the
-    last step counts as terminal. Rewards, values and results have the same unit. Schulman et al. 2016,
-    arXiv:1506.02438.
+    rewards, values, dones: [T, E]. A step t with `dones[t]`, and the last one, is terminal: later steps do not affect
+    it. Rewards, values and results have the same unit. Schulman et al. 2016, arXiv:1506.02438.
     """
     continues = 1.0 - dones.astype(np.float64)
     next_values = np.concatenate([values[1:], np.zeros_like(values[:1])])

@@ -94,8 +94,8 @@ class Lifecycle:
     def record(self, measurement: Measurement) -> None:
         """Record a validation before the decision: ages, contributions and their velocities.
 
-        Velocity is the change of the contribution per epoch, from the second measurement on, smoothed exponentially
-        with weights 0.7 (old) and 0.3 (new).
+        From the second measurement on, velocity is the smoothed (0.7 old, 0.3 new) change of the contribution per
+        epoch.
         """
         table = self.table
         self._shown = None

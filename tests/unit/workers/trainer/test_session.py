@@ -103,7 +103,7 @@ def test_a_trainer_that_would_begin_anew_has_a_state_at_its_end_only(tmp_path: P
 
 
 def test_an_outcome_that_is_no_number_is_the_worst_one_or_an_error(tmp_path: Path, experiment_dir: Path) -> None:
-    with pytest.raises(ValueError, match=r"the outcome is nan, no number .*; with --outcome-range"):
+    with pytest.raises(ValueError, match=r"the outcome is nan, not a number .*; with --outcome-range"):
         python(tmp_path, experiment_dir, {"fault": "breaks"}).train(0, nothing, nothing)
     record = python(tmp_path, experiment_dir, {"fault": "breaks"}, worst=-5.0).train(0, nothing, nothing)
     assert (record.envs[0].outcome, record.envs[0].failed) == (-5.0, True)
