@@ -1,6 +1,6 @@
 """The Gymnasium environments of one run, stepped in a plain loop, as `Environments` of workers/environments.py.
 
-Also the inputs of users' functions: a reward gets the facts of one step (GymFacts), an outcome gets one episode.
+Also defines the inputs of users' functions: a reward gets the facts of one step, an outcome gets one episode.
 
 For an environment at path p, reset k takes its seed from p/"reset"/k, and the actions of the rollout take their
 uniforms from p/"actions". An environment that depends only on its reset seeds and actions is therefore

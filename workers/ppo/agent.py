@@ -123,8 +123,7 @@ class PPOAgent(Controller[Seen]):
     def finish_episode(self, episode: int) -> PPOUpdate:
         """Learn from the rollout: compute advantages (GAE), update the policy, then update the observation normaliser.
 
-        Raises ValueError if an environment has not ended. If no step is valid, nothing is learnt and the record is
-        empty.
+        Raises ValueError if an environment has not ended. If no step is valid, nothing is learnt.
         """
         if self.frozen:
             raise RuntimeError("a frozen agent does not learn")

@@ -74,10 +74,7 @@ def _diagnose(policy: ActorCritic, batch: Batch) -> PPOUpdate:
 
 
 def _head_uses(entropies: Floats, counts: Ints) -> tuple[HeadUse, ...]:
-    """Return the use of each head, from entropies and numbers of valid choices, both [N, heads], N >= 1.
-
-    Entropies are relative to that of a uniform choice.
-    """
+    """Return each head's use, from entropies and numbers of valid choices, both [N, heads]; entropy is 1 if uniform."""
     chose = counts > 1
     sums = np.where(chose, entropies / np.log(np.maximum(counts, 2)), 0.0).sum(0)
     return tuple(

@@ -48,7 +48,7 @@ def main_in_thread(order: WorkerOrder) -> None:
 def _serve(
     order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]], log_to: Callable[[Path, str], None]
 ) -> bool:
-    """Say Hello and serve runs until Stop; return whether no code but this package's was executed.
+    """Say Hello and serve runs until Stop; return True if only this package's code was executed.
 
     An error is reported to the coordinator, then raised for the log.
     """

@@ -62,7 +62,7 @@ class Makers:
 
 
 def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str], None]) -> bool:
-    """Execute runs until Stop, each with its own log; return whether no code but this package's was executed."""
+    """Execute runs until Stop, each with its own log; return True if only this package's code was executed."""
     makers = Makers(order)
     while True:
         message = link.orders()

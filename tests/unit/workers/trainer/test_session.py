@@ -78,7 +78,7 @@ def test_a_state_that_cannot_be_saved_is_not_evaluated(tmp_path: Path, experimen
     for point in range(spec.episodes):
         session.train(point, nothing, nothing)
     (experiment_dir / "policies").write_text("a file where a folder has to be")
-    with pytest.raises(OSError, match="is no folder"):
+    with pytest.raises(OSError, match="is not a folder"):
         session.evaluate(experiment_dir, steps.append)
     assert steps == []
     (experiment_dir / "policies").unlink()
