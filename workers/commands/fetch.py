@@ -70,7 +70,7 @@ def fetch(archive: Archive, folder: Path) -> None:
 
 
 def fetched(asked: tuple[str, str]) -> str:
-    """Fetch a task's files if it has any; return a sentence saying what was done."""
+    """Fetch a task's files if the task has any; return a sentence on the result."""
     name, data_dir = asked
     task: Task = entry("workers.tasks", name, "TASK")
     if task.archive is None:

@@ -13,7 +13,7 @@ PIECE = 64  # the widest tensor gets 1/64 of a GPU's memory: a pass holds severa
 
 
 def is_cpu(device: torch.device) -> bool:
-    """Return whether `device` is a CPU, where kernels take any layout, loops follow memory order, calls are cheap."""
+    """Return True for a CPU, where kernels take any layout, loops follow memory order and calls are cheap."""
     return device.type == "cpu"
 
 

@@ -48,7 +48,7 @@ class LinkWatch:
     def __init__(
         self, socket: zmq.Socket[bytes], lost_after_s: float, beat_s: float, end: Callable[[str], None] = _end
     ) -> None:
-        """Start the thread; it calls `end` after `lost_after_s` without a connection, or when one is refused."""
+        """Start the thread; it calls `end` after `lost_after_s` without a connection, or if connecting is refused."""
         socket.setsockopt(zmq.HEARTBEAT_IVL, int(beat_s * 1000))
         socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, UNANSWERED_MS)
         self._socket, self._lost_after_s, self._end = socket, lost_after_s, end

@@ -85,7 +85,7 @@ def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str],
 
 
 def _how_much(spec: messages.RunSpec) -> str:
-    """Return a sentence with the GPU memory that a run took before it ran out, and what would need less."""
+    """Return a sentence with the GPU memory that a run took before it ran out, and the settings that need less."""
     peak, total = max((
         (torch.cuda.max_memory_allocated(gpu), torch.cuda.get_device_properties(gpu).total_memory)
         for gpu in range(torch.cuda.device_count())

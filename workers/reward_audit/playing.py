@@ -36,7 +36,7 @@ Facts = TypeVar("Facts", StepFacts, SeedFacts)
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """Episodes of E hosts: their ends, and the facts of every step, [steps] of [E].
+    """Episodes of E hosts: how they ended, and the facts of every step, [steps] of [E].
 
     Facts of a diverged host are padding without meaning.
     """

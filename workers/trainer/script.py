@@ -1,7 +1,7 @@
 """Runs a command as a process: arguments, environment, output, liveness, outcome.
 
-The outcome is a key of a JSON file, the last row of a CSV column, or a key given to wandb.log. Errors while reading it
-are one-line ValueErrors that name the file and say what it has.
+The outcome is a key of a JSON file, the last row of a CSV column, or a key given to wandb.log. If it cannot be read, a
+one-line ValueError names the file and its contents.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def seed_at(path: RngPath) -> int:
 
 
 def fresh_folder(root: Path, name: str) -> Path:
-    """Make an empty folder `name` below `root`, deleting what an earlier attempt of the run left there."""
+    """Make an empty folder `name` below `root`, deleting the files of an earlier attempt of the run."""
     folder = folder_below(root, name)
     shutil.rmtree(folder)
     return folder_below(root, name)

@@ -185,7 +185,7 @@ class CommandSession(TrainerSession):
         check_files(self.order)
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
-        """Run the command in an empty folder of its own and read its outcome."""
+        """Run the command in its own empty folder and read its outcome."""
         began, signs = time.perf_counter(), itertools.count(1)
         out = script.fresh_folder(self.root, self.order.out).resolve()
         seed = script.seed_at(self.path)

@@ -182,7 +182,7 @@ def function_of(what: str, module: ModuleType, name: str, *forms: str) -> Callab
     if not callable(function):
         members = inspect.getmembers(module, inspect.isfunction)
         own = [key for key, member in members if member.__module__ == module.__name__ and not key.startswith("_")]
-        raise ValueError(f"{what}: no function {name!r} there; it has {', '.join(own) or 'none'}")
+        raise ValueError(f"{what}: no function {name!r}; available functions: {', '.join(own) or 'none'}")
     if not any(_takes(function, form.strip("()").split()) for form in forms):
         raise ValueError(f"{what}: {name} must accept the arguments {' or '.join(forms)}")
     return function  # type: ignore[no-any-return]
@@ -300,13 +300,14 @@ def load_module(what: str, name: str) -> ModuleType:
         raise ValueError(f"{what}: importing {name!r} failed: {one_line(error)}") from error
 
 
-_REMEDY = "import what they name outside of `if TYPE_CHECKING:`"
+_REMEDY = "import the names that they use outside of `if TYPE_CHECKING:`"
 
 
 def annotation_of(function: Callable[..., Any], index: int, module: ModuleType, what: str) -> Any:
     """Return the annotation of parameter `index` of a function in `module`.
 
-    Other parameters' annotations are not evaluated: they may hold names that only a type checker knows.
+    Other parameters' annotations are not evaluated, because they may use names that are imported only for type
+    checkers.
     """
     parameter = list(inspect.signature(function).parameters.values())[index]
     if not isinstance(parameter.annotation, str):

@@ -55,10 +55,7 @@ class Graft(Protocol):
         """Put a new module into an empty slot; return the trainable parameters of module and gate."""
 
     def set_algorithm(self, env: int, slot: int, algorithm: int) -> int:
-        """Change how a module blends, adding a gate for GATE, dropping it for others.
-
-        Return the parameters of module and gate.
-        """
+        """Change how a module blends; only GATE has a gate. Return the trainable parameters of module and gate."""
 
     def drop(self, env: int, slot: int) -> None:
         """Remove the module, its gate and their optimiser state; the table still describes them during the call."""

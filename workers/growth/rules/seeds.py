@@ -114,7 +114,7 @@ def seed_id(env: int, serial: int) -> str:
 
 
 def slot_of(table: SeedTable, serial: Ints) -> Ints:
-    """Return the slot [E] of the live seed `serial` [E], -1 if there is none; ValueError for a duplicate serial."""
+    """Return the slot [E] of the live seed `serial` [E], -1 if there is none; ValueError if a serial occurs twice."""
     matches = (table.serial == serial[:, None]) & table.present  # [E, S]
     if (matches.sum(axis=1) > 1).any():
         env = int(np.argmax(matches.sum(axis=1) > 1))
