@@ -1,16 +1,16 @@
-"""The actor-critic that PPO trains: its sizes, initial weights, inputs and outputs, whichever code computes it.
+"""The interface of the actor-critic, whichever code computes it: maps observations to decisions and values, and learns.
 
-    observation -> Linear, LayerNorm, tanh -> LSTM -> LayerNorm -> features; without memory the first three alone
+    observation -> Linear, LayerNorm, tanh -> LSTM -> LayerNorm -> features; only the first three without memory
     features                  -> logits of head 0 (the op, by convention)
     features, op              -> logits of head 1 (the slot)
     features, op, slot        -> logits of all other heads
-    features                  -> means of a continuous decision, instead of logits
+    features                  -> means of a continuous decision, instead of all logits
     features                  -> value, in units of the return normaliser
 
-Choices enter as embeddings added before a group's tanh: conditioning costs one row look-up per choice.
+Choices enter as embeddings added before a group's tanh, so conditioning costs one row look-up per choice.
 
-Initial weights are a pure function of an rng path: orthogonal (Saxe et al. 2014, arXiv:1312.6120), zero biases, forget
-gates open.
+Initial weights depend only on an rng path: orthogonal (Saxe et al. 2014, arXiv:1312.6120), zero biases, forget gates
+open.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Shape:
 
     @property
     def groups(self) -> tuple[range, ...]:
-        """The heads whose logits are computed together; they are conditioned on the leading heads before them."""
+        """Groups of heads whose logits are computed together, conditioned on all heads of earlier groups."""
         count = len(self.head_sizes)
         return tuple(heads for heads in (range(min(1, count)), range(1, min(2, count)), range(2, count)) if heads)
 
@@ -63,7 +63,7 @@ def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> Floats:
 
 
 def initial_weights(shape: Shape, rng: RngPath) -> Weights:
-    """Return the weights of a fresh network, a pure function of its sizes and `rng`."""
+    """Return the weights of a fresh network; they depend only on its sizes and `rng`."""
     hidden, found = shape.hidden, dict[str, Floats]()
 
     def linear(name: str, inputs: int, outputs: int, gain: float, path: RngPath) -> None:
@@ -147,7 +147,7 @@ class Learnt:
 
 
 class Decision(NamedTuple):
-    """The decisions of one step, and what the update needs to know about them."""
+    """The decisions of one step, with the values that the update needs."""
 
     actions: Decisions  # [E, heads] int64, or [E, dimensions] float64 where they are continuous
     masks: Bools | None  # [E, heads, widest head]; None: every choice is valid
@@ -156,7 +156,7 @@ class Decision(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """The current policy on the N valid steps of a batch, in order."""
+    """The outputs of the current policy for the N valid steps of a batch."""
 
     log_probs: Floats  # [N]
     entropies: Floats  # [N, heads or dimensions]
@@ -164,7 +164,7 @@ class Outputs(NamedTuple):
 
 
 class ActorCritic(ABC):
-    """A network with its optimiser, Adam. Call `changed` after writing into its arrays."""
+    """A network with its optimiser, Adam; call `changed` after writing into its arrays."""
 
     weights: Weights
     means: Weights  # running means of the gradient
@@ -184,7 +184,7 @@ class ActorCritic(ABC):
 
     @abstractmethod
     def values(self, seen: Floats32, memory: Floats32) -> Floats:
-        """Return normalised values [E] of observations [E, width]; `memory` [2, E, hidden] stays."""
+        """Return normalised values [E] of observations [E, width]; `memory` [2, E, hidden] is unchanged."""
 
     @abstractmethod
     def evaluate(self, batch: Batch) -> Outputs:
@@ -192,24 +192,24 @@ class ActorCritic(ABC):
 
     @abstractmethod
     def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
-        """Take one optimiser step on the sequences with these indices, at least one of which has a valid step.
+        """Take one optimiser step on some of the sequences, at least one of which has a valid step.
 
-        Clipped surrogate (Schulman et al. 2017, arXiv:1707.06347, equation 7) on the ratio of joint probabilities and
-        on normalised advantages; value loss on normalised returns; entropy bonus per decision. KL estimate: Schulman,
-        "Approximating KL divergence", 2020.
+        No step is taken beyond the target KL or if the gradient is not finite. Clipped surrogate (Schulman et al. 2017,
+        arXiv:1707.06347, equation 7) on the ratio of joint probabilities and on normalised advantages; value loss on
+        normalised returns; entropy bonus per decision. KL estimate: Schulman, "Approximating KL divergence", 2020.
         """
 
-    def changed(self) -> None:  # noqa: B027  nothing to do for a policy that computes with the arrays themselves
-        """Notice that the arrays were written to."""
+    def changed(self) -> None:  # noqa: B027  who computes by the arrays themselves has nothing to do
+        """Signal that the arrays have been written to."""
 
     def initial_memory(self, n_envs: int) -> Floats32:
         """Return the empty memory of new episodes, [2, n_envs, hidden]: h and c of the LSTM."""
         return np.zeros((2, n_envs, self.shape.hidden), dtype=np.float32)
 
     def rescale_values(self, scale: float, shift: float) -> None:
-        """Rescale every value v to v * scale + shift, so that outputs keep their meaning when the normaliser moves.
+        """Rescale every value v to v * scale + shift, so that outputs keep their meaning when the normaliser changes.
 
-        The output-preserving half of Pop-Art (van Hasselt et al. 2016, arXiv:1602.07714).
+        This is the output-preserving half of Pop-Art (van Hasselt et al. 2016, arXiv:1602.07714).
         """
         weight, bias = self.weights["value_out.weight"], self.weights["value_out.bias"]
         weight *= scale
@@ -218,7 +218,7 @@ class ActorCritic(ABC):
         self.changed()
 
     def state(self) -> dict[str, Any]:
-        """Return copies of weights and of the optimiser's state, laid out as in torch's state_dicts."""
+        """Return copies of the weights and of the optimiser's state, laid out as in torch's state_dicts."""
         moments = zip(self.means.values(), self.squares.values(), strict=True)
         step = np.array(self.steps, dtype=np.float32)
         return {
@@ -230,7 +230,7 @@ class ActorCritic(ABC):
         }  # fmt: skip
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state` returned; LookupError or ValueError where it is of another network."""
+        """Restore the result of `state`; LookupError or ValueError if it belongs to another network."""
         if state["policy"].keys() != self.weights.keys():
             raise LookupError(f"weights of {len(state['policy'])} names for {len(self.weights)}")
         for place, name in enumerate(self.weights):
@@ -243,7 +243,7 @@ class ActorCritic(ABC):
 
 
 def _fill(target: Floats32, source: NDArray[Any]) -> None:
-    """Copy into `target`; ValueError for another shape, which is not broadcast."""
+    """Copy into `target` without broadcasting; ValueError if the shapes differ."""
     if source.shape != target.shape:
         raise ValueError(f"weights of shape {tuple(source.shape)}, expected {target.shape}")
     target[...] = source

@@ -1,11 +1,12 @@
-"""The interface between runs and kinds of task: everything that sessions, episodes and policies know of environments.
+"""The interface between runs and kinds of task: the environments that a session, an episode and a policy use.
 
     seen = environments.begin(paths)
     while seen.alive.any():
         happened, seen = environments.step(decisions)
     ended = environments.ends()
 
-E environments of one run, side by side. They draw random numbers below their rng paths only (contracts/rng.py).
+The E environments of one run are stepped together. Each draws all its random numbers at addresses below its path
+(contracts/rng.py).
 """
 
 from __future__ import annotations
@@ -38,19 +39,25 @@ class Masks(Protocol):
     """Source of the valid choices, head by head."""
 
     def mask(self, head: int, chosen: Ints) -> Bools:
-        """Return [E, size of head] given the choices [E, head] of all earlier heads; an all-False row: head unused."""
+        """Return the valid choices [E, size of head], given the choices [E, head] of all earlier heads.
+
+        Where a row is all False, the environment does not use this head.
+        """
 
 
 class Seen(Protocol):
-    """Input of a decision, for all environments at once; a kind of task adds what its controllers need."""
+    """The inputs of a decision, for all environments at once.
+
+    Each kind of task adds those that its controllers need.
+    """
 
     @property
     def step(self) -> int:
-        """Which step is decided, from 1."""
+        """The step to decide, from 1."""
 
     @property
     def alive(self) -> Bools:
-        """Environments [E] whose episode goes on; where none does, there is nothing to decide."""
+        """True [E] where the episode continues; the other environments have nothing to decide."""
 
     @property
     def masks(self) -> Masks | None:
@@ -58,12 +65,12 @@ class Seen(Protocol):
 
     @property
     def observation(self) -> Floats32:
-        """What a policy sees, [E, width]."""
+        """The input of a policy, [E, width]."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spaces:
-    """Sizes of observations and decisions."""
+    """The shapes of a policy's observations and decisions."""
 
     observation_width: int
     head_names: tuple[str, ...]  # or those of the dimensions, where decisions are continuous
@@ -74,10 +81,10 @@ class Spaces:
 
 @dataclass(frozen=True, kw_only=True)
 class Cut:
-    """Episodes that were cut off, restarted or continued."""
+    """Which environments were truncated, restarted in the same rollout, or continue in the next one."""
 
-    # [E] whose episode was cut off by a limit, or whose rollout ends here: the policy's value of the observation `last`
-    # [E, width] stands for later rewards.
+    # [E] whose episode was cut off by a limit, or by the end of the rollout. The policy's value of the observation
+    # `last` [E, width] stands for the rewards that it would have earned afterwards.
     truncated: Bools
     last: Floats32
     restarted: Bools  # [E] that ended, and have begun another episode in the same rollout
@@ -86,9 +93,9 @@ class Cut:
 
 @dataclass(frozen=True, kw_only=True)
 class Happened(Generic[Facts_co]):
-    """The result of one step's decisions."""
+    """The results of one step's decisions."""
 
-    facts: Facts_co  # input of this kind's rewards; later steps do not change it
+    facts: Facts_co  # the input of this kind's rewards; later steps do not change it
     ended: Bools  # [E] whose episode ended with this step, or whose rollout did
     penalty: Floats | None = None  # [E] added to the reward of those that ended under every mode
     cut: Cut | None = None  # None: every episode ends by itself, with the rollout at the latest
@@ -96,19 +103,19 @@ class Happened(Generic[Facts_co]):
 
 @dataclass(frozen=True)
 class Ended:
-    """The result of an episode."""
+    """The results of a finished episode."""
 
-    envs: tuple[EnvEpisode, ...]  # one per environment; environments know no sum of its rewards
+    envs: tuple[EnvEpisode, ...]  # one per environment, without the sum of its rewards
     events: tuple[SeedEvent, ...]
-    rewards: dict[str, Floats] = field(default_factory=dict)  # mode -> their sums [E], of every requested mode
+    rewards: dict[str, Floats] = field(default_factory=dict)  # sums [E] by mode, for every requested mode
 
 
 class Environments(Protocol[Seen_co, Facts_co]):
-    """The environments of a run, or of an episode of its evaluation."""
+    """The environments of a run, or of one of its evaluation episodes."""
 
     @property
     def n_envs(self) -> int:
-        """E."""
+        """The number of environments, E."""
 
     def begin(self, paths: Sequence[RngPath]) -> Seen_co:
         """Start an episode, with one rng address per environment."""
@@ -117,47 +124,47 @@ class Environments(Protocol[Seen_co, Facts_co]):
         """Return the random numbers [E, heads] of the next decision, in [0, 1)."""
 
     def step(self, decisions: Decisions) -> tuple[Happened[Facts_co], Seen_co]:
-        """Execute the decisions in every environment that is alive."""
+        """Execute the decisions in every live environment."""
 
     def ends(self) -> Ended:
-        """Return the result of the episode; call once, after its last step."""
+        """Return the results of the episode; call once, after its last step."""
 
     def carried(self) -> dict[str, Any]:
-        """Return state that outlives an episode, as plain containers of tensors and builtins; may be empty."""
+        """Return the state that outlives an episode, as plain containers of tensors and builtins; {} if none does."""
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
-        """Restore what `carried` returned; called before the first episode.
+        """Restore the state that `carried` returned; call before the first episode.
 
-        Returns which environments [E] are in the middle of an episode; the others begin afresh. After an error of
-        `state_bytes.FOREIGN` nothing is restored, and all begin afresh.
+        Return True [E] for the environments that are in mid-episode; the others are reset when the next episode begins.
+        If it raises an error of `state_bytes.FOREIGN`, nothing is restored and all environments are reset.
         """
 
 
 class World(Protocol):
-    """One run's task: makes its environments and binds its rewards. An entry of workers/kinds makes it."""
+    """The task of one run: creates its environments and its reward functions. The task's `Kind` creates it."""
 
     @property
     def spaces(self) -> Spaces:
-        """Of all its environments."""
+        """The spaces of all its environments."""
 
     @property
     def evaluation_steps(self) -> int:
-        """Steps of an episode of the evaluation, at most."""
+        """The maximum number of steps of an evaluation episode."""
 
     def environments(
         self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
     ) -> AnyEnvironments:
-        """Make the first `n_envs` environments of the run for rollouts of `steps`; `whole`: each is an episode."""
+        """Create the run's first `n_envs` environments for rollouts of `steps`; `whole`: a rollout is one episode."""
 
     def reward(self, settings: RewardSettings) -> Callable[[Any], Floats]:
-        """Return the function of a reward mode with its constants bound, from facts to rewards [E]."""
+        """Return a reward mode's function from facts to rewards [E], with its constants bound."""
 
 
 AnyEnvironments = Environments[Any, Any]
 
 
 def paths_below(path: RngPath, n_envs: int) -> list[RngPath]:
-    """Return the address of every environment of an episode at `path`."""
+    """Return the addresses of the environments of an episode at `path`."""
     return [path / "env" / env for env in range(n_envs)]
 
 
@@ -198,7 +205,7 @@ S = TypeVar("S", bound=Seen, contravariant=True)
 
 
 class Controller(ABC, Generic[S]):
-    """Decides for all environments of a run at once; draws no random number of its own."""
+    """Decides for all environments of a run at once; all its randomness comes from the given uniforms."""
 
     def begin_episode(self, n_envs: int) -> None:
         """Reset all state of earlier episodes."""
@@ -208,15 +215,21 @@ class Controller(ABC, Generic[S]):
         """Return one decision per environment, [E, head], valid under `view.masks`; `uniforms` [E, head] in [0, 1)."""
 
     def exclude(self, envs: Bools) -> None:
-        """Mark environments [E] that ended before their first decision; decisions for them have no effect."""
+        """Receive a mask [E] of the environments that ended before their first decision.
+
+        Decisions for them have no effect.
+        """
 
     def reward(self, rewards: Floats, done: Bools, cut: Cut | None = None) -> None:
-        """Take the rewards [E] of the last decision, the environments [E] that ended with it, and what was cut off."""
+        """Receive the rewards [E] of the last decision and a mask `done` [E] of the environments that ended with it.
+
+        `cut` says which of them were truncated, restarted, or continue in the next rollout.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
 class AboutTask:
-    """Results of the preflight about a task, as in a Machine."""
+    """The preflight's findings about a task, in the fields of `Machine`."""
 
     tasks: tuple[TaskFacts, ...] = ()
     rewards: tuple[str, ...] = ()
@@ -229,25 +242,25 @@ class AboutTask:
 
 
 class Kind(ABC):
-    """A kind of task. An entry of workers/kinds is a file with `KIND`, an instance of a subclass."""
+    """A kind of task. Each file of workers/kinds defines `KIND`, an instance of a subclass."""
 
-    ours = False  # whether its runs execute only this package's code, apart from rewards
+    ours = False  # True if its runs execute only this package, apart from rewards
     smaller = "a smaller batch needs"  # less memory
 
     @abstractmethod
     def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
-        """Examine a task before any run; `doing` is called with each stage."""
+        """Inspect a task before any training; `doing` is called with a description of each activity."""
 
     def step_s(self, questions: Questions, device: str) -> float:
-        """Return the seconds of a run's step on a GPU; 0: not timed."""
+        """Return the measured seconds of one step of a run on a GPU; 0 if this kind does not measure them."""
         return 0.0
 
     @abstractmethod
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], Any]:
-        """Return the function that makes the runs of one worker; it may keep data between them."""
+        """Return a function that creates the runs of one worker; objects cached between runs stay on that worker."""
 
     def controller(self, spec: RunSpec) -> Controller[Any]:
-        """Make the controller that `spec` names."""
+        """Create the controller that `spec` names."""
         raise ValueError(f"no controller {spec.settings.controller.name!r} for {spec.task}")
 
     def world(self, path: Path, spec: RunSpec, importable: Collection[str], device: str) -> World:
@@ -256,7 +269,7 @@ class Kind(ABC):
         raise ValueError(f"{path}: its task {spec.task!r} is code, which a policy file must not cause to run")
 
     def summary(self, episodes: Sequence[EnvEpisode]) -> tuple[dict[str, Any], str]:
-        """Return means over episodes of an evaluation, by name, and in words."""
+        """Return the means over an evaluation's episodes, by name and as a sentence."""
         known = {name: [one.measures[name] for one in episodes] for name in episodes[0].measures}
         means = {name: float(np.mean([v for v in found if v is not None] or [np.nan])) for name, found in known.items()}
         outcome = float(np.mean([one.outcome for one in episodes]))

@@ -353,9 +353,10 @@ class _Arguments(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def find_bounds(
     sides: Sides, positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *, beta: float = 0.0
 ) -> tuple[tuple[float, ...], ...]:
-    """Return nominal p [alphas][looks] of `design/boundaries.py`; with `beta`, and no alphas, one row: of futility.
+    """Return the thresholds for p, [alphas][looks], from `design/boundaries.py`.
 
-    `sides`: positions of the two groups, by replicate. `positions`: of a block, to adjust for; 1: none.
+    With `beta`, `alphas` must be empty, and the result is one row with the thresholds for futility. `sides` are the
+    positions of the two groups by replicate, and `positions` is the number of positions to adjust for (1: none).
     """
     if len(looks) == 1 and not beta:
         return tuple((alpha,) for alpha in alphas)

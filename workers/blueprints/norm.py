@@ -1,4 +1,7 @@
-"""norm: x + tanh(scale)·(GN(x) − x). The scale starts at 0: an exact identity that can learn. 2C + 1 parameters."""
+"""norm: x + tanh(scale)·(GN(x) − x). 2C + 1 parameters.
+
+The scale starts at 0, which makes the module an exact identity at birth, and it can learn from there.
+"""
 
 from __future__ import annotations
 

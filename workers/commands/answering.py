@@ -1,6 +1,6 @@
 """Runs a child process that answers one question: JSON on stdin, the answer on stdout.
 
-Errors: exit status 2 and one line on stderr.
+After an error, the exit status is 2 and stderr has one line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ REFUSED = (ValueError, KeyError, OSError, RuntimeError)  # by which an answer na
 
 
 def answer_stdin(answer: Callable[[Question], object], decoder: msgspec.json.Decoder[Question]) -> int:
-    """Call `answer` with the question on stdin and write the result; return 0, or 2 with one line on stderr."""
+    """Call `answer` with the question on stdin and write the result to stdout.
+
+    Return 0, or 2 after an error, which is written to stderr as one line.
+    """
     output = take_output()
     try:
         output.write(msgspec.json.encode(answer(decoder.decode(sys.stdin.buffer.readline()))))

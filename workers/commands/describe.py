@@ -42,7 +42,7 @@ def find_gpus(
 ) -> tuple[list[Device], str]:
     """Return the usable GPUs among `seen`, in order, and a sentence about unusable ones, or "".
 
-    GPUs in `asked` are tried and left out if they fail. The first working one is also timed.
+    The GPUs in `asked` are tested and, if they fail, left out. The first GPU that works is also timed.
     """
     gpus, tried, broken = list[Device](), 0, list[str]()
     for index, (name, facts) in enumerate(seen):
@@ -116,14 +116,14 @@ def _doing(what: str) -> None:
 
 
 def describe(questions: Questions) -> Machine:
-    """Return everything that planning needs to know."""
+    """Return all facts about this machine, the catalogues and the user's code that planning needs."""
     gpu_there = any(sign.exists() for sign in _GPU_SIGNS) or bool(torch.version.hip and torch.cuda.device_count())
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
     kind = kind_of(questions.task)
     found = kind.preflight(questions, _doing)
     blueprints = names("workers.blueprints")
     chains = [name for name in blueprints if trains(entry("workers.blueprints", name, "BLUEPRINT"))]
-    _doing("measuring this machine")  # and no code of the user's any more
+    _doing("measuring this machine")  # none of the user's code runs any more
     pin(Arithmetic())  # before CUDA begins
     try:
         seen = seen_gpus(pool)  # now: a trainer's rehearsal had them to itself
@@ -152,7 +152,7 @@ def describe(questions: Questions) -> Machine:
 if __name__ == "__main__":
     started = process_started(os.getpid())
     assert started is not None, "it is alive"
-    # Of an interpreter and its imports, as of every worker: before anything else is done.
+    # The time that an interpreter and its imports take, which every worker takes too: measured first.
     start_s = time.clock_gettime(time.CLOCK_BOOTTIME) - started
     output = take_output()
     answer = describe(msgspec.json.decode(sys.stdin.buffer.readline(), type=Questions))

@@ -1,7 +1,7 @@
 """`python -m workers.commands.evaluate`: play fresh episodes with saved policies.
 
-The question (one JSON line on stdin) and the answer are structs of esper_ab.contracts.children. Errors: exit status 2
-and one line on stderr.
+The question (one JSON line on stdin) and the answer are structs of esper_ab.contracts.children. After an error, the
+exit status is 2 and stderr has one line.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from workers.run.session import Session
 
 
 def evaluate_file(path: Path, asked: PoliciesQuestion) -> tuple[RunSpec, tuple[EvaluatedEpisode, ...], str]:
-    """Return a saved policy's run spec, its evaluation, and a warning or ""; ValueError or OSError name the remedy.
+    """Return a saved policy's RunSpec, its evaluation, and a warning or "".
 
-    With the run's own episode count and rng seed this repeats the run's evaluation. It is bit-identical if the run's
-    arithmetic is pinned and the same number of episodes runs side by side on the same kind of device.
+    Raises ValueError or OSError; the message names the remedy.
+
+    With the run's own episode count and rng seed, this repeats the run's evaluation. The repetition is bit-identical if
+    the run's arithmetic is pinned and the same number of episodes runs in parallel on the same kind of device.
     """
     policy = policy_file.load(path)
     settings, arithmetic, problem = policy.spec.settings, *_possible(policy.spec.arithmetic, asked.device)

@@ -24,7 +24,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 def _download(archive: Archive, target: Path) -> None:
-    """Download `archive` to `target` and verify it; ValueError if it is unreachable or not the published file."""
+    """Download `archive` to `target` and verify it; ValueError if that fails or it is not the published file."""
     digest, size = hashlib.sha256(), 0
     try:
         with urllib.request.urlopen(archive.url, timeout=_TIMEOUT_S) as source, target.open("wb") as file:
@@ -40,7 +40,7 @@ def _download(archive: Archive, target: Path) -> None:
     if size != archive.size_bytes or digest.hexdigest() != archive.sha256:
         found = f"more than {archive.size_bytes}" if size > archive.size_bytes else f"{size}"
         raise ValueError(
-            f"{archive.url} gave {found} bytes: not the published {archive.size_bytes}, or a wrong checksum; "
+            f"{archive.url} returned {found} bytes, not the published {archive.size_bytes}, or has a wrong checksum; "
             "the download was discarded; try again"
         )
 
@@ -58,7 +58,10 @@ def _unpack(archive: Archive, packed: Path, folder: Path) -> None:
 
 
 def fetch(archive: Archive, folder: Path) -> None:
-    """Download `archive` and put its members below `folder`; ValueError, or OSError if the folder is not writable."""
+    """Download `archive` and put its members below `folder`.
+
+    Raises ValueError if the download fails, and OSError if the folder is not writable.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
         packed = Path(scratch) / "archive.tar.gz"
@@ -67,7 +70,7 @@ def fetch(archive: Archive, folder: Path) -> None:
 
 
 def fetched(asked: tuple[str, str]) -> str:
-    """Fetch a task's files if it has any; return a sentence saying what was done."""
+    """Fetch a task's files if the task has any; return a sentence on the result."""
     name, data_dir = asked
     task: Task = entry("workers.tasks", name, "TASK")
     if task.archive is None:

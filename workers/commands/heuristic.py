@@ -2,7 +2,7 @@
 
 The question (one JSON line on stdin) and the answer are structs of esper_ab.contracts.children. The hosts are those on
 which an experiment with the same rng seed evaluates its first replicate, trained by the kernel that `--kernel auto`
-chooses. Errors: exit status 2 and one line on stderr.
+chooses. After an error, the exit status is 2 and stderr has one line.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ class _Watched(Controller[DecisionView]):
 
 
 def grow(question: SoloQuestion) -> SoloAnswer:
-    """Grow the hosts of all episodes; ValueError, KeyError or OSError say what is impossible."""
+    """Grow the hosts of all episodes.
+
+    Raises ValueError, KeyError or OSError; the message says what is impossible.
+    """
     task: Task = catalog.entry("workers.tasks", question.task, "TASK")
     slots = _slots(question.slots, task)
     growth = GrowthSettings()

@@ -1,7 +1,7 @@
 """`python -m workers.commands.rewards`: score rewards on behaviours before any training.
 
-The question (one JSON line on stdin) and the answer are structs of esper_ab.contracts.children. Errors: exit status 2
-and one line on stderr.
+The question (one JSON line on stdin) and the answer are structs of esper_ab.contracts.children. After an error, the
+exit status is 2 and stderr has one line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from workers.reward_audit.scoring import audit, choose_arithmetic
 def answer(question: RewardAuditQuestion) -> RewardAuditAnswer:
     """Play the behaviours and score the rewards.
 
-    ValueError, KeyError, OSError or Unusable (of a kernel) say what is impossible.
+    Raises ValueError, KeyError, OSError or, for a kernel, Unusable; the message says what is impossible.
     """
     chosen = question.arithmetic or choose_arithmetic(question.growth, question.device)
     library.check(chosen)

@@ -1,6 +1,6 @@
 """`python -m workers.commands.try_trainer`: one process of a trainer's rehearsal. Reads a Trial, writes a Tried.
 
-If the trainer raises or breaks a rule: exit status 2 and one line on stderr.
+If the trainer raises an exception or breaks a rule, the exit status is 2 and stderr has one line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workers.user_rewards.user_code import line_of, one_line
 
 
 def tried(trial: Trial) -> Tried:
-    """Run one trial of the trainer; ValueError names the trainer's error and its line."""
+    """Run one trial of the trainer; if it fails, raises ValueError with the trainer's error and its line."""
     asked = trial.question
     pin(Arithmetic(threads=asked.threads, deterministic=asked.deterministic))
     try:

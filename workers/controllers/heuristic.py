@@ -1,9 +1,9 @@
-"""A hand-written controller: germinate on a plateau, keep what contributes, prune what does not.
+"""A hand-written controller: germinate on a plateau, keep seeds that contribute, prune the others.
 
 It grows one seed at a time, in the first empty slot in network order; after a fossil the next seed uses the next slot.
 It finds the seed to act on by serial number, never by a remembered slot. Unlike the heuristic of the reference system
-(docs/internals/rewards.md) it sees measured contributions, so it can fossilise. It waits when the masks do not permit
-what the rules choose.
+(docs/internals/rewards.md) it sees measured contributions, so it can fossilise. If the masks do not permit the
+operation that the rules choose, it waits.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class Heuristic(Controller[DecisionView]):
         return decisions
 
     def _place(self) -> Ints:
-        """Return the rotation index [E] of the next blueprint: the first, from `_next` on, below PENALTY_SKIP.
+        """Return the rotation index [E] of the next blueprint: the first, from `_next` on, with penalty < PENALTY_SKIP.
 
-        If there is none, return the least penalised one.
+        If there is none, return the least penalised blueprint.
         """
         size = len(self._rotation)
         order = (self._next[:, None] + np.arange(size)) % size  # [E, R]
@@ -76,7 +76,7 @@ class Heuristic(Controller[DecisionView]):
         return np.where(skipped.all(axis=1), self._penalty.argmin(axis=1), first)
 
     def _wish_germination(self, wishes: Ints, view: DecisionView, free: Bools, place: Ints) -> None:
-        """Wish GERMINATE where no seed is live (`free` [E]) and the host has stabilised and stopped improving."""
+        """Set GERMINATE in `wishes` where no seed is live (`free` [E]) and the host is stable and stopped improving."""
         signals, available = view.signals, view.table.available
         rested = view.step - self._last_prune >= EMBARGO_STEPS
         stuck = signals.stabilized & (signals.plateau_epochs >= PLATEAU_EPOCHS)
@@ -108,7 +108,7 @@ def _target_slot(view: DecisionView, live: Bools) -> Ints:
 
 
 def _care(view: DecisionView, slot: Ints) -> Ints:
-    """Return the op [E] for the live seed in `slot` [E]; meaningless without one."""
+    """Return the op [E] for the live seed in `slot` [E]; meaningless where there is none."""
     table, envs = view.table, np.arange(len(slot))
     stage = table.stage[envs, slot]
     contribution = table.contribution[envs, slot]

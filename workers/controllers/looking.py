@@ -2,8 +2,9 @@
 
 Written for the task `mixture`. After a few epochs without a seed it decides for each host:
 
-- Training loss still near that of guessing: the host cannot see the classes. A convolution goes into the first slot.
-- Validation loss above training loss: there are few data. The seed goes into the last slot, where it does least harm.
+- If the training loss is still near that of guessing, the host cannot see the classes: a convolution in the first slot.
+- If the validation loss is above the training loss, there are few data: the seed goes into the last slot, where it does
+  least harm.
 - Otherwise the seed goes into the middle slot.
 
 The seed is advanced as soon as possible and kept. The thresholds were chosen on hosts of rng seed 171.

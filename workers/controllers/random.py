@@ -11,7 +11,7 @@ from workers.growth.rules.masks import DecisionView
 
 
 def choose(mask: Bools, uniforms: Floats) -> Ints:
-    """Sample uniformly from the True entries of `mask` [E, K] by inverse CDF at `uniforms` [E]; 0 if there is none."""
+    """Sample uniformly from the True entries of `mask` [E, K] by inverse CDF at `uniforms` [E]; 0 if a row has none."""
     count = mask.sum(axis=1)
     rank = np.minimum((uniforms * count).astype(np.int64), count - 1)
     return np.asarray((mask.cumsum(axis=1) > rank[:, None]).argmax(axis=1))

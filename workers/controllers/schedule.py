@@ -1,7 +1,7 @@
-"""Controller with a fixed schedule: the same operations in every environment, whatever is measured.
+"""Controller with a fixed schedule: the same operations in every environment, regardless of any measurement.
 
-An entry is "step:op:slot[:head=value…]", for example "1:germinate:early:blueprint=conv_light:tempo=3". It is executed
-once per environment: at its step or, if it is not valid then, as soon as it becomes valid. Only one operation runs per
+An entry is "step:op:slot[:head=value…]", for example "1:germinate:early:blueprint=conv_light:tempo=3". Each entry is
+executed once per environment, at its step or as soon afterwards as its operation is valid. Only one operation runs per
 step. If several entries are due, the first valid one runs, ordered by step and then by position in the list.
 """
 
@@ -76,7 +76,7 @@ def _parse(entry: str, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> t
 
 
 def default_plan(slots: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the default: germinate conv_light in every slot, one per step in network order, then fossilise all."""
+    """Return the default schedule: germinate conv_light in every slot, one per step in network order; fossilise all."""
     germinations = [f"{step}:germinate:{slot}:tempo=3" for step, slot in enumerate(slots, start=1)]
     advances = [f"{len(slots)}:advance:{slot}" for slot in slots for _ in range(3)]
     return (*germinations, *advances, *(f"{len(slots)}:fossilize:{slot}" for slot in slots))
@@ -92,7 +92,7 @@ class Schedule(Controller[DecisionView]):
 
     @classmethod
     def side_by_side(cls, schedules: Sequence[Schedule], hosts: int) -> Schedule:
-        """Return one controller that follows schedule i (of one row) in environments i·hosts … (i + 1)·hosts - 1."""
+        """Return one controller that follows schedule i, of one row, in environments i·hosts … (i + 1)·hosts - 1."""
         longest = max(schedule._steps.shape[1] for schedule in schedules)
         steps = np.full((len(schedules), longest), np.iinfo(np.int64).max)  # never due
         wishes = int_zeros((len(schedules), longest, len(HEADS)))
@@ -122,7 +122,7 @@ class Schedule(Controller[DecisionView]):
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Schedule:
-    """Return the controller for `settings.schedule` or the default; ValueError names an entry that cannot be parsed."""
+    """Return the controller for `settings.schedule`, or for the default; ValueError if an entry cannot be parsed."""
     entries = [_parse(entry, slots, blueprints) for entry in settings.schedule or default_plan(slots)]
     entries.sort(key=lambda entry: entry[0])  # stable: the order of the list within a step
     return Schedule(

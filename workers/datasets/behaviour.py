@@ -1,4 +1,4 @@
-"""Fixed ways to grow a host, used to audit rewards: those that a task names, and random schedules."""
+"""Fixed ways to grow a host, used to audit rewards: reference behaviours and random schedules."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SeedLife:
 
 @dataclass(frozen=True, kw_only=True)
 class Behaviour:
-    """A way to grow: a schedule of seed lives, or a controller without settings."""
+    """A way to grow a host: a schedule of seed lives, or a controller without settings."""
 
     name: str
     lives: tuple[SeedLife, ...] = ()
@@ -115,13 +115,13 @@ class Behaviours:
         )
 
     def draw(self, name: str, rng: np.random.Generator) -> Behaviour:
-        """Draw a random life for one or several slots."""
+        """Draw a behaviour with a random life in one slot or several."""
         chosen = rng.permutation(len(self.slots))[: rng.integers(1, len(self.slots) + 1)]
         lives = tuple(_random_life(self.slots[place], rng) for place in sorted(chosen.tolist()))
         return Behaviour(name=name, lives=lives)
 
     def vary(self, name: str, parent: Behaviour, rng: np.random.Generator) -> Behaviour:
-        """Redraw one or all properties of one life, or add or remove a life."""
+        """Return a variation of `parent`: one life added, removed, or with one or all properties redrawn."""
         return Behaviour(name=name, lives=self._varied(parent.lives, rng))
 
     def _varied(self, lives: tuple[SeedLife, ...], rng: np.random.Generator) -> tuple[SeedLife, ...]:

@@ -80,7 +80,10 @@ class Split:
 
 @dataclass(frozen=True, kw_only=True)
 class Splits:
-    """train: host SGD. validation: observations and rewards. test: the outcome, hidden from policies and rewards."""
+    """The samples for training hosts, for observations and rewards (validation), and for the outcome (test).
+
+    Policies and rewards do not see the test split.
+    """
 
     train: Split
     validation: Split
@@ -105,11 +108,11 @@ class Task:
 def stratified(labels: Ints, sizes: tuple[int, ...], name: str) -> tuple[Ints, ...]:
     """Return disjoint index arrays of the given sizes, each with every class in proportion.
 
-    Proportions are exact to within one sample per cut. Samples are shuffled within each class and ordered by their
-    quantile there, so any stretch of that order holds the classes in proportion. The shuffle sorts raw Philox words
-    drawn at an address that depends on `name` alone. Raw words, unlike numpy generator methods, are the same in every
-    numpy version. The experiment's rng seed plays no part: splits belong to the task. ValueError if there are too few
-    samples.
+    Samples are shuffled within each class, then sorted by their relative rank within their class. Any contiguous slice
+    of that order therefore contains the classes in proportion, to within one sample per cut. The shuffle sorts raw
+    Philox words drawn at an address that depends only on `name`. Unlike numpy's generator methods, raw words are the
+    same in every numpy version. The experiment's rng seed has no effect, because splits belong to the task. Raises
+    ValueError if there are too few samples.
     """
     if sum(sizes) > len(labels):
         raise ValueError(f"{name}: the splits need {sum(sizes)} samples but there are only {len(labels)}")
@@ -166,7 +169,7 @@ _MEAN, _STD = 0.3053, 0.3760  # of all pixels, scaled to 0-1
 
 
 def load_digits(data_dir: str = "") -> Splits:
-    """Load the splits of the shipped images, x [N, 1, 8, 8]; ValueError for a data_dir, which would be ignored."""
+    """Load the splits of the shipped images, x [N, 1, 8, 8]; ValueError if a data_dir is given, which has no effect."""
     if data_dir:
         raise ValueError(f"the digits ship with the package; data_dir {data_dir!r} would be ignored, so leave it out")
     with np.load(FILE) as file:

@@ -1,4 +1,4 @@
-"""Devices as torch sees them: which exist and what they are called; and settings that make results reproducible."""
+"""Finds the devices that torch sees, with their names, and sets torch's options for reproducible results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workers.devices import pinned
 def seen_gpus(visible: str | None) -> list[tuple[str, Any]]:
     """Return name and torch properties of each NVIDIA GPU, in order. `visible`: CUDA_VISIBLE_DEVICES, if set.
 
-    Empty if `visible` names a MIG instance among other devices.
+    The list is empty if `visible` names a MIG instance among other devices.
     """
     count = torch.cuda.device_count() if torch.version.cuda and not is_beyond_one_instance(visible) else 0
     found = [torch.cuda.get_device_properties(index) for index in range(count)]
@@ -35,7 +35,7 @@ def pin(arithmetic: Arithmetic) -> None:
 
 
 def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
-    """Return plan name -> torch device for one lane; a worker sees only its own GPUs, numbered from 0."""
+    """Return the torch devices of one lane by plan name; a worker sees only its own GPUs, numbered from 0."""
     gpus = [name for name in names if name.startswith("cuda")]
     return {name: torch.device("cuda", gpus.index(name)) if name in gpus else torch.device("cpu") for name in names}
 

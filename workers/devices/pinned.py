@@ -1,6 +1,6 @@
 """Environment variables that pin a process (worker, user's command, rehearsal) to devices, threads and determinism.
 
-They are read when a library is imported or first used. Imports no torch, so that a worker can set them first.
+Libraries read them when they are imported or first used. Imports no torch, so that a worker can set them first.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEX
 
 
 def variables(uuids: Iterable[str], arithmetic: ProcessArithmetic) -> dict[str, str]:
-    """Return the environment for a process that owns these GPUs; "" is a device that is not a GPU.
+    """Return the environment for a process that owns these GPUs; "" stands for a device that is not a GPU.
 
-    The user's own allocator settings are kept. Tensors of a run change their sizes with every seed.
+    The CUDA allocator uses expandable segments, because a run's tensors change their sizes with every seed, unless the
+    user has set allocator options.
     """
     return {
         **({} if any(name in os.environ for name in _ALLOCATOR) else {_ALLOCATOR[0]: "expandable_segments:True"}),
@@ -27,5 +28,8 @@ def variables(uuids: Iterable[str], arithmetic: ProcessArithmetic) -> dict[str, 
 
 
 def determinism(arithmetic: ProcessArithmetic) -> dict[str, str]:
-    """Return cuBLAS's setting for determinism. Without it cuBLAS may vary the order of sums, and torch raises."""
+    """Return cuBLAS's setting for determinism.
+
+    Without it, cuBLAS may vary the order of sums, and torch raises an error.
+    """
     return {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"} if arithmetic.deterministic else {}

@@ -140,7 +140,7 @@ class GrowthEnv:
         return *known, finite(float(signals.val_loss[i])), *map(float, counts)
 
     def carried(self) -> dict[str, Any]:
-        """Return nothing, because every episode grows fresh hosts."""
+        """Return {}, because every episode grows fresh hosts."""
         return {}
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
@@ -248,13 +248,12 @@ class GrowthEnv:
     def _on_every_context(
         self, work: Callable[[Bank, list[DeviceData], Ints], list[tuple[Ints, T]]], among: Bools
     ) -> list[tuple[Ints, T]]:
-        """Call `work(bank, data by context, rows)` per bank with its rows in `among` [E]; return its results.
+        """Call `work(bank, data by context, rows)` per bank with its rows in `among` [E]; return the results in order.
 
-        They are (environments, result) pairs. `work` returns (positions in its rows, result) for each context, and the
-        order is kept. CPU devices take turns, because small kernels keep the interpreter busy and threads would only
-        contend for it. With GPUs each device has a thread, so that some launch kernels while others wait for their
-        device. Threads share no tensor that is written, and all end before this function returns, so each computes what
-        it would compute alone.
+        `work` returns (positions in its rows, result) for each context, and this function (environments, result). CPU
+        devices take turns, because small kernels keep the interpreter busy and threads would only contend for it. With
+        GPUs each device has a thread, so that some launch kernels while others wait for their device. Threads share no
+        tensor that is written, and all end before this function returns, so each computes what it would compute alone.
         """
         parts = [(bank, data, rows) for bank, data in self._banks if len(rows := np.flatnonzero(among[bank.envs]))]
         if len(parts) < 2 or all(is_cpu(data[0].train.x.device) for _, data, _ in parts):

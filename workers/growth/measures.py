@@ -1,4 +1,7 @@
-"""What growth measures of every host. The outcome is measured where neither policies nor rewards can see it."""
+"""The measures that growth tasks record for every host.
+
+The outcome is measured on data hidden from policies and rewards.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What planning needs to know about growth tasks: sizes and costs, data, controllers, the user's own rewards."""
+"""Collects what planning needs to know about growth tasks: sizes, costs, data, controllers and the user's rewards."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def task_facts(task: Task) -> TaskFacts:
 def user_reward(reference: str, n_slots: int, doing: Callable[[str], None]) -> UserReward:
     """Load and rehearse a user's reward function, and report its files.
 
-    It calls the function that runs will load: the copy of a file, or an installed module.
+    The function is the one that runs will load: that of a file's copy, or of an installed module.
     """
     doing(f"rehearsing {reference}")
     what = f"reward mode {reference!r}"

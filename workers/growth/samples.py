@@ -1,8 +1,8 @@
 """Samples of a task's splits on their devices: which samples each host gets, and in which order.
 
-In a family, each host draws a context and some of that context's training samples. If it has fewer than an epoch holds,
-it sees them several times, so that every host takes the same number of steps. Other tasks have one unnamed context,
-whose samples all go to every host.
+In a family, each host draws a context and some of that context's training samples. If these are fewer than an epoch
+holds, the host sees them several times, so that every host takes the same number of steps. Other tasks have one unnamed
+context, whose samples all go to every host.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DeviceSplit:
         return DeviceSplit(self.x[start : start + samples], self.y[start : start + samples])
 
     def images(self, dtype: torch.dtype) -> Tensor:
-        """Return x as [N, H, W, C], converted once to another precision; no copy if the precision is its own."""
+        """Return x as [N, H, W, C], converted once to another precision; not copied if the precision is x's own."""
         if dtype not in self._images:
             self._images[dtype] = self.x.to(dtype).permute(0, 2, 3, 1).contiguous()
         return self._images[dtype]

@@ -1,9 +1,10 @@
-"""Gymnasium environments side by side, stepped in a plain loop; implements `Environments` of workers/environments.py.
+"""The Gymnasium environments of one run, stepped in a plain loop, as `Environments` of workers/environments.py.
 
-User functions get GymFacts of a step (rewards) or a GymEpisode (outcomes).
+Also defines the inputs of users' functions: a reward gets the facts of one step, an outcome gets one episode.
 
-For an environment at rng path p, reset k takes its seed from p/"reset"/k, and actions their uniform numbers from
-p/"actions". So an environment that is a function of its reset seed and its actions repeats to the bit.
+For an environment at path p, reset k takes its seed from p/"reset"/k, and the actions of the rollout take their
+uniforms from p/"actions". An environment that depends only on its reset seeds and actions is therefore
+bit-reproducible.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ from workers.user_rewards.user_code import line_of, one_line
 
 @dataclass(frozen=True, kw_only=True)
 class GymFacts(ReadOnlyArrays):
-    """Complete input of a reward: one step of E environments side by side.
+    """Complete input of a reward: one step of E environments.
 
-    An environment that has ended is not `stepped`: its row is zeros, and its `info` is that of its last step.
+    Where `stepped` is False, the environment had already ended: its row is zeros, and its `info` is that of its last
+    step.
 
     Facts are read-only, because all rewards of a step, the policy and the next observation share them.
     """
@@ -52,7 +54,7 @@ class GymFacts(ReadOnlyArrays):
     stepped: Bools  # [E] False: the episode ended before this step, and its reward is ignored
 
     def of(self, stepped: Bools) -> GymFacts:
-        """Return the facts of a step in which only the environments `stepped` are still alive."""
+        """Return the facts with every array zeroed in the rows of environments that are not in `stepped` [E]."""
         if stepped.all():
             return self
         rows: dict[str, Any] = {
@@ -64,10 +66,13 @@ class GymFacts(ReadOnlyArrays):
 
 
 class GymStep:
-    """One step as reward functions get it. Facts are built when the first function reads them."""
+    """One step, as passed to reward functions. Its facts are built at the first access."""
 
     def __init__(self, env_reward: Floats, build: Callable[[], GymFacts]) -> None:
-        """`env_reward`: the environments' own rewards [E]. `build` makes the facts; it runs before the next step."""
+        """Take the environments' own rewards [E] and `build`, which builds the facts.
+
+        `build` must be called before the next step.
+        """
         self.env_reward, self._build = env_reward, build
 
     @cached_property
@@ -109,7 +114,7 @@ class GymSeen:
 
 @dataclass(frozen=True, kw_only=True)
 class GymSpec:
-    """Everything but the randomness."""
+    """Specification of the environments: everything except randomness."""
 
     make: Callable[[], Env]
     codec: Codec
@@ -128,7 +133,7 @@ class _Place:
     """One environment and the episode it is in."""
 
     def __init__(self, spec: GymSpec, seen: Floats32) -> None:
-        """Make the environment. It writes its current observation to `seen` [width], a row of the caller's array."""
+        """Create the environment; `seen` [width], a row of the caller's array, holds its current observation."""
         self.env, self.seen, self._codec, self._keeps = spec.make(), seen, spec.codec, spec.keeps
         self._repeats = spec.repeats
         whole = self.env.unwrapped
@@ -182,7 +187,7 @@ def _leave(env: Env, whole: Env) -> None:
 
 
 def _apart(told: Any) -> Any:
-    """Return a deep copy of an environment's info, so that later writes by either side do not show in the other's."""
+    """Return an environment's value with containers and arrays copied, so that neither side modifies the other's."""
     if isinstance(told, np.ndarray):
         return told.copy()
     if type(told) is dict:
@@ -193,13 +198,13 @@ def _apart(told: Any) -> Any:
 
 
 def close(env: Env) -> None:
-    """Close an environment that is no longer used; ignore its exceptions, which can affect no run."""
+    """Close an environment that is no longer used; its exceptions are ignored, because they cannot affect a run."""
     with suppress(Exception):
         env.close()
 
 
 def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return `returned`, the result of an environment's method; ValueError unless it is a tuple of these parts."""
+    """Return a tuple that an environment returned; ValueError unless it has the parts `names`."""
     if not isinstance(returned, tuple) or len(returned) != len(names):
         found = f"{len(returned)} parts" if isinstance(returned, tuple) else f"a {type(returned).__name__}"
         raise ValueError(f"it returned {found}, not ({', '.join(names)}), as Gymnasium's environments do")
@@ -207,13 +212,16 @@ def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def _failed(name: str, method: Callable[..., Any], error: BaseException, *, repeats: bool) -> ValueError:
-    """Return a one-line error with method and place; UserCodeFailed, which is final, if the environment `repeats`."""
+    """Return an error that names, in one line, the method that failed and the line of code.
+
+    It is a UserCodeFailed, which is not retried, if the environment `repeats`.
+    """
     reason = str(error) if isinstance(error, ValueError) else one_line(error)
     return (UserCodeFailed if repeats else ValueError)(f"{name} of the environment: {reason}{line_of(error, method)}")
 
 
 class GymEnvironments:
-    """Environments of one run; `begin`, then `step` until none is alive."""
+    """The Gymnasium environments of one run: call `begin`, then `step` until none is alive."""
 
     def __init__(self, spec: GymSpec, stopwatch: Stopwatch) -> None:
         self._spec, self._stopwatch = spec, stopwatch
@@ -222,7 +230,7 @@ class GymEnvironments:
         self._places = [_Place(spec, row) for row in self._now]
 
     def begin(self, paths: Sequence[RngPath]) -> GymSeen:
-        """Start a rollout. Environments that continue keep their state; all others are reset."""
+        """Start a rollout: reset all environments except those that continue their episode."""
         self._paths, self._step = paths, 1
         self._resets = [0] * self.n_envs
         self._ended: list[list[GymEpisode]] = [[] for _ in paths]
@@ -244,7 +252,7 @@ class GymEnvironments:
         return self._uniforms[at]
 
     def step(self, decisions: Decisions) -> tuple[Happened[GymStep], GymSeen]:
-        """Step every environment that is alive; reset those that ended if rollouts have resets."""
+        """Step every live environment; reset those that ended if a rollout may contain several episodes."""
         spec, before = self._spec, self._seen
         rewards, actions = np.zeros(self.n_envs), spec.codec.actions(decisions)
         over, rows = self._step == spec.steps, decisions.tolist() if spec.continues else None
@@ -276,7 +284,7 @@ class GymEnvironments:
         return Happened(facts=step, ended=ended, cut=cut), self._seen_now(after)
 
     def _cut(self, observed: Floats32) -> tuple[Bools, Cut]:
-        """Return the environments [E] whose episode or rollout ended with this step, and how."""
+        """Return a mask [E] of the environments whose episode or rollout ended with this step, and how each ended."""
         spec, alive, last = self._spec, self._alive, self._step == self._spec.steps
         episodes = [place.episode for place in self._places]
         terminated = alive & np.array([episode.terminated for episode in episodes])
@@ -289,14 +297,15 @@ class GymEnvironments:
         )
 
     def ends(self) -> Ended:
-        """Return outcome and measures per environment: means over the episodes that ended in this rollout.
+        """Return the results of every environment's rollout: means over the episodes that ended in it.
 
-        Without such an episode they are None, because functions of an episode get only whole ones.
+        If no episode ended in an environment, it has neither outcome nor measures, because users' functions get only
+        complete episodes.
         """
         return Ended(tuple(self._end_of(env) for env in range(self.n_envs)), ())
 
     def carried(self) -> dict[str, Any]:
-        """Return seed, decisions since the reset and last observation of every environment that continues."""
+        """Return, for every environment in mid-episode, its reset seed, decisions since then and last observation."""
         if not self._spec.continues:
             return {}
         kind = torch.float64 if self._spec.codec.box else torch.int64
@@ -311,9 +320,9 @@ class GymEnvironments:
         return {"going_on": going_on}
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
-        """Replay the environments that continue, and compare their last observation with the carried one.
+        """Replay the environments that were in mid-episode, and compare their observations with the saved ones.
 
-        ValueError if it differs. Environments known not to repeat are not replayed: they begin anew.
+        Raises ValueError if they differ. Environments that are known not to repeat are reset instead of replayed.
         """
         goes_on = all_false(self.n_envs)
         for env, kept in carried["going_on"].items() if self._spec.continues and self._spec.repeats else ():
@@ -372,6 +381,6 @@ class GymEnvironments:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of the numbers among `values`; None where there is none."""
+    """Return the mean of the usable numbers among `values`; None if there are none."""
     known = [value for value in values if value is not None and countable(value)]
     return float(np.mean(known)) if known else None

@@ -1,4 +1,4 @@
-"""What planning needs to know of a Gymnasium task: spaces, code, determinism, speed."""
+"""Collects what planning needs to know about a Gymnasium task: spaces, code, determinism and speed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LIMIT = 2000  # steps, at most, of an episode that is played again
 
 
 def probe(questions: Questions, names: AboutTask) -> AboutTask:
-    """Load the user's code, from copies as runs will, and play one episode; `names` is completed and returned."""
+    """Load the user's code from copies, as runs do, and play one episode; return `names` with the findings added."""
     with TemporaryDirectory() as folder:
         try:
             return _played(questions, names, Path(folder))
@@ -47,7 +47,7 @@ def probe(questions: Questions, names: AboutTask) -> AboutTask:
 
 
 def _references(questions: Questions) -> list[tuple[str, str]]:
-    """Return (what it is for, reference) of every function of the user's own that the question names."""
+    """Return (purpose, reference) for every user function that the question names."""
     task = [] if questions.task.startswith(GYM_PREFIX) else [("task", questions.task)]
     outcome = [("outcome", questions.outcome)] if ":" in questions.outcome.removeprefix("info:") else []
     return [*task, *outcome, *(("reward mode", mode) for mode in questions.user_rewards)]
@@ -92,7 +92,7 @@ def _step(facts: GymFacts) -> GymStep:
 
 
 class _Look:
-    """Checks the facts of every step. It keeps none, because observations may be large."""
+    """Checks the facts of every step; keeps none of them, because observations may be large."""
 
     def __init__(self, questions: Questions, load: Load) -> None:
         self.unusable = ""  # describes the first observation that is not finite
@@ -131,10 +131,10 @@ class _Look:
 
 
 def _behaviour(shown: str, played: GymEnvironments, new: GymEnvironments) -> tuple[bool, bool]:
-    """Return (repeats, carries): whether the episode repeats in any environment, or only in new ones.
+    """Return whether the episode repeats in any environment, and whether it repeats only in newly created ones.
 
-    `shown` is the digest of the first episode, in the environments `played`. A run resets the same environments again
-    and again; an evaluation and a resumed run make new ones.
+    `shown`: digest of the episode in `played`. A run resets the same environments again and again, whereas an
+    evaluation, or a run that is restored, creates new ones.
     """
     if _episode(new)[0] != shown:
         return False, False
@@ -145,9 +145,9 @@ def _behaviour(shown: str, played: GymEnvironments, new: GymEnvironments) -> tup
 def _episode(
     environments: GymEnvironments, look: Callable[[GymFacts], None] = lambda facts: None
 ) -> tuple[str, tuple[EnvEpisode, ...], float]:
-    """Play an episode of random actions and call `look` with the facts of every step.
+    """Play an episode of random actions; `look` is called with the facts of every step.
 
-    Returns the sha256 of all observations, rewards and ends; the ends; and the seconds it took.
+    Return the sha256 of its facts and results, its results, and its seconds.
     """
     controller, sha, began = RandomActions(), hashlib.sha256(), time.perf_counter()
     seen = environments.begin([RngPath(0) / "preflight" / env for env in range(environments.n_envs)])

@@ -1,4 +1,4 @@
-"""Gymnasium's spaces as a policy sees them: flat observations, decisions by heads or continuous ones."""
+"""Converts Gymnasium's spaces to those of a policy: flat observations, and decisions by heads or continuous ones."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ class Codec:
 
     @property
     def width(self) -> int:
-        """Number of random numbers of a decision: one per head or dimension."""
+        """The number of random numbers per decision: one per head or dimension."""
         return len(self.spaces.head_names)
 
     @property
     def bounds(self) -> tuple[tuple[float, float] | None, ...]:
-        """Return the bounds of a box by dimension, None where one is infinite; empty for other spaces."""
+        """The bounds of a box by dimension, None where either is infinite; empty for other spaces."""
         both = zip(self.low.tolist(), self.high.tolist(), strict=True) if self.box else ()
         return tuple(pair if np.isfinite(pair).all() else None for pair in both)
 
     def flat(self, observation: Any) -> NDArray[Any]:
-        """Flatten an observation to [width], perhaps as a view of the environment's array; the caller makes it float32.
+        """Return an observation as [width], to be copied to float32; it may be a view of the environment's own array.
 
-        ValueError if its width differs from its space's, or if a number is beyond float32.
+        Raises ValueError if its width is not that of its space, or if a number is beyond the range of float32.
         """
         if self._plain and type(observation) is np.ndarray and observation.size == self.spaces.observation_width and (
             observation.dtype == _FLOAT32 or observation.dtype.kind in _INTEGERS
@@ -80,16 +80,16 @@ class Codec:
         return found
 
     def actions(self, decisions: Decisions) -> list[Any]:
-        """Return an action per environment for decisions [E, heads or dimensions]; environments may write into them."""
+        """Return an action per environment for decisions [E, heads or dimensions]; environments may modify theirs."""
         given = self.given(decisions).astype(self._actions.dtype, copy=False)
         if given.ndim > 1 or isinstance(self._actions, gymnasium.spaces.Discrete):
             return list(given)
         return [np.array(one) for one in given]
 
     def given(self, decisions: Decisions) -> NDArray[Any]:
-        """Return decisions as facts show them: [E] for a Discrete space, else [E, …] in the shape of the space.
+        """Return the actions as recorded in facts: [E] for a Discrete space, else [E, …] with the shape of the space.
 
-        For a Box they are clipped to its bounds, rounded if its type is an integer, and converted to its type.
+        Actions for a Box are clipped to its bounds, rounded if it holds integers, and cast to its type.
         """
         shape = (len(decisions), *(self._actions.shape or ()))
         if self.box:
@@ -100,7 +100,7 @@ class Codec:
 
 
 def _inside(bounds: NDArray[Any], *, least: bool) -> Floats:
-    """Return bounds as float64 [dimensions]; a 64-bit integer that float64 lacks is rounded inwards."""
+    """Return bounds as float64 [dimensions]; a 64-bit integer that float64 cannot represent is rounded inwards."""
     found: Floats = bounds.astype(np.float64).ravel()
     if bounds.dtype.kind in _INTEGERS:
         exact = zip(found.tolist(), bounds.ravel().tolist(), strict=True)

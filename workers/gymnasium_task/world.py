@@ -1,7 +1,7 @@
-"""A run of Gymnasium environments: what they are made by, their rewards and their outcome.
+"""The Gymnasium environments of a run: how they are created, their rewards and their outcomes.
 
-From what a task, an outcome or a reward is called to what does it: Gymnasium's registry, or a user's own function.
-Every error is a ValueError of one line that names what was asked for, the fault, and what would be right.
+Resolves the names of tasks, outcomes and rewards to functions, from Gymnasium's registry or of the user's own. Every
+error is a one-line ValueError that names what was asked for, the fault and the remedy.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def env_return(episode: GymEpisode) -> float:
 
 
 def maker(task: str, load: Load) -> Callable[[], Env]:
-    """Return what makes one environment of `task`: `gym:ID`, `gym:module:ID` or `path/env.py:make`."""
+    """Return a function that creates an environment of `task`: `gym:ID`, `gym:module:ID` or `path/env.py:make`."""
     what = f"task {task!r}"
     if not task.startswith(GYM_PREFIX):
         return _checked(function_at(what, task, load, "()")[1], what)
@@ -58,7 +58,7 @@ def maker(task: str, load: Load) -> Callable[[], Env]:
 
 
 def _check_registered(name: str, what: str) -> None:
-    """Import the module of `module:ID`, if there is one, and look the id up; ValueError unless it means one thing."""
+    """Import the module of `module:ID`, if any, and look up the id; ValueError if it is unknown or lacks a version."""
     module, colon, found = name.rpartition(":")
     if colon and not all(part.isidentifier() for part in module.split(".")):
         raise ValueError(f"{what}: expected {GYM_PREFIX}ID or {GYM_PREFIX}module:ID")
@@ -92,7 +92,7 @@ def _checked(make: Callable[[], Any], what: str) -> Callable[[], Env]:
 
 
 def codec_of(make: Callable[[], Env]) -> tuple[Codec, int]:
-    """Return what translates the spaces of an environment, and its own limit of steps; 0: it has none."""
+    """Return the codec for an environment's spaces, and the environment's own step limit, or 0 if it has none."""
     env = make()
     try:
         for name in ("observation_space", "action_space"):
@@ -105,7 +105,10 @@ def codec_of(make: Callable[[], Env]) -> tuple[Codec, int]:
 
 
 def outcome_of(outcome: str, load: Load) -> Outcome:
-    """Return what an episode came to: its return (""), `info:KEY` of its last step, or a user's function of it."""
+    """Return the function that computes an episode's outcome.
+
+    `outcome`: "" for the return, `info:KEY` for an entry of the last step's info, or a user's function.
+    """
     if not outcome:
         return env_return
     what = f"outcome {outcome!r}"
@@ -137,7 +140,7 @@ def _number(function: Callable[[GymEpisode], Any], what: str) -> Outcome:
 
 
 def reward_of(settings: RewardSettings, load: Load) -> Reward:
-    """Return the function of a reward mode with its constants bound: `env`, or a user's own."""
+    """Return the function of a reward mode, `env` or a user's own, with its constants bound."""
     mode = settings.mode
     what = f"reward mode {mode!r}"
     if mode == ENV_REWARD:
@@ -156,7 +159,7 @@ def reward_of(settings: RewardSettings, load: Load) -> Reward:
 def _constants(
     function: Callable[..., Any], params: dict[str, Any], module: ModuleType, what: str
 ) -> tuple[msgspec.Struct, ...]:
-    """Return what follows `facts`: nothing, or the struct that the function's second parameter is annotated with."""
+    """Return the arguments after `facts`: none, or the struct that annotates the function's second parameter."""
     names = list(inspect.signature(function).parameters)
     if len(names) < 2:
         if params:
@@ -186,18 +189,18 @@ NO_LIMIT = 10_000_000
 
 
 def measures(outcome: str) -> tuple[Measure, ...]:
-    """Return what is measured beside an outcome."""
+    """Return the measures recorded in addition to the outcome."""
     return (*((RETURN,) if outcome else ()), LENGTH)
 
 
 def measured(outcome: str, episode: GymEpisode) -> dict[str, float | None]:
-    """Measure an episode, by the names of `measures`."""
+    """Return an episode's measures, by the names of `measures`."""
     own: dict[str, float | None] = {RETURN.name: env_return(episode)} if outcome else {}
     return {**own, LENGTH.name: float(len(episode.env_rewards))}
 
 
 class GymWorld:
-    """The environments of one run, by its orders."""
+    """The environments of one run, created as its RunSpec specifies."""
 
     def __init__(self, spec: RunSpec, loader: Load = as_it_is) -> None:
         self._spec, self._load, gym = spec, loader, spec.settings.gym
@@ -210,7 +213,7 @@ class GymWorld:
     def environments(
         self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
     ) -> GymEnvironments:
-        """Make the first `n_envs` environments of the run for rollouts of `steps`; `whole`: each is an episode."""
+        """Create the run's first `n_envs` environments for rollouts of `steps`; `whole`: a rollout is one episode."""
         rollout = "episodes" if whole else self._spec.settings.gym.rollout
         spec = GymSpec(
             make=self._make, codec=self._codec, outcome=self._outcome,
@@ -226,7 +229,7 @@ class GymWorld:
 
 
 class RandomActions(Controller[GymSeen]):
-    """Uniform over the choices of every head, or over the numbers of a box; normal where a box has no bounds."""
+    """Samples every head, or every bounded dimension of a box, uniformly; other dimensions are standard normal."""
 
     def decide(self, view: GymSeen, uniforms: Floats) -> Decisions:
         """Return decisions [E, heads or dimensions]."""

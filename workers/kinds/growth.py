@@ -35,7 +35,7 @@ class GrowthWorld:
     """A run's task, with its splits per device in `data`; `loader` loads the user's rewards."""
 
     def __init__(self, spec: RunSpec, task: Task, data: dict[str, DeviceData], loader: Load = as_it_is) -> None:
-        """Unusable if the kernel that `spec` asks for is not available here."""
+        """Create the world; Unusable if the kernel that `spec` asks for is not available here."""
         library.check(spec.arithmetic)
         self._spec, self._task, self._data, self._load = spec, task, data, loader
         slots, blueprints, policy = len(spec.slots), len(spec.settings.growth.blueprints), spec.settings.policy
@@ -88,7 +88,7 @@ class Growth(Kind):
         return preflight.step_s(questions, torch.device(device)) if asked else 0.0
 
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], Session]:
-        """Return a function that makes a run; FileNotFoundError with the remedy if its data is missing.
+        """Return a function that creates a run. It raises FileNotFoundError, with the remedy, if the data are missing.
 
         Each task's splits are uploaded once per device and kept between runs.
         """

@@ -1,4 +1,4 @@
-"""The task kind Gymnasium."""
+"""The task kind for Gymnasium environments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class Gymnasium(Kind):
         return probe(questions, _NAMES)
 
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], Session]:
-        """Return a function that makes a run; ValueError, in one line, if its code changed since planning."""
+        """Return a function that creates a run.
+
+        It raises a one-line ValueError if the code has changed since planning.
+        """
         # gymnasium is optional
         from workers.gymnasium_task.world import GymWorld
 
@@ -56,12 +59,12 @@ class Gymnasium(Kind):
             return super().world(path, spec, importable, device)
         if ":" in spec.outcome.removeprefix("info:"):
             what = f"{path}: its outcome {spec.outcome!r}"
-            raise ValueError(f"{what} is code, which a policy file may not run")
+            raise ValueError(f"{what} is the user's code, which a policy file must not run")
         module = spec.task.removeprefix(GYM_PREFIX).rpartition(":")[0]
         if module and module not in importable:
             raise ValueError(
-                f"{path}: its task {spec.task!r} imports {module!r}, which a policy file may not do; if you trust "
-                f"the installed module of that name, allow it: --import {module}"
+                f"{path}: its task {spec.task!r} imports {module!r}, and a policy file may import only modules that "
+                f"you allow; if you trust the installed module of that name, add --import {module}"
             )
         return GymWorld(spec)
 

@@ -20,7 +20,7 @@ class Trainer(Kind):
     """A Python trainer or a command."""
 
     def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
-        """Rehearse the trainer if it was asked about; its measures are known as far as the rehearsal found them."""
+        """Rehearse the trainer if the questions name one; its measures are those that the rehearsal found."""
         question, outcome = questions.trainer, questions.trainer_outcome
         names = AboutTask(rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
         if question is None or outcome is None:
@@ -34,7 +34,10 @@ class Trainer(Kind):
         return replace(names, tasks=(task,), trainer=facts)
 
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], TrainerSession]:
-        """Return a function that makes a run; ValueError, in one line, if its files changed since planning."""
+        """Return a function that creates a run.
+
+        It raises a one-line ValueError if the files have changed since planning.
+        """
         devices = torch_devices(lane.devices)
         return lambda spec: open_session(spec, experiment_dir, str(devices[spec.env_devices[0]]), lane.uuids)
 

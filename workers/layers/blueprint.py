@@ -1,4 +1,4 @@
-"""What a blueprint is, and the batched layers that hosts and blueprints are made of.
+"""Defines blueprints, and the batched layers that hosts and blueprints consist of.
 
 Activations are [B, H, W, N, C]: N networks of one architecture side by side. In memory this is the channels-last layout
 of one tensor with N*C channels, so one grouped kernel serves all networks. Parameters are stacked on a leading N.
@@ -66,7 +66,7 @@ class Blueprint:
 
 @dataclass(frozen=True)
 class Conv:
-    """`conv` with the kernel parameter of this name."""
+    """A layer that calls `conv`; `name` is the parameter that holds its kernel."""
 
     name: str
     depthwise: bool = False
@@ -74,7 +74,7 @@ class Conv:
 
 @dataclass(frozen=True)
 class Norm:
-    """`group_norm` with parameters {prefix}.gain and {prefix}.bias."""
+    """A layer that calls `group_norm` with the parameters {prefix}.gain and {prefix}.bias."""
 
     prefix: str
 

@@ -1,6 +1,6 @@
-"""Properties of the computing device. All code that computes differently by device asks here.
+"""Properties of the computing device. All code that depends on the kind of device asks here.
 
-So a test can run the GPU code path on a CPU, where its numbers can be compared.
+A test can therefore run the GPU code path on a CPU and compare its numbers.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ PIECE = 64  # the widest tensor gets 1/64 of a GPU's memory: a pass holds severa
 
 
 def is_cpu(device: torch.device) -> bool:
-    """Return whether `device` is a CPU: kernels take any layout, loops follow memory order, calls are cheap."""
+    """Return True for a CPU, where kernels take any layout, loops follow memory order and calls are cheap."""
     return device.type == "cpu"
 
 
 def room(device: torch.device) -> int:
     """Return the maximum bytes of the widest tensor in a pass that may be done in pieces.
 
-    On a CPU this is what the cache holds; on a GPU, where each piece costs kernel launches, a share of its memory. The
-    share is of total memory, not of free memory: the size of a piece affects the last digits of results, so it must not
-    depend on other processes.
+    On a CPU this is the size of the cache; on a GPU, where each piece costs kernel launches, it is a share of the GPU's
+    memory. The share is of total memory, not of free memory: the size of a piece affects the last digits of results, so
+    it must not depend on other processes.
     """
     if is_cpu(device):
         return _CACHED_BYTES

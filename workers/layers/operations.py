@@ -96,7 +96,7 @@ _aten = torch.ops.aten
 def norm_groups(channels: int) -> int:
     """Return the number of groups: the largest of 32, 16, …, 1 that divides `channels` and leaves 16 or more in each.
 
-    If none leaves so many, it is the largest that divides them.
+    If none leaves so many, return the largest that divides `channels`.
     """
     divisors = [g for g in (32, 16, 8, 4, 2, 1) if channels % g == 0]
     return next((g for g in divisors if channels // g >= 16), divisors[0])
@@ -105,7 +105,7 @@ def norm_groups(channels: int) -> int:
 def group_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
     """Return group normalisation of each network on its own; x [B,H,W,N,C], gain and bias [N,C].
 
-    If x has lower precision than gain and bias, it is normalised in theirs and returned in its own.
+    If x has lower precision than gain and bias, it is normalised in their precision, and the result is converted back.
     """
     b, h, w, n, c = x.shape
     image = x.reshape(b, h, w, n * c).permute(0, 3, 1, 2).to(gain.dtype)

@@ -1,6 +1,6 @@
-"""The kernel's structs and functions as src/api.h declares them, its memory, and blueprints as it wants them.
+"""The kernel's structs and functions, as declared in src/api.h; its workspaces; and blueprints in the kernel's format.
 
-A blueprint is a chain of layers, each with the places of its parameters in a seed's row.
+In that format a blueprint is a chain of layers, each with the offsets of its parameters in a seed's row.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STATUS = {  # EsperStatus
 
 
 class HostStruct(ctypes.Structure):
-    """EsperHost."""
+    """The struct EsperHost."""
 
     _fields_ = [
         (name, Int) for name in ("in_channels", "height", "width", "base", "levels", "kernel", "pools", "classes")
@@ -46,13 +46,13 @@ class HostStruct(ctypes.Structure):
 
 
 class LayerStruct(ctypes.Structure):
-    """EsperLayer."""
+    """The struct EsperLayer."""
 
     _fields_ = [("kind", Int), ("inputs", Int), ("outputs", Int), ("size", Int), ("at", Int * 3)]
 
 
 class SeedStruct(ctypes.Structure):
-    """EsperSeed."""
+    """The struct EsperSeed."""
 
     _fields_ = [
         ("values", Pointer), ("momentum", Pointer), ("layers", ctypes.POINTER(LayerStruct)), ("n_layers", Int),
@@ -62,13 +62,13 @@ class SeedStruct(ctypes.Structure):
 
 
 class SplitStruct(ctypes.Structure):
-    """EsperSplit."""
+    """The struct EsperSplit."""
 
     _fields_ = [("images", Pointer), ("labels", Pointer), ("samples", Long), ("each", Long)]
 
 
 class RuleStruct(ctypes.Structure):
-    """EsperRule."""
+    """The struct EsperRule."""
 
     _fields_ = [
         ("batch_size", Int), ("host_lr", Float), ("seed_lr", Float), ("momentum", Float), ("weight_decay", Float),
@@ -77,7 +77,7 @@ class RuleStruct(ctypes.Structure):
 
 
 class NetworkStruct(ctypes.Structure):
-    """EsperNetwork."""
+    """The struct EsperNetwork."""
 
     _fields_ = [
         ("values", Pointer), ("momentum", Pointer), ("mean", ctypes.POINTER(Pointer)), ("var", ctypes.POINTER(Pointer)),
@@ -86,7 +86,7 @@ class NetworkStruct(ctypes.Structure):
 
 
 class TreeStruct(ctypes.Structure):
-    """EsperTree."""
+    """The struct EsperTree."""
 
     _fields_ = [
         ("rows", ctypes.POINTER(Int)), ("parents", ctypes.POINTER(Pointer)), ("on", ctypes.POINTER(Pointer)),
@@ -95,7 +95,7 @@ class TreeStruct(ctypes.Structure):
 
 
 class FieldStruct(ctypes.Structure):
-    """EsperField."""
+    """The struct EsperField."""
 
     _fields_ = [("name", ctypes.c_char_p), ("at", Int)]
 
@@ -104,7 +104,7 @@ STRUCTS = (HostStruct, LayerStruct, SeedStruct, SplitStruct, RuleStruct, Network
 
 
 def layout(structs: Iterable[type[ctypes.Structure]], lanes: int) -> dict[str, int]:
-    """Return the bytes of each struct and the offset of each field, by the names in src/api.h, and LANES."""
+    """Return the size of each struct and the offset of each field in bytes, by their names in src/api.h, and LANES."""
     places = {"LANES": lanes}
     for struct in structs:
         name = "Esper" + struct.__name__.removesuffix("Struct")
@@ -114,7 +114,7 @@ def layout(structs: Iterable[type[ctypes.Structure]], lanes: int) -> dict[str, i
 
 
 def declare(library: ctypes.CDLL, ours: dict[str, int]) -> None:
-    """Declare the types of the library's functions; ValueError when its `layout` is not `ours`."""
+    """Declare the types of the library's functions; ValueError if its `layout` is not `ours`."""
     library.esper_layout.restype = ctypes.POINTER(FieldStruct)
     fields = library.esper_layout()
     theirs = {field.name.decode(): field.at for field in takewhile(lambda field: field.name, fields)}
@@ -129,19 +129,22 @@ def declare(library: ctypes.CDLL, ours: dict[str, int]) -> None:
 
 
 def pointers(addresses: Iterable[int]) -> ctypes.Array[ctypes.c_void_p]:
-    """Return an array of pointers for the kernel; what they point to has to live as long as its call."""
+    """Return an array of pointers for the kernel; the memory that they point to must outlive the kernel's call."""
     found = list(addresses)
     return (Pointer * len(found))(*found)
 
 
 def checked(status: int) -> None:
-    """MemoryError or ValueError when a call of the kernel failed."""
+    """Raise MemoryError or ValueError if a call of the kernel failed."""
     if status:
         raise (MemoryError if status == _NO_MEMORY else ValueError)(f"the kernel refuses: {_STATUS[status]}")
 
 
 class Workspaces:
-    """Memory for networks of one shape, one for each thread that computes. What it holds between calls is no state."""
+    """Memory for networks of one shape, one workspace per computing thread.
+
+    Its contents between calls are not state.
+    """
 
     def __init__(self, library: ctypes.CDLL, host: HostStruct, border: int) -> None:
         self._library, self._host, self._border = library, host, border
@@ -150,9 +153,9 @@ class Workspaces:
     def train(
         self, rule: RuleStruct, network: NetworkStruct, split: SplitStruct, order: Ints, measured: Floats
     ) -> None:
-        """One epoch in `order` [samples]; `measured` becomes the sum of losses and how many were right, [2].
+        """Train one epoch in `order` [samples]; write sum of losses and number of correct samples to `measured` [2].
 
-        MemoryError or ValueError when the kernel refuses.
+        Raises MemoryError or ValueError if the kernel reports an error.
         """
         with self._one() as workspace:
             refs = map(ctypes.byref, (rule, network, split))
@@ -161,9 +164,10 @@ class Workspaces:
     def measure(
         self, network: NetworkStruct, split: SplitStruct, tree: TreeStruct, right: Ints, loss: Floats
     ) -> None:
-        """Evaluation mode: samples that each configuration has right [rows], the real one's sum of losses [1].
+        """Evaluate: write each configuration's number of correct samples to `right` [rows].
 
-        MemoryError or ValueError when the kernel refuses.
+        The sum of the real network's losses is written to `loss` [1]. Raises MemoryError or ValueError if the kernel
+        reports an error.
         """
         with self._one() as workspace:
             refs = map(ctypes.byref, (network, split, tree))
@@ -171,7 +175,7 @@ class Workspaces:
 
     @contextmanager
     def _one(self) -> Iterator[int]:
-        """Yield a workspace that nobody else uses meanwhile; MemoryError or ValueError when a new one is refused."""
+        """Yield a workspace that no other thread uses; MemoryError or ValueError if a new one cannot be opened."""
         try:
             workspace = self._free.get_nowait()
         except queue.Empty:
@@ -194,19 +198,18 @@ _KERNEL = 4  # extents of a convolution's kernel [out, into, k, k]
 
 
 def widest_kernel(blueprint: Blueprint, channels: int) -> int:
-    """Return the taps in a row of the blueprint's widest convolution, 0 without one."""
+    """Return the kernel width of the blueprint's widest convolution; 0 if it has none."""
     return max((spec.shape[-1] for spec in blueprint.params(channels) if len(spec.shape) == _KERNEL), default=0)
 
 
 def trains(blueprint: Blueprint) -> bool:
-    """Whether the kernel computes it: a chain of layers, whose convolutions are not too wide."""
+    """Return whether the kernel can compute the blueprint: a chain of layers whose convolutions are not too wide."""
     return bool(blueprint.residual) and widest_kernel(blueprint, _ANY_WIDTH) <= _WIDEST
 
 
 @functools.lru_cache(maxsize=256)
 def chain_of(blueprint: Blueprint, channels: int) -> tuple[ctypes.Array[LayerStruct], int]:
-    """Return the layers of `blueprint`, declared as `residual`, over `channels` channels, and its parameters' number.
-    """
+    """Return the layers of a `residual` blueprint for `channels` channels, and the number of its parameters."""
     specs = {spec.name: spec for spec in blueprint.params(channels)}
     ends = accumulate(spec.size for spec in specs.values())
     at = {name: end - specs[name].size for name, end in zip(specs, ends, strict=True)}

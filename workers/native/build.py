@@ -1,7 +1,8 @@
-"""How the kernel's libraries are made of src/, one per width: used by setup.py at installation and to check them later.
+"""Builds the kernel's libraries from src/, one per width, when setup.py installs the package; checks them later.
 
-A library computes LANES samples side by side. Beside each lies a build record that says how it was made; one that does
-not fit the sources beside it is stale and not used. Imports nothing of this project, for setup.py runs it as a file.
+A library computes LANES samples in parallel. A build record next to it says how it was built. A library whose record
+does not match the sources next to it is stale and not used. Imports nothing of this project, because setup.py runs it
+as a file.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _TIMEOUT_S = 300.0
 
 @dataclass(frozen=True)
 class Width:
-    """Samples computed side by side, and the compiler's flags for the instructions that do it."""
+    """The number of samples computed in parallel, and the compiler flags for the instructions that do so."""
 
     lanes: int
     flags: tuple[str, ...] = ()
@@ -49,7 +50,7 @@ WIDTHS = {  # the widest first
 
 @dataclass(frozen=True, kw_only=True)
 class BuildRecord:
-    """How a library was made."""
+    """How a library was built."""
 
     compiler: str  # its name and version, as it says them itself
     flags: str
@@ -61,11 +62,11 @@ class BuildRecord:
 
 
 class CannotBuild(RuntimeError):
-    """There is no compiler, or it refused the sources."""
+    """There is no compiler, or it could not compile the sources."""
 
 
 class Unusable(RuntimeError):
-    """A library is not there, or not one of the sources that are, or cannot run here; `remedy` may be empty."""
+    """A library is missing, was built from other sources, or cannot run here; `remedy` may be empty."""
 
     def __init__(self, problem: str, remedy: str = REMEDY) -> None:
         super().__init__(problem, remedy)
@@ -76,12 +77,12 @@ class Unusable(RuntimeError):
 
 
 def on_x86() -> bool:
-    """Whether this is an x86-64, which has the wide instructions, or not, depending on its model."""
+    """Return whether this is an x86-64 processor; which wide instructions it has depends on its model."""
     return platform.machine().lower() in _X86
 
 
 def built_here() -> tuple[str, ...]:
-    """Return the widths that an installation on this kind of processor builds, the widest first."""
+    """Return the widths that an installation on this kind of processor builds, widest first."""
     return tuple(WIDTHS) if on_x86() else ("generic",)
 
 
@@ -91,12 +92,12 @@ def library(width: str) -> str:
 
 
 def sources(folder: Path = HERE) -> tuple[Path, ...]:
-    """Return the files that a library is made of, sorted: translation units, headers, and what is seen from outside."""
+    """Return the files that a library is built from, sorted: translation units, headers and the list of exports."""
     return tuple(sorted(path for path in (folder / "src").iterdir() if path.suffix in (".cpp", ".h", ".map")))
 
 
 def sources_sha256(folder: Path = HERE) -> str:
-    """Return the sha256 over names and contents of the sources."""
+    """Return the sha256 of the names and contents of the sources."""
     whole = hashlib.sha256()
     for path in sources(folder):
         whole.update(f"{path.name} {_sha256(path)}\n".encode())
@@ -104,12 +105,15 @@ def sources_sha256(folder: Path = HERE) -> str:
 
 
 def flags(width: str) -> tuple[str, ...]:
-    """Return the compiler's flags for a width: all that decide the arithmetic."""
+    """Return the compiler flags for a width, including all that affect the arithmetic."""
     return (*_COMMON, f"-DLANES={WIDTHS[width].lanes}", *WIDTHS[width].flags)
 
 
 def make(width: str, folder: Path, source: Path = HERE) -> None:
-    """Compile the sources of `source` to `folder` and write the record; CannotBuild leaves no library there."""
+    """Compile the sources in `source` to `folder` and write the record.
+
+    After CannotBuild, `folder` has no such library.
+    """
     target = folder / library(width)
     target.unlink(missing_ok=True)
     target.with_suffix(".json").unlink(missing_ok=True)
@@ -132,7 +136,7 @@ def make(width: str, folder: Path, source: Path = HERE) -> None:
 
 
 def check(width: str, folder: Path = HERE) -> BuildRecord:
-    """Return the record of the library in `folder`; Unusable unless it was built from the sources beside it."""
+    """Return the record of the library in `folder`; Unusable unless it was built from the sources in that folder."""
     file = folder / library(width)
     if not file.is_file():
         raise Unusable(f"{file.name} has not been built")
@@ -146,7 +150,7 @@ def check(width: str, folder: Path = HERE) -> BuildRecord:
 
 
 def _compiler() -> list[str]:
-    """Return the command that compiles C++, by $CXX or the first there is."""
+    """Return the command of the C++ compiler: $CXX, or the first one found."""
     if asked := shlex.split(os.environ.get("CXX", "")):
         return asked
     found = next((path for name in _COMPILERS if (path := shutil.which(name))), None)
@@ -156,7 +160,7 @@ def _compiler() -> list[str]:
 
 
 def _run(command: list[str], folder: Path | None = None) -> str:
-    """Run a command of the compiler and return its output; CannotBuild when it fails."""
+    """Run a compiler command and return its output; CannotBuild if it fails."""
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,6 +1,7 @@
-"""A small network of fixed numbers, trained and measured through the binding: its bits tell what a library computes.
+"""The known-answer test of a library: the bits that it computes for a small network with fixed numbers.
 
-Every kind of layer and join occurs, a ragged batch, an odd edge, and no two numbers of a struct are equal by chance.
+The network is trained and measured through the binding. It has every kind of layer and join, an incomplete batch and an
+image of odd width, and no two numbers of a struct are equal by chance.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _ROWS, _PARENTS, _ON, _REAL = (2, 3), ([0, 0], [0, 1, 1]), ([0, 1], [1, 0, 1]), 
 
 
 def known_answer(library: ctypes.CDLL) -> str:
-    """Return the sha256 of losses, hits, moments and parameters after one epoch; ValueError where it is refused."""
+    """Return the sha256 of losses, hits, moments and parameters after one epoch; ValueError if the kernel fails."""
     images, host = _numbers(0, _SAMPLES * _EACH, 1.5, 0.5), _numbers(1, _HOST_WIDTH, 0.5, 0.0)
     first, second = _numbers(2, _FIRST_WIDTH, 0.5, 0.1), _numbers(3, _SECOND_WIDTH, 0.3, 0.0)
     momenta = [np.zeros_like(row) for row in (host, first, second)]
@@ -79,7 +80,7 @@ def _pointers(arrays: Iterable[NDArray[Any]]) -> ctypes.Array[ctypes.c_void_p]:
 
 
 def _numbers(draw: int, count: int, scale: float, centre: float) -> Floats32:
-    """Return float32 numbers around `centre`, made of integers and so the same everywhere."""
+    """Return float32 numbers around `centre`, made of integers and therefore the same on every machine."""
     steps = np.arange(1, count + 1, dtype=np.int64) + 9973 * draw
     mixed = (steps * steps * 40503 + steps * 48271) % 65521
     return (mixed.astype(np.float32) / np.float32(32768) - np.float32(1)) * np.float32(scale) + np.float32(centre)

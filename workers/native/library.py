@@ -1,7 +1,7 @@
-"""The kernel's libraries as this process may use them: from this folder only, and each checked before its first call.
+"""Loads the kernel's libraries, from this folder only, and checks each of them before its first call.
 
-A library that was built, can run here and gives the known answer is usable; everything else is `Unusable`, and says
-what to do. Which one trains the hosts of an experiment is decided in its plan, never here.
+A library is usable if it was built, can run here and gives the known answer; otherwise Unusable names the remedy. The
+experiment's plan decides which library trains the hosts; this module does not.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ POLICY_ANSWER = {_FUSED: _POLICY_FUSED, _UNFUSED: _POLICY_UNFUSED}  # by the ker
 
 
 def runnable() -> tuple[str, ...]:
-    """Return the widths that this processor can run, the widest first, whether or not they were built.
+    """Return the widths that this processor can run, built or not, widest first.
 
-    What the processor can do is taken from torch, which obeys ATEN_CPU_CAPABILITY.
+    The processor's capability is the one that torch reports, which ATEN_CPU_CAPABILITY can lower.
     """
     capability = torch.backends.cpu.get_cpu_capability()
     lacking = () if capability.startswith("AVX512") else ("avx512",) if capability == "AVX2" else ("avx512", "avx2")
@@ -40,7 +40,7 @@ def runnable() -> tuple[str, ...]:
 
 
 def kernels() -> tuple[Kernel, ...]:
-    """Return what there is of every width that this processor can run, the widest first."""
+    """Return the build, or the problem, of every width that this processor can run, widest first."""
     return tuple(_kernel(width) for width in runnable())
 
 
@@ -53,12 +53,12 @@ def _kernel(width: str) -> Kernel:
 
 
 def load(kernel: HostKernel) -> ctypes.CDLL:
-    """Return the library that plans call `kernel`; Unusable when it cannot be had."""
+    """Return the library that plans call `kernel`; Unusable if it is not available."""
     return checked(kernel.removeprefix(_PREFIX))[0]
 
 
 def check(arithmetic: Arithmetic) -> None:
-    """Unusable unless this process can have the kernel of a plan, built as the plan says."""
+    """Raise Unusable unless the kernel of a plan is available here, built as the plan says."""
     if arithmetic.kernel == "torch":
         return
     here = str(checked(arithmetic.kernel.removeprefix(_PREFIX))[1])
@@ -71,7 +71,7 @@ def check(arithmetic: Arithmetic) -> None:
 
 @functools.cache
 def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.BuildRecord]:
-    """Load a width's library once per process, after its record, and ask it for the known answer; Unusable."""
+    """Load a width's library, once per process; Unusable unless its record and its known answer are right."""
     if width not in runnable():
         raise Unusable(
             f"kernel {_PREFIX}{width} cannot run here: torch finds {torch.backends.cpu.get_cpu_capability()} "

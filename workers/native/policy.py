@@ -1,7 +1,17 @@
-"""The policy in C++: ctypes over src/policy_api.h.
+"""The policy in C++, called with ctypes through src/policy_api.h.
 
-What torch computes in float64 (log-probabilities, ratios, losses) is float64 here, too. A call releases the GIL; one
-thread at a time may use a policy.
+It is the network of `workers.ppo.policy.ActorCritic`, with its PPO update.
+
+    policy = NativePolicy(library, Sizes(width=4, hidden=64, head_sizes=(2,), dimensions=0, lstm=False))
+    policy.parameters["value_out.bias"][:] = 0.0; policy.changed()
+    actions, log_probs, values = policy.step(seen, h, c, masks, uniforms)
+    learnt = policy.learn(arrays, sequences, rule)
+
+Parameters, and Adam's running means, have the names, shapes and order of torch's `state_dict`. Numbers that the torch
+implementation computes in float64 (log-probabilities, ratios, losses) are float64 here. A call releases the GIL; only
+one thread at a time may use a policy. If the mask of a later head depends on earlier choices, pass the `Masks` as
+`source`: `step` then fills `masks` head by head. Without `source`, `masks` is only read; None means that every choice
+is valid.
 """
 
 from __future__ import annotations
@@ -73,7 +83,7 @@ _FLOAT, _DOUBLE, _INT, _BOOL = map(np.dtype, (np.float32, np.float64, np.int64, 
 
 
 def _at(array: NDArray[Any], kind: np.dtype[Any], shape: tuple[int, ...]) -> int:
-    """Return the address of an array; ValueError unless it is contiguous and of this kind and shape."""
+    """Return the address of an array; ValueError unless it is contiguous and has this type and shape."""
     if array.dtype != kind or array.shape != shape or not array.flags.c_contiguous:
         raise ValueError(f"an array {array.dtype} {array.shape}, not {kind} {shape} in one piece")
     return array.ctypes.data
@@ -209,7 +219,7 @@ class NativePolicy(ActorCritic):
 
 
 def known_answer(library: ctypes.CDLL) -> str:
-    """Return the sha256 of what small policies of every kind decide, evaluate and learn, on fixed numbers."""
+    """Return the sha256 of decisions, evaluations and updates of small policies of every kind, on fixed numbers."""
     whole = hashlib.sha256()
     for shape in _ANSWERING:
         policy, size = NativePolicy(shape, RngPath(0), library), (_ANSWERED_STEPS, _ANSWERED_SEQUENCES)
@@ -253,6 +263,6 @@ _ANSWERING = (
 
 
 def _numbers(shape: tuple[int, ...], scale: float = 1.0) -> Floats32:
-    """Return numbers in [-scale / 2, scale / 2), the same everywhere."""
+    """Return numbers in [-scale / 2, scale / 2), the same on every machine."""
     whole = np.arange(1, math.prod(shape) + 1, dtype=np.int64) * 40503 % 65536
     return ((whole / 65536 - 0.5) * scale).astype(np.float32).reshape(shape)

@@ -1,4 +1,4 @@
-"""The PPO agent: begin_episode, act, reward, …, finish_episode. Gets observations, masks and rewards; knows no task.
+"""The PPO agent, which is independent of the kind of task: it gets observations, masks and rewards, and decides.
 
     agent.begin_episode(n_envs)
     while not all done:
@@ -27,7 +27,7 @@ from workers.ppo.update import ppo_update, rule_of
 
 
 class AgentSpec(Settings, frozen=True, kw_only=True):
-    """Everything that determines a fresh agent, besides its arithmetic."""
+    """Specification of an agent; a fresh agent depends only on this and on its arithmetic."""
 
     observation_width: int
     head_names: tuple[str, ...]
@@ -46,12 +46,12 @@ msgspec.json.Decoder(AgentSpec)  # now, in one thread: tests/house/test_decoders
 class PPOAgent(Controller[Seen]):
     """A policy, its normalisers, its optimiser, and the rollout in progress.
 
-    With `frozen = True` (evaluation) it records and learns nothing, and `reward` only tells it which environments are
-    done. With `greedy = True` it takes the most probable action instead of sampling.
+    If `frozen` (for evaluation), it neither records nor learns, and `reward` only marks environments as done. If
+    `greedy`, it chooses the most probable action instead of sampling.
     """
 
     def __init__(self, spec: AgentSpec, arithmetic: Arithmetic) -> None:
-        """Raise Unusable if the kernel of `arithmetic` is not available here."""
+        """Create a fresh agent; Unusable if the kernel of `arithmetic` is not available here."""
         self.spec = spec
         self.frozen = self.greedy = False
         shape = Shape(
@@ -66,7 +66,7 @@ class PPOAgent(Controller[Seen]):
         self._kept: Floats32 | None = None  # memory of environments that go on in the next rollout
 
     def begin_episode(self, n_envs: int) -> None:
-        """Empty the memory, except of environments that continue, and drop steps that `finish_episode` has not used."""
+        """Clear the memory, except for environments that continue, and drop steps that were not learnt from."""
         going_on = None if self.frozen else self._kept
         self._memory = self.policy.initial_memory(n_envs) if going_on is None else going_on
         self._first, self._kept = self._memory.copy(), self._kept if self.frozen else None
@@ -74,20 +74,20 @@ class PPOAgent(Controller[Seen]):
         self._buffer = RolloutBuffer()
 
     def forget(self, envs: Bools) -> None:
-        """Begin the next rollout with an empty memory in these environments [E], which do not continue."""
+        """Clear the memory kept for the next rollout in the environments `envs` [E], whose episodes do not continue."""
         if self._kept is not None:
             self._kept[:, envs] = 0.0
 
     def decide(self, view: Seen, uniforms: Floats) -> Decisions:
-        """Call `act` with the observation and the masks of `view`."""
+        """Return the result of `act` for the observation and masks of `view`."""
         return self.act(view.observation, view.masks, uniforms, self.greedy)
 
     def act(
         self, observation: Floats32, masks: Masks | None, uniforms: Floats, greedy: bool = False
     ) -> Decisions:
-        """Return actions [E, heads] for observation [E, width]; `uniforms` [E, heads] in [0, 1) are used unless greedy.
+        """Return actions [E, heads] for observation [E, width]; `uniforms` [E, heads] in [0, 1) are ignored if greedy.
 
-        ValueError if an environment that is not done has a non-finite observation. The observation is kept, not copied.
+        Raises ValueError if an observation of a live environment is not finite.
         """
         raw = self._known(observation)
         decision = self.policy.decide(self._seen(raw), self._memory, masks, None if greedy else uniforms)
@@ -102,11 +102,11 @@ class PPOAgent(Controller[Seen]):
     def reward(
         self, rewards: Floats, done: Bools, cut: Cut | None = None
     ) -> None:
-        """Complete the step with rewards [E] and the environments [E] that ended with it; they stay ended.
+        """Complete the step with rewards [E] and a mask `done` [E] of the environments that ended with it.
 
-        `cut` names those that were cut off, and those that begin another episode at once. Every environment has to end,
-        by itself or cut off with the rollout, before `finish_episode`, which checks that rewards are finite. The arrays
-        are kept, not copied. RuntimeError without an `act` before.
+        `cut` marks those that were truncated, and those that begin another episode at once; the others stay ended.
+        Before `finish_episode`, every environment must have ended, by itself or by truncation with the rollout. Raises
+        ValueError if a reward is not finite, and RuntimeError if `act` was not called before.
         """
         if not self.frozen:
             self._buffer.rewarded(rewards, done, self._alive)
@@ -120,9 +120,9 @@ class PPOAgent(Controller[Seen]):
                 self._kept = np.where(cut.goes_on[:, None], self._memory, np.float32(0.0))
 
     def finish_episode(self, episode: int) -> PPOUpdate:
-        """Learn from the rollout: GAE, update, and only then the observation normaliser.
+        """Learn from the rollout: compute advantages (GAE), update the policy, then update the observation normaliser.
 
-        ValueError if an environment has not ended or a reward is not finite. Without a valid step it learns nothing.
+        Raises ValueError if an environment has not ended. If no step is valid, nothing is learnt.
         """
         if self.frozen:
             raise RuntimeError("a frozen agent does not learn")
@@ -151,7 +151,7 @@ class PPOAgent(Controller[Seen]):
         return msgspec.structs.replace(update, advantage_std=finite(advantage_std), return_mean=mean, heads=heads)
 
     def state(self) -> dict[str, Any]:
-        """Return all state between two episodes, as plain containers of arrays and builtins."""
+        """Return the agent's state between two episodes, as plain containers of arrays and builtins."""
         if len(self._buffer):
             raise RuntimeError("the state of an agent is taken between episodes")
         return {
@@ -162,7 +162,7 @@ class PPOAgent(Controller[Seen]):
 
     @classmethod
     def from_state(cls, state: dict[str, Any], arithmetic: Arithmetic) -> PPOAgent:
-        """Restore the agent that `state` came from; in the same arithmetic it continues to the bit."""
+        """Return the agent that `state` was taken from; with the same arithmetic it continues like the original."""
         agent = cls(msgspec.convert(state["spec"], AgentSpec), arithmetic)
         agent.policy.load(state)
         agent.observations.load(state["observations"])
@@ -183,21 +183,21 @@ class PPOAgent(Controller[Seen]):
         return raw
 
     def _seen(self, raw: Floats32) -> Floats32:
-        """Return raw observations [..., width] as the network sees them."""
+        """Return the network's input for raw observations [E, width]."""
         return self.observations.normalise(raw) if self.spec.policy.normalise_observations else raw
 
     def _last_values(self, cut: Cut) -> Floats:
-        """Return values [E], in the critic's units, of last observations; 0 for environments that were not cut off."""
+        """Return values [E], in the critic's units, of the last observations of truncated episodes; 0 for others."""
         if not cut.truncated.any():
             return np.zeros(len(self._alive))
         known = self._known(np.where(cut.truncated[:, None], cut.last, np.float32(0.0)))
         return self.policy.values(self._seen(known), self._memory)
 
     def _move_return_normaliser(self, returns: Floats) -> None:
-        """Merge `returns` [N] into the normaliser, and rescale the critic so that its values in reward units stay.
+        """Merge `returns` [N] into the normaliser; rescale the critic so that its values in reward units do not change.
 
-        While all returns so far are equal the critic's output has no unit (std 0): then it is not rescaled, or the
-        noise of an untrained critic would be kept, times the unit of the reward.
+        As long as all returns have been equal (std 0), the critic's output has no unit and is not rescaled. Otherwise
+        the noise of an untrained critic would persist, multiplied by the unit of the reward.
         """
         mean, std = self.returns.mean, self.returns.std
         self.returns.moments.merge(returns[:, None])

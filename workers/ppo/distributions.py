@@ -1,9 +1,10 @@
-"""What a policy chooses from: factored, masked categorical heads, or independent normal distributions.
+"""The distributions of a policy's actions: factored, masked categorical heads, or independent normal distributions.
 
-By heads a decision is one choice per head. A head whose mask row is all False is unused: its action is 0, its
-log-probability and its entropy are 0, and no gradient reaches its logits. The standard deviations of continuous choices
-do not depend on what is seen: `parameters` [..., dimensions, 2] hold mean and logarithm of the standard deviation.
-Log-probabilities are float64: the joint one is a sum, and in float32 its rounding alone would move a PPO ratio by 1e-6.
+A decision by heads is one choice per head. A head whose mask row is all False is unused: its action is 0, its
+log-probability and its entropy are 0, and no gradient reaches its logits. The standard deviations of continuous
+decisions do not depend on the observation; `parameters` [..., dimensions, 2] hold the mean and the logarithm of the
+standard deviation. Log-probabilities are float64, because the joint one is a sum whose float32 rounding alone would
+change a PPO ratio by 1e-6.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def masked_log_softmax(logits: Tensor, masks: Tensor) -> Tensor:
 
 
 def joint_log_prob(log_probs: Tensor, masks: Tensor, actions: Tensor) -> Tensor:
-    """Return [...], the sum over used heads of the log-probability of actions [..., heads]."""
+    """Return the joint log-probability [...] of actions [..., heads]: the sum over used heads."""
     chosen = log_probs.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
     return chosen.masked_fill(~masks.any(-1), 0.0).sum(-1)
 
@@ -52,7 +53,7 @@ def choice_weights(logits: Floats32) -> Floats:
 
 
 def sample(weights: Floats, mask: Bools, uniforms: Floats) -> Ints:
-    """Sample choices [E] by inverse CDF from weights and mask [E, size], uniforms [E] in [0, 1); 0 for unused heads."""
+    """Sample choices [E] from weights and mask [E, size] by inverse CDF at uniforms [E] in [0, 1); 0 if unused."""
     cdf = (weights * mask).cumsum(axis=1)
     threshold = uniforms * cdf[:, -1]  # below the total also when rounded: a double below 1 is at most 1 - 2**-53
     choice: Ints = (cdf > threshold[:, None]).argmax(axis=1)
@@ -60,7 +61,7 @@ def sample(weights: Floats, mask: Bools, uniforms: Floats) -> Ints:
 
 
 def most_probable(weights: Floats, mask: Bools) -> Ints:
-    """Return the choices [E] of highest weight, the first of equals; 0 for an unused head."""
+    """Return the choices [E] with the highest weight, the first one of equals; 0 for an unused head."""
     choice: Ints = (weights * mask).argmax(axis=1)
     return choice
 
@@ -69,7 +70,7 @@ _SMALLEST_UNIFORM = 2.0**-54  # below every other uniform number: 0 itself would
 
 
 def normal_log_prob(parameters: Tensor, actions: Tensor) -> Tensor:
-    """Return the log-density [...] of actions [..., dimensions], a sum over the dimensions."""
+    """Return the log-density [...] of actions [..., dimensions], summed over the dimensions."""
     mean, log_std = parameters.double().unbind(-1)
     distance = (actions - mean) / log_std.exp()
     joint: Tensor = (-0.5 * distance.square() - log_std - 0.5 * math.log(2.0 * math.pi)).sum(-1)
@@ -77,12 +78,12 @@ def normal_log_prob(parameters: Tensor, actions: Tensor) -> Tensor:
 
 
 def normal_entropies(parameters: Tensor) -> Tensor:
-    """Return differential entropies [..., dimensions], nats; a narrow distribution has a negative one."""
+    """Return differential entropies [..., dimensions], nats; they are negative for narrow distributions."""
     return parameters[..., 1].double() + 0.5 * math.log(2.0 * math.pi * math.e)
 
 
 def normal_sample(parameters: Tensor, uniforms: Floats) -> Tensor:
-    """Sample actions [..., dimensions], float64, by inverse CDF at uniforms of that shape in [0, 1)."""
+    """Sample actions [..., dimensions], float64, by inverse CDF at uniforms of the same shape in [0, 1)."""
     mean, log_std = parameters.double().unbind(-1)
     normal: Tensor = torch.special.ndtri(torch.from_numpy(np.maximum(uniforms, _SMALLEST_UNIFORM)))
     return mean + log_std.exp() * normal.to(mean.device)

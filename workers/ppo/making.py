@@ -1,4 +1,4 @@
-"""Which implementation computes a policy: by the arithmetic of its run's plan, and nothing else."""
+"""Selects the implementation of a policy; only the arithmetic in its run's plan decides."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workers.ppo.torch_policy import TorchPolicy
 
 
 def policy_of(shape: Shape, rng: RngPath, arithmetic: Arithmetic) -> ActorCritic:
-    """Make a fresh policy; Unusable when the kernel of `arithmetic` cannot be had here, built as it says."""
+    """Create a fresh policy; Unusable if the kernel of `arithmetic`, built as it says, is not available here."""
     library.check(arithmetic)
     if arithmetic.kernel == "torch":
         return TorchPolicy(shape, rng)
@@ -22,7 +22,7 @@ def policy_of(shape: Shape, rng: RngPath, arithmetic: Arithmetic) -> ActorCritic
 
 
 def possible(planned: Arithmetic) -> tuple[Arithmetic, str]:
-    """Return the arithmetic of a run as far as it can be had here, and why its kernel cannot, or ""."""
+    """Return the planned arithmetic as far as this machine supports it, and why its kernel is unusable, or ""."""
     try:
         library.check(planned)
     except Unusable as error:

@@ -1,10 +1,11 @@
-"""What networks see and learn in place of raw numbers: observations, returns and advantages, normalised.
+"""Normalises observations, returns and advantages for the networks.
 
-Running moments of observations and returns stand still during a rollout and merge it as a whole afterwards.
-Count-based (no decay), float64, so the order inside a rollout cannot matter and two runs with equal rollouts agree.
+The running moments of observations and returns are fixed during a rollout, which is merged as a whole afterwards. They
+are count-based (no decay) and in float64, so the order within a rollout cannot matter, and two runs with equal rollouts
+agree.
 
-No constant here is in reward units. So rewards times a power of two, which floating point scales exactly, give
-normalised returns and advantages that are the same to the bit.
+No constant here is in reward units. If all rewards are multiplied by a power of two, which floating point does exactly,
+normalised returns and advantages are therefore bit-identical.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class RunningMoments:
             self.std = np.maximum(np.sqrt(squares / self.count), self._std_floor)
 
     def merge(self, rows: NDArray[np.floating[Any]]) -> None:
-        """Take in rows [N, width]; nothing happens for N = 0."""
+        """Merge rows [N, width]; N = 0 changes nothing."""
         if len(rows) == 0:
             return
         batch = rows.astype(np.float64)
@@ -48,11 +49,11 @@ class RunningMoments:
         self._set(squares)
 
     def state(self) -> dict[str, Floats]:
-        """Copies, float64."""
+        """Return copies of the moments, float64."""
         return {"count": np.array(self.count), "mean": self.mean.copy(), "squares": self._squares.copy()}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Take over what `state` returned; ValueError when the width is another one."""
+        """Restore the result of `state`; ValueError if its width differs."""
         if state["mean"].shape != self.mean.shape:
             raise ValueError(f"moments of width {tuple(state['mean'].shape)}, expected {self.mean.shape}")
         self.count = float(state["count"])
@@ -61,7 +62,7 @@ class RunningMoments:
 
 
 class ObservationNormaliser(RunningMoments):
-    """(x - mean) / std, clipped to ±OBSERVATION_CLIP. Before the first merge it only clips: mean 0, std 1."""
+    """Computes (x - mean) / std, clipped to ±OBSERVATION_CLIP; with the initial mean 0 and std 1 it only clips."""
 
     def normalise(self, observation: Floats32) -> Floats32:
         """What the policy sees of raw observations [..., width]."""
@@ -70,10 +71,10 @@ class ObservationNormaliser(RunningMoments):
 
 
 class ReturnNormaliser:
-    """The critic's units: returns minus their running mean, divided by their running standard deviation.
+    """Converts returns to the critic's units: minus their running mean, divided by their running standard deviation.
 
-    While all returns so far were equal, and before the first merge, there is no such unit (`std` is 0): every return is
-    0 for the critic, and whatever the critic says means the mean, which is 0 reward units before the first merge.
+    Before the first merge, and as long as all returns have been equal, `std` is 0 and the scale is undefined. Every
+    return then normalises to 0, and every critic value denormalises to the mean (0 before the first merge).
     """
 
     def __init__(self) -> None:
@@ -81,32 +82,32 @@ class ReturnNormaliser:
 
     @property
     def mean(self) -> float:
-        """In reward units; 0 before the first merge."""
+        """The mean in reward units; 0 before the first merge."""
         return float(self.moments.mean[0])
 
     @property
     def std(self) -> float:
-        """In reward units; 0 before the first merge and while returns have differed by no more than rounding."""
+        """The SD in reward units; 0 before the first merge and while returns have differed only by rounding errors."""
         if self.moments.count == 0:
             return 0.0
         std = float(self.moments.std[0])
         return 0.0 if std <= rounding(max(abs(self.mean), std), self.moments.count) else std
 
     def normalise(self, returns: Floats) -> Floats:
-        """Reward units to the critic's."""
+        """Convert from reward units to the critic's units."""
         std = self.std
         return np.zeros_like(returns) if std == 0.0 else (returns - self.mean) / std
 
     def denormalise(self, values: Floats) -> Floats:
-        """The critic's units to reward units."""
+        """Convert from the critic's units to reward units."""
         return values * self.std + self.mean
 
 
 def normalise_advantages(advantages: Floats, returns: Floats, valid: Bools) -> tuple[Floats, float]:
-    """Advantages [T, E] with mean 0 and standard deviation 1 over the valid steps, and the deviation they had before.
+    """Return advantages [T, E] scaled to mean 0 and SD 1 over the valid steps, and the SD that they had before.
 
-    All of it is 0 where the advantages differ by no more than rounding, measured at the returns that they come from:
-    no decision is known to be better than another, and a division would make the rounding one of size 1.
+    Both are 0 if the advantages differ by no more than rounding errors, whose size is judged by the returns. No
+    decision is then known to be better than another, and a division would scale the rounding errors up to size 1.
     """
     known = advantages[valid]
     std = float(known.std())
@@ -117,9 +118,9 @@ def normalise_advantages(advantages: Floats, returns: Floats, valid: Bools) -> t
 
 
 def rounding(size: float, terms: float) -> float:
-    """How far apart numbers up to `size` may be that are equal but for their arithmetic, in float64 sums of `terms`.
+    """Return the largest difference that rounding can cause between float64 sums of `terms` numbers, up to `size`.
 
-    The error of such a sum is at most about `terms` times the unit roundoff, half of eps, of what it adds up (Higham
-    2002, Accuracy and Stability of Numerical Algorithms, section 4.2).
+    The error of such a sum is at most about `terms` times the unit roundoff, half of eps, times the sum of the
+    magnitudes (Higham 2002, Accuracy and Stability of Numerical Algorithms, section 4.2).
     """
     return terms * float(np.finfo(np.float64).eps) * size

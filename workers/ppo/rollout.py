@@ -1,6 +1,6 @@
-"""One rollout: every environment's steps, with exactly the numbers that the policy saw; its advantages, its sequences.
+"""Collects rollouts, with exactly the numbers that the policy saw; computes advantages and cuts sequences.
 
-An environment that ends early leaves steps that are not `valid`: they hold zeros and must be excluded from every sum.
+After an environment has ended, its steps are not `valid`: they hold zeros and must be excluded from every sum.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Rollout:
 
 
 class RolloutBuffer:
-    """Collects a rollout: `decided`, then `rewarded`, once per step. It keeps the arrays, so they must not change."""
+    """Collects a rollout: call `decided`, then `rewarded`, once per step."""
 
     def __init__(self) -> None:
         self._decided: list[tuple[Floats32, Decision]] = []
@@ -94,8 +94,8 @@ def _stacked(arrays: tuple[NDArray[Any], ...]) -> NDArray[Any]:
 def gae(rewards: Floats, values: Floats, dones: Bools, gamma: float, lam: float) -> tuple[Floats, Floats]:
     """Return advantages and returns (advantage + value), both [T, E], of generalised advantage estimation.
 
-    rewards, values, dones: [T, E]; `dones[t]`: step t was terminal, as the last one is, so no later step counts for
-    it. All are in the unit of rewards. Schulman et al. 2016, arXiv:1506.02438.
+    rewards, values, dones: [T, E]. A step t with `dones[t]`, and the last one, is terminal: later steps do not affect
+    it. Rewards, values and results have the same unit. Schulman et al. 2016, arXiv:1506.02438.
     """
     continues = 1.0 - dones.astype(np.float64)
     next_values = np.concatenate([values[1:], np.zeros_like(values[:1])])
@@ -119,7 +119,7 @@ def of_steps(arrays: Arrays, valid: Bools) -> Arrays:
 def cut_sequences(arrays: Arrays, starts: Bools) -> tuple[Arrays, Ints, Bools]:
     """Cut columns [T, E, …] before each step in `starts` [T, E]; sequences [L, N, …], shorter ones padded with zeros.
 
-    Also returns each sequence's column, [N], and whether it is that column's first, [N].
+    Also return the column of each sequence, [N], and whether it is the first of its column, [N].
     """
     steps, columns = starts.shape
     begins = [np.concatenate(([0], np.flatnonzero(starts[1:, column]) + 1)) for column in range(columns)]

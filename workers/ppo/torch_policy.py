@@ -1,7 +1,7 @@
-"""The actor-critic in torch: the definition that tests compare the native one with; runs where there is no compiler.
+"""The actor-critic in torch: the reference for the native implementation, and its substitute if there is no compiler.
 
-Plain functions of weights by name, differentiated by autograd; the optimiser is torch's functional Adam. Tensors and
-numpy arrays share memory.
+Plain functions of weights by name, differentiated by autograd. The optimiser is torch's Adam, called without its class.
+Tensors share the memory of numpy's arrays.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ADAM_BETAS, ADAM_EPS = (0.9, 0.999), 1e-5
 
 
 class TorchPolicy(ActorCritic):
-    """Actor and critic on one trunk; initial weights are a pure function of `rng` and the sizes."""
+    """Actor and critic on one trunk; initial weights depend only on `rng` and the sizes."""
 
     def __init__(self, shape: Shape, rng: RngPath) -> None:
         super().__init__(shape)
@@ -72,17 +72,17 @@ class TorchPolicy(ActorCritic):
 
     @torch.inference_mode()
     def values(self, seen: Floats32, memory: Floats32) -> Floats:
-        """Return normalised values as `ActorCritic` says."""
+        """Implement `ActorCritic.values`."""
         features, _ = self.features(torch.tensor(seen)[None], torch.tensor(memory))
         return self._values(features[0]).numpy()
 
     @torch.no_grad()
     def evaluate(self, batch: Batch) -> Outputs:
-        """Apply the network as `ActorCritic` says."""
+        """Implement `ActorCritic.evaluate`."""
         return Outputs(*(part.numpy() for part in self._outputs(_tensors(batch))))
 
     def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
-        """Take one step as `ActorCritic` says."""
+        """Implement `ActorCritic.learn`."""
         chosen = torch.from_numpy(sequences)
         terms = self.loss({name: part.index_select(1, chosen) for name, part in _tensors(batch).items()}, rule)
         loss = terms.pop("loss")
@@ -129,7 +129,7 @@ class TorchPolicy(ActorCritic):
         )  # fmt: skip
 
     def features(self, observations: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Return features [T, B, hidden] and the memory [2, B, hidden] after them, from observations [T, B, width]."""
+        """Return features [T, B, hidden] of observations [T, B, width], and the memory [2, B, hidden] after them."""
         encoded = torch.tanh(self._norm("encoder.1", self._linear("encoder.0", observations)))
         if self.shape.memory == "none":
             return encoded, memory
@@ -141,7 +141,7 @@ class TorchPolicy(ActorCritic):
     def logits(self, features: Tensor, actions: Tensor) -> Tensor:
         """Return logits of every head, [..., heads, widest head], given the actions taken [..., heads].
 
-        For continuous decisions: means and logarithms of standard deviations, [..., dimensions, 2].
+        For continuous decisions, return means and logarithms of standard deviations, [..., dimensions, 2].
         """
         if self.shape.dimensions:
             means = self._linear("actor.0.means", torch.tanh(self._linear("actor.0.inner", features)))

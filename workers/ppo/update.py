@@ -1,6 +1,6 @@
-"""The PPO update: several epochs over whole sequences, minibatched by sequence. Knows neither growth nor rollouts.
+"""The PPO update: several epochs over whole sequences, in minibatches of sequences. Independent of tasks and rollouts.
 
-It stops at the target KL before, not after, the step that would start beyond it. A step: `ActorCritic.learn`.
+It stops before, not after, a step that would start beyond the target KL. Each step is `ActorCritic.learn`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _MIN_VARIANCE = 1e-8  # of returns in the critic's units, where that of all retu
 
 
 def rule_of(settings: PPOSettings, episode: int, planned_episodes: int) -> UpdateRule:
-    """Return the rule of an episode's minibatches.
+    """Return the rule for an episode's minibatches.
 
-    The entropy coefficient and the learning rate are linear from episode 0, where they are `entropy_coef` and `lr`, to
-    the last planned one, where they are `entropy_coef_end` and the share `lr_end` of `lr`, and constant after it.
+    From episode 0 to the last planned one, the entropy coefficient changes linearly from `entropy_coef` to
+    `entropy_coef_end`, and the learning rate from `lr` to `lr_end` times `lr`. After that both are constant.
     """
     progress = min(1.0, episode / max(1, planned_episodes - 1))
     return UpdateRule(
@@ -34,11 +34,11 @@ def rule_of(settings: PPOSettings, episode: int, planned_episodes: int) -> Updat
 
 
 def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: UpdateRule, rng: RngPath) -> PPOUpdate:
-    """Update the policy in place; `rng` decides the order of sequences per epoch.
+    """Update the policy in place; `rng` determines the order of sequences in each epoch.
 
-    Stops before a step whose minibatch is beyond the target KL, and before a step whose gradient is not finite. A
-    number that is not finite is None in the record, and so are `advantage_std` and `return_mean`, which are in reward
-    units: a batch is normalised. Heads are named by position, "0", "1", …; continuous decisions have none.
+    Stops before a step whose minibatch is beyond the target KL, and before a step whose gradient is not finite. In the
+    record, numbers that are not finite are None. So are `advantage_std` and `return_mean`: they are in reward units,
+    but a batch is normalised. Heads are named by position, "0", "1", …; continuous decisions have none.
     """
     before = _diagnose(policy, batch)
     seen: list[Learnt] = []
@@ -61,7 +61,7 @@ def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: U
 
 @np.errstate(over="ignore", invalid="ignore")  # a number that is not finite is None in the record
 def _diagnose(policy: ActorCritic, batch: Batch) -> PPOUpdate:
-    """Diagnose the policy on the whole batch, before the first step."""
+    """Return the diagnostics of the policy before the first step, over the whole batch."""
     now = policy.evaluate(batch)
     ratio_error = np.abs(np.exp(now.log_probs - batch.log_probs[batch.valid]) - 1.0).max()
     sizes = np.array(policy.shape.head_sizes, dtype=np.int64)
@@ -75,7 +75,7 @@ def _diagnose(policy: ActorCritic, batch: Batch) -> PPOUpdate:
 
 
 def _head_uses(entropies: Floats, counts: Ints) -> tuple[HeadUse, ...]:
-    """From entropies and numbers of valid choices, both [N, heads], N >= 1; the entropy of a uniform choice is 1."""
+    """Return each head's use, from entropies and numbers of valid choices, both [N, heads]; entropy is 1 if uniform."""
     chose = counts > 1
     sums = np.where(chose, entropies / np.log(np.maximum(counts, 2)), 0.0).sum(0)
     return tuple(
@@ -85,7 +85,7 @@ def _head_uses(entropies: Floats, counts: Ints) -> tuple[HeadUse, ...]:
 
 
 def _minibatches(batch: Batch, settings: PPOSettings, rng: RngPath) -> Iterator[tuple[Ints, bool]]:
-    """Every epoch's minibatches, sequences in a fresh order, each with whether it is its epoch's last.
+    """Yield every epoch's minibatches of sequences in a fresh order, each with True if it is the last of its epoch.
 
     Sequences without a valid step are left out: alone in a minibatch they would have no mean.
     """
@@ -98,7 +98,7 @@ def _minibatches(batch: Batch, settings: PPOSettings, rng: RngPath) -> Iterator[
 
 
 def _explained_variance(batch: Batch) -> float | None:
-    """1 - Var(return - value) / Var(return) of the critic that acted; None when returns do not vary."""
+    """Return 1 - Var(return - value) / Var(return) for the critic that acted; None if returns do not vary."""
     returns = batch.returns[batch.valid]
     variance = float(returns.var())
     if variance < _MIN_VARIANCE:

@@ -1,4 +1,4 @@
-"""Entry point of a worker: pins devices and threads before torch is imported, determinism after, then runs the loop."""
+"""Entry point of a worker: pins devices and threads, imports torch, makes it deterministic, then runs the loop."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WrongDevice(RuntimeError):
 
 
 def main(order: WorkerOrder) -> None:
-    """Run a worker in a process of its own."""
+    """Run a worker in its own process."""
     process.redirect_output(Path(order.experiment_dir), order.log_file)
     process.obey_the_coordinator_only()
     process.set_environment(order.lane, order.arithmetic)
@@ -41,14 +41,14 @@ def main(order: WorkerOrder) -> None:
 
 
 def main_in_thread(order: WorkerOrder) -> None:
-    """Run a worker in a thread; the only setting of the process that it changes is torch's number of threads."""
+    """Run a worker in a thread; the number of threads is the only setting of the process that it changes."""
     _serve(order, _set_threads, lambda experiment_dir, log_file: None)
 
 
 def _serve(
     order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]], log_to: Callable[[Path, str], None]
 ) -> bool:
-    """Say Hello and serve runs until Stop; return whether only our own code has run.
+    """Say Hello and serve runs until Stop; return True if only this package's code was executed.
 
     An error is reported to the coordinator, then raised for the log.
     """
@@ -78,7 +78,7 @@ def _serve(
 
 
 def failure(error: BaseException) -> Failed:
-    """Build the report of an error: one line, and the end of the traceback unless the user's code alone is at fault."""
+    """Return the report of an error: one line and, unless it is the user's fault alone, the end of the traceback."""
     if isinstance(error, UserCodeFailed):
         summary = str(error).splitlines()[0][:_SUMMARY_CHARS]
         return Failed(summary=summary, traceback="", again=error.again)
@@ -109,7 +109,7 @@ def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
 
 
 def _driver() -> str:
-    """Return the version line of the GPUs' kernel module; "" without one."""
+    """Return the version of the GPU driver's kernel module, as it reports it; "" if there is none."""
     try:
         return _DRIVER.read_text(encoding="utf-8").splitlines()[0][:_DRIVER_CHARS]
     except (OSError, IndexError):
@@ -117,7 +117,7 @@ def _driver() -> str:
 
 
 def check_gpus(lane: Lane, seen: list[str]) -> None:
-    """Raise WrongDevice unless torch sees exactly the GPUs of the lane; the lane may also have CPU devices."""
+    """Raise WrongDevice unless torch sees exactly the GPUs of the lane, which may also have CPU devices."""
     planned = [uuid for uuid in lane.uuids if uuid]
     if seen != planned:
         raise WrongDevice(f"lane {lane.name} is {', '.join(planned)}, but torch sees {', '.join(seen) or 'no GPU'}")

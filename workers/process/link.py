@@ -1,9 +1,9 @@
 """The worker's connection: a DEALER socket for typed messages that resends reports until they are acknowledged.
 
-A successful send in ZeroMQ does not mean delivery: a run's reports (Ready, EpisodeFinished, Evaluated) are kept and
-resent until the Release of their milestone arrives. The coordinator drops repeats, and answers those that it has
-released before. A coordinator on another machine may vanish without notice, so a watchdog on the connection ends the
-worker.
+A successful send in ZeroMQ does not mean delivery. The reports of a run (Ready, EpisodeFinished, Evaluated) are
+therefore kept, and resent until the Release of their milestone arrives. The coordinator drops repeated reports; if it
+has already released their milestone, it sends the Release again. A coordinator on another machine may end without any
+other sign than a lost connection, so a watch ends the worker when the connection is lost.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def _end(why: str) -> None:
 
 
 class LinkWatch:
-    """Watchdog on `socket`, which has not connected yet, until `close`."""
+    """Monitors the connection of `socket` in a thread, from before it connects until `close`."""
 
     def __init__(
         self, socket: zmq.Socket[bytes], lost_after_s: float, beat_s: float, end: Callable[[str], None] = _end
     ) -> None:
-        """Call `end`, in a thread, after `lost_after_s` without a connection, or when the connection is refused."""
+        """Start the thread; it calls `end` after `lost_after_s` without a connection, or if connecting is refused."""
         socket.setsockopt(zmq.HEARTBEAT_IVL, int(beat_s * 1000))
         socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, UNANSWERED_MS)
         self._socket, self._lost_after_s, self._end = socket, lost_after_s, end
@@ -57,7 +57,7 @@ class LinkWatch:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop watching; the socket's owner calls this before it closes the socket."""
+        """Stop the thread; the socket's owner must call this before it closes the socket."""
         self._socket.disable_monitor()
         self._thread.join()
 
@@ -79,7 +79,7 @@ class LinkWatch:
                     lost_at = None  # keep reading: libzmq blocks until its last event is read
 
     def _event(self) -> int | None:
-        """Return the socket's next event; None after a second without one."""
+        """Return the next event of the socket; None if there was none for a second."""
         if not self._monitor.poll(_POLL_MS):
             return None
         return int(recv_monitor_message(self._monitor)["event"])
@@ -92,20 +92,20 @@ _LINGER_FINISHED_MS = 5000
 
 
 class LinkLost(ConnectionError):
-    """The coordinator accepted no data for half a minute, or longer if a watchdog decides when it is lost."""
+    """The coordinator accepted no data for 30 s, or for longer if a LinkWatch decides when it is lost."""
 
 
 class Link:
-    """One worker's connection, owned by one thread."""
+    """The connection of one worker; only one thread may use it."""
 
     def __init__(
         self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: LinkKeys | None = None,
         lost_after_s: float = 0.0, beat_s: float = 2.0,
     ) -> None:
-        """Connect, with `keys` for an endpoint that requires them.
+        """Connect; `keys`: the connection's keys, for an endpoint that requires them.
 
-        This process ends after `lost_after_s` without a connection; 0: it waits for ever. `beat_s`: seconds between
-        heartbeats.
+        `lost_after_s`: this process ends after that time without a connection; 0 means that it waits for ever.
+        `beat_s`: time between two of the heartbeats that test the connection.
         """
         self._process = os.getpid()
         self._context = zmq.Context()
@@ -133,9 +133,9 @@ class Link:
         self._waiting: deque[messages.CoordinatorMessage] = deque()  # received by `cancelled`
 
     def send(self, message: messages.WorkerMessage) -> None:
-        """Send one message; LinkLost after a timeout. Progress is dropped rather than waited for.
+        """Send one message; LinkLost after a timeout. A Progress that would have to wait is dropped.
 
-        A child that user code has forked, and that has come back from it, ends here.
+        If user code forked this process and the child returned from that code, the child ends here.
         """
         self._end_forked_child()
         if isinstance(message, messages.Progress):
@@ -151,14 +151,17 @@ class Link:
         self._send_all(data)
 
     def orders(self) -> messages.CoordinatorMessage | None:
-        """Receive without a run; resend Hello every half minute, because orders are lost with a connection."""
+        """Return the next message while no run is assigned.
+
+        It resends Hello every 30 s, because orders are lost when a connection breaks.
+        """
         self._kept, self._milestone = self._hello, -1
         return self.receive()
 
     def receive(self, timeout_s: float | None = None) -> messages.CoordinatorMessage | None:
-        """Return the next message that is not a repeat, None after `timeout_s`. ProtocolError for a malformed one.
+        """Return the next message that is not a repeat, or None after `timeout_s`; ProtocolError if it is malformed.
 
-        Resends an unacknowledged report every half minute meanwhile.
+        While it waits, it resends an unacknowledged report every 30 s.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         resend_at = time.monotonic() + self._resend_after_s
@@ -179,14 +182,14 @@ class Link:
                 return None
 
     def cancelled(self) -> str | None:
-        """Return why the coordinator cancelled the run last assigned, else None. Never waits; keeps other messages."""
+        """Return why the coordinator cancelled the current run, or None. Does not block; other messages are kept."""
         while self._socket.poll(0):
             self._waiting.append(decode_from_coordinator(self._socket.recv()))
         cancels = (one for one in self._waiting if isinstance(one, messages.Cancel) and self._is_mine(one.run_name))
         return next((cancel.reason for cancel in cancels), None)
 
     def close(self, finished: bool) -> None:
-        """Close; pending messages are delivered first if the worker has `finished`, dropped if it was aborted."""
+        """Close the connection; if the worker has `finished`, deliver pending messages first, otherwise drop them."""
         self._end_forked_child()
         if self._watch is not None:
             self._watch.close()
@@ -196,7 +199,7 @@ class Link:
     def _end_forked_child(self) -> None:
         """End this process if it is a forked child of the one that connected.
 
-        A second process of one run would write its files, too, and wait for ever at sockets that are not its own.
+        A second process of the same run would write to the run's files, and wait for ever at sockets of its parent.
         """
         if os.getpid() != self._process:
             with suppress(OSError):
@@ -212,7 +215,7 @@ class Link:
         return self.run is not None and run == self.run.name
 
     def _is_new(self, message: messages.CoordinatorMessage) -> bool:
-        """Record assignments and acknowledgements; False for a repetition, which answers one of ours."""
+        """Record assignments and acknowledgements; return False for a repeat, which answers a resent message."""
         if isinstance(message, messages.Assign) and self._is_mine(message.spec.ref.name):
             return False
         if isinstance(message, messages.Assign):

@@ -44,7 +44,7 @@ class _Cancelled(Exception):
 
 
 class Makers:
-    """Makes runs of every kind; a kind may keep data between runs of this worker."""
+    """Creates runs of every kind of task; objects that a kind caches between runs stay on this worker."""
 
     def __init__(self, order: messages.WorkerOrder) -> None:
         self.folder = Path(order.experiment_dir)
@@ -53,7 +53,7 @@ class Makers:
         self.only_ours = True  # no code of the user or of an environment has run
 
     def session(self, spec: messages.RunSpec) -> AnySession:
-        """Make a run by the kind of its task."""
+        """Create a run with the kind of its task."""
         kind = kind_of(spec.task)
         self.only_ours &= kind.ours and not spec.reward_code
         if kind not in self._runs:
@@ -62,7 +62,7 @@ class Makers:
 
 
 def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str], None]) -> bool:
-    """Execute runs until Stop, each with a log of its own; return whether all code was ours. Errors are raised."""
+    """Execute runs until Stop, each with its own log; return True if only this package's code was executed."""
     makers = Makers(order)
     while True:
         message = link.orders()
@@ -85,7 +85,7 @@ def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str],
 
 
 def _how_much(spec: messages.RunSpec) -> str:
-    """Say how much GPU memory a run took before it ran out, and which setting reduces it."""
+    """Return a sentence with the GPU memory that a run took before it ran out, and the settings that need less."""
     peak, total = max((
         (torch.cuda.max_memory_allocated(gpu), torch.cuda.get_device_properties(gpu).total_memory)
         for gpu in range(torch.cuda.device_count())
@@ -95,7 +95,7 @@ def _how_much(spec: messages.RunSpec) -> str:
 
 
 def _run(link: Link, order: messages.WorkerOrder, assigned: messages.Assign, makers: Makers) -> None:
-    """Execute one run: restore, warm up, train the remaining episodes, evaluate."""
+    """Execute one run: restore its recorded part, warm up, train the remaining episodes, evaluate."""
     spec = assigned.spec
     _say(f"{spec.ref.name} on {spec.ref.device}")
     session = makers.session(spec)
@@ -119,9 +119,9 @@ def _run(link: Link, order: messages.WorkerOrder, assigned: messages.Assign, mak
 
 
 def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tuple[int, tuple[str, ...]]:
-    """Restore `session` to the end of its records, or to the newest intact checkpoint.
+    """Restore `session` to the end of its records, or as far as intact checkpoints reach.
 
-    Returns the milestone of the restored state, and one sentence for every damaged checkpoint.
+    Return the milestone of the restored state, and one sentence for every damaged checkpoint.
     """
 
     def resume(data: bytes) -> None:
@@ -141,7 +141,7 @@ def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tu
 
 
 def _save(link: Link, session: AnySession, order: messages.WorkerOrder, milestone: int) -> Checkpoint | None:
-    """Save the session's state, if any. This comes before the record is sent, so that every record has a checkpoint."""
+    """Save the session's state, if any, before the record is sent, so that no record lacks its checkpoint."""
     state, spec = session.state(), session.spec
     if state is None:
         return None
@@ -153,7 +153,10 @@ def _save(link: Link, session: AnySession, order: messages.WorkerOrder, mileston
 
 
 def _when_there_is_room(link: Link, spec: messages.RunSpec, milestone: int, write: Callable[[], T]) -> T:
-    """Call `write` and return its result; retry while the disk is full, until it succeeds or the run is cancelled."""
+    """Call `write` and return its result.
+
+    On a full disk, report it, wait and retry until it succeeds or the run ends.
+    """
     while True:
         try:
             return write()
@@ -183,10 +186,10 @@ def _listen(link: Link, spec: messages.RunSpec, timeout_s: float | None) -> mess
 
 
 def _progress(link: Link, spec: messages.RunSpec, milestone: int, phase: str) -> OnStep:
-    """Return a callback that reports progress and raises _Cancelled when the run was cancelled.
+    """Return a callback that reports progress, and raises _Cancelled if the run was cancelled.
 
-    It is throttled: some environments step in 0.1 ms, and a report takes 0.02. Stop is not checked, because it can wait
-    until the episode ends.
+    It does both at most every 20 ms, because some environments step in 0.1 ms and a report takes 0.02 ms. It does not
+    check for Stop, which can wait for the end of the episode.
     """
     next_at = 0.0
 

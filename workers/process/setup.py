@@ -1,4 +1,4 @@
-"""Setup of a worker's process before torch is imported: output, environment, memory, signals. Imports no torch."""
+"""Sets up a worker's process before torch is imported: output, environment, memory and signals. Imports no torch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def redirect_output(experiment_dir: Path, log_file: str) -> None:
 
 
 def set_environment(lane: Lane, arithmetic: Arithmetic) -> None:
-    """Pin devices and threads by environment variables, which torch reads at import and first use of CUDA only."""
+    """Pin devices and threads by environment variables, which torch reads only at import and at first use of CUDA."""
     os.environ.update(pinned.variables(lane.uuids, arithmetic))
 
 
@@ -51,9 +51,9 @@ def keep_freed_memory() -> None:
 
 
 def obey_the_coordinator_only() -> None:
-    """Ignore SIGINT, SIGTERM and SIGHUP; dump all stacks to the log on SIGUSR1.
+    """Ignore SIGINT, SIGTERM and SIGHUP, whoever sends them; on SIGUSR1, dump all stacks to the log.
 
-    The coordinator ends workers. It sends SIGUSR1 to find where a process hangs.
+    Only the coordinator ends workers; it uses SIGUSR1 to find where this process is stuck.
     """
     for sent_to_everybody in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(sent_to_everybody, signal.SIG_IGN)
@@ -62,10 +62,11 @@ def obey_the_coordinator_only() -> None:
 
 
 def forked_children_end_with_it() -> None:
-    """Have the kernel kill children that user code forks from now on when this process ends, unless they call exec.
+    """Make the system kill processes that user code forks from now on, at the latest when this process ends.
 
-    This covers forks of the main thread only: the kernel watches the parent thread, and other threads may end long
-    before the process. A child that returns from a reward function would be a second worker: `Link` ends it.
+    This covers only forks by the main thread, because the system ties the signal to the forking thread, and another
+    thread may end long before the process. Programs started with exec are not covered. A child that returns from a
+    reward function would continue as a second worker; `Link` ends such a child.
     """
     process, main, by_main = os.getpid(), threading.get_native_id(), False
 
@@ -81,9 +82,9 @@ def forked_children_end_with_it() -> None:
 
 
 def end() -> NoReturn:
-    """Exit at once, because finalising an interpreter that has torch takes half a second.
+    """End this process, whose work is done, without Python's clean-up of torch, which takes half a second.
 
-    Functions registered with atexit run. Files that other code holds open are not flushed.
+    Functions registered with atexit are called. Files that other code has open are not flushed.
     """
     atexit._run_exitfuncs()
     with suppress(OSError):  # of a log on a full disk

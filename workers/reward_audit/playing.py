@@ -36,7 +36,7 @@ Facts = TypeVar("Facts", StepFacts, SeedFacts)
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """Episodes of E hosts: their ends, and the facts of every step, [steps] of [E].
+    """Episodes of E hosts: how they ended, and the facts of every step, [steps] of [E].
 
     Facts of a diverged host are padding without meaning.
     """
@@ -140,10 +140,10 @@ class SideBySide(Controller[DecisionView]):
 
 
 def player(spec: EnvSpec, data: DeviceData, together: int = 16) -> Play:
-    """Return `play(behaviours, hosts, path)`: each behaviour grows the same hosts, host i of them at `path`/i.
+    """Return `play(behaviours, hosts, path)`: each behaviour grows the same hosts, whose i-th is drawn at `path`/i.
 
     `spec` has one environment, whose device holds the hosts. `together`: number of behaviours that share a bank, whose
-    calls then serve many hosts. ValueError if a behaviour cannot be played here.
+    calls then serve many hosts. Raises ValueError if a behaviour cannot be played here.
     """
     (device,) = spec.env_devices
 

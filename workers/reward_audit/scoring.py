@@ -1,7 +1,7 @@
 """Answers a reward-audit question: plays the behaviours once, scores them under every reward, and searches.
 
 The search keeps the best behaviours so far and tries variations of them, round after round. All searches draw the same
-random numbers, so two of them differ only in what they maximise.
+random numbers, so two searches differ only in the score that they maximise.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def search(
     behaviours: Behaviours, start: Sequence[tuple[Behaviour, float]], tries: int, path: RngPath,
     grade: Callable[[Sequence[Behaviour]], Floats],
 ) -> tuple[Behaviour, float]:
-    """Return the best behaviour among `start` and `tries` more, with its score by `grade`; ties: the earlier one."""
+    """Return the best behaviour among `start` and `tries` more, with its score by `grade`; if tied, the earlier one."""
     known = list(start)
     for first in range(0, tries, _ROUND):
         best = sorted(known, key=lambda pair: -pair[1])[:_PARENTS]  # stable
@@ -110,7 +110,7 @@ class _Loaded:
 
 @dataclass(frozen=True, kw_only=True)
 class _World:
-    """What all rewards share."""
+    """The data that all rewards share."""
 
     question: RewardAuditQuestion
     offered: Behaviours
@@ -125,7 +125,7 @@ class _World:
 
 
 def audit(question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceData, task: Task) -> RewardAuditAnswer:
-    """Answer a question; a one-line ValueError says what is impossible."""
+    """Answer a question. Raises a one-line ValueError that says what is impossible."""
     slots = _slots(question, task)
     rewards = [_load(reward, len(slots)) for reward in question.rewards]
     world = _world(question, arithmetic, data, task, slots)

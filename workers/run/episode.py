@@ -1,4 +1,4 @@
-"""One episode: environments, a decider and rewards, step by step. The same loop trains and evaluates.
+"""Plays one episode, step by step, with environments, a controller and rewards; training and evaluation use this loop.
 
 Independent of sockets, records and kinds of task; it returns numbers per environment.
 """
@@ -25,7 +25,7 @@ def play(
     env: Environments[S, Facts], paths: Sequence[RngPath], decider: Controller[S],
     rewards: Mapping[str, Callable[[Facts], Floats]], stopwatch: Stopwatch, on_step: Callable[[int], None],
 ) -> Ended:
-    """Play an episode by `step_through`; return outcomes, events and sums of rewards."""
+    """Play one episode with `step_through` and return its result."""
     sums = step_through(env, paths, decider, rewards, stopwatch, on_step)
     ended = env.ends()
     own = next(iter(sums.values()), np.zeros(env.n_envs))
@@ -37,10 +37,10 @@ def step_through(
     env: Environments[S, Facts], paths: Sequence[RngPath], decider: Controller[S],
     rewards: Mapping[str, Callable[[Facts], Floats]], stopwatch: Stopwatch, on_step: Callable[[int], None],
 ) -> dict[str, Floats]:
-    """Step through an episode at `paths`, one per environment; return the sums of `rewards`, without any outcome.
+    """Step through an episode at `paths`, one per environment; return the sums of `rewards`. No outcome is computed.
 
-    The decider learns from the first of `rewards`; the others are only summed. UserCodeFailed, naming the mode, for a
-    reward that is not finite or too large to compute with.
+    The decider learns from the first of `rewards`; the others are only summed. Raises UserCodeFailed, which names the
+    mode, if a reward is not finite or is too large to compute with.
     """
     decider.begin_episode(env.n_envs)
     seen = env.begin(paths)

@@ -1,4 +1,4 @@
-"""A saved policy: one file with everything needed to load and run it, which cannot execute code.
+"""A saved policy: one file with everything needed to run the policy; loading it cannot execute code.
 
     policy = load("experiments/demo/policies/shaped/0.pt")
     decisions = policy.decider(greedy=False).decide(view, uniforms)
@@ -26,13 +26,13 @@ msgspec.json.Decoder(RunSpec)  # now, in one thread: tests/house/test_decoders.p
 
 @dataclass(frozen=True)
 class SavedPolicy:
-    """A policy with the orders it was trained under. `agent` is None for a controller that does not learn."""
+    """A policy with the RunSpec that it was trained under. `agent` is None for a controller that does not learn."""
 
     spec: RunSpec
     agent: PPOAgent | None
 
     def decider(self, *, greedy: bool) -> Controller[Any]:
-        """Return a decider, frozen with its normaliser; `greedy` does not affect controllers."""
+        """Return the policy as a controller, frozen with its normaliser; `greedy` has no effect without an agent."""
         if self.agent is None:
             return kind_of(self.spec.task).controller(self.spec)
         self.agent.frozen, self.agent.greedy = True, greedy
@@ -40,15 +40,15 @@ class SavedPolicy:
 
 
 def save(experiment_dir: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
-    """Write the policy file of a run durably; return its sha256. OSError leaves a previous file unchanged."""
+    """Write the policy file of a run durably; return its sha256. If it raises OSError, a previous file is unchanged."""
     state = {"format": FORMAT, "spec": msgspec.to_builtins(spec), "agent": None if agent is None else agent.state()}
     return durable.write(experiment_dir, spec.policy_file, state_bytes.to_bytes(state))
 
 
 def load(path: str | Path) -> SavedPolicy:
-    """Load a policy file without executing anything in it; ValueError with the remedy when it is not one.
+    """Load a policy file without executing anything in it; ValueError, with the remedy, if it is not a policy file.
 
-    Torch decides where the kernel of its run cannot be had.
+    If the kernel of its run is not available here, torch computes its decisions.
     """
     try:
         data = read_regular(Path(path), FILE_LIMIT_BYTES)

@@ -1,6 +1,6 @@
-"""One run on one worker: environments, policy, records; knows no sockets, kinds of task or other runs.
+"""One run on one worker: its environments, policy and records. Independent of sockets, task kinds and other runs.
 
-Its results are a function of its RunSpec alone. Digests cover them without names, devices and telemetry.
+Its results depend only on its RunSpec. Their digests exclude names, devices and telemetry.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Session:
     """A run from its first episode to its evaluation, in its `world`."""
 
     def __init__(self, spec: RunSpec, world: World) -> None:
-        """Build environments and policy; ValueError when a name in `spec` does not exist."""
+        """Create environments and policy; ValueError if a name in `spec` does not exist."""
         self.spec = spec
         self._world = world
         self._path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label)
@@ -50,9 +50,9 @@ class Session:
         self.agent = self._fresh_agent() if spec.settings.has_policy else None
 
     def warm_up(self, on_step: OnStep) -> float:
-        """Play a short throw-away episode with a policy of its own, to fill caches; return its seconds.
+        """Play a short throw-away episode with a policy of its own, so that episode 0 is not cold; return its seconds.
 
-        No outcome is computed, because a user's outcome function gets only whole episodes.
+        Its outcome is not computed, because a user's outcome function gets only complete episodes.
         """
         self._stopwatch.lap()  # excludes making the environments, and restoring a checkpoint
         agent, stopwatch = None if self.agent is None else self._fresh_agent(), Stopwatch()
@@ -81,7 +81,9 @@ class Session:
     def state(self) -> dict[str, Any] | None:
         """Return all state that a run carries from one episode to the next: agent and environments; None without any.
 
-        No generator state is saved: every random number has an address instead of a position in a stream.
+        It consists of the agent's state and of the state that its environments carry. Every random number has an
+        address instead of a position in a stream. Therefore no generator of Python, numpy, torch or CUDA is used, and
+        none is saved.
         """
         parts = self._env.carried()
         if self.agent is not None:
@@ -90,14 +92,14 @@ class Session:
 
     @property
     def stateless(self) -> bool:
-        """True if there is nothing to restore, as for a fixed controller."""
+        """True if there is nothing to restore: a fixed controller has no state between episodes."""
         return self.state() is None
 
     def resume(self, state: dict[str, Any]) -> None:
         """Restore `state` before the first episode.
 
-        ValueError if it is of another run; an error of `state_bytes.FOREIGN` for a missing entry or another shape. The
-        session then begins as if `resume` had not been called.
+        Raises ValueError if `state` belongs to another run; a missing entry or another shape raises an error of
+        `state_bytes.FOREIGN`. After an error the session begins from the start, as without this call.
         """
         if state["format"] != STATE_FORMAT:
             raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
@@ -113,9 +115,9 @@ class Session:
         self.agent = agent
 
     def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
-        """Save the last policy, freeze it, and play fresh episodes on rng paths that all groups share.
+        """Save the last policy, freeze it with its normaliser, and play episodes on rng paths shared by all groups.
 
-        OSError if the policy cannot be saved; nothing else has been done then, and the call may be repeated.
+        If the policy cannot be saved, OSError is raised before anything else is done, and the call may be repeated.
         """
         self._stopwatch.lap()
         sha256 = policy_file.save(experiment_dir, self.spec, self.agent)
@@ -127,9 +129,9 @@ class Session:
         )
 
     def evaluate_policy(self, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedEpisode, ...]:
-        """Play the evaluation's episodes with a frozen policy's sampled actions, then a few with greedy actions.
+        """Play the evaluation's episodes with a frozen policy's sampled actions, and the first also with greedy ones.
 
-        Every reward mode scores them with its defaults. A controller has no greedy actions.
+        They are scored by every mode with its default constants. A policy without probabilities has no greedy actions.
         """
         spec, found = self.spec, list[EvaluatedEpisode]()
         kinds: list[tuple[Literal["sampled", "greedy"], tuple[int, ...]]]
@@ -148,14 +150,14 @@ class Session:
     def evaluation_episode(
         self, episode: int, eval_episodes: int, decider: Controller[Any], on_step: OnStep
     ) -> Ended:
-        """Play the first `eval_episodes` environments of an evaluation episode, scored by every mode's defaults."""
+        """Play the first `eval_episodes` environments of an evaluation episode; every mode's defaults score them."""
         steps = self._world.evaluation_steps
         env = self._world.environments(RewardSettings(), steps, eval_episodes, self._stopwatch, whole=True)
         paths = paths_below(self._path / "evaluate" / episode, eval_episodes)
         return play(env, paths, decider, self._eval_rewards, self._stopwatch, on_step)
 
     def _fresh_agent(self) -> PPOAgent:
-        """Create the agent. Policy and update run on the CPU on every lane, so that no device affects their bits."""
+        """Create the agent; it always runs on the CPU, because it is small and no device then affects its bits."""
         spaces = self._world.spaces
         return PPOAgent(AgentSpec(
             observation_width=spaces.observation_width, head_names=spaces.head_names, head_sizes=spaces.head_sizes,
@@ -174,6 +176,6 @@ class Session:
 
 
 def _digest(envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes) -> str:
-    """Return the sha256 over everything that is equal in groups of equal settings: no name, device or telemetry."""
+    """Return the sha256 of the results that are equal in groups with equal settings: no name, device or telemetry."""
     facts = [msgspec.structs.replace(env, device="") for env in envs]
     return hashlib.sha256(msgspec.json.encode([facts, ppo]) + policy).hexdigest()

@@ -59,9 +59,10 @@ def store(experiment_dir: Path, run: RunRef, milestone: int, data: bytes, writer
 def take_up(
     experiment_dir: Path, run: RunRef, offered: tuple[Checkpoint, ...], resume: Callable[[bytes], None]
 ) -> tuple[int, tuple[str, ...]]:
-    """Resume from the first intact checkpoint of `offered` (newest first); `resume` may raise Damaged.
+    """Resume from the first intact checkpoint in `offered` (newest first); `resume` raises Damaged if it is not intact.
 
-    Return the milestone of the restored run, or 0 if no checkpoint was intact, and one sentence per damaged one.
+    Return the milestone of the restored run, or 0 if no checkpoint was intact, and a sentence for each damaged
+    checkpoint.
     """
     damaged: list[str] = []
     for checkpoint in offered:

@@ -36,7 +36,7 @@ def to_bytes(state: dict[str, Any]) -> bytes:
 
 
 def from_bytes(data: bytes) -> dict[str, Any]:
-    """Return the state that `to_bytes` serialised, on the CPU; one of FOREIGN for other bytes."""
+    """Return the state that `to_bytes` serialised, on the CPU; for other bytes, raises one of FOREIGN."""
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         if sum(entry.file_size for entry in packed.infolist()) > len(data):  # ours are not compressed
             raise ValueError("it would take more memory than its file size")

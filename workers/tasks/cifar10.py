@@ -1,5 +1,4 @@
-"""CIFAR-10 (A. Krizhevsky, 2009), from its binary archive as `esper-ab growth fetch cifar10` stores it, or in a folder.
-"""
+"""CIFAR-10 (A. Krizhevsky, 2009), from the folder that `esper-ab growth fetch cifar10` fills, or from another one."""
 
 from __future__ import annotations
 
@@ -40,8 +39,8 @@ def _read(path: Path, expected: int) -> tuple[NDArray[np.uint8], Ints]:
             raise ValueError(f"{len(labels)} images, not {expected}")
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"no CIFAR-10 file {path}; `esper-ab growth fetch cifar10` downloads it, data_dir names another "
-            "folder"
+            f"no CIFAR-10 file {path}; `esper-ab growth fetch cifar10` downloads it; data_dir can name "
+            "another folder"
         ) from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}; `esper-ab growth fetch cifar10` replaces it") from None
@@ -55,7 +54,8 @@ def _split(images: NDArray[np.uint8], labels: Ints) -> Split:
 def read(folder: Path, sizes: tuple[int, int, int]) -> Splits:
     """Return splits from the folder of .bin files; validation is a fixed stratified part of the training files.
 
-    `sizes`: samples in train, validation and test. FileNotFoundError and ValueError name the remedy.
+    `sizes`: samples in train, validation and test. Raises FileNotFoundError or ValueError; the message names the
+    remedy.
     """
     per_file = (sizes[0] + sizes[1]) // len(_TRAIN_FILES)
     parts = [_read(folder / name, per_file) for name in _TRAIN_FILES]

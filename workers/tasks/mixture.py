@@ -68,7 +68,7 @@ _MAKE = {"texture": _texture, "relation": _relation, "level": _level}
 
 
 def load(data_dir: str = "") -> Splits:
-    """Generate the images of all contexts, x [N, 1, 12, 12]; ValueError for a data_dir."""
+    """Generate the images of all contexts, x [N, 1, 12, 12]; ValueError if a data_dir is given."""
     refuse_folder("mixture", data_dir)
 
     def split(name: str, size: int) -> Split:

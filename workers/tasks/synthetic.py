@@ -14,7 +14,7 @@ _NOISE = 1.0  # uniform in ±_NOISE around a grating of amplitude 1
 
 
 def load(data_dir: str = "") -> Splits:
-    """Generate noisy sine gratings of random phase and frequency, x [N, 1, 8, 8]; ValueError for a data_dir."""
+    """Generate noisy sine gratings of random phase and frequency, x [N, 1, 8, 8]; ValueError if a data_dir is given."""
     refuse_folder("synthetic", data_dir)
     draws, total = SampleDraws("synthetic"), sum(_SIZES)
     labels = np.arange(total) % _CLASSES

@@ -39,7 +39,7 @@ class Point:
 
 @dataclass(kw_only=True)
 class Run:
-    """One run, as `train(run)` and `evaluate(run, state)` see it."""
+    """One run, as passed to `train(run)` and `evaluate(run, state)`."""
 
     Point: ClassVar = Point
     settings: TrainerSettings
@@ -89,7 +89,7 @@ class PythonTrainer:
         for name, value in values.items():
             if name not in types:
                 close = difflib.get_close_matches(name, types, n=1)
-                hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(types) or 'none'}"
+                hint = f"did you mean {close[0]}?" if close else f"available settings: {', '.join(types) or 'none'}"
                 raise ValueError(f"no setting trainer.{name}; {hint}")
             try:
                 typed[name] = msgspec.convert(value, types[name], strict=not isinstance(value, str))
@@ -105,7 +105,7 @@ class PythonTrainer:
 
 
 def flat(settings: TrainerSettings) -> dict[str, TrainerValue]:
-    """Return the settings by name; ValueError for a value that is no true or false, number or text."""
+    """Return the settings by name; ValueError if a value is not a boolean, number or text."""
     values: dict[str, TrainerValue] = msgspec.to_builtins(settings)
     for name, value in values.items():
         if not isinstance(value, bool | int | float | str):
@@ -123,7 +123,7 @@ def load(path: str) -> tuple[PythonTrainer, UserCode]:
 
 
 def as_planned(order: TrainerOrder, experiment_dir: Path) -> PythonTrainer:
-    """Execute the copy made at planning time; ValueError also if it has changed since."""
+    """Execute the copy made at planning time; ValueError if the copy is unusable or has changed since then."""
     what, reference = f"trainer {Path(order.reference).name}", f"{order.reference}:"  # of the whole file
     code = RewardCode(reference=reference, folder=order.folder, file=order.files[0], sha256=order.sha256)
     return _of(user_code.load_planned(what, code, experiment_dir), what)
@@ -175,7 +175,7 @@ def next_point(points: Iterator[Point], number: int, run: Run, outcome: str) -> 
     """Advance a trainer to point `number`; return that point's numbers and its state."""
     point = next(points, None)
     if point is None:
-        raise ValueError(f"train(run) ended before point {number} of {run.points}; it must yield run.points of them")
+        raise ValueError(f"train(run) ended before point {number} of {run.points}; it must yield run.points points")
     return metrics_of(point, outcome), saved(point.state)
 
 
@@ -188,11 +188,11 @@ def outcomes_of(returned: Any, outcome: str) -> list[float]:
     for one in returned if isinstance(returned, list | tuple) else [returned]:
         if isinstance(one, Mapping):
             if outcome not in one:
-                raise ValueError(f"evaluate returned {', '.join(map(str, one)) or 'nothing'}, and no {outcome!r}")
+                raise ValueError(f"evaluate returned {', '.join(map(str, one)) or 'nothing'}, but no {outcome!r}")
             one = one[outcome]
         found.append(number(one, f"{outcome!r}, as evaluate returned it,"))
     if not found:
-        raise ValueError("evaluate returned an empty list, and no outcome")
+        raise ValueError("evaluate returned an empty list, so there is no outcome")
     return found
 
 
@@ -222,4 +222,4 @@ def _check_plain(value: Any, where: str) -> None:
     elif type(value) not in _PLAIN and not isinstance(value, torch.Tensor):
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         remedy = "torch.from_numpy(array) or float(number)" if kind.startswith("numpy.") else "tensors and builtins"
-        raise ValueError(f"{where} is {kind}, which cannot be restored without running code: {remedy}")
+        raise ValueError(f"{where} is {kind}, which cannot be restored without running code; use {remedy}")

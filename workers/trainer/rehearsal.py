@@ -49,7 +49,7 @@ from workers.trainer.script import read_outcome
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One process's share of the rehearsal."""
+    """The part of the rehearsal that one process runs."""
 
     question: TrainerQuestion
     settings: dict[str, TrainerValue]
@@ -63,7 +63,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a trial. Numbers are text, so that non-finite ones can be compared, too."""
+    """The result of a trial. Numbers are text, so that non-finite ones can be compared."""
 
     points: tuple[dict[str, str], ...]
     outcomes: tuple[str, ...]
@@ -225,7 +225,10 @@ def _pins(question: TrainerQuestion) -> dict[str, str]:
 
 
 def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:
-    """Run one trial in its own process; ValueError with the fault it reports or, if it crashes, its last line."""
+    """Run one trial in its own process.
+
+    Raises ValueError with the fault that the process reports or, if it crashes, with its last line.
+    """
     child = subprocess.run(
         child_command("workers.commands.try_trainer"), input=msgspec.json.encode(trial), capture_output=True,
         check=False, env={**os.environ, **pins},

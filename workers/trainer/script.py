@@ -1,7 +1,7 @@
 """Runs a command as a process: arguments, environment, output, liveness, outcome.
 
-The outcome is a key of a JSON file, the last row of a CSV column, or a key given to wandb.log. Errors while reading it
-are one-line ValueErrors that name the file and say what it has.
+The outcome is a key of a JSON file, the last row of a CSV column, or a key given to wandb.log. If it cannot be read, a
+one-line ValueError names the file and its contents.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _of_json(file: str, key: str, text: str) -> Any:
     for part in key.split("."):
         if not isinstance(tree, dict) or part not in tree:
             there = list(tree) if isinstance(tree, dict) else ()
-            raise ValueError(f"{file}: no key {key!r}; there is {_list(there)}")
+            raise ValueError(f"{file}: no key {key!r}; available keys: {_list(there)}")
         tree = tree[part]
     return tree
 
@@ -88,7 +88,7 @@ def _of_csv(file: str, key: str, text: str) -> str:
         raise ValueError(f"{file}: not CSV: {error}") from None
     columns = [name.strip() for name in rows[0]] if rows else []
     if key not in columns:
-        raise ValueError(f"{file}: no column {key!r}; there is {_list(columns)}")
+        raise ValueError(f"{file}: no column {key!r}; available columns: {_list(columns)}")
     if len(rows) == 1:
         raise ValueError(f"{file}: it has a header but no rows")
     index = columns.index(key)
@@ -100,7 +100,7 @@ def _of_wandb(key: str, file: Path) -> float:
         return float(read_regular(file).split()[-1])
     except FileNotFoundError:
         raise ValueError(
-            f"the script gave no number as {key!r} to wandb.log; does it need a flag for that, as CleanRL's --track?"
+            f"the script logged no number {key!r} with wandb.log; does it need a flag for that, like CleanRL's --track?"
         ) from None
 
 
@@ -116,7 +116,7 @@ _LINES, _LINE_CHARS = 3, 160  # of its output, in a message
 
 
 class ScriptFailed(UserCodeFailed):
-    """A command failed; one line with the end of its output."""
+    """A command failed; the message is one line with the end of its output."""
 
     again = True  # the fault may be gone next time
 
@@ -127,7 +127,7 @@ def seed_at(path: RngPath) -> int:
 
 
 def fresh_folder(root: Path, name: str) -> Path:
-    """Make an empty folder `name` below `root`, deleting what an earlier attempt of the run left there."""
+    """Make an empty folder `name` below `root`, deleting the files of an earlier attempt of the run."""
     folder = folder_below(root, name)
     shutil.rmtree(folder)
     return folder_below(root, name)
@@ -139,7 +139,7 @@ def words_of(command: str, settings: Mapping[str, TrainerValue], seed: int, out:
 
 
 def environment(source: OutcomeSource, out: Path, pins: Mapping[str, str]) -> dict[str, str]:
-    """Return the script's environment: this process's and, if wandb is asked for, the stand-in.
+    """Return the script's environment: that of this process and, for an outcome from wandb, the stand-in.
 
     `pins`: the variables that `workers.devices.pinned` sets for devices and threads.
     """

@@ -1,4 +1,4 @@
-"""A run whose training is the user's, a Python trainer or a command: the session that `workers.process.loop` drives."""
+"""A run of the user's own training, a Python trainer or a command, as a session for `workers.process.loop`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STATE_FORMAT = 1
 
 
 class TrainerSession(ABC):
-    """What runs of Python trainers and commands share: records, state and the file of the last state."""
+    """The common part of runs of Python trainers and commands: records, state and the file of the last state."""
 
     def __init__(self, spec: RunSpec, experiment_dir: Path) -> None:
         assert spec.trainer is not None, "the run has a trainer"
@@ -72,7 +72,7 @@ class TrainerSession(ABC):
 
     @property
     def stateless(self) -> bool:
-        """False: only a checkpoint tells what a trainer has done; without one the run starts over."""
+        """False: only a checkpoint records a trainer's progress; without one the run starts over."""
         return False
 
     def warm_up(self, on_step: OnStep) -> float:
@@ -92,7 +92,7 @@ class TrainerSession(ABC):
         On that error, and on any of `state_bytes.FOREIGN`, the session is unchanged.
         """
         if state["format"] != STATE_FORMAT:
-            raise ValueError(f"format {state['format']} , expected {STATE_FORMAT}")
+            raise ValueError(f"format {state['format']}, expected {STATE_FORMAT}")
         self._begin_at(state["point"], state["state"])
         self.point, self.done = state["point"], state["state"]
 
@@ -101,12 +101,12 @@ class TrainerSession(ABC):
         """Make the training continue at `point` from the state `done`; unchanged if it raises."""
 
     def _end(self, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:
-        """Return the record of an outcome; a non-finite outcome is replaced by the worst one."""
+        """Return the record of an outcome; if the outcome is not finite, it is replaced by the worst one."""
         failed, worst = not countable(outcome), self.order.worst
         if failed and worst is None:
             raise UserCodeFailed(
-                f"the outcome is {outcome}, no number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}; with "
-                "--outcome-range the worse end of it stands for what is none"
+                f"the outcome is {outcome}, not a number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}; "
+                "with --outcome-range, the worse end of the range replaces it"
             )
         return EnvEpisode(
             env=0, device=self.spec.env_devices[0], steps=1,
@@ -147,7 +147,7 @@ class PythonSession(TrainerSession):
         self._run = self._new_run(point, module.restored(done))
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
-        """Advance the trainer to its next point; it stays at its `yield` until the release."""
+        """Advance the trainer to its next point; the trainer waits at its `yield` until the release."""
         began = time.perf_counter()
         self._run.on_step = on_step
         if self._points is None:
@@ -160,8 +160,8 @@ class PythonSession(TrainerSession):
         if names != set(self.order.metrics):
             planned = ", ".join(self.order.metrics) or "none"
             raise ValueError(
-                f"point {episode} has the metrics {', '.join(sorted(names)) or 'none'} beside the outcome, but the "
-                f"first had {planned}; yield the same in every point"
+                f"point {episode} has the metrics {', '.join(sorted(names)) or 'none'} in addition to the outcome, but "
+                f"the first had {planned}; yield the same in every point"
             )
         self.point, self.done = episode + 1, done
         return self._record(episode, found[self.order.outcome], found, began)
@@ -185,7 +185,7 @@ class CommandSession(TrainerSession):
         check_files(self.order)
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
-        """Run the command in an empty folder of its own and read its outcome."""
+        """Run the command in its own empty folder and read its outcome."""
         began, signs = time.perf_counter(), itertools.count(1)
         out = script.fresh_folder(self.root, self.order.out).resolve()
         seed = script.seed_at(self.path)
@@ -200,7 +200,7 @@ class CommandSession(TrainerSession):
         return self._record(episode, outcome, {}, began)
 
     def _begin_at(self, point: int, done: bytes) -> None:
-        """Do nothing: a command's only state is that at its end."""
+        """Do nothing: a command's only state is the one at its end."""
 
     def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
         """Return the outcome that the command left."""

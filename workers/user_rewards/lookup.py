@@ -1,4 +1,4 @@
-"""Finds the reward function of a mode (an entry of workers/rewards, or a user's own) and rehearses it.
+"""Finds a mode's reward function, in workers/rewards or in the user's code, and rehearses it.
 
 Every error is a one-line ValueError that names the mode, the fault and the remedy.
 """
@@ -26,11 +26,11 @@ _CALL = "(facts, settings)"
 
 
 def find_reward(mode: str, load: Load = as_it_is) -> RewardFunction:
-    """Return the reward function of `mode`; it checks its results and returns [E] float64. ValueError names the mode.
+    """Return the reward function of `mode`; it checks its results and returns [E] float64.
 
     `mode` is a file of workers/rewards ("shaped"), "path/to/file.py:function" (relative to the working directory), or
     "module:function" (installed). A user's file is loaded once per call of this function and may import modules from
-    its own folder.
+    its own folder. Raises ValueError, with a message that names the mode, if there is no such function.
     """
     function = function_at(f"reward mode {mode!r}", mode, load, _CALL)[1] if ":" in mode else _of_catalog(mode)
 
@@ -57,7 +57,7 @@ _ENVS, _STEPS = 3, 25
 def rehearse(function: RewardFunction, mode: str, n_slots: int) -> bool:
     """Return whether `function` gives equal results for equal facts.
 
-    One-line ValueError if it raises, or returns anything but one number per environment.
+    Raises a one-line ValueError if it fails, or returns anything but one number per environment.
     """
     same = True
     for step in (1, 12):
@@ -65,7 +65,7 @@ def rehearse(function: RewardFunction, mode: str, n_slots: int) -> bool:
         same = same and np.array_equal(values, again)
         if wrong := flaw(values):
             early = step == 1 and np.isnan(values).any()
-            first = "; facts not measured yet are NaN, at step 1 acc_delta and loss_delta" if early else ""
+            first = "; facts that are not yet measured are NaN (at step 1: acc_delta and loss_delta)" if early else ""
             raise ValueError(f"reward mode {mode!r} {wrong} at step {step}: {values.tolist()}{first}")
     return same
 

@@ -1,6 +1,6 @@
-"""Loading of a user's code with its local imports, hashing of its state, and resolving what it declares.
+"""Loads a user's code with its local imports, hashes its files, and resolves what it declares.
 
-Every error is a ValueError of one line that begins with `what`, as the caller calls the code, and names the fault.
+Every error is a one-line ValueError that begins with `what`, the caller's name for the code, and names the fault.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def load(what: str, place: str) -> UserCode:
 
 
 def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
-    """Execute `file`, the copy of `place` in `folder`; the folder holds only that file's copies and its imports.
+    """Execute `file`, the copy of `place` in `folder`; the folder holds only copies of that file and of its imports.
 
     A file outside any package gets the original's `__file__`, so that it finds its data there.
     """
@@ -80,7 +80,7 @@ def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
 def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleType:
     """Execute code as it was at planning time: the copy in `experiment_dir`, or the installed module.
 
-    ValueError also if that has changed since.
+    Raises ValueError if this fails, or if the code has changed since then.
     """
     place = code.reference.rpartition(":")[0]
     folder = experiment_dir / code.folder if code.folder else None
@@ -132,7 +132,7 @@ def copied(what: str, reference: str, folder: Path, name: str) -> tuple[UserRewa
 
 @contextmanager
 def known(module: ModuleType) -> Iterator[None]:
-    """Keep a loaded module, and its neighbours that it imported, in the module table while entered.
+    """Keep a loaded module, and the modules that it imported from its folder, in `sys.modules` while entered.
 
     Names in annotations are looked up there long after the code was executed.
     """
@@ -165,7 +165,10 @@ def line_of(error: BaseException, function: Callable[..., object]) -> str:
 
 
 def function_at(what: str, reference: str, load: Load, *forms: str) -> tuple[ModuleType, Callable[..., Any]]:
-    """Return the module and function of a reference `path.py:function`; the function must accept one of `forms`."""
+    """Return the module and function that `reference`, `path.py:function`, names.
+
+    Raises ValueError unless the function accepts the arguments in one of `forms`, such as "(facts, settings)".
+    """
     place, _, name = reference.rpartition(":")
     if not place or not name:
         raise ValueError(f"{what}: expected path/to/file.py:function or module:function")
@@ -179,9 +182,9 @@ def function_of(what: str, module: ModuleType, name: str, *forms: str) -> Callab
     if not callable(function):
         members = inspect.getmembers(module, inspect.isfunction)
         own = [key for key, member in members if member.__module__ == module.__name__ and not key.startswith("_")]
-        raise ValueError(f"{what}: no function {name!r} there; it has {', '.join(own) or 'none'}")
+        raise ValueError(f"{what}: no function {name!r}; available functions: {', '.join(own) or 'none'}")
     if not any(_takes(function, form.strip("()").split()) for form in forms):
-        raise ValueError(f"{what}: {name} must take {' or '.join(forms)}")
+        raise ValueError(f"{what}: {name} must accept the arguments {' or '.join(forms)}")
     return function  # type: ignore[no-any-return]
 
 
@@ -290,20 +293,21 @@ def _load_alone(what: str, path: Path, shown: Path) -> ModuleType:
 
 
 def load_module(what: str, name: str) -> ModuleType:
-    """Import an installed module; one-line ValueError with what it raises."""
+    """Import an installed module; if the import fails, raises a one-line ValueError with its error."""
     try:
         return importlib.import_module(name)
     except USER_FAULTS as error:
         raise ValueError(f"{what}: importing {name!r} failed: {one_line(error)}") from error
 
 
-_REMEDY = "import what they name outside of `if TYPE_CHECKING:`"
+_REMEDY = "import the names that they use outside of `if TYPE_CHECKING:`"
 
 
 def annotation_of(function: Callable[..., Any], index: int, module: ModuleType, what: str) -> Any:
     """Return the annotation of parameter `index` of a function in `module`.
 
-    Other parameters' annotations are not evaluated: they may hold names that only a type checker knows.
+    Other parameters' annotations are not evaluated, because they may use names that are imported only for type
+    checkers.
     """
     parameter = list(inspect.signature(function).parameters.values())[index]
     if not isinstance(parameter.annotation, str):

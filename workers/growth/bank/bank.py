@@ -55,7 +55,7 @@ _IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
 
 @dataclass(frozen=True)
 class PassResult:
-    """Results of one validation or test pass: R rows of `plan`, n live environments."""
+    """Results of one validation or test pass with the R rows of `plan`, for n live environments."""
 
     plan: Pass
     active: Bools  # [n, S] seeds that were on in the real networks
@@ -82,9 +82,9 @@ class Bank:
         self, task: Task, slots: tuple[str, ...], envs: Ints, settings: GrowthSettings, like: Tensor,
         kernel: HostKernel = "torch",
     ) -> None:  # fmt: skip
-        """Make a bank on the device, and in the precision, of `like`.
+        """Create a bank on the device, and in the precision, of `like`.
 
-        ValueError if a blueprint or slot does not exist, Unusable if the kernel is missing.
+        Raises ValueError if a blueprint or slot does not exist, and Unusable if the kernel is missing.
         """
         self.envs = envs
         self._spec = task.host
@@ -156,7 +156,7 @@ class Bank:
     # --- which rows hold what ---------------------------------------------------------------------------------------
 
     def _seeds_in(self, table: SeedTable, slot: int, rows: Ints, on: Bools) -> SlotSeeds:
-        """Return the seeds of `slot` for the activation rows of bank rows `rows` [R], where `on` [R]."""
+        """Return the seeds of `slot` in the activation rows that belong to bank rows `rows` [R] and where `on` [R]."""
         envs = self.envs[rows]
         blueprint = np.where(on & np.isin(table.stage[envs, slot], _IN_FORWARD), table.blueprint[envs, slot], -1)
         at = np.argsort(blueprint, kind="stable")[np.count_nonzero(blueprint < 0) :]  # group after group
@@ -179,7 +179,7 @@ class Bank:
         return SlotSeeds(tuple(groups), places, blend)
 
     def _index(self, values: Ints | Bools) -> Tensor:
-        """Copy an array to the device. The caller may reuse it and need not wait for the device."""
+        """Copy an array to the device. The caller may reuse the array at once, without waiting for the device."""
         return torch.from_numpy(np.ascontiguousarray(values)).to(self._device, non_blocking=True)
 
     # --- training ---------------------------------------------------------------------------------------------------
@@ -188,8 +188,8 @@ class Bank:
         """Train hosts and seeds of bank rows `rows` [n] for one SGD pass over `split`, each in its own `order` [n, N].
 
         The loss is the sum over environments of per-sample means, so no environment scales another's gradients. Return
-        per-sample mean loss [n] and accuracy in percent [n], both in training mode. Other rows are unchanged. It
-        synchronises with the device once, at the end.
+        per-sample mean loss [n] and accuracy in percent [n], both in training mode. Other rows are unchanged.
+        Synchronises with the device once, at the end.
         """
         self.settle()
         if self._native is not None:
@@ -297,8 +297,8 @@ class Bank:
     def _samples_at_once(self, split: DeviceSplit, hosts: list[int]) -> int:
         """Return how many samples fit one forward pass of `hosts` hosts per level; depends only on shapes and device.
 
-        The widest tensor is an image unfolded for a convolution, or its output. In the first level it is the same for
-        all hosts.
+        The widest tensor is an image unfolded for a convolution, or the convolution's output. In the first level all
+        hosts share it.
         """
         _, into, height, width = split.x.shape
         widest = self._spec.kernel**2 * into * height * width

@@ -1,8 +1,9 @@
 """Chooses which combinations of seeds a validation pass measures, and derives contributions. Pure; no torch.
 
 A configuration is a bit code over the S slots: if bit s is set, slot s acts as it is; if clear, its alpha is 0. For
-every environment: the real network; all seeds off; each seed off; only one on; only two on. All run in one fused pass
-that widens at each slot: a configuration joins the batch where it first differs from the others.
+every environment the pass measures the real network, and the network with all seeds off, with each one off, with only
+one on, and with only two on. All of these run in one fused pass that widens at each slot: a configuration joins the
+batch where it first differs from the others.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from workers.facts import Bools, Floats, Ints
 
 @dataclass(frozen=True)
 class Widening:
-    """Rows of the pass behind one slot. Each continues `parent` (a row before the slot), with its seed on or off."""
+    """Rows of the pass behind one slot.
+
+    Each continues the row `parent` before the slot, with the slot's seed on or off.
+    """
 
     parent: Ints  # [R]
     env: Ints  # [R]
@@ -28,7 +32,7 @@ class Widening:
 
 @dataclass(frozen=True)
 class Pass:
-    """A validation pass: what to do at each slot, and the (env, code) of each final row."""
+    """A validation pass: the widening at each slot, and the (env, code) of each final row."""
 
     slots: tuple[Widening, ...]
     keys: Ints  # [R] env << S | code, ascending
@@ -41,7 +45,7 @@ class Pass:
 
 
 def wanted(active: Bools) -> tuple[Ints, Bools]:
-    """Return codes [E, K], and whether each applies [E, K].
+    """Return the configuration codes, [E, K], and a mask of those that apply, [E, K].
 
     `active` [E, S]: seeds in the forward pass with alpha > 0.
     """
@@ -63,7 +67,7 @@ def wanted(active: Bools) -> tuple[Ints, Bools]:
 
 
 def plan_pass(active: Bools, ablate: bool) -> Pass:
-    """Return the pass over all environments of `active` [E, S]; without `ablate` only the real networks.
+    """Return the pass over all environments of `active` [E, S]; without `ablate` it has only the real networks.
 
     Its arrays are shared between calls and must not be changed.
     """
@@ -95,9 +99,9 @@ def _plan(activity: bytes, n_envs: int, n_slots: int, ablate: bool) -> Pass:
 def contributions(active: Bools, accuracy: Floats, pas: Pass) -> tuple[Floats, Floats, Floats]:
     """Return contributions [E, S], all-off accuracy [E] and interaction sums [E, S] from a pass with ablations.
 
-    Contribution (leave-one-out): accuracy of the real network minus accuracy with the seed off, same samples, points;
-    NaN where no seed is active. Interaction of i and j: f({i,j}) − f({i}) − f({j}) + f(∅), summed over partners; f(X):
-    only X on.
+    A contribution (leave-one-out) is the accuracy of the real network minus its accuracy with the seed off, on the same
+    samples, in points; it is NaN where no seed is active. The interaction of i and j is f({i,j}) − f({i}) − f({j}) +
+    f(∅), where f(X) is the accuracy with only X on; a seed's interaction sum adds up those with all other seeds.
     """
     n_envs, n_slots = active.shape
     full = (1 << n_slots) - 1

@@ -1,7 +1,7 @@
 """Trains and measures hosts and seeds with the kernel of workers/native, one network at a time or in threads.
 
-Every network is computed alone in its own memory, so its bits depend on no neighbour and no thread. Parameters stay in
-the bank: the kernel gets the addresses of their rows.
+Every network is computed alone in its own memory, so its bits do not depend on other networks or on threads. Parameters
+stay in the bank: the kernel gets the addresses of their rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from workers.vocabulary import Stage
 
 @dataclass(frozen=True)
 class Grown:
-    """The n networks to compute: bank rows `rows` [n] of hosts and seeds, with the seed table."""
+    """The n networks to compute: the bank rows `rows` [n] of their hosts and seeds, and the seed table."""
 
     host: Stack
     statistics: list[BatchStatistics]
@@ -71,7 +71,7 @@ class NativeStep:
         """
         n, samples = order.shape
         if samples != len(split.y):
-            raise ValueError(f"order has {samples} samples, split has {len(split.y)}")
+            raise ValueError(f"the order has {samples} samples, but the split has {len(split.y)}")
         found = np.empty((n, 2))
         order = np.ascontiguousarray(order, dtype=np.int64)
         data, memory = _split(split), _Memory(grown, self._channels)
@@ -84,7 +84,7 @@ class NativeStep:
         return found[:, 0] / samples, 100.0 * found[:, 1] / samples
 
     def measure(self, grown: Grown, acting: Bools, plan: Pass, split: DeviceSplit) -> tuple[Ints, Floats]:
-        """Return how many samples each row of `plan` [R] gets right, and the real networks' summed losses [n]."""
+        """Return the number of correct samples in each row of `plan` [R], and the real networks' summed losses [n]."""
         n = len(grown.rows)
         right, loss = int_zeros(len(plan.keys)), np.zeros(n)
         trees, data = _Trees(plan, acting, self._levels, len(self._channels)), _split(split)
@@ -174,12 +174,12 @@ class _Rows:
 
     def address(self, row: int) -> int:
         if not 0 <= row < self._rows:
-            raise ValueError(f"no row {row}: there are {self._rows}")
+            raise ValueError(f"no row {row}; there are {self._rows} rows")
         return int(self._first + row * self._apart)
 
 
 class _Memory:
-    """Row addresses of everything the networks are made of; `each`: channels of each host level."""
+    """Addresses of the rows that the networks consist of; `each`: channels of each host level."""
 
     def __init__(self, grown: Grown, each: list[int]) -> None:
         self.mean = [_Rows(s.mean, c) for s, c in zip(grown.statistics, each, strict=True)]

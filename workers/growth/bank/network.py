@@ -1,15 +1,15 @@
 """Many hosts with their seeds as one forward pass, which training differentiates and validation evaluates.
 
-The parts are: how a seed joins the host's features, that is, the delta a slot adds; the host, level by level, without
-seeds; the seeds of a slot over the rows of the activations, without the seed table; and the whole network.
+Its parts are the delta that a slot adds to the host's features; the host, level by level, without seeds; the seeds of a
+slot over the rows of the activations, without the seed table; and the whole network.
 
 With h the features, d = s(stop h) − stop h and d̂ = d·min(1, rms(h)/rms(d)):
 
     TRAINING y = h + d̂ − stop(d̂); ADD y = h + α·d̂; MULTIPLY y = h·(1 + α·tanh(d)); GATE y = h + α·g(stop h)·d̂
 
 For ADD, ∂y/∂h = I at any α until the seed is fossilised, so the host and upstream slots keep learning. This host
-gradient is biased on purpose. A fossil is part of the host: no stop, same forward pass. The bound is needed because the
-output of a seed in TRAINING is not in the loss, so nothing else limits its delta.
+gradient is biased on purpose. A fossil is part of the host: its input has no gradient stop, and its forward pass is the
+same. The bound is needed because the output of a seed in TRAINING is not in the loss, so nothing else limits its delta.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TINY = 1e-12  # of a mean square: keeps the gradient of an exact identity finite
 
 @dataclass(frozen=True)
 class Blend:
-    """How each of n rows blends, [n, 1]. A mask is None if no row needs it."""
+    """The blending coefficients of n rows, [n, 1]. A mask is None if no row needs it."""
 
     live: Tensor  # factor of d̂: 1 while incubating, else alpha
     stopped: Tensor | None  # factor of stop(d̂): 1 while incubating, else 0
@@ -70,7 +70,7 @@ class Blend:
 
 @lru_cache(maxsize=64)  # called at every birth, and for every slot in every epoch
 def gate_params(channels: int) -> tuple[ParamSpec, ...]:
-    """Return the gate network: Linear(C → max(8, C//4)), SiLU, Linear(→ 1), sigmoid on pooled features."""
+    """Return the gate network's parameters: Linear(C → max(8, C//4)), SiLU, Linear(→ 1), sigmoid on pooled features."""
     hidden = max(8, channels // 4)
     return (
         ParamSpec("gate.hidden.weight", (channels, hidden), bound=fan_in_bound(channels)),
@@ -103,15 +103,15 @@ def _mean_square(x: Tensor) -> Tensor:
 
 
 def seed_input(h: Tensor, blend: Blend) -> Tensor:
-    """Return the seeds' input for rows h [B,H,W,n,C]: the features behind a stop, without it for fossils."""
+    """Return the seeds' input for rows h [B,H,W,n,C]: the features behind a gradient stop, which fossils lack."""
     return h.detach() if blend.fossil is None else torch.where(blend.fossil, h, h.detach())
 
 
 def seed_delta(h: Tensor, x: Tensor, d: Tensor, gates: Params, blend: Blend) -> Tensor:
-    """Return what the seeds add to their rows' features h [B,H,W,n,C]: y = h + delta.
+    """Return the deltas that the seeds add to their rows' features h [B,H,W,n,C]: y = h + delta.
 
-    `x` is seed_input(h, blend), `d` = s(x) − x, `gates` the gates' parameters (read only if gated). If features have
-    lower precision than the coefficients, sums and products use that of the coefficients.
+    `x` is seed_input(h, blend), `d` = s(x) − x, `gates` the gates' parameters (read only for gated seeds). If features
+    have lower precision than the coefficients, sums and products use that of the coefficients.
     """
     precise = blend.live.dtype
     wide, d = h.to(precise), d.to(precise)
@@ -134,7 +134,7 @@ BN_EPS = 1e-5
 
 
 def channels(spec: HostSpec, level: int) -> int:
-    """Return the channels after `level`, which its slot has too."""
+    """Return the number of channels after `level` and in its slot."""
     return int(spec.base * 2**level)
 
 
@@ -184,9 +184,10 @@ def level_forward(
 
 
 def _alone(image: Tensor, mean: Tensor, var: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
-    """Return training batch norm of one value per channel, [1,C,1,1], which torch refuses: the bias, without gradient.
+    """Return the bias: training batch norm of one value per channel, [1,C,1,1], a shape that torch refuses.
 
-    This happens when a level ends at 1x1 and the last batch has one sample. The value's variance counts as 0.
+    The image gets no gradient. This happens when a level ends at 1x1 and the last batch has one sample. The value's
+    variance counts as 0.
     """
     value = image.detach().flatten()
     mean.lerp_(value.to(mean.dtype), BN_MOMENTUM)
@@ -232,7 +233,7 @@ class SlotSeeds:
     blend: Blend  # [n]
 
     def forward(self, h: Tensor, params: Sequence[Params]) -> Tensor:
-        """Return features [B,H,W,N,C] with every seed applied to its row; `params`: those of each group."""
+        """Return features [B,H,W,N,C] with every seed applied to its row; `params`: the parameters of each group."""
         if not self.groups:
             return h
         mine = h if self.places is None else self.places.pick(h)

@@ -4,7 +4,7 @@ Rows are independent: gradient norm, clipping, weight decay and momentum are per
 of the rows that take part (`borrow`) and writes them back (`give_back`), so no bit of another row can change.
 
 On a GPU, deterministic kernels that write by index first sort the index, and in older torch releases the CPU waits for
-that. So each row instead looks up what is written to it: a gather.
+that. Writes are therefore done by a gather, in which each row looks up its new value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from workers.layers.blueprint import ParamSpec
 
 
 def writers(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return each of `count` rows' index in `rows` [n], or 0: [count]; and whether it occurs there: [count, 1]."""
+    """Return, for each of `count` rows, its index in `rows` [n] or 0, [count], and whether it occurs, [count, 1]."""
     here = rows == torch.arange(count, device=rows.device)[:, None]
     return here.to(torch.uint8).argmax(1), here.any(1, keepdim=True)
 
@@ -89,7 +89,7 @@ class SGD:
 
 
 def by_name(specs: tuple[ParamSpec, ...], flat: Tensor) -> dict[str, Tensor]:
-    """Return named views [n, *shape] of rows [n, P], which hold all of `specs` or the first ones, concatenated."""
+    """Return named views [n, *shape] of rows [n, P], in which all of `specs`, or the first ones, are concatenated."""
     sizes, found = _layout(specs, flat.shape[1])
     return {name: part.view(shape) for (name, shape), part in zip(found, flat.split_with_sizes(sizes, 1), strict=True)}
 
@@ -108,7 +108,7 @@ def _layout(specs: tuple[ParamSpec, ...], width: int) -> tuple[list[int], list[t
 
 
 class Borrowed:
-    """Rows of a stack borrowed for one epoch; the gradient of `flat` [n, P] is wanted."""
+    """Rows of a stack borrowed for one epoch; `flat` [n, P] requires a gradient."""
 
     def __init__(self, specs: tuple[ParamSpec, ...], flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
         self._specs, self.flat, self.momentum = specs, flat.requires_grad_(), momentum
@@ -136,7 +136,7 @@ class Borrowed:
 
 
 class Optimiser:
-    """Trains several loans by one rule: the effect of Borrowed.step on each, in few calls."""
+    """Trains several borrowed stacks by one rule, with the effect of Borrowed.step on each but in few calls."""
 
     def __init__(self, loans: list[Borrowed], rule: SGD) -> None:
         self._loans, self._rule = loans, rule
@@ -146,7 +146,7 @@ class Optimiser:
 
     @torch.no_grad()
     def step(self, grads: list[Tensor]) -> None:
-        """Update every loan from its gradient."""
+        """Update every borrowed stack from its gradient."""
         for loan, own in zip(self._loans, grads, strict=True):
             if loan.trained is not None:
                 loan.step(own, self._rule)

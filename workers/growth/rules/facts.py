@@ -19,7 +19,7 @@ from workers.vocabulary import OP, SLOT, WAIT
 def effective_seed_params(
     active: Bools, alpha: Floats, params: Ints, host_params: Ints, base_slot_rent_ratio: float
 ) -> Floats:
-    """Return E [E]: for each live module a base rent `base_slot_rent_ratio * host_params` plus alpha * params.
+    """Return E [E], the sum over live modules of a base rent, `base_slot_rent_ratio * host_params`, and alpha * params.
 
     active, alpha, params [E, S]: alpha in effect, trainable parameters of module and gate; host_params [E]. Entries
     where `active` is False are ignored.
@@ -32,8 +32,8 @@ def effective_seed_params(
 def alpha_delta_sq_sum(alpha: Floats, alpha_before: Floats, params_before: Ints, host_params: Ints) -> Floats:
     """Return Q [E]: sum over slots of (alpha - alpha_before)^2 * params_before / host_params; 0 without a host.
 
-    All [E, S] except host_params [E]; `_before`: at the previous decision. alpha and params are 0 where no module is
-    live, so a module's first step costs nothing and its removal costs its whole alpha.
+    All arrays are [E, S] except host_params [E]; `_before` means at the previous decision. alpha and params are 0 where
+    no module is live, so a module's first step costs nothing and its removal costs its whole alpha.
     """
     weight = params_before / np.maximum(host_params, 1)[:, None]
     total: Floats = ((alpha - alpha_before) ** 2 * weight).sum(axis=1)
@@ -41,7 +41,7 @@ def alpha_delta_sq_sum(alpha: Floats, alpha_before: Floats, params_before: Ints,
 
 
 class FactsMemory:
-    """What the next facts need from the previous decision: potentials, alphas and parameters, [E, S].
+    """The state of the previous decision that the next facts need: potentials, alphas and parameters, [E, S].
 
     `host_params` is the size of one host; all environments grow the same one.
     """

@@ -55,7 +55,7 @@ class Graft(Protocol):
         """Put a new module into an empty slot; return the trainable parameters of module and gate."""
 
     def set_algorithm(self, env: int, slot: int, algorithm: int) -> int:
-        """Change how a module blends: GATE adds a gate, others drop it. Return the parameters of module and gate."""
+        """Change how a module blends; only GATE has a gate. Return the trainable parameters of module and gate."""
 
     def drop(self, env: int, slot: int) -> None:
         """Remove the module, its gate and their optimiser state; the table still describes them during the call."""
@@ -91,7 +91,8 @@ class Lifecycle:
     def record(self, measurement: Measurement) -> None:
         """Record a validation before the decision: ages, contributions and their velocities.
 
-        Velocity is the change of the contribution per epoch, smoothed 0.7 to 0.3, from the second measurement on.
+        From the second measurement on, velocity is the smoothed (0.7 old, 0.3 new) change of the contribution per
+        epoch.
         """
         table = self.table
         self._shown = None
@@ -116,7 +117,7 @@ class Lifecycle:
     def execute(self, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
         """Execute one decision per environment, [E, head] in the order of HEADS; return the events.
 
-        InvalidDecision, with nothing changed, if this step's masks forbid any of them.
+        Raises InvalidDecision, before anything changes, if this step's masks forbid any of the decisions.
         """
         shown = self._shown if self._shown is not None and self._shown[0] == step else (step, self.masks(step))
         permitted = shown[1].permits(decisions)

@@ -1,9 +1,9 @@
 """Exact masks of every decision head, given the choices of earlier heads, and the rules behind them.
 
-Quality gates say when a seed may advance or fossilise. Permissive gates require only what the next stage presupposes;
-strict gates also require quality (but no gradient ratio before BLENDING, because none is measured). `valid_operations`
-is the one predicate behind both masks and execution. A mask row without any True means that the operation does not use
-the head; its choice is then 0.
+Quality gates say when a seed may advance or fossilise. Permissive gates require only the preconditions of the next
+stage; strict gates also require quality (but no gradient ratio before BLENDING, because none is measured).
+`valid_operations` is the one predicate behind both masks and execution. A mask row without any True means that the
+operation does not use the head; the head's choice is then 0.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ def may_blend(table: SeedTable, gates: GateMode, val_acc: Floats) -> Bools:
 
 
 def may_hold(table: SeedTable, gates: GateMode) -> Bools:
-    """Return where BLENDING -> HOLDING is permitted, [E, S]: alpha has reached its target 1; strict: after 3 epochs."""
+    """Return where BLENDING -> HOLDING is permitted, [E, S]: alpha has reached its target 1.
+
+    Strict gates also require 3 epochs in BLENDING.
+    """
     full = (table.alpha_mode == HOLD) & (table.alpha_target >= _FULL) & (table.alpha >= _FULL)
     return np.asarray((table.stage == BLENDING) & full & (table.epochs_in_stage >= _HOLD_EPOCHS[gates]))
 
@@ -67,7 +70,7 @@ def may_hold(table: SeedTable, gates: GateMode) -> Bools:
 def may_fossilize(table: SeedTable, gates: GateMode) -> Bools:
     """Return where HOLDING -> FOSSILIZED is permitted, [E, S]: a contribution was measured in this seed's life.
 
-    Strict: it is at least CONTRIBUTING_POINTS.
+    Strict gates also require that it is at least CONTRIBUTING_POINTS.
     """
     smallest = CONTRIBUTING_POINTS if gates == "strict" else -np.inf
     # A contribution that was never measured is NaN, and NaN compares False.
@@ -101,8 +104,8 @@ def rampable(table: SeedTable) -> Bools:
 def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Bools, step: int) -> Bools:
     """Return [E, op, S], True where the operation is valid on the slot; all False for WAIT, which is always valid.
 
-    `val_acc`, `alive`: [E]. On the last step only FOSSILIZE can still count: the effect of others would not be
-    measured.
+    `val_acc`, `alive`: [E]. On the last step only FOSSILIZE can still count: the effect of other operations would not
+    be measured.
     """
     valid = all_false((table.stage.shape[0], len(Op), table.stage.shape[1]))
     valid[:, Op.FOSSILIZE] = may_fossilize(table, rules.gates)
@@ -206,7 +209,7 @@ class DecisionView:
 
 
 def follow(masks: DecisionMasks, wishes: Ints) -> tuple[Ints, Bools]:
-    """Return decisions [E, head] that follow `wishes` (0 in unused heads), and where all were permitted, [E]."""
+    """Return decisions [E, head] that follow `wishes` (0 in unused heads), and a mask [E] of those all permitted."""
     decisions = np.zeros_like(wishes)
     permitted = all_true(len(wishes))
     for head in range(len(masks.sizes)):

@@ -114,7 +114,7 @@ def seed_id(env: int, serial: int) -> str:
 
 
 def slot_of(table: SeedTable, serial: Ints) -> Ints:
-    """Return the slot [E] of the live seed `serial` [E], -1 if there is none; ValueError for a duplicate serial."""
+    """Return the slot [E] of the live seed `serial` [E], -1 if there is none; ValueError if a serial occurs twice."""
     matches = (table.serial == serial[:, None]) & table.present  # [E, S]
     if (matches.sum(axis=1) > 1).any():
         env = int(np.argmax(matches.sum(axis=1) > 1))
@@ -144,7 +144,7 @@ class IllegalTransition(ValueError):
 
 
 def transition(table: SeedTable, selected: Bools, target: Stage, val_acc: Floats) -> None:
-    """Move every `selected` [E, S] slot to `target`; all of them, or with IllegalTransition none.
+    """Move every `selected` [E, S] slot to `target`; if one may not, raise IllegalTransition and move none.
 
     `val_acc` [E] is the last validation accuracy, the baseline for improvement within the new stage.
     """

@@ -38,7 +38,7 @@ _STABLE_EPOCHS = 3  # consecutive stable epochs until the host counts as stabili
 
 @dataclass(frozen=True, kw_only=True)
 class Signals:
-    """Signals after the last measurement. NaN: there is no earlier value to compare with."""
+    """Signals after the last measurement. NaN means that there is no earlier value to compare with."""
 
     train_loss: Floats  # [E] nats
     train_acc: Floats  # [E] percent
@@ -66,8 +66,7 @@ class Signals:
     def after(self, now: Measurement, alive: Bools) -> Signals:
         """Return the signals after one more measurement; environments not in `alive` [E] keep theirs.
 
-        An epoch is stable if the loss improved by less than 3 %. In the first epoch comparisons are with NaN and hence
-        False.
+        An epoch is stable if the loss improved by less than 3 %. In the first epoch, comparisons with NaN give False.
         """
         loss_delta = self.val_loss - now.val_loss
         acc_delta = now.val_acc - self.val_acc

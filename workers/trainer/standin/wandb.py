@@ -1,12 +1,12 @@
 """Stand-in for the package wandb in a script that a run starts: it keeps the values of one key and nothing else.
 
 It is used instead of wandb's offline mode, which needs wandb installed, starts a service for every run, and writes a
-format that changes. Scripts make their usual calls. `init`, `log`, `config` and `summary` behave as far as a script can
-tell. `sync_tensorboard=True` counts a SummaryWriter's scalars as logged. Everything else is accepted and ignored, also
-in submodules: `wandb.integration.sb3` has a no-op callback for Stable-Baselines3. No account, no network, no
-dependency.
+format that changes. Scripts make their usual calls. `init`, `log`, `config` and `summary` behave like wandb's as far as
+a script can tell. `sync_tensorboard=True` counts a SummaryWriter's scalars as logged. All other calls are accepted and
+ignored, including those to submodules: `wandb.integration.sb3` has a no-op callback for Stable-Baselines3. The stand-in
+needs no account, network or dependency.
 
-ESPER_AB_WANDB_KEY names the key, ESPER_AB_WANDB_FILE the file that gets one line per value.
+ESPER_AB_WANDB_KEY names the key, and ESPER_AB_WANDB_FILE names the file that gets one line per value.
 """
 
 from __future__ import annotations

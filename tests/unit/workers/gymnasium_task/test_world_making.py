@@ -40,8 +40,8 @@ def test_environments_by_id_and_by_file(own: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("gym:CartPol-v1", "CartPole"), ("{own}:nobody", "no function 'nobody' there; it has"),
-        ("{own}:outcome", r"must take \(\)"), ("{own}x:make", "importing"),
+        ("gym:CartPol-v1", "CartPole"), ("{own}:nobody", "no function 'nobody'; available functions:"),
+        ("{own}:outcome", r"must accept the arguments \(\)"), ("{own}x:make", "importing"),
     ],
 )  # fmt: skip
 def test_what_is_no_environment_is_named(own: Path, name: str, said: str) -> None:
@@ -176,7 +176,7 @@ def test_constants_of_a_module_in_a_package_may_be_annotated(tmp_path: Path, bes
     [
         ("params: Params)", "params: Param)", r"of 'params' cannot be resolved: NameError: .*'Param' is not defined"),
         ("weight: float", "weight: GymFacts", r"of Params cannot be resolved: NameError: .*'GymFacts' is not defined"),
-        ("weight: float", "weight: GymFacts", r"import what they name outside of `if TYPE_CHECKING:`"),
+        ("weight: float", "weight: GymFacts", r"import the names that they use outside of `if TYPE_CHECKING:`"),
         ("weight: float", "weight: Params | dict | Sized", r"of Params cannot be resolved: NameError"),
         ("weight: float", "weight: Params | object()", r"of Params cannot be resolved: TypeError"),
         ("weight: float", "weight: complex | range", r"of Params cannot be resolved: TypeError: Type unions"),

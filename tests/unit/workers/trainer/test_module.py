@@ -47,7 +47,7 @@ def test_settings_are_typed_by_their_struct(tmp_path: Path, values: Any, expecte
 
 @pytest.mark.parametrize(("values", "words"), [
     ({"lrr": 1}, "no setting trainer.lrr; did you mean lr?"),
-    ({"momentum": 1}, "no setting trainer.momentum; known: lr, steps, clip, kind"),
+    ({"momentum": 1}, "no setting trainer.momentum; available settings: lr, steps, clip, kind"),
     ({"steps": "1.5"}, "trainer.steps: expected int, not '1.5'"),
     ({"steps": 1.5}, "trainer.steps: expected int, not 1.5"),
     ({"clip": "yes"}, "trainer.clip: expected bool, not 'yes'"),
@@ -62,8 +62,8 @@ def test_settings_that_are_none_are_refused(tmp_path: Path, values: Any, words: 
 
 
 @pytest.mark.parametrize(("old", "new", "words"), [
-    ("def train(run)", "def learn(run)", "trainer mine.py: no function 'train' there; it has evaluate, learn"),
-    ("def evaluate(run, state)", "def evaluate(run)", r"evaluate must take \(run, state\)"),
+    ("def train(run)", "def learn(run)", "trainer mine.py: no function 'train'; available functions: evaluate, learn"),
+    ("def evaluate(run, state)", "def evaluate(run)", r"evaluate must accept the arguments \(run, state\)"),
     ("yield run.Point", "return run.Point", "yields no points"),
     ("esper_ab.TrainerSettings", "object", "Settings must be a class Settings"),
     ("lr: float = 0.1", "lr: float", "Settings.lr has no default"),
@@ -93,7 +93,7 @@ def test_a_point_without_the_outcome_is_refused() -> None:
         module.metrics_of(Point({"loss": 1.0}, b""), "return")
     with pytest.raises(ValueError, match=r"yielded dict; yield run.Point"):
         module.metrics_of({"return": 1.0}, "return")
-    with pytest.raises(ValueError, match="evaluate returned length, and no 'return'"):
+    with pytest.raises(ValueError, match="evaluate returned length, but no 'return'"):
         module.outcomes_of({"length": 1.0}, "return")
     with pytest.raises(ValueError, match="empty list"):
         module.outcomes_of([], "return")

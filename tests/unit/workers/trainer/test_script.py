@@ -239,15 +239,15 @@ def test_a_whole_number_beyond_any_float_is_infinite(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("source", "text", "words"), [
-    ("a.json:x", '{"y": 1}', "a.json: no key 'x'; there is y"),
+    ("a.json:x", '{"y": 1}', "a.json: no key 'x'; available keys: y"),
     ("a.json:x.z", '{"x": 1}', "no key 'x.z'"),
     ("a.json:x", '{"x": [1]}', "x is list, not a number"),
     ("a.json:x", '{"x": true}', "x is bool, not a number"),
     ("a.json:x", '{"x": ', "a.json: not JSON"),
-    ("a.csv:x", "y,z\n1,2\n", "no column 'x'; there is y, z"),
+    ("a.csv:x", "y,z\n1,2\n", "no column 'x'; available columns: y, z"),
     ("a.csv:x", "x\n", "no rows"),
     ("a.csv:y", "x,y\n1\n", "y is '', not a number"),
-    ("a.csv:x", "", "no column 'x'; there is nothing"),
+    ("a.csv:x", "", "no column 'x'; available columns: nothing"),
     ("a.csv:x", f"x\n{'y' * 200_000}\n", "a.csv: not CSV: field larger"),
     ("a.json:x", f'{{"x": 1{"0" * 5000}}}', "a.json: not JSON"),
     ("a.json:x", "[" * 100_000, "a.json: not JSON"),
@@ -294,5 +294,5 @@ def test_a_file_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -
     (tmp_path / "sub" / "model.pt").touch()
     with pytest.raises(ValueError, match=r"left no a\.json in \{out\}; it left sub/model\.pt"):
         read_outcome(read_source("a.json:x"), tmp_path)
-    with pytest.raises(ValueError, match="gave no number as 'x' to wandb"):
+    with pytest.raises(ValueError, match="logged no number 'x' with wandb"):
         read_outcome(read_source("wandb:x"), tmp_path)

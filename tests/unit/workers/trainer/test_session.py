@@ -78,7 +78,7 @@ def test_a_state_that_cannot_be_saved_is_not_evaluated(tmp_path: Path, experimen
     for point in range(spec.episodes):
         session.train(point, nothing, nothing)
     (experiment_dir / "policies").write_text("a file where a folder has to be")
-    with pytest.raises(OSError, match="is no folder"):
+    with pytest.raises(OSError, match="is not a folder"):
         session.evaluate(experiment_dir, steps.append)
     assert steps == []
     (experiment_dir / "policies").unlink()
@@ -103,7 +103,7 @@ def test_a_trainer_that_would_begin_anew_has_a_state_at_its_end_only(tmp_path: P
 
 
 def test_an_outcome_that_is_no_number_is_the_worst_one_or_an_error(tmp_path: Path, experiment_dir: Path) -> None:
-    with pytest.raises(ValueError, match=r"the outcome is nan, no number .*; with --outcome-range"):
+    with pytest.raises(ValueError, match=r"the outcome is nan, not a number .*; with --outcome-range"):
         python(tmp_path, experiment_dir, {"fault": "breaks"}).train(0, nothing, nothing)
     record = python(tmp_path, experiment_dir, {"fault": "breaks"}, worst=-5.0).train(0, nothing, nothing)
     assert (record.envs[0].outcome, record.envs[0].failed) == (-5.0, True)
@@ -114,7 +114,7 @@ def test_an_outcome_too_large_to_compute_with_is_no_number(tmp_path: Path, exper
     source = trainers.PYTHON.replace('float("nan") if fault == "breaks" else x', value)
     (tmp_path / "mine.py").write_text(source)
     session = open_session(trainers.spec(str(tmp_path / "mine.py"), experiment_dir, {}), experiment_dir, "cpu", ("",))
-    with pytest.raises(ValueError, match=r"no number from -1e\+40 to 1e\+40; with --outcome-range"):
+    with pytest.raises(ValueError, match=r"not a number from -1e\+40 to 1e\+40; with --outcome-range"):
         session.train(0, nothing, nothing)
 
 
@@ -129,7 +129,10 @@ def test_a_copy_that_was_changed_is_not_trained(tmp_path: Path, experiment_dir: 
 
 @pytest.mark.parametrize(("changes", "words"), [
     ({"eval_episodes": 4}, "evaluate returned 3 outcomes; 4 are planned"),
-    ({"episodes": 1, "metrics": {}}, "point 0 has the metrics Loss/train beside the outcome, but the first had none"),
+    (
+        {"episodes": 1, "metrics": {}},
+        "point 0 has the metrics Loss/train in addition to the outcome, but the first had none",
+    ),
 ])  # fmt: skip
 def test_a_run_that_is_not_as_planned_says_so(
     tmp_path: Path, experiment_dir: Path, changes: dict[str, Any], words: str

@@ -91,7 +91,7 @@ def test_a_users_file_may_hold_dataclasses_and_shadows_no_module(user_file):
         ("shaped:", "expected path/to/file.py:function"),
         ("nowhere.py:reward", "no file '/.*nowhere.py'"),
         ("no.such.module:reward", "importing 'no.such.module' failed: ModuleNotFoundError: No module named 'no'"),
-        ("workers.rewards.sparse:rewards", "no function 'rewards' there; it has reward$"),
+        ("workers.rewards.sparse:rewards", "no function 'rewards'; available functions: reward$"),
     ],
 )
 def test_what_cannot_be_found(mode, said):
@@ -103,9 +103,9 @@ def test_what_cannot_be_found(mode, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("def other(facts, settings): pass\n", "no function 'reward' there; it has other$"),
-        ("reward = 3\n", "no function 'reward' there; it has none$"),
-        ("def reward(facts): pass\n", r"must take \(facts, settings\)"),
+        ("def other(facts, settings): pass\n", "no function 'reward'; available functions: other$"),
+        ("reward = 3\n", "no function 'reward'; available functions: none$"),
+        ("def reward(facts): pass\n", r"must accept the arguments \(facts, settings\)"),
         ("def reward(\n", "running mine.py failed: SyntaxError"),
         ("import nothing_of_the_kind\n", "running mine.py failed: ModuleNotFoundError"),
     ],
@@ -131,7 +131,7 @@ def test_any_numbers_will_do(user_file, body):
         ("np.zeros(7)", r"returned shape \(7,\) float64, not \(3,\) float64$"),
         ("facts.val_acc + 1j", r"returned shape \(3,\) complex128, not \(3,\) float64$"),
         ("None", r"returned shape \(\) object, not \(3,\) float64$"),
-        ("facts.acc_delta", r"is not finite at step 1: \[nan, nan, nan\]; .*, at step 1 acc_delta and loss_delta$"),
+        ("facts.acc_delta", r"is not finite at step 1: \[nan, nan, nan\]; .*\(at step 1: acc_delta and loss_delta\)$"),
         ("np.where(facts.seeds.present[:, 0], np.inf, 0.0)", r"is not finite at step 12: \[inf, inf, inf\]$"),
         ("np.full(3, 1e200)", r"is beyond 1e\+40 at step 1: \[1e\+200, 1e\+200, 1e\+200\]$"),
         ("np.nan_to_num(facts.acc_delta)", "^$"),
