@@ -83,7 +83,8 @@ def read_job(options: Flags) -> AskedJob:
     if len(parts.parts) > 1:
         for flag, why in _OF_ONE.items():
             if options[flag] not in (None, False):
-                raise UsageError(f"--{flag}: {why}; remove it, because this question has {len(parts.parts)} parts")
+                said = flag.replace("_", "-")
+                raise UsageError(f"--{said}: {why}; remove it, because this question has {len(parts.parts)} parts")
     tracking = declared.tracking
     if any(options[flag] is not None for flag in _TRACKING):
         tracking = tracking_of(options, tracking)

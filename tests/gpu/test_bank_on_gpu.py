@@ -98,6 +98,7 @@ def test_deterministic_kernels_give_the_same_bits_again(task: Task, amp: str) ->
     assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
 
 
+@pytest.mark.real_gpu
 @pytest.mark.parametrize("amp", ["off", "bf16"])
 @pytest.mark.usefixtures("deterministic")
 def test_memory_pressure_changes_no_bit(amp: str) -> None:
