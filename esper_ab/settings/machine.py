@@ -215,8 +215,9 @@ def precision_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machin
         notes.append(f"--amp auto: {chosen} ({why}).")
     halves = [group.name for group in resolved.groups if group.settings.growth.amp == "bf16"]
     if halves and not machine.cpu_bf16 and any(name.startswith("cpu") for name in resolved.devices):
-        names = ", ".join(halves)
-        notes.append(f"{names}: this CPU has no bf16 instructions, so training is slower, with the same results.")
+        notes.append(
+            f"{', '.join(halves)}: this CPU has no bf16 instructions, so training is slower, with the same results."
+        )
     return tuple(notes)
 
 
