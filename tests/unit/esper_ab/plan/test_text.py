@@ -133,8 +133,9 @@ def test_what_limits_the_answer_is_shown_and_other_notes_are_not() -> None:
     ))  # fmt: skip
     plan = asking.planned(same, there)
     said = [line.removeprefix("note: ") for line in short(plan, there) if line.startswith("note: ")]
-    twins = "a and b do not differ in any setting that they use (A/A)"
-    assert [note.split(":")[0] for note in said] == ["unpaired", twins]
+    assert [note.split(":")[0] for note in said] == [
+        "unpaired", "a and b do not differ in any setting that they use (A/A)"
+    ]  # fmt: skip
     assert tuple(said) == plan.notes[: plan.limits]
     assert any(note.startswith("No GPU") for note in plan.notes[plan.limits :])
 
