@@ -84,7 +84,7 @@ def _forgets_bytes(source: str) -> list[str]:
 
 def _untyped_commands(source: str) -> list[str]:
     """Commands for a user with a value in them: `contracts.wording` quotes, for a path may have a space."""
-    return re.findall(r"esper-ab [a-z]+ [^`\"';]*\{[^`\"';]*", source)
+    return re.findall(r"esper-ab (?!is )[a-z]+ [^`\"';]*\{[^`\"';]*", source)
 
 
 def _unaddressed(source: str) -> list[str]:
