@@ -94,7 +94,7 @@ class Lock:
             self.close()
             remedy = "remove it; the lock must be a regular file"
             if error.filename == str(experiment_dir / JOURNAL_NAME):
-                remedy = "replace it with the journal itself; esper-ab does not write through links"
+                remedy = "replace it with the journal itself; nothing is written through links"
             raise UsageError(f"{error.filename} {error.strerror}: {remedy}") from None
         except BaseException:
             self.close()

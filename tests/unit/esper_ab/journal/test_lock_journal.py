@@ -67,7 +67,7 @@ def linked(path: Path, elsewhere: Path) -> None:
 
 @pytest.mark.parametrize(("name", "remedy"), [
     (LOCK_NAME, "remove it; the lock must be a regular file"),
-    (JOURNAL_NAME, "replace it with the journal itself; esper-ab does not write through links"),
+    (JOURNAL_NAME, "replace it with the journal itself; nothing is written through links"),
 ])  # fmt: skip
 def test_nothing_is_written_behind_a_link(tmp_path, journal_bytes, name, remedy):
     folder, elsewhere = tmp_path / "run", tmp_path / "elsewhere"

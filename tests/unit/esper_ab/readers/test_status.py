@@ -102,7 +102,7 @@ def test_a_viewers_last_words_are_the_verdict(tmp_path):
     said = {"a": "shaped", "b": "simplified", "verdict": "BETTER", "headline": "shaped is better."}
     assert _last_words(tmp_path, Viewer(tmp_path)).endswith("shows the verdict")
     (tmp_path / "verdict.json").write_text(json.dumps({"comparisons": [said]}))
-    assert _last_words(tmp_path, Viewer(tmp_path)).endswith("has the rest\n  BETTER: shaped is better.")
+    assert _last_words(tmp_path, Viewer(tmp_path)).endswith("shows the rest\n  BETTER: shaped is better.")
 
 
 def pathology(run, finding, detail):

@@ -52,7 +52,7 @@ def test_a_worker_that_runs_other_code_than_its_coordinator_is_a_warning(began, 
     hello = Hello(worker="w00", incarnation=1, protocol=PROTOCOL, pid=1, uuids=("",), torch_version="", sources=worker)
     warning = incidents.other_code(hello, "cpu:0", history_of(began, *continued))
     assert bool(warning) == warns
-    expected = f"(sources {worker}) than the experiment began with ({continued[-1] if continued else began})"
+    expected = f"(sources {worker}) than that with which the experiment began ({continued[-1] if continued else began})"
     assert not warns or expected in warning
 
 
