@@ -46,7 +46,10 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
     elif "{" in what:
         options = options | {"trainer": what}
     elif " " in what:
-        raise UsageError(f"{what}: no such file; a command needs {{seed}} in place of its seed, as in --seed {{seed}}")
+        raise UsageError(
+            f"{what}: no such file; if this is a command, put {{seed}} where the script expects its seed, "
+            "as in --seed {seed}"
+        )
     else:
         raise UsageError(
             f"{what}: expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes with "

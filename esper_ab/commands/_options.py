@@ -97,10 +97,10 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "calibration": takes("FILE",
             "File written by `esper-ab calibrate`, with the spread between runs of one group.", type=PATH),
         "reward_audit": takes("FILE",
-            "File written by `esper-ab growth rewards` for these groups' rewards; it is added to journal and report.",
+            "File of `esper-ab growth rewards` for these groups' rewards; it is added to the journal and the report.",
             type=PATH),
         "fail_unless": takes("REQUIREMENT",
-            'Exit with status 12 unless the verdict supports it, as in "simplified better-than shaped". Repeatable.',
+            'Exit with status 12 unless the verdict supports this, as in "simplified better-than shaped". Repeatable.',
             multiple=True),
     },
     "Where it runs": {

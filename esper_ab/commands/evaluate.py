@@ -34,7 +34,7 @@ _DECODER = msgspec.json.Decoder(PoliciesAnswer)
 @click.argument("policies", metavar="POLICY…", nargs=-1, required=True, type=click.Path())
 @valued("--episodes", "N", "Number of evaluation episodes. [default: as in the run]", "eval_episodes", type=AT_LEAST_1)
 @valued("--rng-seed", "N",
-    "Root of all randomness. [default: the seed of the run, which repeats its evaluation on the same kind of device]",
+    "Root of all randomness. [default: the run's own; it reproduces the evaluation on the same kind of device]",
     type=click.IntRange(min=0))
 @valued("--device", "NAME", "Device for the environments: cpu, or a GPU such as cuda:0.", default="cpu")
 @valued("--import", "MODULE",

@@ -34,7 +34,8 @@ def belonging(
     apart = _apart(reward_audit, experiment, learning)
     if apart:
         raise UsageError(
-            f"--reward-audit used other hosts: {'; '.join(apart)}; audit again with `esper-ab growth rewards`"
+            f"the audit of --reward-audit used different hosts: {'; '.join(apart)}; audit again with "
+            "`esper-ab growth rewards`"
         )
     codes = {user.reference: user.sha256 for user in machine.user_rewards}
     found = {

@@ -201,8 +201,8 @@ class Journal:
         is_now = f"has {found.st_size} bytes instead of {self._size}" if found.st_nlink else "was removed"
         check = shell_command("tidy", self.experiment_dir, "--check")
         raise JournalError(
-            f"something else, perhaps a reward function, has changed {self._path}: it {is_now}; `{check}` shows what "
-            "can be recovered"
+            f"{self._path} was changed by other code, perhaps a reward function: the file {is_now}; `{check}` shows "
+            "what can be recovered"
         )
 
     def _cannot_write(self, error: OSError) -> DiskFull | JournalError:

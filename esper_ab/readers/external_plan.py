@@ -164,7 +164,7 @@ def make_external_plan(
     if tasks != [""]:
         _check_names("task", tasks, least=1)
     if bool(cells) != bool(choosing):
-        raise UsageError("cells are chosen on separate seeds: use --cells and --choose together")
+        raise UsageError("--cells and --choose need each other, because cells are chosen on separate seeds")
     if cells:
         _check_names("cell", cells, least=2)
         if len(scales) > 1:

@@ -309,7 +309,7 @@ def read_toml(path: Path) -> FileSettings:
     if isinstance(record, dict) and record.get("settings", sha256) != sha256:
         raise UsageError(
             f"{path}: the settings do not match the hash in [record], so they were edited, or the file is damaged; "
-            "if you edited a copy on purpose, delete its table [record]"
+            "if you edited a copy on purpose, delete its [record] table"
         )
     groups, launcher = tree.pop("groups", []), tree.pop("launcher", {})
     tables, tasks = tree.pop("group", {}), tree.pop("tasks", {})

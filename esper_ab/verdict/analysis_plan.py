@@ -129,6 +129,6 @@ def _check_rule(groups: Sequence[str], replicates: int, rule: Rule) -> None:
         raise UsageError(Setting("futility", rule.futility), f": expected {LEAST_KEPT} to below 1; 0 turns it off")
     if not rule.early_stop or len(rule.looks or default_looks(replicates)) == 1:
         raise UsageError(
-            Setting("futility", rule.futility), f" needs interim looks that may stop; these need "
-            f"{SEVERAL_LOOKS_FROM} seeds or ", Setting("looks"),
+            Setting("futility", rule.futility), " needs interim looks at which a comparison may "
+            f"stop; use at least {SEVERAL_LOOKS_FROM} seeds, or set ", Setting("looks"),
         )  # fmt: skip

@@ -136,11 +136,11 @@ def test_a_speed_that_means_nothing_yet_is_no_obstacle() -> None:
         ("germinate:early", "step:op:slot"),
         ("0:germinate:early", "steps from 1"),
         ("x:germinate:early", "steps from 1"),
-        ("1:grow:early", "no op 'grow'; it is one of germinate"),
+        ("1:grow:early", "no op 'grow'; choose from germinate"),
         ("1:wait:early", "no op 'wait'"),
-        ("1:germinate:nowhere", "no slot 'nowhere'; it is one of early, mid, late"),
-        ("1:germinate:early:blueprint=conv_huge", "no blueprint 'conv_huge'; it is one of norm, conv_light"),
-        ("1:germinate:early:tempo=4", "no tempo '4'; it is one of 3, 5, 8"),
+        ("1:germinate:nowhere", "no slot 'nowhere'; choose from early, mid, late"),
+        ("1:germinate:early:blueprint=conv_huge", "no blueprint 'conv_huge'; choose from norm, conv_light"),
+        ("1:germinate:early:tempo=4", "no tempo '4'; choose from 3, 5, 8"),
         ("1:germinate:early:tempo", "'tempo' is not head=value"),
         ("1:germinate:early:alpha_speed=3", "germinate takes blueprint, style, tempo, alpha_target"),
         ("1:advance:early:tempo=3", "advance takes no further heads"),
@@ -159,7 +159,7 @@ def test_a_schedule_that_cannot_be_read_says_why(line: str, complaint: str) -> N
 
 
 def test_the_default_plan_needs_its_blueprint() -> None:
-    with pytest.raises(ValueError, match="no blueprint 'conv_light'; it is one of norm"):
+    with pytest.raises(ValueError, match="no blueprint 'conv_light'; choose from norm"):
         entry("workers.controllers", "schedule", "make")(ControllerSettings(), SLOTS, ("norm",))
 
 

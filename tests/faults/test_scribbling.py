@@ -57,7 +57,7 @@ def test_an_experiment_whose_journal_a_worker_writes_to_ends_at_once_and_can_be_
     with monkeypatch.context() as patch:
         patch.setenv("SCRIBBLE_IN", str(experiment_dir / JOURNAL_NAME))
         patch.setenv("FAKE_FAULT", "scribble:a/0:2")
-        with pytest.raises(JournalError, match="something else, perhaps a reward function, has changed"):
+        with pytest.raises(JournalError, match="was changed by other code, perhaps a reward function"):
             experiment_run.run(plan, experiment_dir, LAUNCHER, ())
     assert esper_ab("report", experiment_dir).returncode == 5
     assert esper_ab("tidy", experiment_dir, "--repair").returncode == 0

@@ -39,7 +39,7 @@ def _labels(blueprints: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
 
 def _index(entry: str, what: str, value: str, choices: tuple[str, ...]) -> int:
     if value not in choices:
-        raise ValueError(f"schedule entry {entry!r}: no {what} {value!r}; it is one of {', '.join(choices)}")
+        raise ValueError(f"schedule entry {entry!r}: no {what} {value!r}; choose from {', '.join(choices)}")
     return choices.index(value)
 
 

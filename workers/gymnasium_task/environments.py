@@ -362,9 +362,9 @@ class GymEnvironments:
         worst, failed = spec.worst, not all(map(countable, outcomes))
         if failed and worst is None:
             raise UserCodeFailed(
-                f"the outcome of environment {env} is no number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}: "
-                f"{outcomes}; with --outcome-range LOW..HIGH the worse end stands for it, or an outcome of your own, "
-                "path.py:function, says what such an episode is worth"
+                f"the outcome of environment {env} is not a number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}: "
+                f"{outcomes}; to count such an episode as the worse end of a range, set --outcome-range LOW..HIGH, or "
+                "define its worth with an outcome of your own, path.py:function"
             )
         if failed and worst is not None:
             outcomes = [outcome if countable(outcome) else worst for outcome in outcomes]

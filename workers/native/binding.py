@@ -119,7 +119,7 @@ def declare(library: ctypes.CDLL, ours: dict[str, int]) -> None:
     fields = library.esper_layout()
     theirs = {field.name.decode(): field.at for field in takewhile(lambda field: field.name, fields)}
     if differ := {name for name, _ in theirs.items() ^ ours.items()}:
-        raise ValueError(f"the kernel has other structs than its caller: {', '.join(sorted(differ))}")
+        raise ValueError(f"these structs differ between the kernel and its caller: {', '.join(sorted(differ))}")
     network, split, tree, rule = map(ctypes.POINTER, (NetworkStruct, SplitStruct, TreeStruct, RuleStruct))
     library.esper_open.argtypes = [ctypes.POINTER(HostStruct), Int, ctypes.POINTER(Pointer)]
     library.esper_close.restype = None

@@ -105,10 +105,10 @@ class Session:
             raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
         mine = self.state()
         if mine is None or mine.keys() != state.keys():
-            raise ValueError("written under the orders of another run")
+            raise ValueError("it was written for a different run")
         agent = None if self.agent is None else PPOAgent.from_state(state["agent"], self.spec.arithmetic)
         if agent is not None and self.agent is not None and agent.spec != self.agent.spec:
-            raise ValueError("written under the orders of another run")
+            raise ValueError("it was written for a different run")
         goes_on = self._env.take_up(state)
         if agent is not None:
             agent.forget(~goes_on)

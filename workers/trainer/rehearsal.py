@@ -85,7 +85,7 @@ def attempt(trial: Trial, device: str) -> Tried:
     for number in range(trial.first, trial.last):
         metrics, data = module.next_point(points, number, run, question.outcome)
         if found and found[0].keys() != metrics.keys():
-            raise ValueError(f"point {number} has other metrics than the first; yield the same in every point")
+            raise ValueError(f"point {number} and the first differ in their metrics; yield the same at every point")
         found.append({name: repr(value) for name, value in metrics.items()})
         if trial.keep:
             Path(f"{trial.keep}{number}").write_bytes(data)
@@ -145,8 +145,8 @@ def _text(settings: Mapping[str, TrainerValue]) -> str:
 def _refuse_one_run(results: Sequence[object], shown: str, remedy: str) -> None:
     """Raise ValueError if all seeds gave the same result."""
     if all(result == results[0] for result in results):
-        raise ValueError(f"{len(results)} seeds gave the same {shown}, so all seeds would be the same run; "
-                         f"{remedy}")  # fmt: skip
+        raise ValueError(f"{len(results)} seeds gave the same {shown}, so every seed would repeat the same "
+                         f"run; {remedy}")  # fmt: skip
 
 
 def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:

@@ -106,7 +106,7 @@ class TrainerSession(ABC):
         if failed and worst is None:
             raise UserCodeFailed(
                 f"the outcome is {outcome}, not a number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}; "
-                "with --outcome-range, the worse end of the range replaces it"
+                "to count such an outcome as the worse end of a range, set --outcome-range"
             )
         return EnvEpisode(
             env=0, device=self.spec.env_devices[0], steps=1,
@@ -161,7 +161,7 @@ class PythonSession(TrainerSession):
             planned = ", ".join(self.order.metrics) or "none"
             raise ValueError(
                 f"point {episode} has the metrics {', '.join(sorted(names)) or 'none'} in addition to the outcome, but "
-                f"the first had {planned}; yield the same in every point"
+                f"the first had {planned}; yield the same metrics at every point"
             )
         self.point, self.done = episode + 1, done
         return self._record(episode, found[self.order.outcome], found, began)

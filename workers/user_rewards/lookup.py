@@ -48,7 +48,7 @@ def _of_catalog(mode: str) -> RewardFunction:
         return function
     close = get_close_matches(mode, names, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    raise ValueError(f"no reward mode {mode!r}: {hint}it is one of {', '.join(names)}, or {_FORMS}")
+    raise ValueError(f"no reward mode {mode!r}: {hint}choose from {', '.join(names)}, or {_FORMS}")
 
 
 _ENVS, _STEPS = 3, 25

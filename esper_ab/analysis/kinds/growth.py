@@ -67,9 +67,9 @@ def _near(
     if near:
         yield Finding(
             "baseline", "caps equivalence", contrast.groups,
-            f"EQUIVALENT cannot be claimed: {' and '.join(near)} {'is' if len(near) == 1 else 'are'} not shown to be "
-            f"more than the margin of {margin:g} points {what} ({'; '.join(near.values())}). Two groups {who} would be "
-            "just as close.",
+            f"EQUIVALENT cannot be claimed: it has not been shown that {' and '.join(near)} "
+            f"{'is' if len(near) == 1 else 'are'} more than the margin of {margin:g} points {what} "
+            f"({'; '.join(near.values())}). Two groups {who} would be just as close.",
         )
 
 

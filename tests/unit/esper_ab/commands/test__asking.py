@@ -54,8 +54,8 @@ def test_without_what_there_are_flags_alone() -> None:
 @pytest.mark.parametrize(("what", "words"), [
     ("train", "train: expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes"),
     ("a.yaml", "a.yaml: expected an experiment"), ("nowhere.py", "nowhere.py: No such file"),
-    ("nowhere.toml", "nowhere.toml: No such file"), ("python train.py", "python train.py: no such file; a command"),
-    ("my runs/other.py", "my runs/other.py: no such file; a command needs {seed}"),
+    ("nowhere.toml", "nowhere.toml: No such file"), ("python train.py", "python train.py: no such file; if this is"),
+    ("my runs/other.py", "my runs/other.py: no such file; if this is a command, put {seed}"),
     ("", "expected"),
 ])  # fmt: skip
 def test_anything_else_is_refused_in_one_line(folder: Path, what: str, words: str) -> None:

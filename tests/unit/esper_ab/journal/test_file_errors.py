@@ -159,7 +159,7 @@ def test_a_journal_that_somebody_else_has_changed_is_not_written_to(tmp_path):
     whole = path.read_bytes()
     path.write_bytes(whole + b"more")
     journal.append(EVENTS[1])
-    who = f"something else, perhaps a reward function, has changed {path}: it"
+    who = f"{path} was changed by other code, perhaps a reward function: the file"
     check = f"`esper-ab tidy {tmp_path} --check` shows what can be recovered"
     with pytest.raises(JournalError) as told:
         journal.write()

@@ -35,7 +35,7 @@ def test_a_schedule_is_read_before_anything_starts() -> None:
         "schedule", "1:germinate:early:blueprint=attention"
     ))["plan"]
     germination = "1:germinate:early:blueprint=norm"
-    assert "no slot 'early'; it is one of late" in problems_of(questions(
+    assert "no slot 'early'; choose from late" in problems_of(questions(
         "schedule", germination, slots=("late",)
     ))["plan"]
 

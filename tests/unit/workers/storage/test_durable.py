@@ -263,7 +263,7 @@ def test_a_checkpoint_of_other_orders_is_not_taken_up(whole: Whole, tmp_path: Pa
         ready = worker.hear(Ready)
     assert ready.milestone == 0
     assert ready.damaged == (
-        "checkpoints/a/0/1.pt is no checkpoint of this run: written under the orders of another run",
+        "checkpoints/a/0/1.pt is no checkpoint of this run: it was written for a different run",
     )
 
 

@@ -97,7 +97,7 @@ def test_an_evaluation_that_fails_without_what_training_left_is_refused_with_its
 def test_a_trainer_that_ignores_its_seed_is_refused(tmp_path: Path) -> None:
     found = of_python(tmp_path, "ignores its seed")
     assert "3 seeds gave the same results (score" in found.problem
-    assert "so all seeds would be the same run" in found.problem
+    assert "so every seed would repeat the same run" in found.problem
 
 
 def test_a_trainer_that_exits_is_told_like_one_that_raises(tmp_path: Path) -> None:

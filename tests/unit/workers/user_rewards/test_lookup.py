@@ -83,8 +83,8 @@ def test_a_users_file_may_hold_dataclasses_and_shadows_no_module(user_file):
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
-        ("shapd", r"no reward mode 'shapd': did you mean 'shaped'\? it is one of .*shaped"),
-        ("zzz", r"no reward mode 'zzz': it is one of .*path/to/file\.py:function or module:function"),
+        ("shapd", r"no reward mode 'shapd': did you mean 'shaped'\? choose from .*shaped"),
+        ("zzz", r"no reward mode 'zzz': choose from .*path/to/file\.py:function or module:function"),
         ("_loss", "no reward mode '_loss'"),
         ("mine.py", "no reward mode 'mine.py'.*file.py:function"),
         (":reward", "expected path/to/file.py:function"),
