@@ -127,7 +127,7 @@ def a_run_waits_for_room_and_goes_on(folder):
     neighbour = Neighbour(folder, lambda: make_room(folder))
     experiment_dir = new(folder)
     experiment_run.run(plan(), experiment_dir, LAUNCHER, (Warnings(incidents=True), neighbour))
-    assert [notice.partition(" ")[0] for notice in neighbour.notices] == ["no", "there"]
+    assert [notice.partition(" ")[0] for notice in neighbour.notices] == ["no", "the"]
     assert hash_of(experiment_dir) == undisturbed(folder)
     history = load(experiment_dir).history
     (entry,) = [entry for entry in history.incidents if entry.category == "disk_full"]  # that is all, and no fault
@@ -194,7 +194,7 @@ def ctrl_c_ends_the_wait(folder):
     """The limit is ten minutes; the time that this test is given is one."""
     experiment_dir = new(folder)
     neighbour = Neighbour(folder, lambda: os.kill(os.getpid(), signal.SIGINT))
-    with pytest.raises(Interrupted, match=r"stopped by SIGINT while there was no room"):
+    with pytest.raises(Interrupted, match=r"stopped by SIGINT while there was no space"):
         experiment_run.run(plan(), experiment_dir, LAUNCHER, (neighbour,))
     assert load(experiment_dir).torn_bytes == 0
 
@@ -205,7 +205,7 @@ def ctrl_c_once_ends_a_wait_for_the_first_line(folder):
     fill(folder)
     neighbour = Neighbour(folder, lambda: os.kill(os.getpid(), signal.SIGINT))
     neighbour.filled = True
-    with pytest.raises(Interrupted, match=r"stopped by SIGINT while there was no room") as caught:
+    with pytest.raises(Interrupted, match=r"stopped by SIGINT while there was no space") as caught:
         experiment_run.run(plan(), journal, LAUNCHER, (neighbour,))
     assert "esper-ab resume" not in str(caught.value), "nothing is recorded that could be resumed"
     assert is_leftover(experiment_dir)
@@ -243,7 +243,7 @@ def nothing_is_left_of_what_finds_no_room(folder):
     )
     fill(folder)
     (folder / "new").mkdir()
-    with pytest.raises(DiskFull, match=r"^no space on the disk for .*experiment\.toml"):
+    with pytest.raises(DiskFull, match=r"^no space left on the disk for .*experiment\.toml"):
         make_experiment_directory(folder / "new", plan(), fake_plans.machine(2), "")
     with pytest.raises(OSError, match="No space left"):
         carry_out(planned, watched=False)
@@ -294,7 +294,7 @@ def test_on_a_small_disk(scenario, namespace, tmp_path):
         assert done.stderr.splitlines() == done.stdout.splitlines()  # said there, too, and nothing else
     if scenario == "a_report_is_whole_or_not_at_all":
         (line,) = done.stderr.splitlines()
-        assert line.startswith(f"error: no space on the disk for {disk / 'run' / 'summary.txt'}")
+        assert line.startswith(f"error: no space left on the disk for {disk / 'run' / 'summary.txt'}")
 
 
 if __name__ == "__main__":

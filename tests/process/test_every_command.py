@@ -171,10 +171,10 @@ def test_help_of_an_experiment_stands_under_headings_and_loses_no_option(capsys:
     assert re.findall(r"^More:\n((?:  .*\n)+)", text, re.MULTILINE) == [more]
 
 
-def test_the_help_of_a_launch_is_24_flags_under_three_headings(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_of_a_launch_is_23_flags_under_three_headings(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(group, ["launch", "--help"], "esper-ab") == 0
     text = capsys.readouterr().out.partition("Examples:")[0]
-    assert len(re.findall(r"^  (?:--[a-z-]+|-h)", text, re.MULTILINE)) == 24
+    assert len(re.findall(r"^  (?:--[a-z-]+|-h)", text, re.MULTILINE)) == 23
     assert len(re.findall(r"^[A-Z].*:$", text, re.MULTILINE)) == 3
 
 

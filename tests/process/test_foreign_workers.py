@@ -136,7 +136,7 @@ def test_a_process_that_has_imported_another_package_of_the_name(tmp_path: Path,
     (tmp_path / "script.py").write_text(HAS_IMPORTED_IT)
     inline, policy, ran = Folder(tmp_path).gives(sys.executable, "script.py", str(finished)).splitlines()[-3:]
     because = (
-        f"this process has imported another package `workers`, from {tmp_path}/workers/__init__.py, but "
+        f"this process has imported another package `workers` from {tmp_path}/workers/__init__.py, but "
         f"{home_of('workers')} is needed; use a process that has not imported that package"
     )
     assert inline == f"UsageError launcher inline: {because}, or use launcher local"
@@ -153,7 +153,7 @@ def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path: P
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"error: this process has imported another package `workers`, from {tmp_path}/workers/")
+    assert line.startswith(f"error: this process has imported another package `workers` from {tmp_path}/workers/")
     assert (done.returncode, done.stdout) == (2, "")
 
 

@@ -77,7 +77,7 @@ def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(fo
     assert "No run of a and 1 run of b was lost" in summary
     assert "a: 2 of 2 runs failed\n" in done.stdout
     assert "esper-ab launch" in summary
-    after_plan = done.stdout.partition(" goes on\n")[2]
+    after_plan = done.stdout.partition(" continues it\n")[2]
     assert after_plan
     assert "resume" not in after_plan + done.stderr + summary  # its copy of the reward would fail again
     assert "RuntimeError: the planted failure (reward.py, line 4), in warm-up of run b/0" in done.stdout

@@ -134,7 +134,7 @@ def test_a_run_whose_terminal_hangs_up_goes_on_to_the_same_records(tmp_path, env
     experiment_dir, terminal = tmp_path / "run", Terminal(controlling=controlling)
     process = start(experiment_dir, EPISODES, environment, **terminal.as_streams)
     try:
-        wait_for(lambda: under_way(experiment_dir) and b"a - b" not in terminal.shown, "episodes")
+        wait_for(lambda: under_way(experiment_dir) and b"held-out" in terminal.shown, "episodes")
     finally:
         terminal.close()
     assert not any(run.evaluation for run in load(experiment_dir).history.runs.values()), (
@@ -188,7 +188,7 @@ def test_stop_ends_a_run_as_ctrl_c_does(tmp_path, environment):
     wait_for(lambda: under_way(experiment_dir), "episodes")
     answer = json.loads(told(operate(environment, "stop", experiment_dir, "--json")))
     assert (answer["stopped"], answer["state"]) == (True, "interrupted")
-    assert "stopped by Ctrl-C after the barrier" in answer["detail"]
+    assert "stopped by Ctrl-C after the current barrier" in answer["detail"]
     assert answer["resume"] == f"esper-ab resume {experiment_dir}"
     assert process.wait(PATIENCE_S) == 130
     process.communicate()

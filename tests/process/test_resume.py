@@ -103,7 +103,7 @@ def test_what_was_damaged_is_done_again_and_has_to_be_the_same(tmp_path, monkeyp
         assert f"checkpoints/{name}/{milestone}.pt" in told.detail
     (alarm,) = incidents(events, "inexact_resume")
     assert (alarm.run_name, alarm.episode) == ("b/0", milestones["b/0"] - 1)
-    assert alarm.detail == f"episode {alarm.episode} was done again after a restart and had another result"
+    assert alarm.detail == f"episode {alarm.episode} was done again after a restart and had a different result"
     assert counts(events) == {"interrupted": 1, "damaged_checkpoint": 2, "inexact_resume": 1}
 
 

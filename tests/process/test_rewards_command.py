@@ -177,7 +177,7 @@ def test_an_experiment_journals_it_and_its_report_shows_its_rewards(
 
 @pytest.mark.parametrize(
     ("file", "words"),
-    [("nowhere.json", "`esper-ab growth rewards` writes one"), ("mine.py", "no reward audit of this version")],
+    [("nowhere.json", "`esper-ab growth rewards` writes one"), ("mine.py", "not a reward audit of this version")],
 )
 def test_what_is_no_reward_audit_is_refused_before_anything_else(folder: Path, file: str, words: str) -> None:
     ended = esper_ab(*LAUNCH, "--groups", "sparse,wait", "--reward-audit", file, folder=folder)

@@ -71,7 +71,7 @@ def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path: Path
     assert "in warm-up of run fragile/0" in failed.error
     assert "fragile/0 died once before the end of its warm-up" in results["steady"][0].error
     assert results.failure_lines[0] == "steady: 1 of 2 runs failed"
-    cancelled = "With them 1 of steady was cancelled or left without a partner."
+    cancelled = "As a result, 1 of steady was cancelled or left without a partner."
     assert f"! No run of steady and 1 run of fragile was lost. {cancelled}" in results.verdict.splitlines()
     assert "No run of steady and 1 run of fragile was lost" in (results.path / "summary.txt").read_text()
     assert (failed.policy, failed.metrics["outcome"]) == (None, None)
@@ -129,7 +129,7 @@ def test_one_run_at_a_time_is_a_sequence_on_one_device(results) -> None:
 
 def test_a_stated_placement_is_not_changed(tmp_path: Path) -> None:
     stated = ABExperiment("x", variants=[ABVariant("a"), ABVariant("b")], base_config={"placement": "spread"})
-    with pytest.raises(UsageError, match=r"^max_parallel_runs=1, but the 2 runs .*; placement=sequence trains"):
+    with pytest.raises(UsageError, match=r"^max_parallel_runs=1, but the 2 runs .*; use placement=sequence to train"):
         run_ab_test(stated, tmp_path, parallel_runs=False)
 
 

@@ -110,7 +110,7 @@ def test_trackers_that_raise_and_are_killed_do_not_concern_the_run(tmp_path, cap
         followed = conducted.run(experiment_dir, plan, *told, killer)
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     said = capfd.readouterr().err
-    assert "warning: wandb has stopped: its process is gone; the experiment is not concerned" in said
+    assert "warning: wandb has stopped: its process is gone; the experiment is unaffected" in said
     assert "warning: tensorboard has stopped: NotRegular" in said
     log = (experiment_dir / "logs" / "tracker-tensorboard.log").read_text()
     assert len(log.splitlines()) == 1

@@ -91,7 +91,7 @@ def test_a_trainer_that_exits_in_training_is_an_error_that_is_told_in_full_once(
     assert ended.returncode == WorkerFailed.exit_code
     warnings = [line for line in ended.stderr.splitlines() if line.startswith("warning:")]
     told = [
-        [line.endswith(": as before") for line in warnings if f", in episode 2 of run {run}" in line]
+        [line.endswith(", in the same way as before") for line in warnings if f", in episode 2 of run {run}" in line]
         for run in ("a/0", "b/0")
     ]
     assert [False, True, True] in told  # the other run may be given up with it, before its third worker dies
