@@ -104,7 +104,7 @@ def test_equal_states_are_equal_bytes(whole: Whole) -> None:
 def test_bytes_of_another_run_change_nothing(whole: Whole) -> None:
     session = make_session(episodes=EPISODES, replicate=1)
     agent = session.agent
-    with pytest.raises(ValueError, match="orders of another run"):
+    with pytest.raises(ValueError, match="it was written for a different run"):
         session.resume(state_bytes.from_bytes(whole.states[0]))
     with pytest.raises(ValueError, match="format 0 where 1 is expected"):
         session.resume({"format": 0})

@@ -103,7 +103,7 @@ def test_a_trainer_that_would_begin_anew_has_a_state_at_its_end_only(tmp_path: P
 
 
 def test_an_outcome_that_is_no_number_is_the_worst_one_or_an_error(tmp_path: Path, experiment_dir: Path) -> None:
-    with pytest.raises(ValueError, match=r"the outcome is nan, not a number .*; with --outcome-range"):
+    with pytest.raises(ValueError, match=r"the outcome is nan, not a number .*; to count such an outcome"):
         python(tmp_path, experiment_dir, {"fault": "breaks"}).train(0, nothing, nothing)
     record = python(tmp_path, experiment_dir, {"fault": "breaks"}, worst=-5.0).train(0, nothing, nothing)
     assert (record.envs[0].outcome, record.envs[0].failed) == (-5.0, True)
@@ -114,7 +114,7 @@ def test_an_outcome_too_large_to_compute_with_is_no_number(tmp_path: Path, exper
     source = trainers.PYTHON.replace('float("nan") if fault == "breaks" else x', value)
     (tmp_path / "mine.py").write_text(source)
     session = open_session(trainers.spec(str(tmp_path / "mine.py"), experiment_dir, {}), experiment_dir, "cpu", ("",))
-    with pytest.raises(ValueError, match=r"not a number from -1e\+40 to 1e\+40; with --outcome-range"):
+    with pytest.raises(ValueError, match=r"not a number from -1e\+40 to 1e\+40; to count such an outcome"):
         session.train(0, nothing, nothing)
 
 
