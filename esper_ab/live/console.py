@@ -34,7 +34,7 @@ _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # colours and cursor movement
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show the text `what` on stderr inside this context, if stderr is a terminal that can erase it afterwards."""
+    """Inside this context, show the text `what` on stderr, if stderr is a terminal that can erase text."""
     shown = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     if shown:
         _show(f"{what} …")
