@@ -83,7 +83,7 @@ def read_regular(path: Path, most_bytes: int = LARGEST_BYTES) -> bytes:
 
 
 def not_regular(path: Path, otherwise: str) -> NotRegular:
-    """Return the error for `path`, which says "is a symbolic link" or, if it is none, the text `otherwise`."""
+    """Return the error for `path`; its `strerror` is "is a symbolic link" if that is so, else `otherwise`."""
     return NotRegular(errno.EINVAL, "is a symbolic link" if path.is_symlink() else otherwise, str(path))
 
 

@@ -31,7 +31,7 @@ class Lane(Message, frozen=True, kw_only=True, tag="Lane"):
     name: str  # "cpu:0", "cuda:1", "cuda:0+cuda:1"
     devices: tuple[str, ...]  # ("cuda:0", "cuda:1")
     # Of the intended devices, checked by the worker, one per device; "" for CPU. A plan has the UUIDs seen when it was
-    # made; an order has the UUIDs of the devices to which the lane is bound when its worker starts.
+    # made; a WorkerOrder has those of the devices to which the lane is bound when its worker starts.
     uuids: tuple[str, ...]
     titles: tuple[str, ...] = ()  # product names, one per device; "" for CPU; empty if unknown
 
@@ -93,7 +93,7 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
         """Number in the names of this worker's checkpoints.
 
         The number is 1 if the worker exits with its parent, because a worker that was given up cannot write then.
-        Otherwise such a worker could still write after its node was unreachable, so the number is the incarnation.
+        Otherwise such a worker may still write if its node was only unreachable, so the number is the incarnation.
         """
         return self.incarnation if self.lost_after_s else 1
 

@@ -15,7 +15,7 @@ def usable_cores() -> int:
 def process_started(pid: int) -> float | None:
     """Return when a local process started, in seconds since boot; None if there is no such process or it is a zombie.
 
-    Together with `pid`, the start time identifies a process. psutil's start times cannot, because they depend on the
+    Together with `pid`, the start time identifies a process. psutil's start times cannot do this: they depend on the
     boot time, which is rounded to seconds and changes when the clock is set.
     """
     try:

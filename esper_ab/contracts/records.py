@@ -69,7 +69,7 @@ class HeadUse(Record, frozen=True, kw_only=True):
 class PPOUpdate(Record, frozen=True, kw_only=True):
     """Diagnostics of one policy update, averaged over its minibatches unless stated otherwise.
 
-    The default values stand for an episode without a valid step.
+    The default values stand for an episode without a valid decision.
     """
 
     policy_loss: float | None = None

@@ -52,9 +52,9 @@ class Spec:
     """
 
     kinds: tuple[KindName, ...] = ()  # kinds of task that read it; (): all that read its section
-    by_kind: Mapping[str, object] = field(default_factory=dict)  # defaults of kinds with one of their own
+    by_kind: Mapping[str, object] = field(default_factory=dict)  # defaults of kinds that have their own
     flag: str = ""  # its flag, if that differs from the key; "no_…" turns it off
-    names: Literal["", "function", "folder", "trainer"] = ""  # what its text names; the path in it is made absolute
+    names: Literal["", "function", "folder", "trainer"] = ""  # what its text names; a path in the text is made absolute
     same: bool = False  # whether it is the same in all parts
     alone: str = ""  # why it cannot be used with several parts
 
@@ -76,7 +76,7 @@ DEFAULT_BLUEPRINTS = ("norm", "attention", "depthwise", "bottleneck", "conv_smal
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every settings struct: immutable and keyword-only; decoding refuses unknown keys."""
 
-    kinds: ClassVar[tuple[KindName, ...]] = ALL_KINDS  # that read its fields, unless a field says otherwise
+    kinds: ClassVar[tuple[KindName, ...]] = ALL_KINDS  # that read these fields, unless a field says otherwise
 
 
 class _Learner(Settings, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@
   orphans become children of the guard. The exit status is that of the program, 128 plus the number of the signal that
   killed it, or 127 if it could not be started.
 - `supervisor.py` supervises a node: it starts workers and reports on them, with lines of JSON on its standard streams.
-  It exits when its input ends, and the kernel then kills its workers. In a Ray cluster, an actor
+  When its input ends, it exits and its workers are killed by the kernel. In a Ray cluster, an actor
   (`esper_ab/launchers/_ray_actor.py`) does this instead; it receives the class `Supervisor` by value.
 
 Every worker may have its own guard process, so this module must stay small: it imports only the standard library, and

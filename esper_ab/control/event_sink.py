@@ -137,7 +137,7 @@ class DiskSpaceWait:
             self._signals = None
 
     def await_for(self, write: Callable[[], None]) -> Incident | None:
-        """Retry `write` until the disk has room; return an incident if it had to wait.
+        """Retry `write` until the disk has room; return an incident if there was a wait.
 
         Raises DiskFull after the limit, and Interrupted on Ctrl-C or SIGTERM. Raises JournalError at once, because
         waiting cannot repair the journal.

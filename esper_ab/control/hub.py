@@ -169,7 +169,7 @@ class Hub:
         self.unreported = 0  # bad messages that were only counted
 
     def _guarded(self) -> Keys:
-        """Require CURVE keys before the socket binds, so that no peer without one can send a message."""
+        """Require CURVE keys before the socket binds, so that no peer without a key can send a message."""
         keys = Keys()
         Guard(self._context, keys)
         self._set({

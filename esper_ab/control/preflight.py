@@ -187,7 +187,7 @@ def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, sh
 
 
 def ask_nodes(questions: Questions, launcher: Launcher, shared: Path) -> dict[str, Machine | EsperError]:
-    """Ask all nodes of `launcher`; return each node's answer or its error, by name."""
+    """Ask all nodes of `launcher`; return each node's answer or error, by node name."""
     of_node = msgspec.structs.replace(
         questions, trainer=None, trainer_outcome=None,
         gpus=("cuda",) * any(name.startswith("cuda") for name in questions.gpus),  # a name is a place in the whole pool
@@ -216,7 +216,7 @@ def unfit(machine: Machine, shared: Path) -> str:
 
 
 def _existing(folder: Path) -> Path:
-    """Return `folder`, or its nearest parent that exists."""
+    """Return `folder` if it exists, else its nearest parent that does."""
     return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.is_dir())
 
 

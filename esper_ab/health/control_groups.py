@@ -14,7 +14,7 @@ from typing import NamedTuple
 from esper_ab.contracts.wording import name_of_signal
 
 # --- system file -----------------------------------------------------------------------------------------------------
-# Files of /proc and /sys, which may not exist on a system.
+# Files of /proc and /sys, some of which a system may lack.
 
 
 def text_of(path: Path) -> str:

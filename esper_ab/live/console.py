@@ -86,7 +86,7 @@ class _Fallback:
     """Redirects the descriptors of a lost terminal to a file, for every writer in this process.
 
     Terminal output is written through a duplicate of the descriptor. Otherwise, if the signal arrives during a write,
-    Python would repeat that write on the redirected descriptor, and the file would get unfiltered terminal output.
+    Python would repeat the write on the redirected descriptor, and the file would get unfiltered terminal output.
     """
 
     def __init__(self, experiment_dir: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which trackers follow a run, and checks of their settings before anything starts. Loads none of their libraries."""
+"""Which trackers follow a run, and checks of their settings before anything starts. Loads no tracker's library."""
 
 from __future__ import annotations
 

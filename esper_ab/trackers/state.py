@@ -1,4 +1,4 @@
-"""EXPERIMENT/tracking: settings, progress and locks of an experiment's trackers. Loads none of their libraries."""
+"""EXPERIMENT/tracking: settings, progress and locks of an experiment's trackers. Loads no tracker's library."""
 
 from __future__ import annotations
 

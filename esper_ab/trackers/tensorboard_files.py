@@ -22,7 +22,7 @@ _VERSION = "brain.Event:2"  # first record of every event file, as from TensorBo
 
 
 class Continuing:
-    """A file for writing: bytes that are already there are skipped, and it is truncated where they differ."""
+    """A file for writing: bytes that are already there are skipped, and the file is truncated where they differ."""
 
     def __init__(self, root: Path, name: str) -> None:
         """Open the file `name` below `root`; create it if it does not exist."""
