@@ -81,7 +81,7 @@ class Questions(Settings, frozen=True, kw_only=True):
     outcome_better: Literal["higher", "lower"] = "higher"
     outcome_low: float | None = None  # least possible outcome; None: none
     outcome_high: float | None = None
-    outcome_worst: float | None = None  # replaces a NaN; None: nothing does
+    outcome_worst: float | None = None  # replaces a NaN; None: it is not replaced
     rewards: dict[str, RewardSettings] = msgspec.field(default_factory=dict)  # by group
     # For kind trainer:
     trainer: TrainerQuestion | None = None
@@ -329,7 +329,7 @@ class Scored(Settings, frozen=True, kw_only=True):
     by_step: tuple[float, ...]  # mean magnitude of the reward by step, over all hosts
     largest: float  # magnitude of the largest reward of one step
     varied: tuple[Varied, ...]
-    found: FoundBehaviour | None  # None without a search
+    found: FoundBehaviour | None  # None if there was no search
 
 
 class RewardAuditAnswer(Settings, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """Declarations of a task's measures: the outcome that decides comparisons, and other recorded numbers.
 
-A task declares names, units, directions and ranges. The plan stores all of these, and they are
+A task declares names, units, directions and ranges. The plan stores these declarations, which are
 used in all texts about an experiment.
 """
 

@@ -68,7 +68,7 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     log_file: FileBelow  # relative to the experiment directory
     reward_code: tuple[RewardCode, ...] = ()  # of the user's own functions among modes, task and outcome
     outcome: str = ""  # "": the task's own; for kind gymnasium "info:KEY" or a user's function
-    outcome_worst: float | None = None  # for kind gymnasium: replaces a NaN; None: nothing does
+    outcome_worst: float | None = None  # for kind gymnasium: replaces a NaN; None: it is not replaced
     repeats: bool = True  # whether the task's environments repeat an episode, given the same seed and actions
     trainer: TrainerOrder | None = None  # the user's own trainer; None: the kind's
 

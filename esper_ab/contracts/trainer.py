@@ -72,7 +72,7 @@ class TrainerOrder(_Told, frozen=True, kw_only=True):
     reference: str
     directory: str
     outcome: str
-    worst: float | None = None  # replaces a NaN outcome; None: nothing does
+    worst: float | None = None  # replaces a NaN outcome; None: it is not replaced
     folder: str  # of the copy of a Python trainer, relative to the experiment directory; absolute for a command's files
     files: tuple[str, ...]
     sha256: str

@@ -71,7 +71,7 @@ def require(free: int) -> None:
 
 
 def _in_use() -> int:
-    return psutil.Process().num_fds() - 1  # without that of the listing
+    return psutil.Process().num_fds() - 1  # without the one that lists them
 
 
 @contextmanager

@@ -131,7 +131,7 @@ def check_experiment_dir(experiment_dir: Path, needed_bytes: int, *, taken_over:
 def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[Device] = ()) -> None:
     """Raise UsageError unless `launcher` can serve the lanes and this process may open enough descriptors.
 
-    `devices`: the devices that the lanes now refer to; by default, those that the plan was made with.
+    `devices`: the devices that the lanes now refer to; by default, the devices with which the plan was made.
     """
     if not hasattr(os, "pidfd_open"):
         raise UsageError(

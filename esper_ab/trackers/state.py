@@ -127,7 +127,7 @@ def tracking_now(experiment_dir: Path) -> tuple[TrackerNow, ...]:
     """Return the progress of every tracker; () if there are no trackers or the settings are unreadable."""
     try:
         return tuple(_now(experiment_dir, name) for name in wanted(read_settings(experiment_dir)))
-    except UsageError:  # settings that somebody has made unreadable are for those who would track
+    except UsageError:  # unreadable settings are reported to whoever starts tracking
         return ()
 
 
