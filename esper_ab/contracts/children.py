@@ -1,4 +1,4 @@
-"""Questions to child processes of the data plane, and their answers.
+"""Questions to child processes of the data plane, and the children's answers.
 
 The children are the preflight, `growth heuristic`, `evaluate` and the reward audit.
 """
@@ -26,10 +26,10 @@ from esper_ab.contracts.settings import (
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
 
 # --- gpu names -------------------------------------------------------------------------------------------------------
-# The name of a GPU in CUDA_VISIBLE_DEVICES, which tells a worker which one it owns.
+# The name of a GPU in CUDA_VISIBLE_DEVICES, which tells a worker which GPU it owns.
 #
-# MIG splits a GPU into instances. A process can use only one, the first that the variable names, and only by its name
-# there: torch counts it as one GPU, whose UUID does not identify the instance.
+# MIG splits a GPU into instances. A process can use only the first instance that is named in the variable, and only by
+# that name, because torch counts the instance as one GPU whose UUID does not identify the instance.
 
 
 _INSTANCE = "MIG-"
@@ -44,7 +44,7 @@ def gpu_names(uuids: Sequence[str], visible: str | None) -> list[str]:
 
 
 def is_beyond_one_instance(visible: str | None) -> bool:
-    """Whether `visible` names a MIG instance together with other devices, which torch would then not see."""
+    """Whether `visible` names a MIG instance together with further devices, which torch would not see."""
     named = _named(visible)
     return len(named) > 1 and any(name.startswith(_INSTANCE) for name in named)
 
@@ -57,7 +57,7 @@ def _named(visible: str | None) -> list[str]:
 # Question and answer of the preflight child: devices, catalogues, checks of rewards, controllers and data.
 
 
-DOING = "doing: "  # prefix of a line on the preflight's stderr that says what it does next
+DOING = "doing: "  # prefix of a line on stderr in which the preflight announces its next step
 
 
 class ControllerQuestion(Settings, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class ControllerQuestion(Settings, frozen=True, kw_only=True):
 
 
 class Questions(Settings, frozen=True, kw_only=True):
-    """Checks of one experiment that the preflight child makes, in addition to describing the machine."""
+    """Checks of one experiment that are done by the preflight child, in addition to describing the machine."""
 
     task: str
     data_dir: str
@@ -81,7 +81,7 @@ class Questions(Settings, frozen=True, kw_only=True):
     outcome_better: Literal["higher", "lower"] = "higher"
     outcome_low: float | None = None  # least possible outcome; None: none
     outcome_high: float | None = None
-    outcome_worst: float | None = None  # replaces a NaN; None: nothing does
+    outcome_worst: float | None = None  # replaces a NaN; None: it is not replaced
     rewards: dict[str, RewardSettings] = msgspec.field(default_factory=dict)  # by group
     # For kind trainer:
     trainer: TrainerQuestion | None = None
@@ -106,7 +106,7 @@ class Device(Settings, frozen=True, kw_only=True):
 
 
 class TaskFacts(Settings, frozen=True, kw_only=True):
-    """Facts about one task for planning. The fields from `slots` on are for growth; other kinds keep their defaults."""
+    """Facts about one task for planning. For kinds other than growth, the fields from `slots` on have defaults."""
 
     name: str
     title: str
@@ -315,9 +315,9 @@ class FoundBehaviour(Settings, frozen=True, kw_only=True):
     """The best behaviour that a short search found for a reward, replayed on hosts that the search did not use."""
 
     behaviour: Played
-    returned: float  # on those hosts
+    returned: float  # on the hosts of the replay
     searched_return: float  # on the hosts of the search
-    tried: int  # behaviours, without the random schedules it started from
+    tried: int  # behaviours, without the random schedules that the search started from
 
 
 class Scored(Settings, frozen=True, kw_only=True):
@@ -329,7 +329,7 @@ class Scored(Settings, frozen=True, kw_only=True):
     by_step: tuple[float, ...]  # mean magnitude of the reward by step, over all hosts
     largest: float  # magnitude of the largest reward of one step
     varied: tuple[Varied, ...]
-    found: FoundBehaviour | None  # None without a search
+    found: FoundBehaviour | None  # None if there was no search
 
 
 class RewardAuditAnswer(Settings, frozen=True, kw_only=True):

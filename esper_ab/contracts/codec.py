@@ -28,7 +28,7 @@ class ProtocolError(ValueError):
 
 
 def decode_from_worker(data: bytes) -> WorkerMessage:
-    """Decode one message from a worker; ProtocolError if `data` is not exactly one message."""
+    """Decode one message from a worker; raises ProtocolError if `data` is not exactly one message."""
     try:
         return _FROM_WORKER.decode(data)
     except _MALFORMED as error:
@@ -36,7 +36,7 @@ def decode_from_worker(data: bytes) -> WorkerMessage:
 
 
 def decode_from_coordinator(data: bytes) -> CoordinatorMessage:
-    """Decode one message from the coordinator; ProtocolError if `data` is not exactly one message."""
+    """Decode one message from the coordinator; raises ProtocolError if `data` is not exactly one message."""
     try:
         return _FROM_COORDINATOR.decode(data)
     except _MALFORMED as error:

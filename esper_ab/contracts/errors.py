@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # errno values of an OSError that goes away when space is freed
 
-USER_FAULTS = (Exception, SystemExit)  # errors of users' code to catch; its sys.exit() must not end our process
+USER_FAULTS = (Exception, SystemExit)  # to catch from users' code, whose sys.exit() must not end our process
 
 
 class UserCodeFailed(ValueError):
@@ -72,7 +72,7 @@ class EsperError(Exception):
 class UsageError(EsperError):
     """A request that cannot be carried out. The parts of its message are texts and settings.
 
-    `str(error)` spells settings as flags; `spelled` spells them in another way.
+    In `str(error)`, settings are spelled as flags; `spelled` takes a different spelling.
     """
 
     exit_code = 2
@@ -91,7 +91,7 @@ class UsageError(EsperError):
 class Missing(UsageError):
     """All decisions that are missing and that only the user can make.
 
-    `missing` has a tuple for each of them: the setting, an explanation, and the flag.
+    `missing` has a tuple for each decision: the setting, an explanation, and the flag.
     """
 
     def __init__(self, missing: Sequence[tuple[Setting, str, str]]) -> None:
@@ -135,7 +135,7 @@ def no_room(error: OSError) -> DiskFull:
 
 
 def refused(error: OSError, *parts: str | Setting) -> EsperError:
-    """Return the error for a file that the user chose and the system refused: DiskFull, or UsageError(*parts)."""
+    """Return the error for a user's file that was refused by the system: DiskFull, or UsageError(*parts)."""
     return no_room(error) if error.errno in NO_ROOM else UsageError(*parts)
 
 

@@ -44,20 +44,20 @@ def policy_of(run: RunRef) -> str:
 
 
 def _plain(run: RunRef) -> str:
-    """Return the name of a run without a slash."""
+    """Return a run's name written without a slash."""
     return f"{plain_group(run.group_id)}-{run.replicate}"
 
 
 def plain_group(name: str) -> str:
-    """Return a group's name as a folder without "=" and "+", safe in a script's key=value argument."""
+    """Return a folder name for a group, without "=" and "+", so that it is safe in a script's key=value argument."""
     return name.translate(_NO_SIGNS)
 
 
 # --- checkpoint files ------------------------------------------------------------------------------------------------
 # Names of a run's checkpoints: checkpoints/<group>/<replicate>/<milestone>.pt.
 #
-# On other machines, a worker that replaces another writes <milestone>.<writer>.pt. So if the old one was given up but
-# still runs, on a node that was unreachable for a while, it overwrites nothing of its successor's.
+# On other machines, a worker that replaces another one writes <milestone>.<writer>.pt. So an old worker that still runs
+# after it was given up, because its node was unreachable for a while, cannot overwrite its successor's files.
 
 
 GENERATIONS = 2  # number kept: the newest, and the previous one in case the newest gets damaged
@@ -99,7 +99,7 @@ def _folder(run: RunRef) -> str:
 
 
 # --- answer files ----------------------------------------------------------------------------------------------------
-# Names of the files of an answer, in an experiment directory and in that of a joint experiment.
+# Names of the files of an answer, in the directory of an experiment or of a joint experiment.
 
 
 SUMMARY, VERDICT, PAGE = "summary.txt", "verdict.json", "report.html"  # for terminals, programs and people
@@ -112,6 +112,6 @@ _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
 def check_name(name: str, origin: str = "--name") -> None:
-    """Raise UsageError, with a message that starts with `origin`, if `name` is not a portable folder name."""
+    """Raise UsageError if `name` is not a portable folder name; the message starts with `origin`."""
     if not _FOLDER_NAME.fullmatch(name):
         raise UsageError(f"{origin} {name!r}: must start with a letter or digit and contain only these and _.-")

@@ -34,14 +34,14 @@ _IN_PLACE_OF_A_FILE = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})  # a l
 
 
 class NotRegular(OSError):
-    """A path is no regular file or folder where one is expected; `strerror` is a predicate: "is a symbolic link"."""
+    """A path is not a regular file or folder as expected; `strerror` is a predicate, such as "is a symbolic link"."""
 
 
 def open_regular(path: Path, flags: int, mode: int = 0o600) -> int:
     """Open the regular file `path` without blocking, and return a descriptor.
 
     Raises NotRegular for anything else, and OSError as `os.open` does. `flags` are for `os.open`; O_TRUNC is not
-    allowed, because it would empty the file before the check.
+    allowed, because the file would be emptied before the check.
     """
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, mode)
@@ -83,7 +83,7 @@ def read_regular(path: Path, most_bytes: int = LARGEST_BYTES) -> bytes:
 
 
 def not_regular(path: Path, otherwise: str) -> NotRegular:
-    """Return the error for `path`, which "is a symbolic link", or else the description `otherwise`."""
+    """Return the error for `path`; its `strerror` is "is a symbolic link" if that is so, else `otherwise`."""
     return NotRegular(errno.EINVAL, "is a symbolic link" if path.is_symlink() else otherwise, str(path))
 
 
@@ -114,9 +114,9 @@ def open_below(root: Path, name: str | PurePath, flags: int, mode: int = _FILES_
 def write_below(root: Path, name: str | PurePath, data: bytes, *, synced: bool = False) -> None:
     """Replace a file atomically: readers see either the old content or `data`.
 
-    If it raises OSError, the old content is unchanged. With `synced`, flush the file and its folders to disk, and
-    remove temporary files that a killed writer of this file left behind; a file must then have only one writer at a
-    time.
+    If OSError is raised, the old content is unchanged. If `synced` is true, the file and its folders are flushed to
+    disk, and temporary files are removed that were left behind by a killed writer of this file; such a file must have
+    only one writer at a time.
     """
     path = _path(root, name)
     _make_above(root, path)
@@ -143,14 +143,14 @@ def write_below(root: Path, name: str | PurePath, data: bytes, *, synced: bool =
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of `data`, because on a full disk `os.write` may write only a part of it without an error."""
+    """Write all of `data`; on a full disk, one call of `os.write` may write only a part, without an error."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def create_below(root: Path, name: str | PurePath, data: bytes) -> None:
-    """Create a new file; FileExistsError if the name is taken. If it raises another OSError, no file is left."""
+    """Create a new file; raises FileExistsError if the name is taken. After a different OSError, no file is left."""
     descriptor = open_below(root, name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -180,7 +180,7 @@ def remove_below(root: Path, name: str | PurePath) -> None:
 
 
 def remove_folder_below(root: Path, name: str | PurePath) -> None:
-    """Remove the folder `name` below `root` with its content, if it exists; NotRegular if it is a link."""
+    """Remove the folder `name` below `root` with its content, if it exists; raises NotRegular for a link."""
     path = _path(root, name)
     if path.is_symlink():
         raise not_regular(path, "")
@@ -223,7 +223,7 @@ def make_folder(path: Path, *, exist_ok: bool = True, mode: int = 0o777) -> None
 
 @contextmanager
 def removed_on_failure(folder: Path) -> Iterator[None]:
-    """Remove `folder` and its content if the body of this context fails, so that its name is free again."""
+    """Remove `folder` and its content if the body of this context fails, so that the folder's name is free again."""
     try:
         yield
     except BaseException:
@@ -234,7 +234,7 @@ def removed_on_failure(folder: Path) -> Iterator[None]:
 def folder_below(root: Path, name: str | PurePath) -> Path:
     """Create the folder `name` below `root`, for a library that opens files by name.
 
-    Raises NotRegular if the folder, or one above it, is a link.
+    Raises NotRegular if the folder or a folder above it is a link.
     """
     folder = _path(root, PurePath(name, "any")).parent
     make_folder(folder)
@@ -253,7 +253,7 @@ def check_no_links(root: Path, folders: tuple[str, ...]) -> None:
 
 
 def _path(root: Path, name: str | PurePath) -> Path:
-    """Return the path of `name` below `root`; NotRegular if the path leads outside or a folder in it is a link."""
+    """Return the path of `name` below `root`; raises NotRegular if it leads outside or a folder in it is a link."""
     if PurePath(name).is_absolute() or ".." in PurePath(name).parts:
         raise NotRegular(errno.EINVAL, f"is not below {root}", str(name))
     folder = root

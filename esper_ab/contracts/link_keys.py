@@ -1,8 +1,8 @@
 """CURVE keys of one worker's connection, each 40 characters of Z85, created only in the worker's own process.
 
-Only public keys are sent: the coordinator's key in the worker's order, and the worker's key to the coordinator, which
-then admits the worker. The secret key never enters an order, a file, a log or the environment, because these may be
-copied to another machine.
+Only public keys are sent: the coordinator's key is in the `WorkerOrder`, and the worker sends its own key to the
+coordinator, which then admits the worker. The secret key is never put into an order, a file, a log or the environment,
+because these may be copied to another machine.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def make(identity: str, server_public: str) -> LinkKeys:
 
 
 def take(identity: str) -> LinkKeys | None:
-    """Return the keys created for the worker `identity`, and delete them here; None if its connection needs no keys."""
+    """Return the keys created for the worker `identity`, and delete them here; None if the worker needs no keys."""
     return _OWN.pop(identity, None)
 
 
 def is_public_key(text: str) -> bool:
-    """Whether `text` has the format of a key; with a malformed key, its worker would wait forever."""
+    """Whether `text` has the format of a key; a worker with a malformed key would wait forever."""
     return _KEY.fullmatch(text) is not None

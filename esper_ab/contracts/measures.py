@@ -1,6 +1,7 @@
 """Declarations of a task's measures: the outcome that decides comparisons, and other recorded numbers.
 
-A task declares names, units, directions and ranges. The plan stores them, and all texts about an experiment use them.
+A task declares names, units, directions and ranges. The plan stores these declarations, which are
+used in all texts about an experiment.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ MeasureName = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,63}\Z")]
 _PRINTABLE = r"\A[^\x00-\x1f\x7f$]*\Z"  # in figures, a dollar would start mathematics
 Words = Annotated[str, Meta(min_length=1, max_length=60, pattern=_PRINTABLE)]
 Unit = Annotated[str, Meta(max_length=20, pattern=_PRINTABLE)]
-# Names of columns and numbers that every experiment has; a measure with such a name would hide them.
+# Names of columns and numbers that every experiment has; a measure with such a name would hide the column or number.
 RESERVED = frozenset((
     "run", "group_id", "replicate", "reward_mode", "controller", "lane", "episode", "recorded_at", "env", "device",
     "steps", "outcome", "greedy", "evaluated", "reward_sum", "failed", "total_s", "train_s", "validate_s", "decide_s",
@@ -119,5 +120,5 @@ def episode_sizes(eval_episodes: int, n_envs: int) -> tuple[int, ...]:
 
 
 def greedy_episodes(eval_episodes: int, n_envs: int) -> int:
-    """Return the number of greedy episodes that a learner also plays: one round, which never counts for the outcome."""
+    """Return the number of greedy episodes that a learner plays as well: one round, never counted for the outcome."""
     return min(eval_episodes, n_envs)

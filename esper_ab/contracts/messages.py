@@ -30,8 +30,8 @@ class Lane(Message, frozen=True, kw_only=True, tag="Lane"):
 
     name: str  # "cpu:0", "cuda:1", "cuda:0+cuda:1"
     devices: tuple[str, ...]  # ("cuda:0", "cuda:1")
-    # Of the intended devices, checked by the worker, one per device; "" for CPU. A plan has those seen when it was
-    # made; an order has those of the devices to which the lane is bound when its worker starts.
+    # Of the intended devices, checked by the worker, one per device; "" for CPU. A plan has the UUIDs seen when it was
+    # made; a WorkerOrder has those of the devices to which the lane is bound when its worker starts.
     uuids: tuple[str, ...]
     titles: tuple[str, ...] = ()  # product names, one per device; "" for CPU; empty if unknown
 
@@ -68,13 +68,13 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     log_file: FileBelow  # relative to the experiment directory
     reward_code: tuple[RewardCode, ...] = ()  # of the user's own functions among modes, task and outcome
     outcome: str = ""  # "": the task's own; for kind gymnasium "info:KEY" or a user's function
-    outcome_worst: float | None = None  # for kind gymnasium: replaces a NaN; None: nothing does
+    outcome_worst: float | None = None  # for kind gymnasium: replaces a NaN; None: it is not replaced
     repeats: bool = True  # whether the task's environments repeat an episode, given the same seed and actions
     trainer: TrainerOrder | None = None  # the user's own trainer; None: the kind's
 
 
 class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
-    """The start order of a new worker: enough to set up its process and send Hello. Its runs arrive as messages."""
+    """What a new worker needs in order to set up its process and send Hello. Its runs arrive later, as messages."""
 
     endpoint: str
     worker: str  # "w00"; with the incarnation, its identity on the wire: "w00/1"
@@ -92,8 +92,8 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
     def writer(self) -> int:
         """Number in the names of this worker's checkpoints.
 
-        It is 1 if a worker exits with its parent, because then a worker that was given up cannot write. Otherwise such
-        a worker, on a node that was unreachable for a while, could still write, so the number is the incarnation.
+        The number is 1 if the worker exits with its parent, because a worker that was given up cannot write then.
+        Otherwise such a worker may still write if its node was only unreachable, so the number is the incarnation.
         """
         return self.incarnation if self.lost_after_s else 1
 
@@ -144,7 +144,7 @@ class Progress(Message, frozen=True, kw_only=True, tag="Progress"):
 
 
 class EpisodeFinished(Message, frozen=True, kw_only=True, tag="EpisodeFinished"):
-    """Record of a training episode, milestones 1 … E. The worker keeps it until a Release acknowledges it."""
+    """Record of a training episode, for milestones 1 … E. The worker keeps it until it is acknowledged by a Release."""
 
     run: RunRef
     record: EpisodeRecord
@@ -152,7 +152,7 @@ class EpisodeFinished(Message, frozen=True, kw_only=True, tag="EpisodeFinished")
 
 
 class Evaluated(Message, frozen=True, kw_only=True, tag="Evaluated"):
-    """Record of the evaluation, milestone E+1; the last message about a run."""
+    """Record of the evaluation, for milestone E+1; this is the last message about a run."""
 
     run: RunRef
     record: EvaluationRecord
@@ -176,7 +176,7 @@ class Pong(Message, frozen=True, kw_only=True, tag="Pong"):
 class Assign(Message, frozen=True, kw_only=True, tag="Assign"):
     """Start this run: warm up, then answer Ready. With `milestone` > 0, resume the run after its last record.
 
-    The run resumes from the first intact checkpoint of `checkpoints`, newest first. If none is intact, it starts over.
+    The run resumes from the first intact one of `checkpoints`, newest first. If none is intact, the run starts over.
     """
 
     spec: RunSpec
@@ -199,7 +199,7 @@ class Cancel(Message, frozen=True, kw_only=True, tag="Cancel"):
 
 
 class Ping(Message, frozen=True, kw_only=True, tag="Ping"):
-    """Check an idle worker, which must answer Pong; otherwise its loss could go unnoticed."""
+    """Check an idle worker, which must answer Pong; without a Ping, its loss could go unnoticed."""
 
 
 class Stop(Message, frozen=True, kw_only=True, tag="Stop"):

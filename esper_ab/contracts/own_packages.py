@@ -24,7 +24,7 @@ _ROOT = Path(__file__).absolute().parents[2]
 _SAFE_PATH = "PYTHONSAFEPATH"
 _WHOEVER = -1  # instead of a parent's number: the process that starts the child
 # Programs that load code named by the user. `evaluate` is not among them: it reads files from anywhere, so it must not
-# import from a folder where they may have been unpacked.
+# import from a folder where such files may have been unpacked.
 _RUN_USERS_CODE = tuple(f"workers.commands.{name}" for name in ("describe", "rewards", "try_trainer"))
 _CLAIMING = threading.Lock()  # because workers may be threads of one process, with one module table
 
@@ -48,9 +48,9 @@ def folder(package: str) -> Path:
 
 
 def claim(module: str) -> None:
-    """Make sure that a later import of `module`, if it is in `workers`, gets our package, whatever sys.path contains.
+    """If `module` is in `workers`, make sure that later imports of it get our package, whatever sys.path contains.
 
-    Raises ForeignPackage if this process has already imported another package of that name.
+    Raises ForeignPackage if this process has already imported a different package of that name.
     """
     if module.partition(".")[0] == "workers":
         _claim("workers")
@@ -65,8 +65,8 @@ def import_own(module: str) -> ModuleType:
 def child_command(module: str, *arguments: str, outlives: bool = False, elsewhere: bool = False) -> list[str]:
     """Return a command like `python -m module arguments`, but protected from files in the working directory.
 
-    Unless `outlives` is true, the child exits when the thread that started it ends, so that thread must wait for the
-    child. `elsewhere` means that another process, perhaps on another machine, will start the child and be its parent.
+    Unless `outlives` is true, the child exits when the thread that started it ends, so the thread must wait for the
+    child. `elsewhere`: the child will be started by another process, perhaps on another machine, which is its parent.
     """
     parent = 0 if outlives else _WHOEVER if elsewhere else os.getpid()
     return [sys.executable, "-P", str(Path(__file__).absolute()), str(parent), module, *arguments]
@@ -88,8 +88,8 @@ def nothing_of_the_user() -> Iterator[None]:
 
     multiprocessing makes every child import the parent's main module, because functions may be defined there. Ours are
     not, and a script or notebook that starts an experiment would start it again in every worker. So the children get an
-    empty main module. A child also starts as `python -c`, so a queue.py in the working directory would hide that of the
-    standard library until the child receives the parent's sys.path. So the children start in Python's safe-path mode.
+    empty main module. A child also starts as `python -c`, so a queue.py in the working directory would hide the one in
+    the standard library until the child has the parent's sys.path. So the children start in Python's safe-path mode.
     """
     main, safe = sys.modules["__main__"], os.environ.get(_SAFE_PATH)
     sys.modules["__main__"] = ModuleType("__main__")
@@ -119,7 +119,7 @@ def take_output() -> BinaryIO:
 
 
 def _claim(package: str) -> None:
-    """Import the top-level `package` that is installed next to this one; ForeignPackage if another one is imported."""
+    """Import the top-level `package` installed next to this one; ForeignPackage if a different one is imported."""
     init = folder(package) / "__init__.py"
     with _CLAIMING:
         there = sys.modules.get(package)

@@ -13,9 +13,9 @@ def usable_cores() -> int:
 
 
 def process_started(pid: int) -> float | None:
-    """Return the start time of a local process in seconds since boot; None if it does not exist or is a zombie.
+    """Return when a local process started, in seconds since boot; None if there is no such process or it is a zombie.
 
-    Together with `pid`, the start time identifies a process. psutil's start times do not, because they depend on the
+    Together with `pid`, the start time identifies a process. psutil's start times cannot do this: they depend on the
     boot time, which is rounded to seconds and changes when the clock is set.
     """
     try:

@@ -1,7 +1,7 @@
 """Records of finished work, which workers report and the journal keeps.
 
 Outcomes and measures may be compared between groups. Rewards may not, because each mode has its own scale.
-Floats are finite or None: a worker replaces a non-finite number with None and reports it (`failed`, incidents).
+Floats are finite or None: a worker replaces a non-finite number with None and reports this (`failed`, incidents).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class EnvEpisode(Record, frozen=True, kw_only=True):
     # ended in this training rollout; an evaluation always has one.
     outcome: float | None
     reward_sum: float | None
-    failed: bool  # it broke down; its outcome is then the task's value for that
+    failed: bool  # the environment broke down; the outcome is then the task's value for a breakdown
     # By the names that the plan declares, in their order; None if not measured.
     measures: Annotated[dict[str, float | None], Meta(max_length=MOST_KEYS)]
 
@@ -62,14 +62,14 @@ class EnvEpisode(Record, frozen=True, kw_only=True):
 class HeadUse(Record, frozen=True, kw_only=True):
     """Use of one action head in the decisions of a rollout, under the policy that made these decisions."""
 
-    entropy: float | None  # mean of entropy / ln(valid choices), 0 … 1, over decisions with a choice; None: no such one
+    entropy: float | None  # mean of entropy / ln(valid choices), 0 … 1, over decisions with a choice; None if none had
     learnable: float  # share of the valid decisions that used the head with more than one valid choice
 
 
 class PPOUpdate(Record, frozen=True, kw_only=True):
     """Diagnostics of one policy update, averaged over its minibatches unless stated otherwise.
 
-    The default values stand for an episode without a valid step.
+    The default values stand for an episode without a valid decision.
     """
 
     policy_loss: float | None = None
@@ -91,7 +91,7 @@ class PPOUpdate(Record, frozen=True, kw_only=True):
 
 
 class SeedEvent(Record, frozen=True, kw_only=True, array_like=True):
-    """A change of the stage of a seed module. `contribution` is the last measured contribution, in points."""
+    """A change in a seed module's stage. `contribution` is the last measured contribution, in points."""
 
     env: int
     step: int

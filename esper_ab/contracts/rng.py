@@ -1,4 +1,4 @@
-"""Random numbers by address: a path always gives the same numbers, whoever draws them, when, and in which order.
+"""Random numbers by address: a path always gives the same numbers, no matter who draws them, when, or in which order.
 
 Counter-based Philox4x64 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") with a 128-bit key hashed
 from the path. torch's CPU generator keeps only 32 bits of its seed, so no result depends on it.

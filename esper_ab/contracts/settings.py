@@ -46,15 +46,15 @@ ALL_KINDS: tuple[KindName, ...] = ("growth", "gymnasium", "trainer")
 
 @dataclass(frozen=True)
 class Spec:
-    """The rules of one setting, in addition to its type, bounds and default; part of the annotation of its field.
+    """The rules of one setting beyond its type, bounds and default; they are part of the annotation of its field.
 
     "Parts" are the experiments of a question over several tasks or a grid.
     """
 
     kinds: tuple[KindName, ...] = ()  # kinds of task that read it; (): all that read its section
-    by_kind: Mapping[str, object] = field(default_factory=dict)  # defaults of kinds with one of their own
+    by_kind: Mapping[str, object] = field(default_factory=dict)  # defaults of kinds that have their own
     flag: str = ""  # its flag, if that differs from the key; "no_…" turns it off
-    names: Literal["", "function", "folder", "trainer"] = ""  # what its text names; the path in it is made absolute
+    names: Literal["", "function", "folder", "trainer"] = ""  # what its text names; a path in the text is made absolute
     same: bool = False  # whether it is the same in all parts
     alone: str = ""  # why it cannot be used with several parts
 
@@ -62,7 +62,7 @@ class Spec:
 Positive = Annotated[float, Meta(gt=0.0)]
 NonNegative = Annotated[float, Meta(ge=0.0)]
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
-# Initial bias of a logit of growth's op head; with larger ones some choices would never be made.
+# Initial bias of a logit of growth's op head; with a larger bias, some choices would never be made.
 Logit = Annotated[float, Meta(ge=-20.0, le=20.0), Spec(("growth",))]
 # What computes policies and trains hosts: torch, or the kernel of workers/native for these vector instructions.
 HostKernel = Literal["torch", "native-avx512", "native-avx2", "native-generic"]
@@ -76,7 +76,7 @@ DEFAULT_BLUEPRINTS = ("norm", "attention", "depthwise", "bottleneck", "conv_smal
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every settings struct: immutable and keyword-only; decoding refuses unknown keys."""
 
-    kinds: ClassVar[tuple[KindName, ...]] = ALL_KINDS  # that read its fields, unless a field says otherwise
+    kinds: ClassVar[tuple[KindName, ...]] = ALL_KINDS  # that read these fields, unless a field says otherwise
 
 
 class _Learner(Settings, frozen=True, kw_only=True):
@@ -278,7 +278,7 @@ _SHOWN_BITS = 256
 
 
 def expected_instead(value: object) -> str:
-    """Describe the expected value, if messages and files cannot hold this number or text; "" if they can."""
+    """Return a description of the expected value if messages and files cannot hold `value`; "" if they can."""
     if isinstance(value, float) and not math.isfinite(value):
         return "a finite number"
     if isinstance(value, int) and not -LARGEST - 1 <= value <= LARGEST:
@@ -299,7 +299,7 @@ def as_text(value: object) -> str:
 
 
 def whole_number(text: str) -> int | None:
-    """Parse a whole number from digits; None for other text, and for a number that is too large for a message."""
+    """Parse a whole number from digits; None if `text` is not all digits or the number is too large for a message."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST))):
         return None
     return int(text) if int(text) <= LARGEST else None

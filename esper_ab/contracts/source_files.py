@@ -11,7 +11,7 @@ from esper_ab.contracts.files import read_regular, write_below
 from esper_ab.contracts.own_packages import folder
 
 # --- source files ----------------------------------------------------------------------------------------------------
-# Copy and hash a user's source files; hashes are equal exactly if all names and contents are.
+# Copy and hash a user's source files; hashes are equal exactly if all names and contents are equal.
 
 
 def source_sha256(root: Path, files: Iterable[str]) -> str:
@@ -43,7 +43,7 @@ _SHOWN = 16  # hexadecimal digits
 
 
 def sources() -> str:
-    """Return `hash_sources` of both packages on disk now, which is the code that a new process would import."""
+    """Return `hash_sources` of both packages as they are on disk now; a new process would import this code."""
     return hash_sources(folder(package) for package in _PACKAGES)
 
 

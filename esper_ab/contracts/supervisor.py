@@ -1,11 +1,11 @@
 """Supervise child processes so that they end with this one; also a program, for one child or the workers of a node.
 
-- `supervisor.py WORD …` guards one program for the process that holds its stdin. When the program or that process ends,
-  even by SIGKILL, everything that the program started is killed, in whatever session it runs, because orphans become
-  children of the guard. The exit status is that of the program, 128 plus the number of the signal that killed it, or
-  127 if it could not be started.
+- `supervisor.py WORD …` guards one program for the process that holds the guard's stdin. When the program or the holder
+  of stdin ends, even by SIGKILL, everything that was started by the program is killed, whatever its session, because
+  orphans become children of the guard. The exit status is that of the program, 128 plus the number of the signal that
+  killed it, or 127 if it could not be started.
 - `supervisor.py` supervises a node: it starts workers and reports on them, with lines of JSON on its standard streams.
-  It exits when its input ends, and the kernel then kills its workers. In a Ray cluster, an actor
+  When its input ends, it exits and its workers are killed by the kernel. In a Ray cluster, an actor
   (`esper_ab/launchers/_ray_actor.py`) does this instead; it receives the class `Supervisor` by value.
 
 Every worker may have its own guard process, so this module must stay small: it imports only the standard library, and
@@ -40,7 +40,7 @@ _TICK_S, _GAP_S = 1.0, 5.0
 
 
 def end_with_parent(parent: int) -> None:
-    """Make the kernel kill this process when the thread of process `parent` that started it ends.
+    """Make the kernel kill this process when the thread of process `parent` that started this one ends.
 
     Linux only. This works whatever the process is doing, even while it is stopped.
     """
@@ -119,7 +119,7 @@ class Supervisor:
         self._workers: dict[str, subprocess.Popen[bytes]] = {}
 
     def do(self, message: Any) -> None:
-        """Carry out one order; ignore it if its worker is not running.
+        """Carry out one order, or ignore the order if its worker is not running.
 
         Always call this from one thread that lives as long as this process, because the kernel kills a child when the
         thread that started it ends.
@@ -165,7 +165,7 @@ class Supervisor:
 def supervise() -> NoReturn:
     """Carry out orders from stdin, one per line, until stdin is closed.
 
-    A request for a stack trace that arrived before this process or its machine was suspended is ignored, because its
+    A request for a stack trace that arrived before this process or its machine was suspended is ignored, because the
     worker has since been given up and must not write to the log.
     """
     supervisor = Supervisor(str(Path.cwd()), _print)

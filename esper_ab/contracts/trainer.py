@@ -37,7 +37,7 @@ class TrainerQuestion(_Told, frozen=True, kw_only=True):
 
     reference: str  # the absolute path of a Python file, or a command
     directory: str  # where a command runs
-    outcome: str  # name of a Python trainer's outcome, or a command's source of it
+    outcome: str  # name of a Python trainer's outcome, or source of a command's outcome
     groups: dict[str, dict[str, TrainerValue]]  # settings by group, as requested
     rehearsal: dict[str, TrainerValue]  # settings that shorten the rehearsal and apply only there
     points: int
@@ -72,7 +72,7 @@ class TrainerOrder(_Told, frozen=True, kw_only=True):
     reference: str
     directory: str
     outcome: str
-    worst: float | None = None  # replaces a NaN outcome; None: nothing does
+    worst: float | None = None  # replaces a NaN outcome; None: it is not replaced
     folder: str  # of the copy of a Python trainer, relative to the experiment directory; absolute for a command's files
     files: tuple[str, ...]
     sha256: str
@@ -96,13 +96,13 @@ def is_command(reference: str) -> bool:
 
 
 def called(reference: str) -> str:
-    """Return a trainer's name for users: its file; for a command, its first Python file or else its program."""
+    """Return a trainer's name for users: its file or, for a command, the first Python file in it, else the program."""
     words = shlex.split(reference) if is_command(reference) else [reference]
     return PurePath(next((word for word in words if word.endswith(".py")), words[0])).name
 
 
 def read_source(text: str) -> OutcomeSource:
-    """Parse the source of a command's outcome; raises ValueError, which lists the valid forms, for any other text."""
+    """Parse the source of a command's outcome; for invalid text, raises a ValueError that lists the valid forms."""
     head, colon, key = text.partition(":")
     if colon and head == "wandb" and key:
         return OutcomeSource("", key, wandb=True)

@@ -31,7 +31,7 @@ def significant(value: float, digits: int = 2) -> str:
 
 
 def capital(words: str) -> str:
-    """Capitalise the result of `named` for the start of a sentence, unless it starts with a name."""
+    """Capitalise the result of `named` for the start of a sentence, unless the result starts with a name."""
     return f"Any{words[3:]}" if words.startswith("any two of ") else words
 
 
@@ -72,7 +72,7 @@ def _close(name: str, known: list[str]) -> str:
 # --- visible ---------------------------------------------------------------------------------------------------------
 # Escaping of untrusted text (a log, a message, a name in a journal) for a terminal.
 #
-# Characters that control a terminal, or that reorder or hide text, are replaced by their escape: an ESC by `\x1b`.
+# Characters that control a terminal, or that reorder or hide text, are replaced by their escapes: an ESC by `\x1b`.
 
 
 def visible(text: str) -> str:
@@ -83,7 +83,7 @@ def visible(text: str) -> str:
 def visible_line(text: str, limit: int | None = None) -> str:
     """Return `text` on one line, with newlines and tabs escaped as well.
 
-    A text of more than `limit` characters is cut there and gets an ellipsis.
+    A text that is longer than `limit` characters is cut and gets an ellipsis.
     """
     shown = _escaped(text[:limit], keep="")
     return shown if limit is None or max(len(text), len(shown)) <= limit else f"{shown[:limit]}…"

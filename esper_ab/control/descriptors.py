@@ -14,15 +14,15 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.process_start import usable_cores
 
 # --- descriptors -----------------------------------------------------------------------------------------------------
-# File descriptors of this process: how many it may have, how many a plan takes, and a reserve for what must go on.
+# File descriptors of this process: how many it may have, how many a plan needs, and a reserve for what must go on.
 #
-# libzmq ends the process when it finds none for a connection over ipc, and over tcp anybody who connects takes one.
+# Over ipc, libzmq ends the process if no descriptor is free for a connection; over tcp, anybody who connects takes one.
 
 
 RESERVE = 32  # kept back from connections, so that workers can be started and logs read: a start takes 8 for a moment
-_OWN = 64  # of a coordinator beside its workers: it has about 20, and observers some; the reserve is among them
+_OWN = 64  # for a coordinator without its workers: about 20 of its own, some for observers, and the reserve
 
-# Of an OSError when a process or thread is started: what was lacking, which may be there a little later.
+# By errno of an OSError at the start of a process or thread: what was missing, which may be free a little later.
 PASSING = {
     errno.EMFILE: "no file descriptor was free (ulimit -n)", errno.ENFILE: "the system had no free file descriptor",
     errno.EAGAIN: "the limit on processes is reached (ulimit -u, pids.max)", errno.ENOMEM: "no memory was free",
@@ -58,7 +58,7 @@ def room_for(workers: int, each: int, beside: int) -> AbstractContextManager[Non
 
 
 def reserve() -> AbstractContextManager[None]:
-    """While entered, let this process use the RESERVE. Leave soon, because new connections can use the RESERVE as well.
+    """While entered, let this process use the RESERVE. Leave soon, because new connections can use it as well.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _soft_limit(min(hard, soft + RESERVE))
@@ -71,7 +71,7 @@ def require(free: int) -> None:
 
 
 def _in_use() -> int:
-    return psutil.Process().num_fds() - 1  # without that of the listing
+    return psutil.Process().num_fds() - 1  # without the one that lists them
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def _soft_limit(limit: int) -> Iterator[None]:
 
 
 # --- crowding --------------------------------------------------------------------------------------------------------
-# How crowded this machine is: limits on waiting that hold for a process alone are stretched by it.
+# How crowded this machine is. Limits on waiting that suit an idle machine are stretched by the crowding.
 
 
 def crowding(processes: int = 1) -> float:

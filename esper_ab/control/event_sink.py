@@ -30,10 +30,10 @@ from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History
 
 # --- observers -------------------------------------------------------------------------------------------------------
-# Observers of an experiment: whatever they do with what they are told, they neither break it nor slow it down.
+# Observers of an experiment. Whatever an observer does, it can neither break the experiment nor slow it down.
 
 
-_PROGRESS_BACKLOG = 1000  # beyond it signs of life are not told; journalled events always are
+_PROGRESS_BACKLOG = 1000  # beyond it, signs of life are dropped, but never journalled events
 _CLOSE_S = 5.0
 
 
@@ -43,7 +43,7 @@ Observed = AnyEvent | Progress | str  # a text: what the user should see at once
 class Observer(Protocol):
     """Receives all journalled events and signs of life in order, and all warnings, on a thread of its own.
 
-    An event arrives after it was journalled. A warning arrives at once, before the events of its round.
+    An event arrives after it was journalled. A warning arrives immediately, ahead of any events noted but not yet told.
     """
 
     def observe(self, event: Observed) -> None: ...
@@ -56,12 +56,12 @@ class ObserverThread:
         self._observers = list(observers)
         self._queue: queue.SimpleQueue[Sequence[Observed] | None] = queue.SimpleQueue()
         self._untold: list[Observed] = []
-        self._told = self._passed_on = 0  # events; the first is of the experiment's thread, the second of ours
+        self._told = self._passed_on = 0  # events; the first is set by the experiment's thread, the second by ours
         self._thread = threading.Thread(target=self._tell_all, name="observers", daemon=True)
         self._thread.start()
 
     def note(self, event: AnyEvent | Progress) -> None:
-        """Keep an event for the next `tell`; do nothing without observers."""
+        """Keep an event for the next `tell`; do nothing if there are no observers."""
         if self._observers:
             self._untold.append(event)
 
@@ -80,7 +80,7 @@ class ObserverThread:
         self._put(events)
 
     def tell_at_once(self, text: str) -> None:
-        """Queue this text ahead of the events noted so far."""
+        """Queue this text immediately, ahead of the events that await the next `tell`."""
         self._put([text])
 
     def _put(self, events: Sequence[Observed]) -> None:
@@ -107,8 +107,8 @@ class ObserverThread:
 # --- disk ------------------------------------------------------------------------------------------------------------
 # When the disk is full, retry the write on the coordinator's only thread until there is room.
 #
-# Workers idle at the barrier meanwhile. Signals are polled between two tries, so Ctrl-C ends the wait; nothing is in
-# progress then that could be finished in order.
+# Workers idle at the barrier meanwhile. Signals are polled between two tries, so Ctrl-C ends the wait. During a wait,
+# nothing is in progress that could be finished in order.
 
 
 PHASE = "disk full"  # of the sign of life of a worker that has no room for a checkpoint
@@ -137,7 +137,7 @@ class DiskSpaceWait:
             self._signals = None
 
     def await_for(self, write: Callable[[], None]) -> Incident | None:
-        """Retry `write` until the disk has room; return an incident about the wait, if there was one.
+        """Retry `write` until the disk has room; return an incident if there was a wait.
 
         Raises DiskFull after the limit, and Interrupted on Ctrl-C or SIGTERM. Raises JournalError at once, because
         waiting cannot repair the journal.
@@ -227,7 +227,7 @@ class EventSink:
     """
 
     def __init__(self, journal: Journal, history: History, observers: Sequence[Observer]) -> None:
-        """`history`: the fold of the events in the journal or, if it is new, of the first event, not yet recorded."""
+        """`history`: the fold of the events in the journal or, for a new journal, of the first event to record."""
         self._journal = journal
         self.history = history
         self._observers = ObserverThread(observers)
@@ -244,7 +244,7 @@ class EventSink:
         self.append(event)
 
     def append(self, event: AnyEvent) -> None:
-        """Journal an event that the history already has. `flush` writes it to the file, `commit` to the disk."""
+        """Journal an event that the history already has. `flush` writes it to the file; `commit` syncs the file."""
         self._journal.append(event)
         self._observers.note(event)
         if run := _run_that_goes_on(event):
@@ -271,7 +271,7 @@ class EventSink:
         self._note(self._disk.note(progress))
 
     def warn(self, text: str) -> None:
-        """Show the observers a warning at once, before the events noted so far. Warnings are not journalled."""
+        """Show the observers a warning immediately, ahead of events not yet flushed. Warnings are not journalled."""
         self._observers.tell_at_once(text)
 
     def close(self) -> None:
@@ -292,7 +292,7 @@ class EventSink:
 
 
 def _run_that_goes_on(event: AnyEvent) -> str:
-    """Return the run whose worker has written its file or died, and so no longer waits for disk space; else "".
+    """Return the run whose worker, having written its file or died, no longer waits for disk space; else "".
     """
     match event:
         case EpisodeRecorded(record=record) | RunEvaluated(record=record):

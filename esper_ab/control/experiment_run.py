@@ -36,14 +36,14 @@ from esper_ab.plan.plan import Extension, Plan
 from esper_ab.stats import distributions
 
 # --- coordinator -----------------------------------------------------------------------------------------------------
-# The loop of an experiment: hands what happens to the machine and performs what follows from it.
+# The loop of an experiment, which passes events to the machine and performs the machine's commands.
 #
-# `hub` hears, `fleet` starts and ends workers, `event_sink` journals; the machine (`rules/machine.py`) decides. Its
+# `hub` hears, `fleet` starts and ends workers, `event_sink` journals; the machine (`rules/machine.py`) decides. The
 # commands are performed one after the other, so an event is on disk before anybody is told to go on from it: the
 # machine asks for the record, then for the sync, then for the message.
 
 
-_POLL_S, _ENDING_POLL_S = 0.5, 0.02  # the end of a worker that was told to is looked for
+_POLL_S, _ENDING_POLL_S = 0.5, 0.02  # the latter while a worker that was told to end is still running
 _LOOK_S = 0.05  # between two looks through all workers, of which there may be thousands
 _STACKS_S = 1.0  # for a hung worker to write its stacks
 
@@ -151,7 +151,7 @@ class Coordinator:
 
 
 # --- experiment run --------------------------------------------------------------------------------------------------
-# From a plan to a finished journal: the coordinator with everything it needs around it, and what remains of it.
+# From a plan to a finished journal: the coordinator, with everything that it needs, and the clean-up.
 
 
 _LEAVE_S = 10.0
@@ -231,7 +231,7 @@ def _here() -> dict[str, dict[str, str]]:
 
 
 def _past(experiment_dir: Path, recorded: Iterator[events.AnyEvent]) -> History:
-    """Fold the events `recorded` so far, without their records; raise UsageError if there are none."""
+    """Fold the events `recorded` so far, without their records; raise UsageError if there are no events."""
     first = next(recorded, None)
     if first is None:
         raise UsageError(f"{experiment_dir}: the journal is empty, so there is nothing to resume; launch it again")
@@ -239,9 +239,9 @@ def _past(experiment_dir: Path, recorded: Iterator[events.AnyEvent]) -> History:
 
 
 def check_code(experiment_dir: Path, history: History, *, allowed: bool) -> None:
-    """Raise UsageError unless this code equals the code that made the existing records, or a change is `allowed`.
+    """Raise UsageError if this code differs from that of the existing records, unless a change is `allowed`.
 
-    Runs made by two states of the code cannot be compared in pairs, so the audit would block the verdict.
+    Runs done with two states of the code cannot be compared in pairs, so the audit would block the verdict.
     """
     here = provenance.code()
     for state in code_states(history):
@@ -294,7 +294,7 @@ def _perform(
 
 
 def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: History) -> None:
-    """Append the command that resumes the experiment to the error, unless nothing is left to do."""
+    """Append to the error the command that resumes the experiment, unless nothing is left to do."""
     if isinstance(error, DiskFull) or not any(run.expected for run in history.runs.values()):
         return  # DiskFull has said so
     line = f"to go on: {shell_command('resume', experiment_dir)}"
@@ -320,7 +320,7 @@ def reserved(launcher: Launcher, lanes: Sequence[Lane]) -> Iterator[None]:
 
 
 def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: Limits) -> None:
-    experiment_dir = experiment_dir.absolute()  # users' code may leave the current directory, of this process, too
+    experiment_dir = experiment_dir.absolute()  # users' code may change the current directory, even of this process
     plan, limits = sink.history.plan, limits.across_nodes() if launcher.nodes else limits
     by_incarnation = sorted(sink.history.workers, key=lambda worker: worker.incarnation)
     started_before = {worker.worker: worker.incarnation for worker in by_incarnation}  # the last one of each
@@ -334,7 +334,7 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
         coordinator = Coordinator(sink, hub, fleet, limits.of_steps(plan.step_s))
         try:
             fleet.start(plan, launcher, started_before)
-            distributions.load()  # for the looks, while workers import torch: later what is installed could be another
+            distributions.load()  # for the looks; now, while workers import torch, because what is installed may change
             coordinator.work(signals)
         except BaseException as error:
             hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, signals.ctrl_c)

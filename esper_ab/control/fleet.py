@@ -25,7 +25,7 @@ from esper_ab.plan.plan import Plan
 
 LOG_LINES = 20
 _LOG_END_BYTES = 64 << 10
-_ASK_S = 0.1  # between two questions whether somebody does not want to wait
+_ASK_S = 0.1  # between two calls of `at_once`
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 8.0  # between two tries to start a worker
 _SPARE_DESCRIPTORS = 8  # a start takes that many for a moment
 _LOST_AFTER_S = 60.0  # a worker of another node outlives a coordinator that stands still for 45 s
@@ -50,7 +50,7 @@ class _Nobody:
 
 @dataclass(kw_only=True)
 class Delay:
-    """A failed start that will be retried, because the lacking resource may become available."""
+    """A failed start that will be retried, because the missing resource may become available."""
 
     lack: str
     since: float  # monotonic, s
@@ -187,7 +187,7 @@ class Fleet:
         return news
 
     def _start(self, handle: WorkerHandle, now: float) -> None:
-        """Start the handle's worker; if a resource is lacking, back off for twice as long as the last time."""
+        """Start the handle's worker; if a resource is missing, back off for twice as long as the last time."""
         assert self._launcher is not None, "the fleet has been started"
         handle.waits = False
         try:
@@ -236,7 +236,7 @@ class Fleet:
     def heard_of(self, descriptor: int) -> list[str]:
         """Handle an event on `descriptor`, and return the lanes whose workers have ended by themselves.
 
-        If a worker has sent its public key on `descriptor`, it is admitted. Events of earlier incarnations are ignored.
+        A worker that has sent its public key on `descriptor` is admitted. Events of earlier incarnations are ignored.
         """
         ended = []
         for (lane, what), handle in tuple(self._watching.get(descriptor, {}).items()):
@@ -301,7 +301,7 @@ class Fleet:
         return "\n".join([f"the end of {path}:", *(f"  {line}" for line in lines)])
 
     def stop(self, reason: str, grace_s: float, at_once: Callable[[], bool]) -> bool:
-        """Stop all workers. Those that can be reached get `grace_s` to exit; the others are killed.
+        """Stop all workers. Workers that can be reached get `grace_s` to exit; then all that still run are killed.
 
         `at_once()` is polled during the grace period. Returns True if it cut the grace period short.
         """
@@ -324,7 +324,7 @@ class Fleet:
 
 
 def ending(handle: WorkerHandle) -> str:
-    """Describe how a worker ended; report lack of memory if the kernel counted an OOM kill."""
+    """Describe how a worker ended; say that memory ran out if the kernel counted an OOM kill."""
     exitcode = handle.worker.exitcode
     if handle.worker.ended_how:
         return handle.worker.ended_how

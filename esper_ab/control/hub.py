@@ -2,8 +2,8 @@
 
 The hub handles bytes, identities and descriptors; it does not interpret messages. One thread owns it.
 
-Over ipc, only this user can open the socket. Over TCP, a peer's messages are read only if it holds a worker's key; the
-worker makes the key pair and reports the public key at start-up. Even then, messages are treated as untrusted bytes.
+Over ipc, only this user can open the socket. Over TCP, messages are read only from a peer with a worker's key; the
+worker makes the key pair and reports the public key at start-up. Even so, messages are treated as untrusted bytes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from esper_ab.launchers import Transport
 # --- keys ------------------------------------------------------------------------------------------------------------
 # Who may connect over TCP: one CURVE key pair per worker incarnation, and the guard that asks for it (ZeroMQ RFC 27).
 #
-# A pair per incarnation, not one for all: a key then names its worker, so a worker cannot speak for another, and what
-# leaks with a dead one opens nothing. Each process makes its own pair, and no secret leaves the memory it was made in.
+# Each incarnation has its own pair. So a key identifies its worker, which cannot speak for another one, and the key of
+# a dead worker is of no use to a thief. Each process makes its own pair and keeps the secret key in its memory.
 
 
 DOMAIN = b"esper"
@@ -66,7 +66,7 @@ def worker_of(identity: str) -> str:
 class Guard:
     """Answers libzmq's handshake requests: admits only the owners of `keys`, under their identities.
 
-    It runs on its own thread, so that a handshake need not wait for the coordinator, and ends when the context ends.
+    It runs on its own thread until the context ends, so that a handshake need not wait for the coordinator.
     """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: Keys) -> None:
@@ -115,7 +115,7 @@ class Received(msgspec.Struct, frozen=True):
 class BadMessage(msgspec.Struct, frozen=True):
     """Bytes that are not a valid message, or that come from a stranger. `cut_off`: the peer is ignored from now on.
 
-    `new`: one of the first distinct bad messages, which are reported; later ones are only counted.
+    `new`: this is one of the first distinct bad messages, which are reported; later ones are only counted.
     """
 
     identity: str
@@ -135,11 +135,11 @@ Incoming = Received | BadMessage | Readable
 
 
 class Hub:
-    """The coordinator's socket. It binds on construction; its files lie in a directory that only its owner may enter.
+    """The coordinator's socket. It binds on construction. Its files are in a directory that only this user may enter.
     """
 
     def __init__(self, transport: Transport = "ipc", address: str = "127.0.0.1", peers: int = 1) -> None:
-        """`address`: for tcp, the address of the interface to listen on, at any free port. `peers`: expected number.
+        """`address`: for tcp, the address of the interface to listen on, at any free port. `peers`: how many to expect.
 
         With many peers, both ends of every connection send heartbeats less often (`beat_s`).
         """
@@ -169,7 +169,7 @@ class Hub:
         self.unreported = 0  # bad messages that were only counted
 
     def _guarded(self) -> Keys:
-        """Require CURVE keys before the socket binds, so that no peer without one can send a message."""
+        """Require CURVE keys before the socket binds, so that no peer without a key can send a message."""
         keys = Keys()
         Guard(self._context, keys)
         self._set({
@@ -222,7 +222,7 @@ class Hub:
             yield from [Readable(descriptor) for descriptor, _ in self._watched.poll(0)]
 
     def send(self, identity: str, message: CoordinatorMessage) -> bool:
-        """Send a message. Returns False when the worker is not connected; its sentinel will report that it has ended.
+        """Send a message. Returns False if the worker is not connected; the worker's sentinel will report its end.
         """
         try:
             self._socket.send(identity.encode(), zmq.SNDMORE)  # the frame that fails, if one does
@@ -240,7 +240,7 @@ class Hub:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _messages(self) -> Iterator[Received | BadMessage]:
-        """Yield messages, up to a limit, so that a flood cannot hide signals and exits."""
+        """Yield a limited number of messages, so that a flood cannot hide signals and exits."""
         for _ in range(_MESSAGES_PER_POLL):
             try:
                 frames = self._frames()
@@ -260,7 +260,7 @@ class Hub:
         return frames
 
     def _understood(self, frames: list[zmq.Frame]) -> Received | BadMessage | None:
-        """Decode a message. Returns None if its peer is cut off, or if a stranger repeats an earlier message."""
+        """Decode a message. Returns None if the peer is cut off, or if a stranger repeats an earlier message."""
         claimed = frames[0].bytes.decode(errors="backslashreplace")
         identity = str(frames[-1].get("User-Id")) if self._keys else claimed
         if identity not in self._admitted:
@@ -279,7 +279,7 @@ class Hub:
         return Received(identity, message)
 
     def _bad_message(self, identity: str, reason: str, *, known: bool) -> BadMessage | None:
-        """Report every bad message from an admitted peer until it is cut off; from strangers, report only new ones."""
+        """Report each bad message from an admitted peer until the peer is cut off, but only new ones from strangers."""
         self._bad.update([identity] if known else [])
         new = (identity, reason) not in self._reported and len(self._reported) < BAD_MESSAGES_REPORTED
         if new:

@@ -1,4 +1,4 @@
-"""Checks before an experiment starts: of every machine, in a child process that imports torch, and of the directory."""
+"""Checks before an experiment starts: of the directory, and of every machine in a child process that imports torch."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from esper_ab.control.descriptors import crowding
 from esper_ab.launchers import Errand, Launcher, Node, begin_here
 
 # --- preflight -------------------------------------------------------------------------------------------------------
-# Checks before anything starts: of the machine, by a child process that imports torch, and of the directory.
+# Checks before anything starts: of the directory, and of the machine by a child process that imports torch.
 
 
 LIMIT_S = 120.0  # on a machine that is not crowded: importing torch from a cold network disk takes tens of seconds
 _MODULE = "workers.commands.describe"
-_SAY_S = 20.0  # then it is said what is waited for
+_SAY_S = 20.0  # after it, the user is told what the preflight is doing
 _LOOK_S = 0.5
 _LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously
 _SPARE_BYTES = 64 << 20  # policies, report, and room for others
@@ -47,11 +47,11 @@ def examine(
 ) -> Machine:  # fmt: skip
     """Run the preflight and return its answers.
 
-    Raises UsageError if the user's code ended the preflight, and EsperError if anything else did.
+    Raises UsageError if the preflight was ended by the user's code, and EsperError if it was ended by anything else.
 
     `meanwhile` is called while the child imports torch, which takes a second or more. `limit_s`: time limit on an idle
-    machine, multiplied by the crowding; WorkerHung is raised when it expires. The rehearsal of a user's own trainer has
-    no limit. `on` starts the preflight on `node` instead of this machine.
+    machine, to be multiplied by the crowding; WorkerHung is raised when the time is up. The rehearsal of a user's own
+    trainer has no limit. `on`: starts the preflight on `node` instead of on this machine.
     """
     asked = msgspec.json.encode(questions) + b"\n"
     what = f"the preflight on node {node} ({_MODULE})" if node else f"the preflight ({_MODULE})"
@@ -77,7 +77,7 @@ def examine(
 
 
 def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]:
-    """Return the preflight's stdout and stderr; after the limit raise WorkerHung, which names the last step."""
+    """Return the preflight's stdout and stderr; after the limit, raise WorkerHung with the last step."""
     said, longest_s = False, limit_s
     while True:
         try:
@@ -105,7 +105,7 @@ def _warn(text: str) -> None:
 
 
 def expected_bytes(env_episodes: int) -> int:
-    """Return the space that an experiment directory may need, bytes."""
+    """Return how many bytes an experiment directory may need."""
     return _SPARE_BYTES + env_episodes * _LOG_BYTES_PER_ENV_EPISODE
 
 
@@ -131,7 +131,7 @@ def check_experiment_dir(experiment_dir: Path, needed_bytes: int, *, taken_over:
 def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[Device] = ()) -> None:
     """Raise UsageError unless `launcher` can serve the lanes and this process may open enough descriptors.
 
-    `devices`: the devices that the lanes now refer to; by default, those that the plan was made with.
+    `devices`: the devices that the lanes now refer to; by default, the devices with which the plan was made.
     """
     if not hasattr(os, "pidfd_open"):
         raise UsageError(
@@ -150,10 +150,10 @@ def reserve_lanes(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[D
 
 
 # --- nodes -----------------------------------------------------------------------------------------------------------
-# The preflight of every node that a launcher starts workers on, and all their devices as one pool.
+# The preflight of every node on which a launcher starts workers, and the devices of all nodes as one pool.
 #
-# A device's name is its place in the pool: "cuda:5" is the sixth GPU, counting node after node. Which node that is, is
-# settled anew whenever an experiment begins or goes on; the plan knows only the place and the kind.
+# A device's name is its place in the pool: "cuda:5" is the sixth GPU, counting node after node. Its node is settled
+# anew whenever an experiment begins or continues; the plan has only the place and the kind.
 
 
 _AT_ONCE = 64  # nodes that are asked side by side
@@ -165,7 +165,7 @@ _COMMON = {
 
 
 def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, shared: Path) -> Machine:
-    """Return `machine` with the devices of all nodes of `launcher`; unchanged if it has no nodes.
+    """Return `machine` with the devices of all nodes of `launcher`; unchanged if there are no nodes.
 
     Raises UsageError with the name of the first node that differs, fails the preflight or does not see the folder
     `shared`.
@@ -187,7 +187,7 @@ def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, sh
 
 
 def ask_nodes(questions: Questions, launcher: Launcher, shared: Path) -> dict[str, Machine | EsperError]:
-    """Ask all nodes of `launcher`; return each node's answer or its error, by name."""
+    """Ask all nodes of `launcher`; return each node's answer or error, by node name."""
     of_node = msgspec.structs.replace(
         questions, trainer=None, trainer_outcome=None,
         gpus=("cuda",) * any(name.startswith("cuda") for name in questions.gpus),  # a name is a place in the whole pool
@@ -216,12 +216,12 @@ def unfit(machine: Machine, shared: Path) -> str:
 
 
 def _existing(folder: Path) -> Path:
-    """Return `folder`, or its nearest parent that exists."""
+    """Return `folder` if it exists, else its nearest parent that does."""
     return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.is_dir())
 
 
 def check_alike(found: Mapping[str, Machine]) -> None:
-    """Raise UsageError, with the first difference, unless all nodes compute alike."""
+    """Raise UsageError with the first difference if the nodes do not all compute alike."""
     for difference in differences(found):
         raise UsageError(difference)
 
@@ -266,7 +266,7 @@ def pool(nodes: Sequence[Node], found: Sequence[Machine]) -> tuple[Device, ...]:
 
 
 def offered(node: Node, machine: Machine) -> Machine:
-    """Return `machine` with only the first GPUs and cores, as many as may be used on `node`."""
+    """Return `machine` with only as many of its first GPUs and cores as may be used on `node`."""
     gpus = [device for device in machine.devices if _is("cuda", device)]
     cores = [device for device in machine.devices if _is("cpu", device)]
     return msgspec.structs.replace(machine, devices=(*gpus[: node.gpus], *cores[: node.cores]))

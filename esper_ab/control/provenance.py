@@ -18,7 +18,7 @@ from esper_ab.plan.experiment_directory import run_toml
 from esper_ab.plan.plan import Block, Plan
 
 # --- provenance ------------------------------------------------------------------------------------------------------
-# What the journal's first line says of the machine and the code. Names no environment variable: they hold secrets.
+# What the journal's first line says of the machine and the code; no environment variables, because they hold secrets.
 
 
 _GIT_TIMEOUT_S = 10.0
@@ -46,7 +46,7 @@ def code() -> dict[str, str]:
 
 
 def _git(*arguments: str) -> str:
-    """Return git's output in this package's folder; "" without git or outside a checkout."""
+    """Return git's output in this package's folder; "" if there is no git or no checkout."""
     command = ["git", "-C", str(Path(__file__).parent), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=False)

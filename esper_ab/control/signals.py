@@ -12,7 +12,7 @@ _CAUGHT = (signal.SIGINT, signal.SIGTERM)
 
 
 class CaughtSignals:
-    """Makes `descriptor` readable on a signal, while entered. Outside the main thread it catches nothing."""
+    """While entered, makes `descriptor` readable on a signal. Outside the main thread, no signals are caught."""
 
     def __init__(self) -> None:
         self.descriptor, self._write_end = os.pipe()
@@ -44,7 +44,7 @@ class CaughtSignals:
         return tuple(signal.Signals(number) for number in numbers if number in _CAUGHT)
 
     def ctrl_c(self) -> bool:
-        """Read the caught signals; True if one was Ctrl-C."""
+        """Read the caught signals; return True if one was Ctrl-C."""
         return signal.SIGINT in self.read()
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from esper_ab.contracts.wording import name_of_signal
 
 # --- system file -----------------------------------------------------------------------------------------------------
-# Files of /proc and /sys, which a system may have or not.
+# Files of /proc and /sys, some of which a system may lack.
 
 
 def text_of(path: Path) -> str:
@@ -54,7 +54,7 @@ class OomWatch:
         self._before = kills(self._groups)
 
     def ending(self, number: int) -> str:
-        """Describe the end of a worker that signal `number` killed; if memory ran out, include the limit."""
+        """Describe the end of a worker that was killed by signal `number`; if memory ran out, include the limit."""
         said = f"was killed by {name_of_signal(number)}"
         if number != signal.SIGKILL:
             return said
@@ -77,14 +77,14 @@ def folders() -> list[Path]:
 
 
 def memory(groups: Sequence[Path]) -> MemoryLimit | None:
-    """Return the memory limit that leaves the fewest bytes; None without one. File caches do not count as used."""
+    """Return the memory limit that leaves the fewest bytes; None if there is none. File caches do not count as used."""
     return min((limit for group in groups for limit in _memory_limits(group)), key=lambda one: one.left, default=None)
 
 
 def kills(groups: Sequence[Path]) -> int:
     """Return how many processes were killed for lack of memory in the innermost group that counts them.
 
-    Without such a group, count those of the machine.
+    If no group counts them, return the count of the machine.
     """
     files = [group / name for group in groups for name in ("memory.events", "memory.oom_control")]
     counts = (_numbers(file).get("oom_kill") for file in (*files, Path("/proc/vmstat")))

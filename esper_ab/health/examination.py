@@ -69,7 +69,7 @@ def system_diagnoses() -> Iterator[Diagnosis]:
 
 
 def limits(files: int, processes: int, addresses: int) -> Iterator[Diagnosis]:
-    """Check soft limits of setrlimit(2); -1: no limit."""
+    """Check soft limits of setrlimit(2); -1 means no limit."""
     yield _limit("open files", files, _FEW_FILES, "ulimit -n 4096")
     yield _limit("processes", processes, _FEW_PROCESSES, "ulimit -u 4096")
     if 0 <= addresses < _LEAST_BYTES:
@@ -99,7 +99,7 @@ _TIMEOUT_S = 20.0
 
 
 class Driver(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of nvidia-smi; empty without it."""
+    """The answer of nvidia-smi; empty if there is none."""
 
     version: str = ""
     cuda: str = ""  # the newest CUDA it supports
@@ -111,7 +111,7 @@ def device_diagnoses(machine: Machine) -> Iterator[Diagnosis]:
 
 
 def ask_driver() -> Driver:
-    """Query the driver; empty if none answers."""
+    """Query the driver; the answer is empty if there is no driver."""
     try:
         done = subprocess.run(["nvidia-smi"], capture_output=True, timeout=_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -126,7 +126,7 @@ def parse_driver(screen: str) -> Driver:
 
 
 def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterator[Diagnosis]:
-    """Check GPUs against driver and torch; `pool`: CUDA_VISIBLE_DEVICES, the devices an experiment may use."""
+    """Check GPUs against the driver and torch. `pool`: CUDA_VISIBLE_DEVICES, the devices an experiment may use."""
     gpus = [device for device in machine.devices if device.name.startswith("cuda:")]
     build = f"torch {machine.torch_version}, {f'CUDA {machine.cuda_build}' if machine.cuda_build else 'for the CPU'}"
     if machine.gpu_problem:
@@ -196,7 +196,7 @@ def storage_diagnoses(out: Path, needed_bytes: int) -> Iterator[Diagnosis]:
 
 
 def mount_of(folder: Path, mounts: Sequence[Mount]) -> Mount:
-    """Return the mount that `folder` is on: the deepest one above it, the last if several."""
+    """Return the mount that `folder` is on: the deepest one above the folder and, of several, the last."""
     above = [mount for mount in mounts if folder.is_relative_to(mount.mountpoint)][::-1]
     return max(above, key=lambda mount: len(mount.mountpoint), default=Mount("/", "unknown", ""))
 

@@ -28,16 +28,16 @@ def processor_diagnoses() -> Iterator[Diagnosis]:
 
 
 def first_core(cpuinfo: str) -> dict[str, str]:
-    """Return the entry of the first core in the text of /proc/cpuinfo, by key; {} if it is empty."""
+    """Return the entry of the first core in the text of /proc/cpuinfo, by key; {} if the text is empty."""
     lines = cpuinfo.partition("\n\n")[0].splitlines()
     return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
 def name_of_processor(cpuinfo: str | None = None) -> str:
-    """Return the processor's name with family and model, which decide how it rounds; elsewhere its architecture.
+    """Return the processor's name with family and model, which decide how it rounds; if unknown, its architecture.
 
-    `cpuinfo`: the text of /proc/cpuinfo; None reads it. On two processors of one architecture a library may compute
-    different last digits, so the architecture alone does not tell machines apart.
+    `cpuinfo`: the text of /proc/cpuinfo; if None, it is read. On two processors of one architecture a library may
+    compute different last digits, so the architecture alone does not tell machines apart.
     """
     told = first_core(text_of(Path("/proc/cpuinfo")) if cpuinfo is None else cpuinfo)
     if "model name" not in told:
@@ -57,13 +57,13 @@ def cores(usable: int, there: int) -> Diagnosis:
 
 
 def cpu_quota(folders: Sequence[Path]) -> float | None:
-    """Return the smallest CPU quota among control groups (version 2), in cores; None without a limit."""
+    """Return the smallest CPU quota among control groups (version 2), in cores; None if there is no limit."""
     quotas = [text_of(folder / "cpu.max").split() for folder in folders]  # "150000 100000" or "max 100000"
     return min((int(words[0]) / int(words[1]) for words in quotas if words and words[0] != "max"), default=None)
 
 
 def quota(cores_worth: float | None, usable: int) -> Diagnosis:
-    """Warn of a quota below the number of cores, which pauses every worker for part of each period."""
+    """Warn of a quota below the number of cores, because such a quota pauses every worker for part of each period."""
     if cores_worth is None or cores_worth >= usable:
         return ok("cpu quota", "none below the number of cores")
     return warning(
@@ -85,16 +85,16 @@ class Room(NamedTuple):
     """Memory available to new processes."""
 
     bytes: int
-    by: str  # the limit that leaves no more; "" where the machine has no more
+    by: str  # the limit that leaves only this; "" if the machine itself has no more
 
 
 def room() -> Room:
-    """Return the machine's available memory, or the memory that a control group's limit leaves, if that is less."""
+    """Return the machine's available memory or, if less, the memory that is left by a control group's limit."""
     return smaller_room(psutil.virtual_memory().available, control_groups.memory(control_groups.folders()))
 
 
 def smaller_room(available: int, limit: MemoryLimit | None) -> Room:
-    """Return the machine's `available` memory, or the memory that `limit` leaves, if that is less."""
+    """Return the machine's `available` memory or, if less, the memory that is left by `limit`."""
     if limit is None or limit.left >= available:
         return Room(available, "")
     return Room(limit.left, f"{limit.by}: {limit.used / 2**30:.1f} of {limit.limit / 2**30:.1f} GiB are in use")

@@ -34,7 +34,7 @@ _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # colours and cursor movement
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show the text `what` on stderr inside this context, if stderr is a terminal that can erase it afterwards."""
+    """Inside this context, show the text `what` on stderr, if stderr is a terminal that can erase text."""
     shown = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     if shown:
         _show(f"{what} …")
@@ -86,7 +86,7 @@ class _Fallback:
     """Redirects the descriptors of a lost terminal to a file, for every writer in this process.
 
     Terminal output is written through a duplicate of the descriptor. Otherwise, if the signal arrives during a write,
-    Python would repeat that write on the redirected descriptor, and the file would get unfiltered terminal output.
+    Python would repeat the write on the redirected descriptor, and the file would get unfiltered terminal output.
     """
 
     def __init__(self, experiment_dir: Path) -> None:

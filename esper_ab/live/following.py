@@ -42,7 +42,7 @@ def follow_view(experiment_dir: Path) -> None:
 
 
 def follow_json(experiment_dir: Path) -> None:
-    """Print the status as one line of JSON now, after every barrier, and at the end."""
+    """Print the status as a line of JSON: one line now, one after every barrier, and one at the end."""
     viewer = Viewer(experiment_dir)
     click.echo(_line(experiment_dir, viewer))
     try:

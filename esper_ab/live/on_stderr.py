@@ -18,7 +18,7 @@ class Warnings:
     """An observer that writes warnings to the current `sys.stderr`, so that a live view can stay below them."""
 
     def __init__(self, *, incidents: bool) -> None:
-        """Create the observer. If `incidents` is true, it also prints incidents, which a live view shows itself."""
+        """Create the observer. If `incidents` is true, incidents are also printed; a live view shows them itself."""
         self._incidents = incidents
 
     def observe(self, event: events.AnyEvent | Progress | str) -> None:

@@ -61,7 +61,7 @@ class LiveView:
     ) -> None:
         """Create the view. `clock` returns monotonic seconds, for the estimate of the time left and the redraw rate.
 
-        `history` is that of a resumed experiment; the view adds new events to it.
+        `history`: the history of a resumed experiment, to which the view adds new events.
         """
         self._console = console
         self._clock = clock
@@ -104,7 +104,7 @@ class LiveView:
                 self._live.stop()
 
     def observe(self, event: AnyEvent | messages.Progress | str) -> None:
-        """Process one journalled event or heartbeat; strings are warnings, which `Warnings` writes to stderr."""
+        """Process one journalled event or heartbeat. Strings, which are warnings, are left to `Warnings`."""
         self._leave_a_dead_terminal()
         if isinstance(event, str):
             return
@@ -146,14 +146,14 @@ class LiveView:
         self._console.print(visible(line), markup=False, highlight=False, soft_wrap=not self._redraws)
 
     def _total(self) -> float:
-        """Return the amount of work that is now planned, in episodes, without runs that will never start."""
+        """Return how much work is now planned, counted in episodes, without runs that will never start."""
         left = self._planned
         if self._history is not None:
             left = [run.spec for run in self._history.runs.values() if not (run.left_out or run.lost)]
         return sum(spec.episodes + evaluation_work(spec) for spec in left)
 
     def _done(self) -> float:
-        """Return the amount of work done, in episodes, including the work before this view was created."""
+        """Return how much work is done, counted in episodes, including work from before this view was created."""
         if self._history is None:
             return 0.0
         return sum(
@@ -203,7 +203,7 @@ def _news(event: LookTaken | PlanExtended, history: History) -> str:
 
 
 def _fraction(spec: RunSpec, progress: messages.Progress) -> float:
-    """Return the amount of work since the last milestone, in episodes."""
+    """Return how much work was done since the last milestone, counted in episodes."""
     if progress.phase == "evaluate":
         return min(progress.step / spec.steps, evaluation_work(spec))
     return min(progress.step / spec.steps, 1.0) if progress.phase == "train" else 0.0

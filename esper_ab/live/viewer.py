@@ -50,7 +50,7 @@ class Viewer:
         return Loaded(history=self.history, lines=at.lines, wall_time=at.wall_time, torn_bytes=at.torn_bytes)
 
     def batches(self, poll_s: float = _POLL_S) -> Iterator[Reading]:
-        """Yield batches of new events, which the caller must add to `history`, until experiment or process end."""
+        """Yield batches of new events until the experiment or its process ends. The caller adds them to `history`."""
         while self.state == "running":
             time.sleep(poll_s)
             self.held = holder(self._experiment_dir) is not None

@@ -1,6 +1,6 @@
 """Start the processes of trackers alongside an experiment, wait for them, and report failures.
 
-A tracker's library is loaded in its own process only.
+A tracker's library is loaded only in the tracker's own process.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Trackers:
 
     def __init__(self, experiment_dir: Path, tracking: Tracking) -> None:
         self._experiment_dir, self._tracking = experiment_dir, tracking
-        self._started: str | None = None  # what marks the progress of what was started here; "": nothing could be
-        self._unheard = set(wanted(tracking))  # those that have not failed so far
+        self._started: str | None = None  # what marks the progress of the processes started here; "": none could be
+        self._unheard = set(wanted(tracking))  # trackers that have not failed so far
 
     def observe(self, event: AnyEvent | Progress | str) -> None:
         """Take one event; called on the observers' thread, never on the barrier's path."""
@@ -75,7 +75,7 @@ class Trackers:
                 _warn(_describe_stop(self._experiment_dir, name, "its process is gone"))
 
     def _works(self, name: Name) -> bool:
-        progress = self._progress(name)  # before the lock, which it takes first and lets go of last
+        progress = self._progress(name)  # before the lock, which the process takes first and releases last
         if progress is None or progress.state == "starting":
             return True
         return progress.state == "following" and at_work(self._experiment_dir, name)
@@ -98,7 +98,7 @@ def start_tracking(experiment_dir: Path, tracking: Tracking) -> str:
     `experiment_dir` exists; its journal may appear a few seconds later. The processes have no terminal, no parent and
     low priority; their output is in EXPERIMENT/logs. Raises nothing: if the start fails, one line is written to stderr.
     Missing libraries are refused by `check_tracking`, which must be called before the experiment directory is made.
-    Returns the word that marks the progress of these processes, "" if they could not be started.
+    Returns the word that marks the progress of these processes, or "" if they could not be started.
     """
     started = uuid4().hex
     try:

@@ -75,7 +75,7 @@ class Tracker(Protocol):
         """Store a subject's final data. This ends a run; the comparison may be concluded again with more data."""
 
     def close(self) -> None:
-        """Release all resources, at the current end of the journal."""
+        """Release all resources; called when the current end of the journal is reached."""
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def experiment_id(started: ExperimentStarted, began: str) -> str:
 
 
 def episode_numbers(record: EpisodeRecord) -> dict[str, float]:
-    """Return the numbers of one training episode: means over its environments, the update, wall time."""
+    """Return the numbers of one training episode: means over its environments, of the policy update, and wall times."""
     names = record.envs[0].measures if record.envs else ()
     return _there({
         "train/outcome": mean_outcome(record),
@@ -147,7 +147,7 @@ def run_settings(history: History, spec: RunSpec) -> dict[str, Scalar]:
 
 
 def experiment_settings(history: History) -> dict[str, Scalar]:
-    """Return all settings common to the groups, by dotted key, and their differences."""
+    """Return all settings common to the groups, by dotted key, and the groups' differences."""
     tree = msgspec.to_builtins(history.plan.experiment)
     tree["groups"] = ",".join(history.groups)
     differences = {f"differs.{one.key}": json.dumps(one.values) for one in history.plan.differences}
@@ -179,7 +179,7 @@ class Fold:
     """One pass over one journal for one tracker."""
 
     def __init__(self, started: ExperimentStarted, wall_time: str, tracking: Tracking, tracker: Tracker) -> None:
-        """Start the fold; `wall_time`: that of the first line."""
+        """Start the fold. `wall_time`: the wall time of the journal's first line."""
         self.history: History = begin(started, keeps_records=False)
         self._tracker = tracker
         self._tags = tracking.tags
@@ -242,8 +242,8 @@ class Fold:
         self._tracker.conclude(subject, conclusion)
 
     def _verdicts(self) -> Conclusion:
-        """Return the results by `a-b/name`, each group's mean outcome, rule, measure, result hash and final state."""
-        # Here, because scipy would take memory and a second of each tracker's process as long as the run lasts.
+        """Return the results by `a-b/name`, each group's mean outcome, and the rule, measure, hash and final state."""
+        # Imported here, because scipy would cost each tracker's process a second and, as long as the run lasts, memory.
         from esper_ab.analysis.analyse import analyse
 
         history, analysis = self.history, analyse(self.history)
@@ -286,7 +286,7 @@ def tell(
     experiment_dir: Path, tracking: Tracking, make: Callable[[str, str], Tracker], moved: Callable[[int], None], *,
     live: bool,
 ) -> None:  # fmt: skip
-    """Pass everything in the journal of `experiment_dir` to a tracker. `live`: until no process holds the directory.
+    """Pass on all of the journal of `experiment_dir` to a tracker. `live`: continue until no process holds the folder.
 
     `make` gets the experiment's name and the UTC date of its start, YYYYMMDD. `moved` gets the number of lines passed
     on so far, after every batch. Raises JournalError at a damaged line, and any exception that the tracker raises.

@@ -1,7 +1,7 @@
 """`python -m esper_ab.trackers.process EXPERIMENT NAME [--live] STARTED`: one tracker, in a process of its own.
 
-The process isolates the side effects of a tracker's library. STARTED is any word, by which the parent recognises this
-process's progress. Any failure here becomes one line in EXPERIMENT/logs/tracker-NAME.log and in
+The process isolates the side effects of a tracker's library. The parent recognises this process's progress by STARTED,
+which may be any word. Any failure here becomes one line in EXPERIMENT/logs/tracker-NAME.log and in
 EXPERIMENT/tracking/NAME.json. With --live the process ends by itself after the experiment, even if a library hangs.
 """
 
@@ -105,7 +105,7 @@ class _Work:
 
 
 def main(experiment_dir: Path, name: Name, *, live: bool, started: str = "") -> int:
-    """Run a tracker; return 0 if it has stored everything, 1 after a failure, 3 if another one is running."""
+    """Run a tracker; return 0 if it has stored everything, 1 after a failure, 3 if another process runs it."""
     os.nice(_NICE)
     warnings.simplefilter("ignore")  # the libraries' warnings
     deadline = time.monotonic() + (_LOCK_S if live else 0.0)

@@ -1,4 +1,4 @@
-"""Which trackers follow a run, and checks of their settings before anything starts. Loads none of their libraries."""
+"""Which trackers follow a run, and checks of their settings before anything starts. Loads no tracker's library."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from esper_ab.contracts.errors import UsageError
 
 Name = Literal["wandb", "tensorboard"]
 NAMES: tuple[Name, ...] = ("wandb", "tensorboard")
-PROJECT_CHARS = 128  # what W&B takes as the name of a project, and what it does not take in it
+PROJECT_CHARS = 128  # longest project name that W&B accepts, and characters that it refuses there
 NOT_IN_A_PROJECT = "/\\#?%:"
-_TAG_CHARS = 64  # what W&B takes
+_TAG_CHARS = 64  # longest tag that W&B accepts
 _CREDENTIALS = re.compile(r"(?<=//)[^/?#\s'\"]*@")
 
 
@@ -45,7 +45,7 @@ def wanted(tracking: Tracking) -> tuple[Name, ...]:
 
 
 def wandb_mode(flag: str, asked: str | None) -> Literal["online", "offline"]:
-    """Return the mode given with `flag`, else that in WANDB_MODE, else online. Raises UsageError for an unknown mode.
+    """Return the mode given by `flag`, else by WANDB_MODE, else online. Raises UsageError for an unknown mode.
     """
     origin, mode = (flag, asked) if asked else ("WANDB_MODE", os.environ.get("WANDB_MODE") or "online")
     if mode not in ("online", "offline"):

@@ -1,4 +1,4 @@
-"""EXPERIMENT/tracking: settings, progress and locks of an experiment's trackers. Loads none of their libraries."""
+"""EXPERIMENT/tracking: settings, progress and locks of an experiment's trackers. Loads no tracker's library."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def open_log(experiment_dir: Path, name: Name) -> int:
 
 
 # --- now -------------------------------------------------------------------------------------------------------------
-# What became of the trackers of a run, as their own files say it; light, and none of their libraries.
+# The state of a run's trackers, read from the trackers' own files. Light; loads no tracker's library.
 
 
 class TrackerNow(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,10 +124,10 @@ class TrackerNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tracking_now(experiment_dir: Path) -> tuple[TrackerNow, ...]:
-    """Return the progress of every tracker; () without trackers or with unreadable settings."""
+    """Return the progress of every tracker; () if there are no trackers or the settings are unreadable."""
     try:
         return tuple(_now(experiment_dir, name) for name in wanted(read_settings(experiment_dir)))
-    except UsageError:  # settings that somebody has made unreadable are for those who would track
+    except UsageError:  # unreadable settings are reported to whoever starts tracking
         return ()
 
 

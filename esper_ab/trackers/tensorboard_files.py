@@ -1,6 +1,6 @@
 """TensorBoard tracker: one event file per run in EXPERIMENT/tensorboard/GROUP/SEED, and one for the comparison.
 
-Every byte of a file follows from the journal, times included, so the file itself records the progress: existing bytes
+All bytes of a file, even the times, follow from the journal, so the file itself records the progress: existing bytes
 are compared and skipped, a torn end is overwritten, and a repeated run changes nothing.
 """
 
@@ -22,7 +22,7 @@ _VERSION = "brain.Event:2"  # first record of every event file, as from TensorBo
 
 
 class Continuing:
-    """File for writing that skips bytes already there, and truncates itself where they differ."""
+    """A file for writing: bytes that are already there are skipped, and the file is truncated where they differ."""
 
     def __init__(self, root: Path, name: str) -> None:
         """Open the file `name` below `root`; create it if it does not exist."""

@@ -1,8 +1,8 @@
 """Weights & Biases tracker: one project per experiment, one W&B run per esper run, and one for the comparison.
 
 Run ids follow from the journal. Online, the server returns the step that a run has reached, and only later steps are
-sent. Offline there is no server: an incomplete run is replaced by a new one. EXPERIMENT/tracking/wandb_runs.json names
-the complete runs.
+sent. Offline there is no server, so an incomplete run is replaced by a new one. The complete runs are listed in
+EXPERIMENT/tracking/wandb_runs.json.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class WandbRuns:
         self._open: dict[str, Any] = {}  # W&B runs in progress; a new one has stored no step
 
     def begin(self, subject: Subject) -> None:
-        if subject.key != COMPARISON and not self._is_done(subject):  # that one has no data before its conclusion
+        if subject.key != COMPARISON and not self._is_done(subject):  # the comparison has no data before its conclusion
             self._start(subject)
 
     def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
@@ -85,7 +85,7 @@ class WandbRuns:
                 shutil.rmtree(folder)
 
     def _is_done(self, subject: Subject, mark: str | None = None) -> bool:
-        """True if the run was written completely, with the conclusion of this mark, and still exists."""
+        """True if the run still exists and was written completely, with the conclusion that has this mark."""
         done = self._done.get(subject.key)
         if done is None or (done["id"], done["to"]) != (subject.id, self._to) or mark not in (None, done["mark"]):
             return False
