@@ -26,7 +26,7 @@ Effect = AdjustedDifference | Proportions
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison at one look; a number that the pairs cannot give is None."""
+    """One comparison at one look; a number that cannot be computed from the pairs is None."""
 
     replicates: int
     pairs: int  # of these replicates, lost ones not among them; of runs that form none, those of the smaller group
@@ -88,7 +88,8 @@ def _one(design: Design, seen: Set[float]) -> float | None:
 
 
 def look_data(design: Design, replicates: int, data: Data) -> LookData:
-    """Estimate and test the pairs of the first `replicates`; p and mean are None if nothing can be tested."""
+    """Estimate and test the pairs of the first `replicates` replicates; p and mean are None if nothing can be tested.
+    """
     used = before(data, replicates)
     sides = [] if isinstance(used, Samples) else [(pair.position_a, pair.position_b) for pair in used]
     # As lost replicates can leave them: a later look decides.
@@ -166,7 +167,7 @@ def _anytime_look(design: Design, replicates: int, data: LookData, n_open: int) 
 
 
 def _crosses(data: LookData, interval: Interval) -> bool:
-    """True if a test that reached its bound may claim a difference: enough pairs, and an interval on one side of 0."""
+    """True if reaching the bound allows a claim: there are enough pairs, and the interval is on one side of 0."""
     if data.pairs < LEAST_PAIRS or not data.mean or interval is None:
         return False
     return interval[0] > 0.0 if data.mean > 0.0 else interval[1] < 0.0
