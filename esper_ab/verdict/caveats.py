@@ -134,7 +134,7 @@ def _on_numbers(evidence: Evidence) -> Iterator[str]:
 
 
 def _coarse(evidence: Evidence) -> str:
-    """Explain why the difference is equal in every pair: the outcome is coarse or saturated."""
+    """Explain why all pairs have the same difference: the outcome is coarse or saturated."""
     a, b, look = evidence.question.a, evidence.question.b, "look for a coarse or saturated outcome"
     though = ", though their records differ" if evidence.question.recorded else ""
     used = evidence.pairs[: evidence.used]

@@ -217,7 +217,8 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     baselines = [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
     if again is not None and not again.survives:
         caps.append(losses_cap(question, again, small=course.decision == "equivalent"))
-    # A coarse or saturated outcome can be equal although the records differ, so equal outcomes show no equality.
+    # Coarse or saturated outcomes can be equal although the records differ, so they do not show that the groups are
+    # equal.
     equal = bool(pairs) and all(pair.a == pair.b for pair in pairs)
     grounds = Grounds(
         pairs=len(numbers.data), blocked=any(finding.weight == "blocks" for finding in findings),

@@ -186,7 +186,7 @@ def _equal(evidence: Evidence) -> bool:
 
 
 def _size(evidence: Evidence, value: float | None = None) -> str:
-    """Format `value` (default: the estimate) without sign, as in "7.9", and more digits where rounding hides something.
+    """Format `value`, by default the estimate, without sign, as in "7.9"; use more digits if rounding hides something.
 
     There is one decimal less than elsewhere, unless a number would keep only one significant digit. There are more
     decimals if the interval would shrink to one number, or if a limit would seem to lie on 0 or on the margin.

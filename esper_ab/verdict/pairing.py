@@ -122,7 +122,6 @@ def pair_up(
     """Pair the runs of `contrast`, replicate by replicate in `order`.
 
     The runs are those of the contrast's task; for a contrast of the mean, they are the runs of all tasks in `scales`.
-
     If `join` is False, pairs that share a cluster are reported but kept apart.
     """
     pairs: list[Pair] = []
