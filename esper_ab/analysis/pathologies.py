@@ -32,7 +32,7 @@ RATIO_COLLAPSE, ENTROPY_COLLAPSE, VALUE_COLLAPSE = "ratio collapse", "entropy co
 
 
 def pathologies(record: EpisodeRecord) -> dict[str, str]:
-    """Return, by kind, one line with the number that shows it; {} for a sound update and without a learner."""
+    """Return, by kind, one line with the number that shows it; {} if the update is sound or there is no learner."""
     ppo = record.ppo
     if ppo is None:
         return {}
@@ -57,8 +57,7 @@ def pathologies(record: EpisodeRecord) -> dict[str, str]:
 
 
 def count_pathologies(columns: Columns) -> dict[str, int]:
-    """Count the episodes of a run by pathology, omitting kinds that do not occur; equals `pathologies` of every record.
-    """
+    """Count the episodes of a run by pathology, as `pathologies` finds them; kinds that do not occur are omitted."""
     import numpy as np  # imported here because the coordinator uses `pathologies` without numpy
 
     chose = np.zeros(len(columns), dtype=np.bool_)
