@@ -19,7 +19,7 @@ Sitting = ExperimentStarted | ExperimentContinued
 
 
 class CodeState(msgspec.Struct, frozen=True, kw_only=True):
-    """One state of the code, and the runs with records made by it."""
+    """One state of the code, and the runs that have records made by this state."""
 
     code: dict[str, str]  # sources, commit, dirty, as far as known
     runs: tuple[str, ...]
@@ -38,7 +38,7 @@ def recorded_by(run: RunHistory) -> tuple[Taken, ...]:
 
 
 def sittings_at_work(history: History) -> tuple[Sitting, ...]:
-    """Return the sittings in which something was recorded; other sittings do not affect the runs."""
+    """Return the sittings in which something was recorded; the rest do not affect the runs."""
     at_work = {taken.sitting for run in history.runs.values() for taken in recorded_by(run)}
     return tuple(one for index, one in enumerate(_sittings(history)) if index in at_work)
 

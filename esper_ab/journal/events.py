@@ -211,7 +211,7 @@ def decode(data: bytes) -> Line:
 
 
 def other_writer(data: bytes) -> str:
-    """Return the version of esper_ab that wrote a first line with another schema; "" for any other line."""
+    """Return the version of esper_ab that wrote a first line with a different schema; "" for any other line."""
     try:
         origin = _decode_first(data).event
     except UNREADABLE:

@@ -77,7 +77,7 @@ class Journal:
     def take_up(
         cls, experiment_dir: Path, fold: Callable[[Iterator[AnyEvent]], Past], wall_clock: Callable[[], datetime] = _now
     ) -> tuple[Journal, Past]:
-        """Reopen the journal of an earlier process to continue it; return it and the result of `fold` on its events.
+        """Reopen an earlier process's journal for writing; return the journal and the result of `fold` on its events.
 
         An unfinished last line is cut off and kept in a file of its own. Raises UsageError if another process holds the
         journal, JournalError if a line before the last is damaged, and any exception that `fold` raises.

@@ -14,7 +14,7 @@ Bools = NDArray[np.bool_]
 
 
 def floats(values: ArrayLike) -> Floats:
-    """Return `values` as an array of 64-bit floats, without a copy if it is one already."""
+    """Return `values` as an array of 64-bit floats; such an array is not copied."""
     return np.asarray(values, dtype=np.float64)
 
 

@@ -123,7 +123,7 @@ def _question(
 
 
 def _tasks_of(plan: AnalysisPlan, contrast: Contrast) -> tuple[str, ...]:
-    """Return the tasks that a comparison covers; for the mean, all of them."""
+    """Return the tasks that a comparison covers; for the mean, these are all tasks."""
     return plan.tasks if contrast.task == MEAN else (contrast.task,)
 
 

@@ -92,7 +92,7 @@ def look_data(design: Design, replicates: int, data: Data) -> LookData:
     """
     used = before(data, replicates)
     sides = [] if isinstance(used, Samples) else [(pair.position_a, pair.position_b) for pair in used]
-    # As lost replicates can leave them: a later look decides.
+    # Lost replicates can leave such pairs; a later look decides.
     apart = len(used) < LEAST_PAIRS or not mixed_up(design, sides)
     effect = effect_of(design, used) if apart else None
     p, mean = (effect.p, effect.mean) if effect is not None else (None, None)
@@ -113,7 +113,7 @@ def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> L
     if design.boundaries:
         at = design.looks.index(replicates)
         bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
-        # Two one-sided tests at `first`; of proportions the whole interval, for Newcombe's at `twice` errs too often.
+        # Two one-sided tests at `first`; for proportions the whole interval, as Newcombe's at `twice` errs too often.
         twice = first if isinstance(data.effect, Proportions) else 2.0 * first
     interval, simultaneous, equal = (_interval(data, p) for p in (bound, first, twice))
     reached = data.p is not None and bound is not None and bound > 0.0 and data.p <= bound

@@ -172,7 +172,7 @@ def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Se
 
 
 def runs_of(cells: Cells, group: str, task: str, scales: Sequence[Scale], replicate: str) -> tuple[Observation, ...]:
-    """Return the run of `group`; for the mean over tasks, one run per task; () unless all of them exist."""
+    """Return the run of `group` or, for the mean over tasks, one run per task; () unless all of these runs exist."""
     names = [scale.task for scale in scales] if task == MEAN else [task]
     found = [cells.get((group, name, replicate)) for name in names]
     return tuple(run for run in found if run is not None) if None not in found else ()

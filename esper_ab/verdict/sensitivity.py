@@ -49,7 +49,7 @@ def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
 
 
 def _collapsed(used: tuple[Pair, ...] | Samples, worst: float, *, of_a: bool) -> Data:
-    """Add a pair in which one group, a if `of_a`, has the worst outcome and the other group has its mean outcome.
+    """Add a pair in which one group (a if `of_a`, else b) has the outcome `worst` and the other group its mean outcome.
 
     For unpaired runs, add only the run with the worst outcome.
     """
