@@ -1,7 +1,7 @@
 """Take the looks that the plan and the observations allow, and return the decisions. Pure.
 
-`follow` is called by the coordinator after every block, and by `judge` at the end. Only this module divides alpha among
-comparisons and passes it on.
+The looks are taken by the coordinator after every block, and by `judge` at the end. Only this module divides alpha
+among comparisons and passes it on.
 """
 
 from __future__ import annotations
