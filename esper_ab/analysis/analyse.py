@@ -41,9 +41,9 @@ class Analysis:
 
 
 def analyse(history: History, rng_seed: int | None = None) -> Analysis:
-    """Analyse a history. Deterministic, including the bootstraps.
+    """Analyse a history. The result is deterministic, including the bootstraps.
 
-    `rng_seed`: seed of the bootstraps; None derives it from the plan's digest.
+    `rng_seed`: seed of the bootstraps; if None, it is derived from the plan's digest.
     """
     seed = int(history.plan.digest[: 2 * _DIGEST_BYTES], 16) if rng_seed is None else rng_seed
     facts = facts_of(history)
@@ -67,7 +67,7 @@ def task_and_budget(history: History) -> str:
 
 
 def conditions(history: History) -> str:
-    """Describe the conditions of every verdict; another horizon or learning rate may give another answer."""
+    """Describe the conditions of every verdict; a different horizon or learning rate may give a different answer."""
     experiment = history.plan.experiment
     ppo = {group.settings.ppo for group in experiment.groups if group.settings.has_policy}
     settings_said = ", ".join(
@@ -83,7 +83,7 @@ def conditions(history: History) -> str:
 
 
 def facts_of(history: History) -> Facts:
-    """Return the facts in the records other than outcomes: audit findings, and groups that are the same computation."""
+    """Return the facts in the records besides outcomes: audit findings, and groups that are the same computation."""
     pairs, plan = pairs_in(followed(history)), history.plan
     return Facts(
         scope=conditions(history), findings=tuple(audit(history, pairs)), paired=not plan.experiment.unpaired,

@@ -1,4 +1,4 @@
-"""The audit: everything other than the groups' settings that could explain a difference between groups. Pure.
+"""The audit: everything besides the groups' settings that could explain a difference between groups. Pure.
 
 Each finding is one sentence with its numbers and a weight: it blocks verdicts, caps them, or is only noted. A finding
 about two groups names both and covers the replicates that their comparison uses.
@@ -104,7 +104,7 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
     """Report an aliased design, unless there are too few pairs for any inference, which the verdict itself says.
 
     If positions were drawn at random, their effects are noise like any other. While future replicates can still
-    separate the groups from positions, nothing is blocked, because no look decides before then.
+    separate the groups from positions, nothing is blocked, because no look decides before those replicates.
     """
     if pairs < LEAST_PAIRS or history.design.positions_drawn or told_apart(places):
         return
@@ -137,7 +137,7 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
 
 
 def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> str:
-    """Say whether more replicates or another order would separate an aliased comparison from its positions."""
+    """Say whether more replicates or a different order would separate an aliased comparison from its positions."""
     experiment, n_sets = history.plan.experiment, len(history.plan.lanes) // len(history.plan.experiment.groups)
     names, more = [group.name for group in experiment.groups], list(places)
     if experiment.order == "fixed":
@@ -156,7 +156,8 @@ def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> st
 
 
 def _position_balance(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
-    """Report unequal start positions if the analysis does not adjust for them, so that only balance cancels effects."""
+    """Report unequal start positions if their effects are not adjusted for, so that only balance cancels these effects.
+    """
     unneeded = history.design.adjusted or history.design.positions_drawn or not history.design.positions_matter
     if unneeded or len(places) < 4:  # with one pair there is nothing to balance
         return

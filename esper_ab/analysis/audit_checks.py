@@ -1,4 +1,4 @@
-"""Checks of the audit on each group: setup, conduct of its runs, policy updates. Pure."""
+"""Checks of the audit on each group: its setup, the conduct of its runs, and its policy updates. Pure."""
 
 from __future__ import annotations
 
@@ -204,9 +204,9 @@ def _note(kind: str, sentence: str, *groups: str) -> Finding:
 # --- audit ppo -------------------------------------------------------------------------------------------------------
 # Audit of the policy updates of each learning group. Pure.
 #
-# Training pathologies are an outcome of the group's settings, so they are noted and counted. Two are more: an update
-# that does not see what the policy saw is a fault of the program, and a group that never trained has no meaningful
-# outcome.
+# Training pathologies are an outcome of the group's settings, so they are noted and counted. Two of them are more: an
+# update that does not see what the policy saw is a fault of the program, and a group that never trained has no
+# meaningful outcome.
 
 
 def update_findings(history: History) -> Iterator[Finding]:
@@ -242,7 +242,7 @@ def _pathologies(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
 
 
 def _dead_heads(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
-    """Report heads that had no choice in any update of a whole run, although the settings allow one."""
+    """Report heads that had no choice in any update of a whole run, although the settings allow a choice."""
     dead = Counter(head for run in runs for head in _dead(run))
     if not dead:
         return

@@ -40,7 +40,7 @@ from esper_ab.stats.variances import components
 def noise_of_pairs(history: History) -> EvaluationNoise | None:
     """Return the evaluation noise in the differences of all compared pairs, whose runs share evaluation episodes.
 
-    None if the outcome does not come from the evaluation, or if there are too few data.
+    Returns None if the outcome does not come from the evaluation, or if there are too few data.
     """
     ends = {
         group: {run.ref.replicate: _outcomes(run) for run in _evaluated(history, group)} for group in history.groups
@@ -68,7 +68,7 @@ def _estimate(sets: Sequence[Sequence[Floats]], independent: int) -> Components 
 
 
 def _evaluated(history: History, group: str) -> list[RunHistory]:
-    """Return the runs of a group whose outcome is that of a complete evaluation."""
+    """Return the runs of a group whose outcome comes from a complete evaluation."""
     declared = history.design.outcome_over
     if declared != "evaluation":
         return []
@@ -107,12 +107,12 @@ def _with_costs(history: History, found: Components | None) -> EvaluationNoise |
 
 
 def known_from_pairs(history: History, name: str) -> Known:
-    """Return the spread within groups and of pair differences in `history`, which messages call `name`.
+    """Return the spread within groups and of pair differences in `history`, which is called `name` in messages.
 
-    It is computed from all compared pairs, never from the mean of their differences, and pooled over groups and over
-    comparisons by degrees of freedom. Groups that share randomness vary together, and comparisons share runs, so there
-    are fewer effective degrees of freedom, as in Satterthwaite (1946) for dependent sums of squares. Raises UsageError
-    if there are fewer than two pairs.
+    The spread is computed from all compared pairs, never from the mean of their differences, and is pooled over groups
+    and over comparisons by degrees of freedom. Groups that share randomness vary together, and comparisons share runs,
+    so there are fewer effective degrees of freedom, as in Satterthwaite (1946) for dependent sums of squares. Raises
+    UsageError if there are fewer than two pairs.
     """
     groups: dict[str, dict[int, float]] = {}
     residuals = []
@@ -173,8 +173,9 @@ def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:
 def calibration_of(history: History, replicates: int, *, deterministic: bool, named: bool) -> Calibration:
     """Return the calibration from the finished runs of an A/A experiment, for an experiment of `replicates`.
 
-    The rules are tried on draws from a generator that the plan's digest seeds. Unless the user has `named` a margin,
-    the margin is the difference that this many replicates can find. Raises UsageError if too few runs have an outcome.
+    The rules are tried on draws from a generator that is seeded with the plan's digest. Unless the user has `named` a
+    margin, the margin is the difference that can be found with this many replicates. Raises UsageError if too few runs
+    have an outcome.
     """
     plan, experiment = history.plan, history.plan.experiment
     runs = [run for run in history.runs.values() if outcome_of(run, experiment.outcome_over) is not None]
@@ -218,7 +219,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
 
 
 def _resolvable(known: Known, replicates: int, alpha: float) -> float:
-    """Return the difference that `replicates` uncorrelated pairs find with 80 % power; 1 if all runs are equal."""
+    """Return the difference found with 80 % power in `replicates` uncorrelated pairs; 1 if all runs are equal."""
     if known.sd == 0.0:
         return 1.0
     rows = (max(replicates, LEAST_PAIRS),)
@@ -227,7 +228,7 @@ def _resolvable(known: Known, replicates: int, alpha: float) -> float:
 
 
 def _factors(history: History, runs: list[RunHistory]) -> dict[str, list[str]]:
-    """Return the levels of both factors by run: its device, and its place in the start order."""
+    """Return the levels of both factors by run: the device of the run, and its place in the start order."""
     devices = {lane.name: "+".join(lane.devices) for lane in history.plan.lanes}
     places = {
         spec.ref.name: str(place + 1) for block in history.blocks for place, spec in enumerate(block.runs)

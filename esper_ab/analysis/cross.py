@@ -1,7 +1,8 @@
 """Cross-evaluation: score every group's policies by every reward mode and by the outcome. Pure.
 
-All modes are computed on every evaluation episode from the same facts. A mode's rewards may be compared between groups
-but never with another mode's, because each has its own scale. Only sampled actions count, as in the outcome.
+All modes are computed on every evaluation episode from the same facts. The rewards of one mode may be compared between
+groups but never with those of another mode, because each mode has its own scale. Only sampled actions count, as in the
+outcome.
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ from esper_ab.verdict.vocabulary import Verdict
 # --- learning --------------------------------------------------------------------------------------------------------
 # How far the policies of each learning group have come, and what limits them. Pure; descriptive, never a test.
 #
-# The first episode is played by the untrained policy, so its numbers are what chance comes to from the start of the
-# plan.
+# The first episode is played by the untrained policy, so its numbers show what chance gives from the start of the plan.
 
 
 GAP_MARGINS = 2.5  # between greedy and sampled outcome, from which on it is commented on
@@ -57,7 +56,8 @@ def learning(history: History, outcomes: Mapping[str, RunOutcome]) -> tuple[Lear
 
 
 def unsettled(design: Design, learned: Iterable[Learning]) -> list[str]:
-    """Return the groups whose policies are still close to uniform, or act much better greedily than sampled."""
+    """Return the groups whose policies are still near uniform, or do much better with greedy than with sampled actions.
+    """
     return [
         one.group for one in learned
         if one.learns and ((one.head_entropy or 0.0) > _UNDECIDED or _gain(design, one.sampled, one.greedy) > 0.0)
@@ -76,7 +76,7 @@ def greedy_gap(design: Design, sampled: float | None, greedy: float | None) -> s
 
 
 def _gain(design: Design, sampled: float | None, greedy: float | None) -> float:
-    """Return how much better the greedy outcome is; 0 if the difference is small or unknown."""
+    """Return by how much the greedy outcome is better; 0 if the difference is small or unknown."""
     if sampled is None or greedy is None or abs(greedy - sampled) < GAP_MARGINS * design.margin:
         return 0.0
     return (greedy - sampled) * design.outcome.sign
@@ -150,8 +150,8 @@ def _last(column: Sequence[float]) -> Sequence[float]:
 
 
 # --- own reward ------------------------------------------------------------------------------------------------------
-# What each learning group's own reward did in training, beside the outcome: the one it learnt by, the other it has not
-# seen. Pure; descriptive, never a test.
+# How each learning group's own reward changed in training, beside the outcome. The group learns from the reward and
+# never sees the outcome. Pure; descriptive, never a test.
 
 
 _WORSE = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
@@ -179,7 +179,7 @@ def own_rewards(history: History) -> tuple[OwnReward, ...]:
 
 
 def misled(rewards: Sequence[OwnReward], comparisons: Sequence[Comparison]) -> tuple[tuple[OwnReward, str], ...]:
-    """Return each group that has a worse outcome than another although its own reward rose in most of its runs.
+    """Return each group that has a worse outcome than another group although its own reward rose in most of its runs.
 
     Each entry is that group's `OwnReward` and the name of the better group.
     """
@@ -200,7 +200,7 @@ def _mean(ends: Sequence[Ends]) -> Ends:
 
 
 # --- remarks ---------------------------------------------------------------------------------------------------------
-# What a reader of learning curves and evaluations would ask about, answered in a sentence each. Pure.
+# Answers, in a sentence each, to what a reader of learning curves and evaluations would ask. Pure.
 
 
 _LEAST_RUNS = 3  # to speak of a fall

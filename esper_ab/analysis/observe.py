@@ -1,4 +1,4 @@
-"""Derive from a journal history the plan and the observations that `judge` takes. Pure."""
+"""Derive the plan and the observations for `judge` from a journal history. Pure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def rows_of(history: History, task: str = "") -> Iterator[Observation]:
 
 
 def followed(history: History) -> Courses:
-    """Return the course of each comparison, from the records alone, so that coordinator and report agree."""
+    """Return the course of each comparison, from the records alone, so that the coordinator and the report agree."""
     return follow(plan_of(history), observe(history))
 
 

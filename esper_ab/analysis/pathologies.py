@@ -15,8 +15,9 @@ from esper_ab.journal.columns import Columns
 
 RATIO_ALARM = 5.0  # probability ratio; above it one step moved the policy further than clipping can hold
 FIRST_RATIO_ALARM = 1e-3  # |ratio - 1| before the first step, which is rounding if the update sees what the policy saw
-# Nats per decision by heads that had a choice, below which the policy no longer explores. A density has no such place:
-# that of continuous decisions is negative for every standard deviation below 0.24, on which a sound policy may settle.
+# Nats per decision by heads that had a choice, below which the policy no longer explores. The entropy of a density has
+# no such threshold: for continuous decisions, it is negative for every standard deviation below 0.24, on which a sound
+# policy may settle.
 COLLAPSED_ENTROPY = 1e-3
 # Share of clipped ratios at which as many decisions give no gradient as give one. The mean over minibatches includes
 # the first one, in which no ratio is clipped, so that an update that stops early cannot come much nearer to 1.
@@ -32,7 +33,7 @@ RATIO_COLLAPSE, ENTROPY_COLLAPSE, VALUE_COLLAPSE = "ratio collapse", "entropy co
 
 
 def pathologies(record: EpisodeRecord) -> dict[str, str]:
-    """Return, by kind, one line with the number that shows it; {} for a sound update and without a learner."""
+    """Return, by kind, one line with the number that shows it; {} if the update is sound or there is no learner."""
     ppo = record.ppo
     if ppo is None:
         return {}
@@ -57,8 +58,7 @@ def pathologies(record: EpisodeRecord) -> dict[str, str]:
 
 
 def count_pathologies(columns: Columns) -> dict[str, int]:
-    """Count the episodes of a run by pathology, omitting kinds that do not occur; equals `pathologies` of every record.
-    """
+    """Count the episodes of a run by pathology, as `pathologies` finds them; kinds that do not occur are omitted."""
     import numpy as np  # imported here because the coordinator uses `pathologies` without numpy
 
     chose = np.zeros(len(columns), dtype=np.bool_)

@@ -19,7 +19,7 @@ Sitting = ExperimentStarted | ExperimentContinued
 
 
 class CodeState(msgspec.Struct, frozen=True, kw_only=True):
-    """One state of the code, and the runs with records made by it."""
+    """One state of the code, and the runs that have records made by this state."""
 
     code: dict[str, str]  # sources, commit, dirty, as far as known
     runs: tuple[str, ...]
@@ -28,8 +28,8 @@ class CodeState(msgspec.Struct, frozen=True, kw_only=True):
 def recorded_by(run: RunHistory) -> tuple[Taken, ...]:
     """Return the entries of `run.taken` whose worker added at least one record to the run.
 
-    Work repeated after a damaged checkpoint counts for the last worker to do it, because it had to reproduce the
-    digests.
+    Work repeated after a damaged checkpoint counts for the last worker that did it, because that worker had to
+    reproduce the digests.
     """
     found = [taken for taken, following in pairwise(run.taken) if following.milestone > taken.milestone]
     if run.taken and (run.evaluation is not None or len(run.columns) > run.taken[-1].milestone):
@@ -38,7 +38,7 @@ def recorded_by(run: RunHistory) -> tuple[Taken, ...]:
 
 
 def sittings_at_work(history: History) -> tuple[Sitting, ...]:
-    """Return the sittings in which something was recorded; other sittings do not affect the runs."""
+    """Return the sittings in which something was recorded; the rest do not affect the runs."""
     at_work = {taken.sitting for run in history.runs.values() for taken in recorded_by(run)}
     return tuple(one for index, one in enumerate(_sittings(history)) if index in at_work)
 
@@ -67,7 +67,7 @@ def telling(codes: Sequence[Mapping[str, str]]) -> str:
 
 
 def named(code: Mapping[str, str]) -> str:
-    """Describe a state: "commit 0123456789ab with changes (sources 5a5a)"; outside a checkout without the commit."""
+    """Describe a state: "commit 0123456789ab with changes (sources 5a5a)"; outside a checkout, the sources only."""
     sources, commit = f"sources {code.get('sources', 'unknown')}", code.get("commit", "")
     if not commit:
         return sources
@@ -79,7 +79,7 @@ def _sittings(history: History) -> tuple[Sitting, ...]:
 
 
 def _code(sitting: Mapping[str, str], taken: Taken) -> dict[str, str]:
-    """Return the code state of a worker; that of its sitting if the worker reported none, or the same one."""
+    """Return the code state of a worker, or that of its sitting if the worker reported none or the same."""
     sources = taken.worker.sources if taken.worker is not None else ""
     if not sources or sources == sitting.get("sources"):
         return dict(sitting)
@@ -93,9 +93,9 @@ def _code(sitting: Mapping[str, str], taken: Taken) -> dict[str, str]:
 def result_hash(history: History) -> str:
     """Return the sha256, in hex, over the runs in plan order: name, digests of episodes, evaluation and policy.
 
-    Times, devices, process ids, deaths and restarts are excluded, so a run that was killed and resumed has the hash of
-    an undisturbed one. A run that was lost, or left out after a decision, counts by name and state alone, because no
-    comparison uses its records. A run in progress counts with its records so far.
+    Times, devices, process ids, deaths and restarts are excluded, so a run that was killed and resumed has the same
+    hash as an undisturbed run. A run that was lost, or left out after a decision, counts by name and state alone,
+    because no comparison uses its records. A run in progress counts with its records so far.
     """
     digest = hashlib.sha256()
     for run in history.runs.values():

@@ -1,6 +1,6 @@
 """The training episodes of one run, as columns of numbers (8 bytes each) for reports and views, and as records.
 
-A record as Python objects needs ten times the memory, so it stays in the journal. This module loads no numpy, because
+Records as Python objects need ten times the memory, so they stay in the journal. This module loads no numpy, because
 the live view and `status` also use it.
 """
 
@@ -45,9 +45,9 @@ _Key = str | tuple[str, str]  # a name in NAMES; "measure", "entropy" or "learna
 
 
 class Columns:
-    """Numbers by name and episode, episodes ascending.
+    """Numbers by name and episode, in ascending order of episodes.
 
-    `measures`: names that the plan declares. Each is a column of means over the environments that have a value.
+    `measures`: names that the plan declares. Each has a column of means over the environments that have a value.
     """
 
     def __init__(self, measures: tuple[str, ...] = ()) -> None:
@@ -90,7 +90,7 @@ class Columns:
         return all(tuple(env.measures) == self.measures for env in record.envs)
 
     def add(self, record: EpisodeRecord) -> None:
-        """Add an episode that `fits`; it replaces an earlier record of the same episode."""
+        """Add an episode for which `fits` is True. An earlier record of the same episode is replaced."""
         if record.ppo is not None and not set(record.ppo.heads) <= set(self.heads):
             self._name(record.ppo.heads)
         place = len(self) if record.episode > self.newest else bisect_left(self.episodes, record.episode)
@@ -102,7 +102,7 @@ class Columns:
         self._rows[place * width : end * width] = array("d", row)
 
     def _name(self, heads: Iterable[str]) -> None:
-        """Create columns for heads not seen before, NaN for all earlier episodes."""
+        """Create columns for heads not seen before, with NaN for all earlier episodes."""
         new = tuple(name for name in heads if name not in self.heads)
         width = len(self._keys)
         rows = [self._rows[at : at + width] for at in range(0, len(self._rows), width)]

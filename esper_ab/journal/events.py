@@ -34,7 +34,7 @@ class ExperimentStarted(Event, frozen=True, kw_only=True, tag="experiment_starte
 
 
 class ExperimentContinued(Event, frozen=True, kw_only=True, tag="experiment_continued"):
-    """A new coordinator continues the experiment; its versions, machine and code may differ from the first ones."""
+    """A new coordinator continues the experiment; its versions, machine and code may differ from those at the start."""
 
     versions: dict[str, str]
     machine: dict[str, str]
@@ -77,7 +77,7 @@ class RunEvaluated(Event, frozen=True, kw_only=True, tag="evaluation"):
 
 
 class MilestoneReleased(Event, frozen=True, kw_only=True, tag="released"):
-    """All records of `milestone` are on disk, and the runs in `runs` may go on."""
+    """All records of `milestone` are on disk, and the runs named in `runs` may go on."""
 
     replicate: int  # names the block
     milestone: int
@@ -85,7 +85,7 @@ class MilestoneReleased(Event, frozen=True, kw_only=True, tag="released"):
 
 
 class LookTaken(Event, frozen=True, kw_only=True, tag="look"):
-    """An interim look by the plan's rule; its numbers follow from the records before it."""
+    """An interim look by the plan's rule. The numbers of the look follow from the records before it."""
 
     replicates: int  # complete replicates, which identify the look
     decided: tuple[Contrast, ...]  # at this look
@@ -94,13 +94,13 @@ class LookTaken(Event, frozen=True, kw_only=True, tag="look"):
 
     @property
     def outcome(self) -> str:
-        """The result in words: "decided a - b; stopped for futility: a - c"."""
+        """The result in words, as in "decided a - b; stopped for futility: a - c"."""
         decided, futile = (", ".join(f"{one.a} - {one.b}" for one in these) for these in (self.decided, self.futile))
         return f"decided {decided or 'nothing'}{f'; stopped for futility: {futile}' if futile else ''}"
 
 
 class PlanExtended(Event, frozen=True, kw_only=True, tag="plan_extended"):
-    """Adds blocks to the plan; from here on the rule of `extension.design` applies."""
+    """Blocks are added to the plan; from this event on, the rule of `extension.design` applies."""
 
     extension: Extension
 
@@ -162,7 +162,7 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 class _Origin(msgspec.Struct, frozen=True):
-    """The facts about the writer that are in the first line of a journal of every version of esper_ab."""
+    """The facts about the writer in the first line of a journal, whichever version of esper_ab wrote it."""
 
     schema: int
     versions: dict[str, str]
@@ -198,7 +198,7 @@ def wrong_tail(data: bytes) -> str:
 
 
 def lost_newline(data: bytes) -> bool:
-    """True if a line is intact except that its newline is another byte. No writer leaves such a line."""
+    """True if a line is intact except that its newline is a different byte. No writer leaves such a line."""
     return not data.endswith(b"\n") and wrong_tail(data[:-1] + b"\n") == ""
 
 
@@ -211,7 +211,7 @@ def decode(data: bytes) -> Line:
 
 
 def other_writer(data: bytes) -> str:
-    """Return the version of esper_ab that wrote a first line with another schema; "" for any other line."""
+    """Return the version of esper_ab that wrote a first line with a different schema; "" for any other line."""
     try:
         origin = _decode_first(data).event
     except UNREADABLE:

@@ -1,12 +1,12 @@
 """`events.jsonl`: the journal on disk, with one writer and any number of readers. Handles bytes and lines.
 
-One event per line, each line a JSON object, so jq and DuckDB read the file as it is:
+Each line is one event, written as a JSON object, so that jq and DuckDB can read the file as it is:
 
     {"n":7,"prev":"1c291ca3","t":"2026-01-31T10:15:00.123+00:00","event":{"kind":…},"crc":"8f3a0c55"}
 
-`crc` is the CRC-32 of the line's bytes before `,"crc"`; `prev` is the `crc` of the line before ("00000000" at first);
-`n` counts lines from 0. A line is valid once its newline is written, so a file that is cut off anywhere is a journal
-with an unfinished last line.
+`crc` is the CRC-32 of the line's bytes before `,"crc"`; `prev` is the `crc` of the line before ("00000000" in the first
+line); `n` counts lines from 0. A line is valid once its newline is written, so a file that is cut off anywhere is a
+journal with an unfinished last line.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class OtherVersion(JournalError):
 class Journal:
     """The only writer of an experiment directory's journal. Events are on disk once `commit` has returned.
 
-    On a full disk `write` and `commit` raise DiskFull, leave only whole lines, and can be called again.
+    If the disk is full, `write` and `commit` raise DiskFull, leave only whole lines, and can be called again.
     """
 
     def __init__(self, experiment_dir: Path, wall_clock: Callable[[], datetime] = _now) -> None:
@@ -77,7 +77,7 @@ class Journal:
     def take_up(
         cls, experiment_dir: Path, fold: Callable[[Iterator[AnyEvent]], Past], wall_clock: Callable[[], datetime] = _now
     ) -> tuple[Journal, Past]:
-        """Reopen the journal of an earlier process to continue it; return it and the result of `fold` on its events.
+        """Reopen an earlier process's journal for writing; return the journal and the result of `fold` on its events.
 
         An unfinished last line is cut off and kept in a file of its own. Raises UsageError if another process holds the
         journal, JournalError if a line before the last is damaged, and any exception that `fold` raises.
@@ -185,9 +185,9 @@ class Journal:
             self._doubtful = True
 
     def _begin_anew(self) -> None:
-        """Truncate to the last commit and queue all later lines again, if the file's state is in doubt.
+        """If the file's state is in doubt, truncate it to the last commit and queue all later lines again.
 
-        A failing sync reports its error only once: the next one succeeds although the lines never reached the disk.
+        A failing sync reports its error only once: the next sync succeeds although the lines never reached the disk.
         """
         if self._doubtful:
             os.ftruncate(self._file, self._committed)
@@ -217,7 +217,7 @@ class Journal:
 def cut_off(experiment_dir: Path, at: int, lines: int) -> Path:
     """Truncate the journal to its first `at` bytes, which hold `lines` lines; return the file that keeps the rest.
 
-    The rest is on disk before the journal is truncated, so it is never lost. If it raises OSError, the journal is
+    The rest is on disk before the journal is truncated, so it is never lost. If OSError is raised, the journal is
     unchanged.
     """
     kept, descriptor = _new_file(experiment_dir, f"{JOURNAL_NAME}.torn-{lines}")
@@ -321,7 +321,7 @@ def read(path: Path) -> Reading:
 
 
 def check_there(path: Path) -> None:
-    """Raise UsageError if there is no journal at `path`; it suggests the experiment with the closest name."""
+    """Raise UsageError if there is no journal at `path`; the error suggests the experiment with the closest name."""
     if not path.is_file():
         beside = [one.parent.name for one in path.parent.parent.glob(f"*/{path.name}")]
         close = [str(path.parent.with_name(name)) for name in get_close_matches(path.parent.name, beside, n=1)]

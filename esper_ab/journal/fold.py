@@ -31,7 +31,7 @@ RunState = Literal["planned", "warming up", "training", "evaluating", "finished"
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """Records that a worker started or resumed a run."""
+    """The fact that a worker started or resumed a run."""
 
     milestone: int  # of the run at that time
     sitting: int  # 0: when the experiment started; n: when it was continued for the n-th time
@@ -85,7 +85,7 @@ class RunHistory:
         return "warming up" if self.started else "planned"
 
     def add(self, record: EpisodeRecord, *, keep: bool) -> None:
-        """Add the numbers of a training episode, and its record if `keep`."""
+        """Add the numbers of a training episode and, if `keep` is True, its record."""
         if not self.columns.fits(record):
             raise Inconsistent(f"episode {record.episode} of {self.ref.name} has other measures than its plan")
         if keep:
@@ -170,7 +170,7 @@ class History:
                 self._add_to_run(event)
 
     def run(self, name: str) -> RunHistory:
-        """Return a run; Inconsistent if it is not planned."""
+        """Return a run; raises Inconsistent if the run is not planned."""
         if name not in self.runs:
             raise Inconsistent(f"run {name!r} is not in the plan")
         return self.runs[name]
@@ -218,7 +218,7 @@ class History:
                 run.left_out = True
 
     def _extend(self, event: events.PlanExtended) -> None:
-        """Add the blocks of an extension; groups that left stay out of them."""
+        """Add the blocks of an extension, without the groups that have left."""
         _check(self.plan, event.extension.design, event.extension.blocks)
         gone = {group for look in self.looks for group in look.leaving}
         self.design = event.extension.design
@@ -230,7 +230,7 @@ class History:
 
 
 def _check(plan: Plan, design: Design, blocks: Sequence[Block]) -> None:
-    """Raise Inconsistent if there is nothing to train, or blocks name a group or device that the plan lacks."""
+    """Raise Inconsistent if there is nothing to train, or if blocks name a group or device that is not in the plan."""
     groups = {group.name for group in plan.experiment.groups}
     compared = {name for contrast in design.comparisons for name in (contrast.a, contrast.b)}
     runs = [spec.ref for block in blocks for spec in block.runs]
@@ -246,7 +246,7 @@ def _check(plan: Plan, design: Design, blocks: Sequence[Block]) -> None:
 
 
 def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> History:
-    """Return the history after the first line, with every planned run and none started.
+    """Return the history after the first line, in which all runs are planned and none is started.
 
     Raises Inconsistent if the plan is invalid.
 

@@ -55,7 +55,7 @@ def load(experiment_dir: Path) -> Loaded:
 
 @contextmanager
 def located(reading: Reading) -> Iterator[None]:
-    """Add file and line to the error for an event that does not fit."""
+    """Add the file and the line to the error for an event that does not fit."""
     try:
         yield
     except Inconsistent as error:

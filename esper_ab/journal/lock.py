@@ -1,4 +1,4 @@
-"""Locks of an experiment directory. The kernel releases them however the holder ends; a line in `.lock` names it.
+"""Locks of an experiment directory. The kernel releases them however the holder ends; `.lock` names the holder.
 
 The line is one JSON object in `.lock`:
 
@@ -8,8 +8,8 @@ The line remains after the holder has ended, so it is valid only while the lock 
 because `.lock` can be removed during a run, and the next process would then lock a new file of that name. The journal's
 lock is a write lock (F_OFD_SETLK), because anyone who may read the journal can put a read lock on it. For the same
 reason only the owner may read `.lock`. In a copied directory, other users may be able to read `.lock` and so to lock
-it. If the process that `.lock` names is gone and no process writes to the journal, such a lock is ignored and the file
-is replaced.
+that file. If the process that `.lock` names is gone and no process writes to the journal, such a lock is ignored and
+the file is replaced.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _UNKNOWN = Holder(pid=0, host="", started=0, since="")
 
 
 def _is_alive(named: Holder) -> bool:
-    """True if the holder runs; a process on another host is assumed to."""
+    """True if the holder runs; a process on another host is assumed to run."""
     return named.pid > 0 and (named.host != socket.gethostname() or process_started(named.pid) == named.started)
 
 
@@ -80,8 +80,8 @@ class Lock:
     def __init__(self, experiment_dir: Path) -> None:
         """Lock the directory.
 
-        Raises UsageError if another process holds it (the error names the holder), if `.lock` or the journal is not a
-        regular file, and if the file system has no locks.
+        Raises UsageError if another process holds the directory (the error names the holder), if `.lock` or the journal
+        is not a regular file, and if the file system has no locks.
         """
         self._experiment_dir = experiment_dir
         self._held: list[int] = []
@@ -197,7 +197,7 @@ def _is_still(path: Path, descriptor: int) -> bool:
 
 
 def _unnamed_holder(experiment_dir: Path) -> Holder | None:
-    """Return a holder if some process writes to the journal although `.lock` names none."""
+    """Return a holder if some process writes to the journal although `.lock` names no holder."""
     try:
         journal = os.open(experiment_dir / JOURNAL_NAME, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -73,8 +73,8 @@ def mean_outcome(record: EpisodeRecord | EvaluationRecord | None) -> float | Non
 def outcome_of(run: RunHistory, declared: str) -> float | None:
     """Return the outcome by which a run is compared; `declared` as in the design.
 
-    None until the run is evaluated and all its records exist. Also None if the run was given up or the number is not
-    finite.
+    Returns None until the run is evaluated and all its records exist. Also returns None if the run was given up or the
+    number is not finite.
     """
     if run.evaluation is None or run.lost:
         return None
@@ -87,7 +87,8 @@ def outcome_of(run: RunHistory, declared: str) -> float | None:
 
 
 def entropy_change(run: RunHistory) -> float | None:
-    """Return the policy entropy of the last tenth of the episodes minus the first, nats; None below two episodes."""
+    """Return the policy entropy of the last tenth of episodes minus that of the first, nats; None below two episodes.
+    """
     columns = run.columns
     entropies = [value for value, learns in zip(columns.of("entropy"), columns.of("learns"), strict=True) if learns]
     if len(entropies) < 2:
@@ -144,7 +145,7 @@ DIFFERENCE_LABEL = "outcome so far; only a look decides"
 
 
 class GroupNow(msgspec.Struct, frozen=True, kw_only=True):
-    """Current numbers of one group: means over the last RECENT episodes of its newest run; None before the first."""
+    """Current numbers of one group: means over its newest run's last RECENT episodes; None before the first episode."""
 
     group: str
     episodes: int  # recorded, over all runs
@@ -182,7 +183,7 @@ def group_now(history: History, group: str) -> GroupNow:
 def differences_now(history: History) -> tuple[DifferenceNow, ...]:
     """Return the current differences of the planned comparisons.
 
-    () before the first look, unless the rule may decide after every seed.
+    Returns () before the first look, unless the rule may decide after every seed.
     """
     if not history.looks and history.design.anytime_after is None:
         return ()
@@ -199,7 +200,7 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
 
 
 def evaluation_work(spec: RunSpec) -> float:
-    """Return the work of the evaluation, in episodes. A learner plays the first one again, with greedy actions."""
+    """Return how many episodes the evaluation plays. A learner plays the first episode again, with greedy actions."""
     return float(len(episode_sizes(spec.eval_episodes, spec.n_envs)) + (spec.ref.controller == "ppo"))
 
 
@@ -217,7 +218,7 @@ def worked_s(history: History) -> float:
 
 
 class Alarms:
-    """Formats incidents: `line(entry)` for each, and `counts()` at the end."""
+    """Formats incidents: call `line` for each incident, and `counts` at the end."""
 
     def __init__(self, before: History | None) -> None:
         """Count the pathologies in `before`, the history before the view opened, without showing them again."""

@@ -2,7 +2,7 @@
 
 The model is d_r = tau + (effect of a's position - effect of b's position). A position is a lane together with a place
 in the start order. With two groups the model is d_r = tau + gamma s_r, where s_r = +1 or -1 depends on which position a
-has. With one position it is the plain paired t-test.
+has. With one position, this is the plain paired t-test.
 """
 
 from __future__ import annotations
@@ -49,14 +49,15 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
         return (self.sd is not None or self.name != "") and self.t is None
 
     def interval(self, p: float) -> tuple[float, float] | None:
-        """Return the interval of the values of tau that the t-test does not reject at two-sided `p`; None without t."""
+        """Return the interval of values of tau that the t-test does not reject at two-sided `p`; None if there is no t.
+        """
         if self.se is None:
             return None
         half = float(t_isf(p / 2.0, self.df)) * self.se
         return self.mean - half, self.mean + half
 
     def log_evidence(self) -> float | None:
-        """Return the natural log of the e-value of the anytime-valid t-test; None without t."""
+        """Return the natural log of the e-value of the anytime-valid t-test; None if there is no t."""
         return None if self.t is None else log_evidence(self.t, self.df, self.information)
 
     def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
@@ -82,7 +83,7 @@ def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> Floats:
 
 
 def estimable(matrix: Floats) -> bool:
-    """True if tau is identifiable: the first column of `matrix` [pairs, q] is no linear combination of the others."""
+    """True if tau is identifiable: the first column of `matrix` [pairs, q] is not a linear combination of the rest."""
     if matrix.shape[0] == 0:
         return False
     others = int(np.linalg.matrix_rank(matrix[:, 1:])) if matrix.shape[1] > 1 else 0
@@ -92,9 +93,9 @@ def estimable(matrix: Floats) -> bool:
 def adjusted_difference(
     a: ArrayLike, b: ArrayLike, sides: Sequence[tuple[int, int]], positions: int
 ) -> AdjustedDifference | None:
-    """Estimate tau from a, b [pairs]; with `positions` 1, nothing is adjusted for.
+    """Estimate tau from a, b [pairs]; if `positions` is 1, nothing is adjusted for.
 
-    Return None without pairs, or if tau is aliased with position effects.
+    Return None if there are no pairs, or if tau is aliased with position effects.
     """
     x, y = two(a, b)
     if len(sides) != x.size:

@@ -52,10 +52,10 @@ def _r(a: Floats, b: Floats) -> float:
 # --- drift -----------------------------------------------------------------------------------------------------------
 # Whether the differences of pairs depend on when the pairs were run: trend and autocorrelation over replicates.
 #
-# Every interval of a difference takes its pairs as independent. What follows one group over time, as a cache or a leak
-# does, breaks that and looks like an effect. Both tests are of the residuals beside the positions. Trend: the t of the
-# slope over replicates. Autocorrelation, positive ones only: lag 1 over pairs in the order of their replicates,
-# r = sum e_i e_i+1 / sum e_i^2, against its moments for independent normal values, mean -1/n and variance
+# Every interval of a difference takes its pairs as independent. Something that follows one group over time, such as a
+# cache or a leak, breaks this and looks like an effect. Both tests use the residuals after adjustment for positions.
+# Trend: the t of the slope over replicates. Autocorrelation, positive ones only: lag 1 over pairs in the order of their
+# replicates, r = sum e_i e_i+1 / sum e_i^2, against its moments for independent normal values, mean -1/n and variance
 # (n - 2)^2 / (n^2 (n - 1)) (Moran 1948).
 
 
@@ -69,9 +69,9 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def drift(pairs: Sequence[Pair], positions: int) -> Drift | None:
-    """Compute trend and autocorrelation; with `positions` 1, nothing is adjusted for.
+    """Compute trend and autocorrelation; if `positions` is 1, nothing is adjusted for.
 
-    Return None for fewer than 6 pairs, with too little variation, or without a residual degree of freedom.
+    Return None if there are fewer than 6 pairs, too little variation, or no residual degree of freedom.
     """
     ordered = sorted(pairs, key=lambda pair: pair.replicate)
     a, b = (np.array(side) for side in ([pair.a for pair in ordered], [pair.b for pair in ordered]))

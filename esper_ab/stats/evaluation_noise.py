@@ -2,8 +2,8 @@
 
 The variance of an outcome over m episodes is P + H / m, where P is the variance between policies and H the variance
 between episodes under one policy. The same holds for the difference of a pair. A run costs as much as T + m evaluation
-episodes. The cost of the pairs for a given precision is then proportional to (P + H / m) (T + m), with a minimum at
-m = sqrt(T H / P). Half or twice that number of episodes costs at most an eighth more.
+episodes, where T stands for its training. The cost of the pairs for a given precision is then proportional to (P + H /
+m) (T + m), with a minimum at m = sqrt(T H / P). Half or twice that number of episodes costs at most an eighth more.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
 def variance_times_cost(eval_episodes: float, ratio: float, training: float) -> float:
     """Return variance x cost of `eval_episodes` episodes, in units of H.
 
-    `ratio` is P / H, and `training` is T, in evaluation episodes.
+    `ratio` is P / H, and `training` is T in units of evaluation episodes.
     """
     return (max(ratio, 0.0) + 1.0 / eval_episodes) * (training + eval_episodes)
 

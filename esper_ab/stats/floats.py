@@ -14,7 +14,7 @@ Bools = NDArray[np.bool_]
 
 
 def floats(values: ArrayLike) -> Floats:
-    """Return `values` as an array of 64-bit floats, without a copy if it is one already."""
+    """Return `values` as an array of 64-bit floats; such an array is not copied."""
     return np.asarray(values, dtype=np.float64)
 
 
@@ -33,6 +33,6 @@ def two(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def mid_ranks(values: ArrayLike) -> Floats:
-    """Rank `values` [n] from 1 to n. Ties share their mean rank, a multiple of 1/2, so rounding breaks no tie."""
+    """Rank `values` [n] from 1 to n. Ties share their mean rank, which is exact as a multiple of 1/2."""
     _, which, counts = np.unique(floats(values), return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2.0)[which])

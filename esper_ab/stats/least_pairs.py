@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 LEAST_PAIRS = 6  # with fewer, no exact test could back a rejection at 5 %: 2 / 2^5 > 0.05
-# With fewer, that a difference is smaller than the margin cannot be claimed: a collapse in 15 % of one group's runs is
-# unseen in .85^R of experiments, 38 % with 6 pairs, 9 % with 15.
+# With fewer pairs, a difference cannot be claimed to be smaller than the margin, because a collapse in 15 % of one
+# group's runs is unseen in .85^R of experiments: 38 % with 6 pairs, 9 % with 15.
 LEAST_EQUIVALENCE_PAIRS = 15
-# Where every pair is followed by a look: the least count at which a difference of more than the margin that lies in
-# rare collapses passes for a small one no more often than in a plan of 20 pairs (tests/simulation).
+# If every pair is followed by a look: the least number of pairs at which a difference above the margin that comes from
+# rare collapses is taken for a small one no more often than in a plan of 20 pairs (tests/simulation).
 LEAST_OPEN_ENDED_PAIRS = 25
 
 

@@ -1,4 +1,4 @@
-"""A pair of runs, with the outcomes of two groups in one replicate: the unit of every test, except of unpaired runs."""
+"""A pair of runs, with the outcomes of two groups in one replicate. It is the unit of every test of paired runs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def alike(a: ArrayLike, b: ArrayLike) -> int:
 
 
 def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
-    """Return the size and the least value of the largest set of values [n > 0] that lie `within` of the least value."""
+    """Return the size and the least value of the largest set of `values` [n > 0] that span at most `within`."""
     ordered = np.sort(floats(values))
     sizes = np.searchsorted(ordered, ordered + within, side="right") - np.arange(ordered.size)
     at = int(np.argmax(sizes))
@@ -73,8 +73,8 @@ def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
 def degenerate(a: ArrayLike, b: ArrayLike) -> bool:
     """True if no test of the differences of a, b [pairs] is possible.
 
-    This is the case if more than half of the differences are equal and fewer than LEAST_PAIRS have another value,
-    because a claim would then depend on those few, or on a standard deviation of 0. Differences that vary only by
+    This is the case if more than half of the differences are equal and fewer than LEAST_PAIRS have a different value,
+    because a claim would then depend on these few, or on a standard deviation of 0. Differences that vary only by
     rounding errors count as equal.
     """
     count, most = np.size(a), alike(a, b)

@@ -2,9 +2,9 @@
 
 For pairs, the test is McNemar's exact test (binomial, over the discordant pairs), and the interval is method 10 of
 Newcombe (1998b), with phi corrected for continuity. For unpaired runs, the test is Fisher's exact test, and the
-interval is method 10 of Newcombe (1998a), which is the same with phi = 0. Both intervals combine Wilson's (1927)
-intervals of the two proportions by squares. If there is a look after every pair, the e-value tests the share of
-discordant pairs that favour a against 1/2, with a Beta(1/2, 1/2) mixture; it is a martingale if the groups do not
+interval is method 10 of Newcombe (1998a), which is the same method with phi = 0. Both intervals combine Wilson's (1927)
+intervals of the two proportions by squares. If there is a look after every pair, the e-value tests whether the share of
+discordant pairs in favour of a is 1/2, with a Beta(1/2, 1/2) mixture; this e-value is a martingale if the groups do not
 differ.
 
 Newcombe (1998a), Statistics in Medicine 17, 873-890; (1998b), 17, 2635-2650.
@@ -63,7 +63,7 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
     def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
         """Return the convex hull of the anytime-valid t interval and Newcombe's interval, whose width is never 0.
 
-        Return None if the t interval is unbounded, as for one pair.
+        Return None if the t interval is unbounded, as it is for one pair.
         """
         n, apart = self.runs_a, self.ones_a + self.ones_b - 2 * (self.ones_both or 0)
         variance = max(self.one**2 * apart - n * self.mean**2, 0.0) / max(n - 1, 1)
@@ -91,7 +91,7 @@ def _mcnemar(x: int, y: int) -> float:
 def _fisher(x: int, n: int, y: int, m: int) -> float:
     """Return the two-sided exact p of x of n against y of m, summed over all tables at most as likely as this one.
 
-    Likelihoods are compared as integers, so rounding does not decide which tables count.
+    Likelihoods are compared as integers, so which tables count does not depend on rounding.
     """
     ways = {k: math.comb(n, k) * math.comb(m, x + y - k) for k in range(max(0, x + y - m), min(n, x + y) + 1)}
     return float(sum(count for count in ways.values() if count <= ways[x]) / sum(ways.values()))

@@ -1,7 +1,7 @@
-"""The outcome lost by choosing by a score: best of n, regret, misranked pairs, and distance from a straight line.
+"""How much outcome is lost if candidates are chosen by a score: best of n, regret, misranked pairs, linear distance.
 
-These statistics are descriptive: they describe the given candidates and claim nothing about others. They are exact,
-because nothing is sampled.
+These statistics are descriptive: they describe the given candidates and claim nothing about further ones. They are
+exact, because nothing is sampled.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def best_of_n(scores: ArrayLike, outcomes: ArrayLike) -> Floats:
 
     The n candidates are drawn at random without replacement from all N; among equal scores, each candidate is equally
     likely to be chosen. The probability that all n are among the b lowest is C(b, n) / C(N, n). So the probability that
-    the highest score is in a group of equal scores on ranks a+1 … b is that for b minus that for a.
+    the highest score is in a group of equal scores on ranks a+1 … b is (C(b, n) - C(a, n)) / C(N, n).
     """
     score, outcome = _pair(scores, outcomes)
     _, group = np.unique(score, return_inverse=True)  # ascending
@@ -41,7 +41,8 @@ def best_of_n(scores: ArrayLike, outcomes: ArrayLike) -> Floats:
 
 
 def regret(scores: ArrayLike, outcomes: ArrayLike) -> float:
-    """Return the best outcome minus the outcome of the candidate with the highest score (for ties, their mean)."""
+    """Return the best outcome minus the outcome of the candidate with the highest score (in a tie, the mean outcome).
+    """
     score, outcome = _pair(scores, outcomes)
     return float(outcome.max() - outcome[score == score.max()].mean())
 
@@ -66,7 +67,7 @@ def worst_pairs(scores: ArrayLike, outcomes: ArrayLike, most: int) -> tuple[Misr
 def linear_distance(scores: ArrayLike, outcomes: ArrayLike) -> float:
     """Return the smallest d for which a line a + b·score with b >= 0 is within d of every outcome.
 
-    d is 0 if and only if the outcome is a non-decreasing linear function of the score. It does not change if a constant
+    d is 0 if and only if the outcome is a non-decreasing linear function of the score. d does not change if a constant
     is added to the score, or if the score is multiplied by a positive number. No misranked pair has a loss above 2d.
     """
     from scipy.optimize import linprog  # slow to import, and only here

@@ -1,9 +1,9 @@
 """Wilcoxon signed-rank test of paired differences, with the Hodges-Lehmann estimate; no decision uses it.
 
-Wilcoxon (1945); Hodges & Lehmann (1963): the estimate is the median of the Walsh averages (d_i + d_j) / 2, i <= j.
-The test assumes that the differences are symmetric about one value, but not that they are normal. As in Wilcoxon's
-paper, zero differences are dropped before ranking. Equal |d| share their mean rank. The p is exact even then, because
-the distribution of the rank sum is enumerated over all sign patterns of the observed ranks.
+Wilcoxon (1945); Hodges & Lehmann (1963): the estimate is the median of the Walsh averages (d_i + d_j) / 2, i <= j. The
+test assumes that the differences are symmetric about one value, but not that they are normal. As in Wilcoxon's paper,
+zero differences are dropped before ranking. Equal |d| share their mean rank. Even then, p is exact, because the
+distribution of the rank sum is enumerated over all sign patterns of the observed ranks.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def _normal_p(smaller: float, ranks: Floats) -> float:
 
 
 def _rounded(d: Floats, within: float) -> Floats:
-    """Round d [pairs] to a hundredth of `within`, so that differences that are equal except for rounding errors tie."""
+    """Round d [pairs] to a hundredth of `within`, so that differences tie if they are equal except for rounding errors.
+    """
     return np.round(d, min(_MOST_DECIMALS, 2 - math.ceil(math.log10(within)))) if within else d
 
 

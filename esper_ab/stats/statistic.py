@@ -52,8 +52,8 @@ class Statistic(Generic[Result]):
     def of(self, a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False) -> Result | None:
         """Compute the statistic from outcomes a, b [pairs]; None if it is undefined.
 
-        `lower` says whether lower outcomes are better. Each statistic has its own random generator, so that it does not
-        depend on which other statistics exist.
+        `lower` says whether lower outcomes are better. Each statistic has its own random generator, so that its result
+        does not depend on which other statistics exist.
         """
         if len(a) < 2 or (a == b and not self.of_equal):
             return None

@@ -80,7 +80,7 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -> Equivalence | None:
-    """Test `difference` against `margin` > 0 with two one-sided t-tests, each at `p_bound`; None without t."""
+    """Test `difference` against `margin` > 0 with two one-sided t-tests, each at `p_bound`; None if there is no t."""
     if difference.se is None:
         return None
     p_lower = float(t_sf((difference.mean + margin) / difference.se, difference.df))
@@ -92,15 +92,15 @@ def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -
 # --- welch -----------------------------------------------------------------------------------------------------------
 # Runs of two groups that share nothing: Welch's t, with the degrees of freedom of Satterthwaite.
 #
-# Welch (1947); Satterthwaite (1946). Groups may differ in spread and in number. What it needs of the outcomes is that
-# the means are nearly normal; where one group is small and skewed, they are not (docs/evidence/rates.md).
+# Welch (1947); Satterthwaite (1946). Groups may differ in spread and in number. The means must be nearly normal, which
+# they are not if one group is small and skewed (docs/evidence/rates.md).
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     """Compare the means of a [n], b [m] with Welch's t-test; None if a group has no run.
 
     The result has no test if neither group varies. It also has no test if more than half of all runs have the same
-    outcome and fewer than LEAST_PAIRS runs have another one, because a claim would depend on those few.
+    outcome and fewer than LEAST_PAIRS runs have a different one, because a claim would depend on these few.
     """
     if not a or not b:
         return None

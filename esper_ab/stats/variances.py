@@ -28,7 +28,7 @@ def sd_limits(sd: float, df: int, level: float) -> tuple[float, float]:
 
 
 # --- variance components ---------------------------------------------------------------------------------------------
-# How much of the variance of runs, or of pairs, is that of the episodes they are evaluated on: one-way random effects.
+# How much of the variance of runs or pairs comes from the episodes on which they are evaluated: one-way random effects.
 #
 # x[r, i] = mean + policy[r] + episode[r, i]. The limits are those of F, exact for normal effects: Searle, Casella &
 # McCulloch (1992), "Variance Components", section 3.6.

@@ -1,6 +1,7 @@
 """The plan made before the first run: groups, replicates, tasks, margins, looks and bounds. Pure.
 
-`esper-ab design` saves such a plan in a file; for an experiment directory, it is derived from the experiment's plan.
+`esper-ab design` saves such a plan in a file. For an experiment directory, the plan is derived from the experiment's
+plan.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from esper_ab.verdict.vocabulary import MEAN, OF_MEAN, Scale
 
 
 class Rule(Settings, frozen=True, kw_only=True):
-    """The rule by which comparisons are decided; fields are named as the settings of a launch."""
+    """The rule by which comparisons are decided; its fields are named like the settings of a launch."""
 
     control: str = ""  # the group that all others are compared with; "": all pairs
     alpha: float = 0.05
@@ -107,7 +108,7 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
 
 
 def _worst_mean(scales: Sequence[Scale]) -> float | None:
-    """Return the mean of all worst outcomes, each in units of its task's margin; None if one is not declared."""
+    """Return the mean of all worst outcomes, each in units of its task's margin; None unless all are declared."""
     each = [scale.outcome.sign * scale.worst / scale.margin for scale in scales if scale.worst is not None]
     return fsum(each) / len(each) if len(each) == len(scales) else None
 

@@ -39,14 +39,14 @@ class Answer:
 
 
 def with_profiles(answer: Answer, ranges: Ranges) -> Answer:
-    """Return `answer` with profiles of its groups; unchanged without ranges, or while a task has no score."""
+    """Return `answer` with profiles of its groups, or `answer` itself if ranges or scores of a task are missing."""
     if not ranges:
         return answer
     return replace(answer, profiles=profiles_of(answer.observations, answer.design.groups, ranges))
 
 
 # --- departures ------------------------------------------------------------------------------------------------------
-# What of a plan was not followed by runs that were made elsewhere, and which runs it asks for next. Pure.
+# Which parts of a plan were not followed by runs done elsewhere, and which runs the plan asks for next. Pure.
 
 
 _SHOWN = 8  # names in a list
@@ -78,7 +78,7 @@ def next_step(plan: AnalysisPlan, followed: Courses) -> str:
 
 
 def listed_short(names: Sequence[str]) -> str:
-    """Join names; of a long list show the first ones and count the rest."""
+    """Join names; if there are many, show the first names and count the rest."""
     more = len(names) - _SHOWN
     return f"{', '.join(names[:_SHOWN])}, and {more} more" if more > 0 else ", ".join(names)
 
@@ -89,7 +89,7 @@ def listed_runs(rows: Sequence[Observation]) -> str:
 
 
 def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
-    """Yield a line for each kind of name (group, task, replicate) with names outside the plan; their rows are ignored.
+    """Yield a line per kind of name (group, task, replicate) with names outside the plan. Rows with them are ignored.
     """
     for what, column, planned in (
         ("group", [row.group for row in observations.rows], plan.groups),
@@ -120,7 +120,7 @@ def _gaps(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Itera
 
 
 def _after(plan: AnalysisPlan, cells: Cells, followed: Courses) -> Iterator[str]:
-    """Yield the runs that were made after all their comparisons had been decided."""
+    """Yield the runs that were done after all their comparisons had been decided."""
     for task in plan.tasks if plan.design.early_stop else ():
         for group in plan.groups:
             own = [

@@ -1,4 +1,4 @@
-"""Caveats on a verdict: progress, losses, the design, and other statistics. Pure."""
+"""Caveats on a verdict: progress, losses, the design, and descriptive statistics. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from esper_ab.verdict.sentences import looks_to_come, on_collapse, on_losses
 from esper_ab.verdict.vocabulary import DIFFERENT, Verdict
 
 # --- descriptive -----------------------------------------------------------------------------------------------------
-# The descriptive statistics of one comparison, whichever there are: the catalogue esper_ab/stats/descriptive. Pure.
+# All descriptive statistics of one comparison, from the catalogue esper_ab/stats/descriptive. Pure.
 
 
 _CATALOGUE = "esper_ab.stats.descriptive"
@@ -31,9 +31,9 @@ def describe(
     a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False, paired: bool = True,
     binary: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Compute every statistic of outcomes a, b [pairs] by name; None if it is undefined. `lower`: lower is better.
+    """Compute all statistics of outcomes a, b [pairs], by name; None for an undefined one. `lower`: lower is better.
 
-    For unpaired runs and for outcomes of 0 or 1, compute only the statistics that are meaningful there.
+    For unpaired runs and for outcomes of 0 or 1, compute only the statistics that are meaningful for them.
     """
     return {
         name: statistic.of(a, b, rng_seed, lower=lower)
@@ -47,7 +47,7 @@ _FEW = 10  # runs, from which on an unequal number costs little
 
 
 def caveats(evidence: Evidence) -> tuple[str, ...]:
-    """Write the caveats on a verdict, in one or two sentences each."""
+    """Write the caveats on a verdict, each in one or two sentences."""
     if not evidence.data:
         return (*_on_progress(evidence), *on_losses(evidence))
     return (
@@ -67,7 +67,7 @@ def _on_progress(evidence: Evidence) -> Iterator[str]:
 
 
 def _on_data(evidence: Evidence) -> Iterator[str]:
-    """Say which test decides if it is not the paired t."""
+    """Name the deciding test unless it is the paired t-test."""
     if evidence.proportions is not None:
         adjusted = ", not adjusted for device and start order" if evidence.design.adjusted else ""
         one = f"{evidence.proportions.one:g}"
@@ -104,7 +104,7 @@ def _on_design(evidence: Evidence) -> Iterator[str]:
 
 
 def routine(evidence: Evidence) -> tuple[str, ...]:
-    """Return the caveats that describe how experiments of this kind are judged, and are not about this result."""
+    """Return the caveats that describe how experiments of this kind are judged, not this particular result."""
     unseen = evidence.unseen
     survives = unseen is not None and unseen.survives
     return (_POSITIONS, *_on_progress(evidence), *(on_collapse(evidence) if survives else ()))
@@ -134,7 +134,7 @@ def _on_numbers(evidence: Evidence) -> Iterator[str]:
 
 
 def _coarse(evidence: Evidence) -> str:
-    """Explain equal differences in every pair: the outcome is coarse or saturated."""
+    """Explain why all pairs have the same difference: the outcome is coarse or saturated."""
     a, b, look = evidence.question.a, evidence.question.b, "look for a coarse or saturated outcome"
     though = ", though their records differ" if evidence.question.recorded else ""
     used = evidence.pairs[: evidence.used]

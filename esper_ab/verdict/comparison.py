@@ -1,4 +1,4 @@
-"""The comparison of two groups: the numbers of their pairs, the verdict, and its sentences."""
+"""The comparison of two groups: the statistics of their pairs, the verdict, and the sentences on both."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def decide(grounds: Grounds) -> Verdict:
 
 
 def decided(grounds: Grounds) -> Verdict:
-    """Return the verdict from records and looks alone, before audit and losses."""
+    """Return the verdict from the records and the looks alone, before the audit and the losses are applied."""
     if grounds.identical:
         return Verdict.IDENTICAL
     if grounds.decision == "crossed" and grounds.direction > 0:
@@ -77,7 +77,7 @@ Spread = tuple[float, int, int]  # SD of a pair of a balanced plan, its degrees 
 def spread(effect: Effect | None) -> Spread | None:
     """Return the SD of a pair of a balanced plan, its degrees of freedom, and the columns of the design.
 
-    None if nothing varies, or if the effect is not a t statistic of pairs.
+    Returns None if nothing varies, or if the effect is not a t statistic of pairs.
     """
     if not isinstance(effect, AdjustedDifference) or effect.se is None or effect.name:
         return None
@@ -85,12 +85,12 @@ def spread(effect: Effect | None) -> Spread | None:
 
 
 def extendable(question: Question, course: Course) -> bool:
-    """True if `esper-ab resume --seeds` could decide the comparison: it is open, and its runs have records."""
+    """True if the comparison is open and its runs have records, so that `esper-ab resume --seeds` could decide it."""
     return question.recorded and course.decision == "open"
 
 
 def needed_here(question: Question, course: Course, found: Spread) -> PairsNeeded:
-    """Return the pairs needed to detect the margin in this plan; beyond the plan, at the bound of an extension."""
+    """Return how many pairs detect the margin in this plan; beyond the plan, the bound of an extension applies."""
     (sd, df, columns), design, bound = found, question.design, _bound(question, course)
     needed = pairs_needed(sd, df, design.margin, bound, columns)
     if callable(bound) or needed.pairs <= question.planned or not (design.boundaries and extendable(question, course)):
@@ -100,9 +100,9 @@ def needed_here(question: Question, course: Course, found: Spread) -> PairsNeede
 
 
 def needed_anew(question: Question, course: Course, found: Spread) -> PairsNeeded | None:
-    """Return the pairs needed to detect the margin in a new plan, whose last bound is about that of this plan.
+    """Return how many pairs detect the margin in a new plan that has about the same last bound as this plan.
 
-    None unless the plan has looks.
+    Returns None unless this plan has looks.
     """
     if not question.design.boundaries:
         return None
@@ -111,7 +111,7 @@ def needed_anew(question: Question, course: Course, found: Spread) -> PairsNeede
 
 
 def smallest_difference(question: Question, course: Course, found: Spread, most: int) -> float | None:
-    """Return the smallest difference that `most` pairs detect with 80 % power; None if they detect none."""
+    """Return the smallest difference that `most` pairs detect with 80 % power; None if there is no such difference."""
     if most < LEAST_PAIRS:
         return None
     bound = _bound(question, course)
@@ -119,7 +119,8 @@ def smallest_difference(question: Question, course: Course, found: Spread, most:
 
 
 def _bound(question: Question, course: Course) -> PBound:
-    """Return the bound on p at the end of the plan; under the anytime-valid rule it depends on the number of pairs."""
+    """Return the bound on p at the end of the plan, which depends on the number of pairs under the anytime-valid rule.
+    """
     design = question.design
     if design.anytime_after is None:
         return _planned_bound(question, course)
@@ -166,7 +167,7 @@ class Comparison(Evidence):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """The caveats on the verdict, in one or two sentences each."""
+        """The caveats on the verdict, each in one or two sentences."""
         return caveats.caveats(self)
 
 
@@ -174,10 +175,10 @@ def compare(
     question: Question, data: Data, course: Course, *, same_records: bool, lost: Lost,
     findings: Sequence[Finding],
 ) -> Comparison:  # fmt: skip
-    """Compute the numbers of the complete pairs (in any order) or of unpaired runs, and judge them.
+    """Compute the statistics of the complete pairs (in any order), or of unpaired runs, and reach a verdict.
 
-    `course`: the course of this comparison, from `follow`; only the course decides. `same_records`: whether the digests
-    of both runs agree in every pair. `findings`: those of the whole audit.
+    `course`: the course of this comparison, from `follow`; the decision comes from the course alone. `same_records`:
+    whether the digests of both runs agree in every pair. `findings`: all findings of the audit.
     """
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
     return _judge(_numbers(question, before(data, sys.maxsize), course), same_records, lost, touching)
@@ -209,14 +210,15 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Cours
 
 
 def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Comparison:
-    """Apply losses and audit to the numbers."""
+    """Apply the losses and the audit to the numbers."""
     question, course, pairs = numbers.question, numbers.course, numbers.pairs
     again = imputed(question.design, numbers.data, course, lost)
     caps = [finding.sentence for finding in findings if finding.weight == "caps"]
     baselines = [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
     if again is not None and not again.survives:
         caps.append(losses_cap(question, again, small=course.decision == "equivalent"))
-    # Equal outcomes of differing records are what a coarse or saturated outcome gives: they show no equality.
+    # Coarse or saturated outcomes can be equal although the records differ, so they do not show that the groups are
+    # equal.
     equal = bool(pairs) and all(pair.a == pair.b for pair in pairs)
     grounds = Grounds(
         pairs=len(numbers.data), blocked=any(finding.weight == "blocks" for finding in findings),
@@ -244,8 +246,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
 
 
 def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Kind | None:
-    """Return the kind of INCONCLUSIVE: stopped for futility, or whether the margin could have been detected; else None.
-    """
+    """Return the kind of INCONCLUSIVE (stopped for futility, or whether the margin was detectable); else None."""
     if numbers.course.standing == "futile":
         return "futile"
     margin = numbers.design.margin
@@ -283,7 +284,8 @@ def _simultaneous(question: Question, course: Course) -> DifferenceInterval:
 
 
 def _futility(course: Course) -> DifferenceInterval:
-    """Return the interval by which the last look may stop for futility (two one-sided tests at the margin)."""
+    """Return the interval on which a stop for futility at the last look is based (two one-sided tests at the margin).
+    """
     last = course.last
     if last is None or last.futility_p is None:
         return None, None, Level(confidence=1.0, kind="futility ")

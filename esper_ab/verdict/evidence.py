@@ -1,4 +1,4 @@
-"""All numbers of one comparison: statistics of the pairs, and the effect of losses and audit. Types only."""
+"""All numbers of one comparison: statistics of the pairs, and the effect of the losses and the audit. Types only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from esper_ab.verdict.vocabulary import Finding, Verdict
 
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):
-    """Level and kind of an interval; as text "95 % repeated interval"."""
+    """Level and kind of an interval; an example as text is "95 % repeated interval"."""
 
     confidence: float
     kind: Literal["", "repeated ", "anytime-valid ", "simultaneous ", "futility "] = ""
@@ -45,10 +45,10 @@ DifferenceInterval = tuple[float | None, float | None, Level]
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """Statistics of a - b from runs and looks. A statistic is None where the data do not allow it.
+    """Statistics of a - b from the runs and the looks; None for a statistic that the data do not allow.
 
-    They cover the `used` pairs: those before the last look taken, or all pairs before the first look. For unpaired runs
-    they cover all runs, and counts are those of the smaller group.
+    The statistics cover the `used` pairs: those before the last look taken or, until the first look, all pairs. For
+    unpaired runs, the statistics cover all runs, and counts are those of the smaller group.
     """
 
     question: Question
@@ -90,11 +90,11 @@ class Numbers:
         return (self.effect and self.effect.name) or f"{adjusted}paired t"
 
     def counted(self, pairs: int) -> str:
-        """Format a number of pairs: "8 pairs"; for unpaired runs, which all count, "5 and 40 runs"."""
+        """Format a number of pairs, as in "8 pairs"; for unpaired runs, all of which count, as in "5 and 40 runs"."""
         return n_pairs(pairs) if self.samples is None else f"{len(self.samples.a)} and {len(self.samples.b)} runs"
 
     def worded(self, text: str) -> str:
-        """Return the text with "runs" for "pairs" if the runs are unpaired. The text must contain no names."""
+        """Return the text, with "pairs" replaced by "runs" if the runs are unpaired. The text must contain no names."""
         return text.replace("pairs", "runs") if self.samples is not None else text
 
     @property
@@ -105,7 +105,7 @@ class Numbers:
 
     @property
     def constant(self) -> str:
-        """The difference as text if it is the same, and not 0, in every pair used; else ""."""
+        """The difference as text if all used pairs have the same nonzero difference; else ""."""
         plain = self.plain
         same = plain is not None and plain.sd == 0.0 and plain.mean != 0.0 and self.proportions is None
         return self.design.difference(plain.mean) if plain is not None and same else ""
@@ -114,7 +114,7 @@ class Numbers:
     def stuck(self) -> tuple[int, int, float] | None:
         """The number of used runs with the commonest outcome, the number of used runs, and that outcome.
 
-        None unless most of the used runs have it.
+        None unless most of the used runs have that outcome.
         """
         runs = [value for side in outcomes(self.samples or self.pairs[: self.used]) for value in side]
         count, value = commonest(runs, resolution(runs)) if runs else (0, 0.0)
@@ -124,7 +124,7 @@ class Numbers:
     def small_from(self) -> str:
         """When a look could show that the difference is smaller than the margin, as in "15 pairs".
 
-        "" if the last look already could, or if its interval is not inside the margin.
+        "" if the last look already had enough pairs, or if its interval is not inside the margin.
         """
         look, design = self.last_look, self.design
         if look is None or look.equivalence_low is None or look.equivalence_high is None:
@@ -145,7 +145,7 @@ class Numbers:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence(Numbers):
-    """Everything known about one comparison, including the effect of losses and audit on its numbers.
+    """Everything known about one comparison, including the effect of the losses and the audit on its numbers.
 
     Every sentence about the comparison is derived from this evidence.
     """
@@ -168,5 +168,5 @@ class Evidence(Numbers):
 
     @property
     def near_baseline(self) -> bool:
-        """True if the audit forbids calling any difference smaller than the margin."""
+        """True if, because of the audit, no difference may be called smaller than the margin."""
         return any(finding.weight == "caps equivalence" for finding in self.findings)

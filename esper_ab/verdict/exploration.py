@@ -1,4 +1,4 @@
-"""Judge observations without a plan: make a plan with one look at all of them. Pure."""
+"""Judge observations without a plan: make a plan with one look at all observations. Pure."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def explore(
     observations: Observations, scales: Sequence[Scale], rule: Rule, *, paired: bool | None = None,
     rows: str | None = None, rng_seed: int | None = None,
 ) -> Answer:  # fmt: skip
-    """Compare all groups, in every task and in the mean over tasks; exploratory, whatever the result.
+    """Compare all groups in every task and in the mean over tasks; the answer is exploratory, whatever the result.
 
     `rule` has no looks, because there is a single look at the end. `paired`: whether runs with the same seed form a
-    pair; None decides by the seeds. `rows`: "runs" declares that every row is a training run, however many there are.
-    `rng_seed`: seed of the bootstraps; None derives it from the observations. Raises UsageError if no two groups share
-    a pair.
+    pair; if None, the seeds decide this. `rows`: "runs" declares that every row is a training run, however many there
+    are. `rng_seed`: seed of the bootstraps; if None, it is derived from the observations. Raises UsageError if no two
+    groups share a pair.
     """
     explored = msgspec.structs.replace(observations, exploratory=True)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
@@ -76,7 +76,7 @@ def _plan(
 
 
 def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) -> int:
-    """Return the most rows of any group and task. Raises UsageError if rows may be items of fewer runs.
+    """Return the largest number of rows of any group in any task. Raises UsageError if rows may be items of fewer runs.
 
     If a user declares a small and a large group `unpaired`, rows are taken as runs, because groups of items would both
     be large.
@@ -92,7 +92,7 @@ def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) 
 
 
 def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> bool:
-    """True if the runs form pairs by seed: at most one row in ten has no partner, in every comparison.
+    """True if the runs form pairs by seed, which means that in every comparison at most one row in ten has no partner.
 
     Raises UsageError if some runs form pairs but more than one row in ten has no partner.
     """

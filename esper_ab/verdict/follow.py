@@ -1,7 +1,7 @@
-"""Take the looks that plan and observations allow, and return the decisions. Pure.
+"""Take the looks that the plan and the observations allow, and return the decisions. Pure.
 
-The coordinator calls it after every block, and `judge` at the end; no other module divides alpha among comparisons or
-passes it on.
+The looks are taken by the coordinator after every block, and by `judge` at the end. Only this module divides alpha
+among comparisons and passes it on.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from esper_ab.verdict.tuning import tune
 # --- looks -----------------------------------------------------------------------------------------------------------
 # The looks of an experiment, interim and last: which comparisons crossed their boundary, and when. Pure.
 #
-# Group-sequential with alpha passed on: a comparison that crosses and is shown to be larger than the margin hands its
-# share to those still open, which are tested again at the same look (after Maurer & Bretz 2013). Of a smaller one it
-# could still be claimed that it lies within the margin, so its share is not free. Everything about the margin is
-# tested at the share that a comparison held first. So all claims of all comparisons together err with probability
-# alpha. A look that stops for futility decides nothing: what it stops keeps its share of alpha and stays INCONCLUSIVE,
-# whatever pairs come later, and no other bound relies on it (non-binding). After the last planned look of an extended
-# plan, and in an open-ended one, every replicate is followed by a look under the anytime-valid t.
+# Group-sequential with alpha passed on: if a comparison crosses and its difference is shown to be larger than the
+# margin, its share goes to the comparisons still open, which are tested again at the same look (after Maurer & Bretz
+# 2013). A smaller difference could still be claimed to lie within the margin, so its share is not free. Everything
+# about the margin is tested at the share that a comparison held first. So all claims of all comparisons together err
+# with probability alpha. A stop for futility decides nothing: the comparison keeps its share of alpha and stays
+# INCONCLUSIVE, whatever pairs come later, and no other bound relies on the stop (non-binding). After the last planned
+# look of an extended plan, and in an open-ended one, every replicate is followed by a look under the anytime-valid t.
 
 
 LookDecision = Literal["open", "crossed", "equivalent", "futile"]
@@ -56,7 +56,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def standing(self) -> LookDecision:
-        """The decision if the last look confirms it (after an early stop, it always does); else "open".
+        """The decision if it is confirmed by the last look, as it always is after an early stop; else "open".
 
         Reports use the numbers of the last look, so no claim appears next to an estimate that contradicts it.
         """
@@ -88,8 +88,8 @@ def courses_of(
 ) -> dict[Contrast, Course]:  # fmt: skip
     """Return the course of every comparison of the design after its first `complete` replicates.
 
-    `complete`: number of leading replicates whose runs are all finished or lost. `pairs`: pairs in any order, of which
-    later replicates are ignored; or unpaired runs, which have a single look. Replicates are numbered from 0. `own`: by
+    `complete`: number of leading replicates whose runs are all finished or lost. `pairs`: pairs in any order (those of
+    later replicates are ignored), or unpaired runs, which have a single look. Replicates are numbered from 0. `own`: by
     comparison, the design with that comparison's margin and outcome, if these differ between comparisons.
     """
     tracks = {
@@ -110,13 +110,13 @@ def courses_of(
 
 
 def retake(design: Design, look: Look, data: Data) -> Look:
-    """Take `look` again with other runs, at the bounds of that look."""
+    """Take `look` again with different runs, at the same bounds."""
     found = look_data(design, look.replicates, data)
     return take_look(design, look.replicates, found, round(design.alpha / look.alpha))
 
 
 def upholds(course: Course, again: Look) -> bool:
-    """True if the last look, taken again with other runs, still supports the decision."""
+    """True if the last look, taken again with different runs, still supports the decision."""
     if course.decision == "equivalent":
         return again.equivalent
     return again.crossed and again.mean is not None and again.mean * course.direction > 0.0
@@ -179,8 +179,8 @@ class Courses:
 def follow(plan: AnalysisPlan, observations: Observations) -> Courses:
     """Take every look whose runs all exist or are lost.
 
-    A look needs the runs of both groups of every comparison that is still open; without early stops, it needs the runs
-    of all groups. Exploratory observations have a single look, at all runs. If the plan has cells, each group is
+    A look needs the runs of both groups of every comparison that is still open or, if there are no early stops, the
+    runs of all groups. Exploratory observations have a single look, at all runs. If the plan has cells, each group is
     represented by its best cell.
     """
     if plan.cells:
@@ -189,7 +189,7 @@ def follow(plan: AnalysisPlan, observations: Observations) -> Courses:
 
 
 def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
-    """Take every look as `follow` does, of observations in which each group has one cell."""
+    """Take every look as `follow` does, for observations in which each group has one cell."""
     if observations.exploratory:
         return _at_once(plan, observations)
     cells = cells_of(observations)
@@ -204,7 +204,7 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
 
 
 def pairings_of(plan: AnalysisPlan, observations: Observations) -> dict[Contrast, Pairing]:
-    """Form the pairs of exploratory observations, or two samples if they are unpaired."""
+    """Form the pairs of exploratory observations, or two samples if the runs are unpaired."""
     form, cells = pair_up if plan.paired else sampled, cells_of(observations)
     return {one: form(cells, one, plan.scales, plan.replicates) for one in plan.design.comparisons}
 

@@ -41,8 +41,8 @@ class Why(StrEnum):
 def headline(evidence: Evidence) -> str:
     """Write the answer in one plain sentence: the difference, its size and its certainty.
 
-    For runs made elsewhere, it ends with the unit that was counted, because only their author knows whether rows are
-    runs.
+    For runs done elsewhere, the sentence ends with the unit that was counted, because only the author of the runs knows
+    whether rows are runs.
     """
     said, unit = _answer(evidence), evidence.question.unit
     if not unit or not evidence.used:
@@ -73,9 +73,9 @@ def _answer(evidence: Evidence) -> str:
 
 
 def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
-    """Write one sentence for several comparisons that are `alike`, without numbers of single comparisons.
+    """Write one sentence for several comparisons that are `alike`, without numbers of individual comparisons.
 
-    `evidence`: that of any one of the comparisons.
+    `evidence`: the evidence on any one of the comparisons.
     """
     them, verdict, one = named(pairs), evidence.verdict, len(pairs) == 1
     if verdict is Verdict.BLOCKED:
@@ -186,10 +186,10 @@ def _equal(evidence: Evidence) -> bool:
 
 
 def _size(evidence: Evidence, value: float | None = None) -> str:
-    """Format `value`, by default the estimate, without sign: "7.9"; more digits where rounding would hide something.
+    """Format `value`, by default the estimate, without sign, as in "7.9"; use more digits if rounding hides something.
 
-    It has one decimal less than elsewhere unless a number would keep only one significant digit, and more if the
-    interval would shrink to one number, or a limit would seem to lie on 0 or on the margin.
+    There is one decimal less than elsewhere, unless a number would keep only one significant digit. There are more
+    decimals if the interval would shrink to one number, or if a limit would seem to lie on 0 or on the margin.
     """
     value = evidence.estimate if value is None else value
     numbers = [number for number in (evidence.estimate, evidence.low, evidence.high) if number is not None]

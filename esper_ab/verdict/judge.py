@@ -34,8 +34,8 @@ _REPEAT = "Find what changed during the experiment (a cache, a leak, another job
 def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | None = None) -> Answer:
     """Judge `observations` by `plan`.
 
-    `rng_seed`: seed of the bootstraps; None derives it from the plan's digest, or from exploratory observations. Raises
-    UsageError if the runs were made elsewhere and none of them is in the plan.
+    `rng_seed`: seed of the bootstraps; if None, it is derived from the plan's digest or, for an exploratory analysis,
+    from the observations. Raises UsageError if the runs were done elsewhere and none of them is in the plan.
     """
     if rng_seed is None:
         rng_seed = observations.rng_seed if observations.exploratory else int(plan.digest[:32], 16)
@@ -99,7 +99,7 @@ def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, withi
 
 
 def _planned(plan: AnalysisPlan, observations: Observations) -> Observations:
-    """Return the runs that are in the plan; departures name the other runs."""
+    """Return the runs that are in the plan; the rest are named in the departures."""
     rows = tuple(
         row for row in observations.rows
         if row.group in plan.groups and row.task in plan.tasks and row.replicate in plan.replicates
@@ -123,7 +123,7 @@ def _question(
 
 
 def _tasks_of(plan: AnalysisPlan, contrast: Contrast) -> tuple[str, ...]:
-    """Return the tasks that a comparison covers; for the mean, all of them."""
+    """Return the tasks that a comparison covers; for the mean, these are all tasks."""
     return plan.tasks if contrast.task == MEAN else (contrast.task,)
 
 
@@ -179,9 +179,9 @@ def _of_data(
 def _drift(
     plan: AnalysisPlan, observations: Observations, pairing: Pairing, contrast: Contrast
 ) -> Iterator[Finding]:
-    """Yield a cap for a comparison whose differences drift, if the order in which its pairs were made is known.
+    """Yield a cap for a comparison whose differences drift, if the order in which its pairs were run is known.
 
-    The order is known from a column order, from numeric seeds, or from the order of a plan.
+    The order is known from the rows' `order`, from numeric seeds, or from a plan.
     """
     pairs, replicates = pairing.pairs, plan.replicates
     if isinstance(pairs, Samples):

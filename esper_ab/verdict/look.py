@@ -26,7 +26,7 @@ Effect = AdjustedDifference | Proportions
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison at one look; a number that the pairs cannot give is None."""
+    """One comparison at one look; a number that cannot be computed from the pairs is None."""
 
     replicates: int
     pairs: int  # of these replicates, lost ones not among them; of runs that form none, those of the smaller group
@@ -88,10 +88,11 @@ def _one(design: Design, seen: Set[float]) -> float | None:
 
 
 def look_data(design: Design, replicates: int, data: Data) -> LookData:
-    """Estimate and test the pairs of the first `replicates`; p and mean are None if nothing can be tested."""
+    """Estimate and test the pairs of the first `replicates` replicates; p and mean are None if nothing can be tested.
+    """
     used = before(data, replicates)
     sides = [] if isinstance(used, Samples) else [(pair.position_a, pair.position_b) for pair in used]
-    # As lost replicates can leave them: a later look decides.
+    # Lost replicates can leave such pairs; a later look decides.
     apart = len(used) < LEAST_PAIRS or not mixed_up(design, sides)
     effect = effect_of(design, used) if apart else None
     p, mean = (effect.p, effect.mean) if effect is not None else (None, None)
@@ -112,7 +113,7 @@ def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> L
     if design.boundaries:
         at = design.looks.index(replicates)
         bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
-        # Two one-sided tests at `first`; of proportions the whole interval, for Newcombe's at `twice` errs too often.
+        # Two one-sided tests at `first`; for proportions the whole interval, as Newcombe's at `twice` errs too often.
         twice = first if isinstance(data.effect, Proportions) else 2.0 * first
     interval, simultaneous, equal = (_interval(data, p) for p in (bound, first, twice))
     reached = data.p is not None and bound is not None and bound > 0.0 and data.p <= bound
@@ -166,7 +167,7 @@ def _anytime_look(design: Design, replicates: int, data: LookData, n_open: int) 
 
 
 def _crosses(data: LookData, interval: Interval) -> bool:
-    """True if a test that reached its bound may claim a difference: enough pairs, and an interval on one side of 0."""
+    """True if reaching the bound allows a claim: there are enough pairs, and the interval is on one side of 0."""
     if data.pairs < LEAST_PAIRS or not data.mean or interval is None:
         return False
     return interval[0] > 0.0 if data.mean > 0.0 else interval[1] < 0.0

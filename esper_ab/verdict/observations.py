@@ -30,7 +30,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about the runs of one task that only records contain."""
+    """Facts about the runs of one task that are known only from records."""
 
     scope: str  # what the answer is conditional on, in words
     findings: tuple[Finding, ...] = ()  # of the audit
@@ -41,7 +41,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Observations(msgspec.Struct, frozen=True, kw_only=True):
-    """All runs of one source, in its order; each group has at most one per replicate and task."""
+    """All runs of one source, in the source's order; each group has at most one run per replicate and task."""
 
     source: str  # a file's name, or what stands for it in messages
     pair_column: str  # what the source calls a replicate: "seed", say; "": it has none, so that no runs belong together
@@ -57,7 +57,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Tasks, in the order of their first rows; ("",) without a task column."""
+        """Tasks, in the order of their first rows; ("",) if there is no task column."""
         return tuple(dict.fromkeys(row.task for row in self.rows))
 
     @property

@@ -1,7 +1,8 @@
-"""Form the pairs of one comparison from observations, or two samples if unpaired, with losses and clusters. Pure.
+"""Form the pairs of one comparison, or two samples of unpaired runs, from observations, with losses and clusters. Pure.
 
 Pairs that share a cluster (a machine, a pretrained start, a data set), directly or through other pairs, vary together.
-Their mean counts as one pair: the clusters are then the units, equally weighted and independent of one another.
+The mean of such pairs counts as one pair, so that the clusters are the units, which have equal weights and are
+independent of one another.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def alpha(self) -> float:
-        """Share of alpha that this comparison holds before any other is decided."""
+        """Share of alpha that this comparison holds before any comparison is decided."""
         return self.design.alpha / len(self.design.comparisons)
 
     @property
@@ -55,7 +56,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HalfPair(msgspec.Struct, frozen=True, kw_only=True):
-    """A replicate that was given up: the outcomes that it had by then, and which run failed.
+    """A replicate that was given up, with the outcomes known by then and the run that failed.
 
     A run that was only cancelled because its block could not continue is not a loss of its group.
     """
@@ -70,7 +71,7 @@ class HalfPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
-    """The replicates without a pair because a run was lost to a failure. Divergence is an outcome, not a loss."""
+    """The replicates that have no pair because a run was lost to a failure. Divergence is an outcome, not a loss."""
 
     replicates: tuple[HalfPair, ...] = ()
     paired: bool = True  # False: one lost run each, whose partner there never was
@@ -92,7 +93,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
         return sum(not half.failed_a for half in either), sum(not half.failed_b for half in either)
 
     def before(self, replicate: int) -> Lost:
-        """Return the losses among the replicates below `replicate`."""
+        """Return the losses among the replicates before number `replicate`."""
         earlier = tuple(half for half in self.replicates if half.replicate < replicate)
         return msgspec.structs.replace(self, replicates=earlier)
 
@@ -118,9 +119,10 @@ def cells_of(observations: Observations) -> Cells:
 def pair_up(
     cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, join: bool = True
 ) -> Pairing:  # fmt: skip
-    """Pair the runs of `contrast` over the replicates in `order`, in its task or, for the mean, in all of `scales`.
+    """Pair the runs of `contrast`, replicate by replicate in `order`.
 
-    Without `join`, pairs that share a cluster are reported but kept apart.
+    The runs are those of the contrast's task; for a contrast of the mean, they are the runs of all tasks in `scales`.
+    If `join` is False, pairs that share a cluster are reported but kept apart.
     """
     pairs: list[Pair] = []
     halves: list[HalfPair] = []
@@ -170,7 +172,7 @@ def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Se
 
 
 def runs_of(cells: Cells, group: str, task: str, scales: Sequence[Scale], replicate: str) -> tuple[Observation, ...]:
-    """Return the run of `group`; for the mean over tasks, one run per task; () unless all of them exist."""
+    """Return the run of `group` or, for the mean over tasks, one run per task; () unless all of these runs exist."""
     names = [scale.task for scale in scales] if task == MEAN else [task]
     found = [cells.get((group, name, replicate)) for name in names]
     return tuple(run for run in found if run is not None) if None not in found else ()
@@ -195,7 +197,7 @@ def _value(runs: Sequence[Observation], task: str, scales: Sequence[Scale]) -> f
 def _units(
     cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], pairs: Sequence[Pair]
 ) -> Iterator[list[Pair]]:
-    """Yield the pairs by independent unit, in order: pairs that share a cluster of any of their runs form one unit."""
+    """Yield the pairs of each independent unit, in order; pairs form one unit if any of their runs share a cluster."""
     home: dict[str, int] = {}  # cluster -> unit
     units: list[list[Pair]] = []
     for pair in pairs:

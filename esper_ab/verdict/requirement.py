@@ -37,7 +37,7 @@ class Requirement:
 def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Contrast]) -> Requirement:
     """Parse `text`.
 
-    Raises UsageError for another form, an unknown relation or group, or two groups that are not compared.
+    Raises UsageError if the form is wrong, a relation or group is unknown, or the two groups are not compared.
     """
     words = text.split()
     at = [place for place, word in enumerate(words) if word in RELATIONS]
@@ -57,7 +57,7 @@ def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Co
 
 
 def require(requirements: Iterable[Requirement], comparisons: Sequence[Comparison]) -> None:
-    """Raise ConditionNotMet if a requirement does not hold; it lists them all with their verdicts."""
+    """Raise ConditionNotMet if any requirement does not hold; the error lists all that do not, with their verdicts."""
     failed = []
     for requirement in requirements:
         names = {requirement.left, requirement.right}
@@ -73,13 +73,13 @@ def require(requirements: Iterable[Requirement], comparisons: Sequence[Compariso
 
 
 def holds(requirement: Requirement, comparison: Comparison) -> bool:
-    """True if the verdict supports the requirement; False without a look at enough pairs, or under a cap.
+    """True if the verdict supports the requirement; False if there was no look at enough pairs, or under a cap.
 
     better-than, worse-than: the direction was shown, whatever its size. equivalent-to: the difference was shown to be
     smaller than the margin, or both groups were one computation and lost equally many runs. not-worse-than: the
     repeated interval excludes being worse by the margin or more (non-inferiority). Requirements about the margin need
     as many pairs as an equivalence, and outcomes clearly better than those of a group that learns nothing. A stop for
-    futility is no claim; only the interval of its look counts.
+    futility is not a claim; only the interval of the look counts.
     """
     look = comparison.last_look
     if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by:
@@ -99,7 +99,7 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
 
 
 def _too_few(requirement: Requirement, comparison: Comparison) -> str:
-    """Say how many pairs a requirement needs, if there are too few for it; else ""."""
+    """Say how many pairs a requirement needs if there are too few; else ""."""
     look, counted = comparison.last_look, n_pairs(len(comparison.pairs))
     if look is not None and look.pairs >= LEAST_PAIRS:
         if requirement.relation in RELATIONS[:2] or look.pairs >= LEAST_EQUIVALENCE_PAIRS:

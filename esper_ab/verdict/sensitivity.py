@@ -19,8 +19,8 @@ from esper_ab.verdict.vocabulary import Finding
 # --- unseen ----------------------------------------------------------------------------------------------------------
 # What a claim could not have seen: a rare collapse of one group's runs. Pure.
 #
-# No test of a mean shows what struck none of its runs. So a claim is made again with one further pair in which a run
-# that it leans on has the worst outcome that was seen in either group, and the other one the mean of its group.
+# No test of a mean shows what struck none of its runs. So a claim is made again with one further pair, in which a run
+# that supports the claim has the worst outcome seen in either group, and the other run has the mean of its group.
 
 
 _MISSED = 0.05  # chance that a collapse which strikes each run at `Unseen.rate` strikes none of them
@@ -35,7 +35,8 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
-    """Take the last look again with one more collapsed run; None without a claim. `data`: includes the look's runs."""
+    """Take the last look again with one more collapsed run; None if there is no claim. `data` includes the look's runs.
+    """
     if course.standing not in ("crossed", "equivalent"):
         return None
     look = course.looks[-1]
@@ -48,7 +49,7 @@ def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
 
 
 def _collapsed(used: tuple[Pair, ...] | Samples, worst: float, *, of_a: bool) -> Data:
-    """Add a pair in which one group, a if `of_a`, has the worst outcome and the other group has its mean outcome.
+    """Add a pair in which one group (a if `of_a`, else b) has the outcome `worst` and the other group its mean outcome.
 
     For unpaired runs, add only the run with the worst outcome.
     """
@@ -59,7 +60,7 @@ def _collapsed(used: tuple[Pair, ...] | Samples, worst: float, *, of_a: bool) ->
 
 
 # --- drifting --------------------------------------------------------------------------------------------------------
-# Whether the differences of a comparison depend on when its pairs were made, which caps what may be claimed. Pure.
+# Whether the differences of a comparison depend on when its pairs were run, which caps what may be claimed. Pure.
 
 
 DRIFT = "drift"  # kind of the finding
@@ -67,7 +68,7 @@ _UNUSUAL = 0.01  # p of a drift, over all comparisons and both tests
 
 
 def drifting(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: str) -> Iterator[Finding]:
-    """Yield a cap for a comparison whose `pairs`, numbered in the order in which they were made, drift.
+    """Yield a cap if the `pairs` of a comparison drift. Pairs must be numbered in the order in which they were run.
 
     `remedy`: how to repeat the experiment, as a sentence.
     """
@@ -91,11 +92,11 @@ def drifting(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: 
 # --- imputation ------------------------------------------------------------------------------------------------------
 # Sensitivity of a claim to lost runs: imputation against it. Pure.
 #
-# Runs need not be lost at random: a crash may replace a collapse, so that no observed outcome bounds what was lost.
-# For a claim that a group is better, each of its lost runs counts as the declared worst outcome, each of the other
-# group's as the best outcome seen, and the last look is taken again at its own bound. Without a declared worst a group
-# that lost a run is not called better. That a difference is small is claimed only where both groups lost equally many
-# runs, at most one each, and the look still shows it with either group's lost run as the worst one. Runs that were
+# Runs need not be lost at random: a crash may replace a collapse, so that no observed outcome bounds what was lost. For
+# a claim that a group is better, each of its lost runs counts as the declared worst outcome, each lost run of the other
+# group as the best outcome seen, and the last look is taken again at its own bound. If no worst outcome is declared, a
+# group that lost a run is not called better. A difference is called small only if both groups lost equally many runs,
+# at most one each, and the look still shows it when either group's lost run counts as the worst outcome. Runs that were
 # cancelled because another run of their replicate failed get the mean of their group.
 
 
@@ -118,7 +119,8 @@ class Imputed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recurs_in(a: str, b: str, lost: Lost) -> str | None:
-    """Return the group whose runs failed twice or more while the other's never did, which suggests it is the cause."""
+    """Return the group whose runs failed at least twice while the other group's never did: the group is a likely cause.
+    """
     if lost.a >= _RECURS and lost.b == 0:
         return a
     return b if lost.b >= _RECURS and lost.a == 0 else None
@@ -169,7 +171,7 @@ def completed(
 
 
 def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed | None:
-    """Take the last look again with lost runs imputed; None without a claim or a failed run.
+    """Take the last look again with lost runs imputed; None if nothing is claimed or no run failed.
 
     The last look is the deciding one if the design stops early, else a later one, whose numbers are reported.
     """

@@ -26,13 +26,13 @@ def interval(evidence: Evidence) -> str:
 
 
 def limits_text(limits: DifferenceInterval, design: Design) -> str:
-    """Return limits with their level, "95 % repeated interval -0.40 to +3.20", or "no interval"."""
+    """Return limits with their level, as in "95 % repeated interval -0.40 to +3.20", or "no interval"."""
     low, high, level = limits
     return "no interval" if low is None or high is None else f"{level} {span(low, high, design)}"
 
 
 def span(low: float, high: float, design: Design) -> str:
-    """Return limits, "-0.40 to +3.20", with enough decimals to keep them on their side of 0 and of the margin."""
+    """Return limits, as in "-0.40 to +3.20", with enough decimals to keep each on its side of 0 and of the margin."""
     digits = digits_apart((low, high), (-design.margin, 0.0, design.margin), design.digits)
     return f"{signed(low, digits)} to {signed(high, digits)}"
 
@@ -49,7 +49,7 @@ def rule_sentence(design: Design) -> str:
 
 
 def _when_small(design: Design) -> str:
-    """Say at which looks a difference may be called smaller than the margin: "at the last look, with ..."."""
+    """Say at which looks a difference may be called smaller than the margin, as in "at the last look, with ..."."""
     later = "" if design.anytime_after is None else f"from {LEAST_OPEN_ENDED_PAIRS} pairs on"
     of = "pairs" if design.test == "t" else "runs per group"
     planned = f"with {LEAST_EQUIVALENCE_PAIRS} {of} or more" if design.looks else ""
@@ -58,7 +58,7 @@ def _when_small(design: Design) -> str:
 
 
 def _early(evidence: Evidence) -> str:
-    """Say from when on the difference could be claimed to be smaller than the margin."""
+    """Say from when the difference could be claimed to be smaller than the margin."""
     return f"Calling it smaller than the margin takes {evidence.small_from}." if evidence.small_from else ""
 
 
@@ -149,7 +149,7 @@ def _when(evidence: Evidence) -> str:
 
 
 def _of_last(evidence: Evidence) -> str:
-    """Say that the numbers are from a later look than the one that decided; "" if they are not."""
+    """Say that the numbers are from a look after the deciding one; "" if they are not."""
     at, look = evidence.course.decided_at, evidence.last_look
     if look is None or at in (None, look.replicates):
         return ""
@@ -190,7 +190,7 @@ def _withdrawn(evidence: Evidence) -> str:
 
 
 def _ruled_out(evidence: Evidence) -> str:
-    """Name the kind of INCONCLUSIVE and the differences that the interval excludes; else, or in progress, ""."""
+    """Name the kind of INCONCLUSIVE and the differences that the interval excludes; "" if there is no such kind."""
     if evidence.inconclusive is None:
         return ""
     beyond, design = "", evidence.design
@@ -214,7 +214,7 @@ def _stopped(evidence: Evidence, beyond: str) -> str:
 
 
 def _shown(evidence: Evidence) -> str:
-    """Write the result of an open comparison so far, and which results its few runs cannot give."""
+    """Write the result so far of an open comparison, and which results cannot come from so few runs."""
     n, same = evidence.counted(evidence.used), alike(*outcomes(evidence.pairs[: evidence.used]))
     constant = evidence.degenerate and same == evidence.used
     if evidence.used < LEAST_PAIRS:
@@ -288,7 +288,7 @@ def _more(evidence: Evidence) -> str:
 
 
 def _cost(evidence: Evidence, needed: PairsNeeded, there: int) -> str:
-    """Write how many more pairs are needed, and how many in a new plan if fewer, as its bound is less strict."""
+    """Write how many more pairs are needed, and how many in a new plan if its less strict bound needs fewer."""
     count, between = _about(needed, there)
     anew = evidence.pairs_anew
     detect = f"Detecting {evidence.design.margin_words} with 80 % power takes {count} more pairs"
@@ -301,7 +301,7 @@ def _cost(evidence: Evidence, needed: PairsNeeded, there: int) -> str:
 
 
 def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
-    """Return the number of pairs still missing beyond those `there`, and its 80 % range; "" above MOST_NAMED."""
+    """Return how many pairs are missing if `there` exist, and the 80 % range of that number; "" above MOST_NAMED."""
     if needed.pairs > MOST_NAMED:
         return f"more than {MOST_NAMED}", ""
     high = f"{max(0, needed.high - there)}" if needed.high <= MOST_NAMED else f"more than {MOST_NAMED}"
@@ -338,7 +338,7 @@ def _imputation(question: Question, again: Imputed) -> str:
 
 
 def _cancelled(question: Question, lost: Lost) -> str:
-    """Count the runs that have no partner because the other run of their pair failed; "" for none."""
+    """Count the runs that have no partner because the other run of their pair failed; "" if there are none."""
     counts = zip((question.a, question.b), lost.cancelled, strict=True)
     each = [f"{count} of {name}" for name, count in counts if count]
     if not each:

@@ -1,4 +1,4 @@
-"""Each group at its own best: choose a setting per group on some seeds, and judge on others. Pure.
+"""Each group at its own best: choose a setting per group on some seeds, and judge on different seeds. Pure.
 
 The choice uses outcomes that the judgement never sees. So the judgement compares two fixed groups, whatever was chosen,
 and its error rate is that of any plan. Choosing and judging on the same seeds would favour a group whose settings
@@ -36,7 +36,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
 def tune(
     observations: Observations, groups: Sequence[str], cells: Sequence[str], choosing: Sequence[str], scale: Scale
 ) -> Tuned:
-    """Choose for each group the cell with the best mean over the seeds `choosing`; the first one in a tie.
+    """For each group, choose the cell with the best mean over the seeds in `choosing`; in a tie, choose the first cell.
 
     A lost run counts as the worst outcome of all runs used for the choice.
     """

@@ -12,7 +12,7 @@ from esper_ab.contracts.measures import Margin, Measure, TaskMeasures
 from esper_ab.contracts.settings import Settings
 
 # --- word ------------------------------------------------------------------------------------------------------------
-# The words of verdicts, in a module of their own: who reads verdicts and computes none loads no statistics.
+# The words of verdicts, in a module of their own: code that reads verdicts but computes none loads no statistics.
 
 
 class Verdict(StrEnum):
@@ -45,7 +45,7 @@ _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """An explanation of a difference other than the groups' settings."""
+    """A possible cause of a difference besides the groups' settings."""
 
     kind: str
     weight: Weight  # "blocks": BLOCKED; "caps": at most INCONCLUSIVE; "notes": said; "caps equivalence": nothing is
@@ -54,7 +54,7 @@ class Finding(msgspec.Struct, frozen=True):
     sentence: str  # one sentence, ending in a full stop
 
     def touches(self, a: str, b: str) -> bool:
-        """True if it concerns the comparison of `a` with `b`; a finding on two groups concerns only their comparison.
+        """True if the finding concerns `a` against `b`; a finding on two groups concerns only the comparison of both.
         """
         return set(self.groups) <= {a, b}
 

@@ -18,12 +18,12 @@ from esper_ab.stats.t_tests import paired_difference
 from esper_ab.verdict.vocabulary import Finding
 
 # --- baseline --------------------------------------------------------------------------------------------------------
-# Do the groups stand clear of what they would come to without learning anything? Pure.
+# Are the groups clearly apart from what they would reach without learning anything? Pure.
 #
-# Two groups that learn nothing end alike, and so would any other two: that they do not differ then shows nothing about
-# them. In clinical trials this is called assay sensitivity (ICH E10). So nothing is called smaller than the margin
-# unless both groups are shown to be farther than the margin from every baseline there is: guessing, and the host that
-# never grows.
+# Groups that learn nothing end alike, whichever they are, so a missing difference shows nothing about them. In clinical
+# trials, the ability to show differences is called assay sensitivity (ICH E10). So nothing is called smaller than the
+# margin unless both groups are shown to be farther than the margin from every baseline there is: guessing, and the host
+# that never grows.
 
 
 _UNEVEN = 1.05  # of guessing one class only: the classes of a test split are not equally large
@@ -90,7 +90,7 @@ def _outcomes(history: History, group: str, replicates: Collection[int]) -> dict
 def gains_per_kparam(history: History, outcomes: Mapping[str, RunOutcome]) -> dict[str, float | None]:
     """Return, by run, the points above the replicate's never-grown host, per 1,000 parameters added to a host.
 
-    None if no group waits, and for a run that added nothing.
+    A run has None if no group waits, or if the run added nothing.
     """
     baselines = {
         run.ref.replicate: outcomes[name].evaluated
@@ -134,7 +134,7 @@ def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
 
 
 def _scope(history: History) -> str:
-    """Describe the initial bias of the op head, which decides the preferences of an untrained policy."""
+    """Describe the initial bias of the op head, which determines the preferences of an untrained policy."""
     groups = history.plan.experiment.groups
     if not any(group.settings.has_policy for group in groups):
         return ""

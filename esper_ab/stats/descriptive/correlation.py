@@ -34,7 +34,7 @@ class PairCorrelation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
-    """Compute the correlation within pairs of a, b [pairs]; None for fewer than 3 pairs or without variation."""
+    """Compute the correlation within pairs of a, b [pairs]; None if there are fewer than 3 pairs or nothing varies."""
     n = int(differences(a, b).size)
     x, y = floats(a), floats(b)
     if n < 3 or not (_varies(x, x) and _varies(y, y)):

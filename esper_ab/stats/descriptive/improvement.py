@@ -30,7 +30,7 @@ class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> ProbabilityOfImprovement:
-    """Compute A12 and the wins of a over b [pairs], if higher is better."""
+    """Compute A12 and the wins of a over b [pairs], assuming that higher is better."""
     d = differences(a, b)
     across = np.subtract.outer(floats(a), floats(b))  # [pairs, pairs]
     wins, losses = int(np.sum(d > 0)), int(np.sum(d < 0))

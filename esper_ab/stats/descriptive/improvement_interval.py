@@ -2,9 +2,9 @@
 
 It contains the values t with |A12 - t| <= z sqrt(t (1 - t) / n), which is Wilson's (1927) interval with n trials. The
 variance of A12 for two samples of size n is at most t (1 - t) / n for any distributions (van Dantzig 1951; Birnbaum &
-Klose 1957), and smaller if the runs of a pair correlate positively. So the interval keeps its coverage with few runs
-and if the groups do not overlap; if they overlap, it is wider than necessary. Negative correlation within pairs reduces
-its coverage.
+Klose 1957), and smaller if the runs of a pair correlate positively. So the interval keeps its coverage even if runs are
+few or the groups do not overlap; if the groups overlap, the interval is wider than necessary. The coverage is reduced
+by negative correlation within pairs.
 """
 
 from __future__ import annotations

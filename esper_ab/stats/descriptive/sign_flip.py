@@ -31,7 +31,7 @@ class SignFlip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sign_flip(a: ArrayLike, b: ArrayLike) -> SignFlip:
-    """Return the share of the 2^pairs sign patterns of a - b [pairs] with |sum| at least as large as observed."""
+    """Return the share of the 2^pairs sign patterns of a - b [pairs] whose |sum| is at least as large as observed."""
     d = np.abs(differences(a, b))
     n = int(d.size)
     if n > MAX_PAIRS:
