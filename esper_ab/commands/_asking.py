@@ -1,4 +1,4 @@
-"""Turn WHAT and the flags of a command that trains into the requested job; flags take precedence."""
+"""Turn WHAT and the flags of a command that trains into the requested job; flags take precedence over WHAT."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
 
 @contextmanager
 def completed(command: str) -> Iterator[None]:
-    """Turn a Missing error into one UsageError that lists the missing decisions and the command with their flags."""
+    """Turn a Missing error into one UsageError that lists the missing decisions and shows the command with their flags.
+    """
     try:
         yield
     except Missing as error:
@@ -69,7 +70,7 @@ def completed(command: str) -> Iterator[None]:
 
 
 def read_job(options: Flags) -> AskedJob:
-    """Return the requested job from WHAT and the flags, as click parsed them.
+    """Return the job that WHAT and the flags, parsed by click, request.
 
     Raises UsageError for every error that can be found without the preflight.
     """
