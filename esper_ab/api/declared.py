@@ -184,8 +184,7 @@ def tracking_of(experiment: ABExperiment) -> Tracking:
 
 
 def about(experiment: ABExperiment) -> dict[str, Any]:
-    """Return the author's remarks for the [record] table of experiment.toml; `launch` skips them, and nothing uses
-    them.
+    """Return the author's remarks, which affect nothing, for the [record] table of experiment.toml; `launch` skips it.
     """
     variants = {
         variant.name: {"description": variant.description, "tags": list(variant.tags), "run": variant.run}
