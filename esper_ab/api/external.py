@@ -95,8 +95,8 @@ def compare_outcomes(
 
     `data` is a CSV file; or a data frame or a mapping with the columns group, seed (or pair; or run for unpaired data),
     outcome[, task][, cluster]; or a mapping from groups to outcomes [pairs]. `margin` is the smallest difference worth
-    acting on, given as one number or one number per task. Raises UsageError, with a one-line message, if the data or an
-    option is invalid.
+    acting on, as one number or one per task. Raises UsageError, with a one-line message, if the data or an option is
+    invalid.
     """
     asked = arguments("compare_outcomes", options, OutcomeOptions) | {"margin": margin}
     with _python_errors():

@@ -69,7 +69,7 @@ def run_ab_test(
     every variant after `max_retries` retries without a new record or, with `retry_failed_runs=False`, after the first
     death. `verbose=True` prints the plan and shows a live view. `launcher="inline"` runs workers as threads of this
     process, for debuggers. `launcher="ray"` uses a cluster; `ray_address`, `ray_label` and `ray_wait` mean the same as
-    the flags with those names.
+    the flags.
 
     A failed run is a RunResult without success. If too many runs fail, the experiment ends, its remaining runs count as
     failed, and `Results.error` gives the reason. Raises UsageError before anything starts, Interrupted after Ctrl-C,

@@ -1,4 +1,4 @@
-"""Turn WHAT and the flags of a command that trains into the requested job; flags take precedence over WHAT."""
+"""Turn WHAT and the flags of a command that trains into the requested job; flags take precedence."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def completed(command: str) -> Iterator[None]:
 
 
 def read_job(options: Flags) -> AskedJob:
-    """Return the job that WHAT and the flags, parsed by click, request.
+    """Return the job requested by WHAT and the flags, which click has parsed.
 
     Raises UsageError for every error that can be found without the preflight.
     """

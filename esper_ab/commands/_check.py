@@ -50,7 +50,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit_status(self) -> int:
-        """Exit status: 0 if nothing is damaged, otherwise that of a damaged journal."""
+        """Exit status: 0 if nothing is damaged, else that of a damaged journal."""
         return JournalError.exit_code if self.damage or self.faults else 0
 
 

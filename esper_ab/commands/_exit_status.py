@@ -1,6 +1,6 @@
 """Exit statuses, one-line errors and the end of the help, shared by all commands.
 
-By itself, click would exit with 1 on Ctrl-C and print different error messages. The exit statuses:
+Click by itself would exit with 1 on Ctrl-C and print different error messages. The exit statuses:
 
     0 done    1 internal error    2 what was asked cannot be done    4 a worker failed    5 journal damaged
     11 a worker hung    12 a condition of --fail-unless does not hold    75 disk full    130 interrupted

@@ -161,7 +161,7 @@ def plan_on(
 
     If a seed has more runs than may train at the same time, its runs train one after the other, unless a placement is
     requested. If no devices are requested, hosts of growth train on GPUs or on the CPU, whichever is estimated to be
-    faster. Raises UsageError if the machine cannot run the experiment or `known` does not fit the experiment.
+    faster. Raises UsageError if the machine cannot run the experiment or if `known` does not fit.
     """
     if 0 < asked.max_parallel < len(asked.groups) and asked.placement == "auto":
         asked = msgspec.structs.replace(asked, placement="sequence")

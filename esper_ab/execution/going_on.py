@@ -56,8 +56,8 @@ def check_resumable(
 ) -> Preview | None:
     """Raise UsageError if the experiment cannot continue with this code. Nothing is started or written.
 
-    `seeds` is the new total number of seeds for a finished experiment; with `seeds`, the result describes the
-    extension. `requirements` are the conditions of --fail-unless.
+    `seeds` is the new total number of seeds for a finished experiment; the result then describes the extension.
+    `requirements` are the conditions of --fail-unless.
     """
     if is_joint(experiment_dir):
         if seeds is not None:

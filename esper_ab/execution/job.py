@@ -150,8 +150,8 @@ def _told_of(name: str) -> Iterator[None]:
 def _scores(told: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
     """Return the worst and the target outcome of each part.
 
-    These outcomes are the ones in `told` or, if `told` is empty, the ends of the declared ranges. Returns {} if `told`
-    is empty and a part does not declare both ends.
+    The outcomes are given in `told`. If `told` is empty, they are the ends of the declared ranges, or {} if a part does
+    not declare both ends.
     """
     from esper_ab.readers.external_plan import ranges_of, told_by_task  # --help does not need it
 
@@ -283,8 +283,8 @@ def carry_out(
 def launch_again(directory: Path, part: JointPart, launcher: Launcher, *, watched: bool) -> None:
     """Launch a part that has not started, from its settings file; UsageError if settings or user code have changed.
 
-    Because the caller holds the lock of the joint experiment, a folder without events was left by a command that was
-    killed.
+    Because the caller holds the lock of the joint experiment, a part's folder without events was left by a command that
+    was killed.
     """
     remove_folder_below(directory, part.folder)
     file = directory / f"{part.folder}.toml"

@@ -112,8 +112,8 @@ def check_folder(folder: Path) -> None:
 def save(reward_audit: RewardAudit, page: str, folder: Path | None) -> Path:
     """Write the data and the page into `folder`, replacing existing files, and return the folder.
 
-    If `folder` is None, the folder is named after the task and the digest of the audit. Raises UsageError if the folder
-    is not writable.
+    If `folder` is None, it is named after the task and the digest of the audit. Raises UsageError if the folder is not
+    writable.
     """
     folder = folder or Path("reward-audits", f"{reward_audit.question.task}-{reward_audit.digest[:_SHOWN]}")
     check_folder(folder)

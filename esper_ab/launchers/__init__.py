@@ -63,8 +63,7 @@ class KeyExchange:
         return line if link_keys.is_public_key(line) else ""
 
     def admit(self) -> None:
-        """Tell the worker to connect. If the worker has already ended, this has no effect; the sentinel shows the end.
-        """
+        """Tell the worker to connect. If the worker has already ended, its sentinel shows that."""
         with suppress(OSError):
             self._ours.send(b"\n")
 
@@ -107,7 +106,7 @@ class Worker(Protocol):
 
     @property
     def ended_how(self) -> str:
-        """A phrase, to be put after the worker's name, that says how the worker ended.
+        """A phrase that follows the worker's name and says how the worker ended.
 
         "" if the launcher knows no more than the exit code.
         """
@@ -167,7 +166,7 @@ class Launcher:
         self._devices: dict[str, Device] = {}
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
-        """Run one of our modules as a program on a node, in the same way as `begin_here` on this machine."""
+        """Run one of our modules as a program on a node, as `begin_here` does on this machine."""
         return begin_here(child_command(module), line)
 
     def use(self, devices: Iterable[Device]) -> None:
@@ -230,8 +229,8 @@ def _on(node: str) -> str:
 def begin_here(command: Sequence[str], line: bytes) -> subprocess.Popen[bytes]:
     """Run `command` with `line` as its input, in the environment that `child_environment` derives from this one.
 
-    The caller reads the output. The input comes from a file, because writing to a pipe could block until the command
-    reads.
+    The caller reads the output. The input comes from a file, because a pipe would block until the command reads the
+    input.
     """
     environment = child_environment(os.environ)
     with tempfile.TemporaryFile() as file:

@@ -23,8 +23,8 @@ from esper_ab.launchers._entry import call_in_process
 class LocalWorker:
     """A started process, which is not a daemon because it may have children of its own; `join` reaps the process.
 
-    The sentinel is a pidfd. The one of multiprocessing is a pipe, which would stay open after the worker's death if the
-    worker had forked a child.
+    The sentinel is a pidfd. The sentinel of multiprocessing is a pipe, which a forked child of the worker keeps open
+    after the worker's death.
     """
 
     ended_how = ""

@@ -37,8 +37,7 @@ def observations_of(
 ) -> Observations:  # fmt: skip
     """Check the cells of `columns` (values by column name) and make observations from them.
 
-    `row_numbers`: the number of each row, for messages. `names`: our column name -> the source's column name, where the
-    two differ.
+    `row_numbers`: the number of each row, for messages. `names`: our column name -> the source's, where the two differ.
     """
     used = _columns(source, columns, names or {})
     pair_column = next((column for column in PAIR_COLUMNS if column in used), "")
@@ -201,8 +200,7 @@ _STARTS = {";": "semicolons", "\t": "tabs"}
 def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Observations:
     """Read `file`. Raises UsageError, with row and column, if it is not a valid table of outcomes.
 
-    Rows are counted as in an editor: the header is row 1. `names`: our column name -> the file's column name, where the
-    two differ.
+    Rows are counted as in an editor: the header is row 1. `names`: our column name -> the file's, where the two differ.
     """
     text = _text(file)
     if text.lstrip()[:1] in ("{", "["):

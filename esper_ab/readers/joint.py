@@ -34,7 +34,7 @@ from esper_ab.verdict.vocabulary import Finding, Scale
 def observe_parts(source: str, histories: Mapping[str, tuple[Path, History]], scales: Sequence[Scale]) -> Observations:
     """Return the runs in `histories` (by task) with the findings of their audits; replicates are named by number.
 
-    Raises UsageError if the better direction of an outcome differs between an experiment and the plan.
+    Raises UsageError if an experiment and the plan differ on which direction of the outcome is better.
     """
     for scale in scales:
         folder, history = histories.get(scale.task, (Path(), None))
@@ -77,7 +77,7 @@ class PartNow:
 
 @dataclass(frozen=True, kw_only=True)
 class JointResult:
-    """The answer for all parts of a joint experiment together."""
+    """The answer over all parts of a joint experiment."""
 
     name: str
     parts: tuple[PartNow, ...]

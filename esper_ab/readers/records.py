@@ -77,8 +77,8 @@ class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
 def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResult:
     """Run `sql` and return its rows.
 
-    Raises UsageError, with a one-line message, if DuckDB refuses the query or the query takes longer than `limit_s`.
-    Raises JournalError if the journal is damaged.
+    Raises UsageError, with a one-line message, if DuckDB refuses the query or the query takes longer than `limit_s`,
+    and JournalError if the journal is damaged.
     """
     import duckdb
 
@@ -224,7 +224,7 @@ def _json(value: Any, indent: int | None = None) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Replace infinity and NaN, which do not exist in JSON, by None, and SQL's decimals by floats."""
+    """Replace infinity and NaN, which JSON lacks, by None, and SQL's decimals by floats."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, float):
