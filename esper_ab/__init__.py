@@ -44,5 +44,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What a user may call, as dir() lists it."""
+    """Return the public names, for dir()."""
     return [*__all__, "__version__"]

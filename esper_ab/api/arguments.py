@@ -1,4 +1,4 @@
-"""Check the arguments of the Python functions as strictly as flags: every name must exist, with a value of its type."""
+"""Check arguments of Python functions as strictly as flags: every name must exist, and every value have its type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from esper_ab.trackers.settings import Tracking
 
 
 def arguments(function: str, given: Mapping[str, Any], declared: type) -> dict[str, Any]:
-    """Convert the arguments `given` to `function` to their types in the TypedDict `declared`; UsageError if invalid."""
+    """Convert the arguments `given` to `function` to the types in the TypedDict `declared`; UsageError if that fails.
+    """
     kinds = get_type_hints(declared, include_extras=True)
     for name in given:
         if name not in kinds:

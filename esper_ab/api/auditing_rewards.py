@@ -34,9 +34,9 @@ def audit_rewards(
 ) -> RewardAuditFindings:
     """Compute the returns that rewards give to known behaviours, and the outcome lost by choosing behaviours by return.
 
-    `rewards` are modes or FILE:FUNCTION, by default the whole catalogue. `settings` are reward and growth settings for
-    all rewards, by dotted key. With `output_dir`, the data and the page are written there. Users' rewards run in a
-    child process. Raises UsageError, with a one-line message, for invalid arguments.
+    `rewards` are modes or FILE:FUNCTION; by default, the whole catalogue is audited. `settings` are reward and growth
+    settings for all rewards, by dotted key. If `output_dir` is given, the data and the page are written there. Users'
+    rewards run in a child process. Raises UsageError, with a one-line message, for invalid arguments.
     """
     played = arguments("audit_rewards", options, RewardAuditOptions)
     assignments = [

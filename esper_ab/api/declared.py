@@ -35,8 +35,8 @@ _MISTYPED, _LONG = 0.85, 8  # similarity and length above which an unknown attri
 class ABVariant:
     """One group of an experiment, with its own name and settings.
 
-    `overrides` are the settings in which it differs from the defaults, by key. `tags` are for trackers, and `run` is
-    one more tag.
+    `overrides` are, by key, the settings in which this group differs from the defaults. `tags` are for trackers, and
+    `run` is an additional tag.
     """
 
     name: str
@@ -50,8 +50,8 @@ class ABVariant:
 class ABExperiment:
     """An experiment. `esper_ab.run_ab_test` uses its state at the time of the call. Subclasses may add variants.
 
-    If `runs_per_variant` is None, the default of `--seeds` applies. `base_config` has settings of the experiment and of
-    all variants. `date` is part of the W&B project's name; "" means today.
+    If `runs_per_variant` is None, the default of `--seeds` applies. `base_config` holds settings of the experiment and
+    of all variants. `date` is part of the name of the W&B project; "" means today.
     """
 
     name: str
@@ -96,7 +96,7 @@ class DeclaredExperiment:
 
 
 def parse_experiment(experiment: ABExperiment, folder: Path | None = None) -> AskedExperiment:
-    """Return the request of `experiment`, after every check that does not need the machine; UsageError if invalid.
+    """Return the request of `experiment` after every check that does not need the machine; UsageError if a check fails.
 
     `folder` is the base of relative paths in settings, by default the working directory.
     """
@@ -184,7 +184,8 @@ def tracking_of(experiment: ABExperiment) -> Tracking:
 
 
 def about(experiment: ABExperiment) -> dict[str, Any]:
-    """Return the author's remarks for [record] in experiment.toml, which affect nothing and which `launch` skips."""
+    """Return the author's remarks, which affect nothing, for the [record] table of experiment.toml; `launch` skips it.
+    """
     variants = {
         variant.name: {"description": variant.description, "tags": list(variant.tags), "run": variant.run}
         for variant in experiment.variants
@@ -214,7 +215,7 @@ def create_experiment(name: str, description: str = "", date: str = "") -> Exper
 
 @dataclass(frozen=True)
 class ExperimentBuilder:
-    """An experiment being built. Every method returns a new builder and leaves this one unchanged."""
+    """An experiment that is being built. Every method returns a new builder and leaves this builder unchanged."""
 
     so_far: ABExperiment  # never changed
 
@@ -222,7 +223,7 @@ class ExperimentBuilder:
         self, name: str, description: str = "", overrides: Settings | None = None, *, tags: Sequence[str] = (),
         run: str = "", **settings: Any,
     ) -> ExperimentBuilder:  # fmt: skip
-        """Add a group. Its settings are keywords with two underscores, or dotted keys in `overrides`.
+        """Add a group. Give its settings as keywords with two underscores, or as dotted keys in `overrides`.
 
         `ppo__lr=1e-3` and `overrides={"ppo.lr": 1e-3}` are equivalent. `tags` and `run` are for trackers.
         """
@@ -235,7 +236,7 @@ class ExperimentBuilder:
         return self._with(runs_per_variant=runs)
 
     def set_base_config(self, overrides: Settings | None = None, **settings: Any) -> ExperimentBuilder:
-        """Set settings of the experiment and of all variants, with any key of the command line or of a file.
+        """Change settings of the experiment and of all variants, with any key of the command line or of a file.
 
         A key that is already set gets the new value.
         """
@@ -254,7 +255,7 @@ class ExperimentBuilder:
     ) -> ExperimentBuilder:
         """Follow the experiment in Weights & Biases; the default `project` is ab_test_NAME_DATE.
 
-        If `mode` is None, an earlier choice is kept; without an earlier choice, the mode is online.
+        If `mode` is None, an earlier choice is kept; if there was no earlier choice, the mode is online.
         """
         before = self.so_far.tracking.wandb
         wandb = mode or ("online" if before == "off" else before)
@@ -270,7 +271,7 @@ class ExperimentBuilder:
 
 
 def _once(overrides: Settings | None, settings: Settings, where: str) -> Settings:
-    """Merge the settings in `overrides` and in keywords, by dotted key; UsageError if both set the same key."""
+    """Merge the settings in `overrides` with those in keywords, by dotted key; UsageError if both set the same key."""
     told, more = dotted({} if overrides is None else overrides), dotted(settings)
     for key in told.keys() & more.keys():
         raise UsageError(f"{where}: {key} is set twice")

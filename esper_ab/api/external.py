@@ -1,4 +1,5 @@
-"""Python functions for outcomes of runs made elsewhere: explore them, or judge them by a plan made before the runs."""
+"""Python functions for outcomes of runs done elsewhere: explore them, or judge them by a plan written before the runs.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class OutcomeVerdicts(Answer):
 
     @property
     def verdicts(self) -> dict[tuple[str, str, str], str]:
-        """The verdict by (a, b, task); task is "" if there are no tasks, and "mean over tasks" for the mean."""
+        """The verdict by (a, b, task); the task is "" if there are no tasks, and "mean over tasks" for the mean."""
         found = ((one, one.question.task) for one in self.comparisons)
         return {(one.question.a, one.question.b, task): str(one.verdict) for one, task in found}
 
@@ -58,7 +59,7 @@ class OutcomeVerdicts(Answer):
 
 
 class RuleOptions(TypedDict, total=False):
-    """Options of a comparison or a plan: the properties of the outcome, and the rule that compares groups."""
+    """Options of a comparison or a plan: the properties of the outcome, and the rule by which groups are compared."""
 
     better: Told  # "higher", "lower"; one, or one per task
     unit: Told
@@ -94,7 +95,7 @@ def compare_outcomes(
 
     `data` is a CSV file; or a data frame or a mapping with the columns group, seed (or pair; or run for unpaired data),
     outcome[, task][, cluster]; or a mapping from groups to outcomes [pairs]. `margin` is the smallest difference worth
-    acting on: one number, or one per task. Raises UsageError, with a one-line message, if the data or an option is
+    acting on, as one number or one per task. Raises UsageError, with a one-line message, if the data or an option is
     invalid.
     """
     asked = arguments("compare_outcomes", options, OutcomeOptions) | {"margin": margin}
@@ -103,7 +104,7 @@ def compare_outcomes(
 
 
 def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
-    """Compare all groups; `asked` has the arguments of `compare_outcomes`, by name."""
+    """Compare all groups; `asked` holds the arguments of `compare_outcomes` by name."""
     scales, rule = _scales(observations.tasks, asked), _rule(asked)
     found = explore(observations, scales, rule, paired=asked.get("paired"), rows=asked.get("rows"))
     return with_scores(found, asked.get("scores", ""))
@@ -113,11 +114,11 @@ def design_comparison(
     groups: Sequence[str], seeds: int | Sequence[int | str], *, margin: Told, output_path: str | Path | None = None,
     **options: Unpack[DesignOptions],
 ) -> AnalysisPlan:  # fmt: skip
-    """Make a plan for runs made elsewhere; UsageError if the plan is invalid.
+    """Make a plan for runs done elsewhere; UsageError if the plan is invalid.
 
     `seeds` is the number of seeds, which are then numbered from 0, or their names in the order in which they run. The
-    names include the extra seeds of `choose`. With `output_path`, the plan is written there; an existing file is never
-    replaced.
+    names include the extra seeds of `choose`. The plan is written to `output_path` if that is given; an existing file
+    is never replaced.
     """
     asked = arguments("design_comparison", options, DesignOptions) | {"margin": margin}
     with _python_errors():
@@ -128,7 +129,7 @@ def design_comparison(
 
 
 def designed(groups: Sequence[str], seeds: Sequence[str], asked: Asked) -> AnalysisPlan:
-    """Make a plan; `asked` has the arguments of `design_comparison`, by name."""
+    """Make a plan; `asked` holds the arguments of `design_comparison` by name."""
     return make_external_plan(
         groups, seeds, _scales(asked.get("tasks") or ("",), asked), _rule(asked),
         cells=tuple(asked.get("cells", ())), choosing=asked.get("choose", 0),
@@ -141,7 +142,7 @@ def judge_outcomes(
     """Judge `data` by a plan or a plan file, in the order of the plan, and note deviations from the plan.
 
     `data` is as for `compare_outcomes`, or an experiment directory, or a mapping from tasks to experiment directories.
-    `scores` are the outcomes that score 0 and 1 in performance profiles, as "WORST..TARGET": one, or one per task.
+    `scores` gives the outcomes that score 0 and 1 in performance profiles, as one text "WORST..TARGET" or one per task.
     """
     with _python_errors():
         held = plan if isinstance(plan, AnalysisPlan) else read_plan(Path(plan))
@@ -171,7 +172,7 @@ def _python_errors() -> Iterator[None]:
 
 
 def _folders(data: Any) -> list[tuple[str, Path]]:
-    """Return the task and path of each experiment directory that `data` names; [] if `data` is a table."""
+    """Return the task and path of each experiment directory given as `data`; [] if `data` is a table of outcomes."""
     if isinstance(data, (str, Path)):
         return [("", Path(data))] if Path(data).is_dir() else []
     if not isinstance(data, Mapping) or not all(isinstance(one, (str, Path)) for one in data.values()):

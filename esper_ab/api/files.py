@@ -1,8 +1,8 @@
 """Load the experiment that a Python file declares. An error in the file is reported in one line with path and line.
 
 The file is run once, as a separate module, and searched for `create_NAME_experiment()`, `get_experiment()` and
-`experiment`. If it has none of these, it is searched for subclasses of ABExperiment. Imported functions and classes are
-ignored.
+`experiment`. If the file has none of these, it is searched for subclasses of ABExperiment. Imported functions and
+classes are ignored.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def load_declaration(path: Path) -> DeclaredExperiment:
 
 
 def defines_trainer(path: Path) -> bool:
-    """Whether a Python file defines `train` and no experiment. The file is not run."""
+    """Whether a Python file defines `train` but no experiment. The file is not run."""
     _compile(path)  # raises for a file that cannot be read or parsed
     names = {*_bound(ast.parse(read_regular(path)).body)}
     return "train" in names and not any(map(_FACTORY.fullmatch, names))
 
 
 def _bound(body: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield the names that a file binds, and "experiment" for each subclass of ABExperiment in it."""
+    """Yield the names bound in `body`, which is part of a file, and "experiment" for each subclass of ABExperiment."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
@@ -90,7 +90,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _find_experiments(path: Path) -> list[tuple[str, DeclaredExperiment, AskedExperiment]]:
-    """Build every experiment that the file defines, and return the name, the declaration and the request of each."""
+    """Build every experiment in the file, and return the name, the declaration and the request of each."""
     code = _compile(path)
     module = ModuleType(f"esper_ab_run.{path.stem}")
     module.__file__ = str(path)
@@ -122,7 +122,7 @@ def _compile(path: Path) -> CodeType:
 
 
 def _run_guarded(path: Path, action: Callable[[], Made]) -> Made:
-    """Return the result of `action`; convert an exception from the file to a one-line UsageError with path and line."""
+    """Return the result of `action`; convert an exception in the file to a one-line UsageError with path and line."""
     try:
         return action()
     except USER_FAULTS as error:
@@ -164,7 +164,7 @@ def _place(path: Path, value: object) -> str:
 
 
 def _make(path: Path, symbol: str, value: Any) -> tuple[DeclaredExperiment, AskedExperiment]:
-    """Build the experiment that a symbol defines, calling it if necessary."""
+    """Build the experiment that is defined by `symbol`, calling `value` if it is callable."""
     where = _place(path, value)
     if inspect.iscoroutinefunction(value):
         raise UsageError(f"{where}: {symbol} is async, but is called without await; define it without async")

@@ -50,7 +50,7 @@ class Policy(Protocol):
 
     @property
     def agent(self) -> Any:
-        """The actor-critic with its normaliser; None for a controller that does not learn."""
+        """The actor-critic with its normaliser; None if the controller does not learn."""
 
     def decider(self, *, greedy: bool) -> Any:
         """Return the controller; its `decide(view, uniforms)` returns decisions [E, head]."""
@@ -112,7 +112,7 @@ class LoadedExperiment:
 
     @property
     def reward_audit(self) -> RewardAuditFindings | None:
-        """The reward audit of the groups' rewards; None if the experiment was planned without one."""
+        """The reward audit of the groups' rewards; None if the experiment was planned without a reward audit."""
         return self._content.analysis.reward_audit
 
     def comparison(self, a: str, b: str) -> Comparison:
@@ -130,7 +130,7 @@ class LoadedExperiment:
         return records.relation(self._database, records.table_sql(table))
 
     def query(self, sql: str) -> DuckDBPyRelation:
-        """Run one SELECT on the tables of `frame`; nothing else can be read. UsageError if DuckDB refuses the query."""
+        """Run one SELECT, which can read only the tables of `frame`. Raises UsageError if DuckDB refuses the query."""
         return records.relation(self._database, sql)
 
     @property
@@ -141,9 +141,10 @@ class LoadedExperiment:
         return names(self._content)
 
     def plot(self, name: str = "effects") -> Figure:
-        """Return a figure of the report as a matplotlib Figure. pyplot does not manage it, so it need not be closed.
+        """Return a figure of the report as a matplotlib Figure.
 
-        Raises UsageError for a name that is not in `figures`, and if there is nothing to draw yet.
+        pyplot does not manage the figure, so the figure need not be closed. Raises UsageError if `name` is not in
+        `figures`, or if there is nothing to draw yet.
         """
         from esper_ab.report.figures.catalogue import figure  # as above
 
@@ -155,7 +156,7 @@ class LoadedExperiment:
         return drawn
 
     def policy(self, group: str, replicate: int) -> Policy:
-        """Load the trained policy of one run. This imports torch, but never executes code from the file.
+        """Load the trained policy of one run. Torch is imported, but code from the file is never executed.
 
         Raises UsageError if there is no such run, if the run has no policy yet, or if the file is not the policy that
         was evaluated.

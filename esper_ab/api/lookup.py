@@ -1,4 +1,4 @@
-"""Lookups by name whose errors list the names that exist."""
+"""Lookups by name; an error lists the names that exist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class NoSuchName(UsageError, KeyError):
 
 
 class ByPair(dict[tuple[str, str], Found]):
-    """A mapping from (a, b) to a value for a - b; another pair raises NoSuchName, which lists the pairs that exist."""
+    """A mapping from (a, b) to a value for a - b; an unknown pair raises NoSuchName, which lists the pairs that exist.
+    """
 
     def __missing__(self, pair: object) -> Found:
         listed = ", ".join(f"{a} - {b}" for a, b in self) or "none"

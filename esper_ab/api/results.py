@@ -1,4 +1,4 @@
-"""Results of an experiment by variant: the success and the numbers of each run."""
+"""Results of an experiment by variant: the success and the metrics of each run."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class RunResult:
 
 
 class Results(Mapping[str, list[RunResult]]):
-    """A mapping from each variant to its runs, by seed, without the runs that an early decision made unnecessary."""
+    """A mapping from each variant to its runs by seed; runs that an early decision made unnecessary are left out."""
 
     def __init__(self, path: Path, content: Content, error: str) -> None:
-        """Create the results from the content of the report; `error` says why the experiment ended early, or is ""."""
+        """Create the results from the content of the report; `error` is the reason for an early end, or ""."""
         self.path = path
         self.error = error
         self.comparisons: tuple[Comparison, ...] = content.comparisons
@@ -72,7 +72,7 @@ class Results(Mapping[str, list[RunResult]]):
 
     @property
     def failures(self) -> dict[str, list[RunResult]]:
-        """A mapping from each variant that has failed runs to these runs."""
+        """A mapping from each variant with failed runs to its failed runs."""
         failed = {name: [run for run in runs if not run.success] for name, runs in self.items()}
         return {name: runs for name, runs in failed.items() if runs}
 
@@ -94,7 +94,7 @@ class Results(Mapping[str, list[RunResult]]):
 
     @property
     def failure_lines(self) -> list[str]:
-        """Lines with the number of failed runs and the reasons, for each variant with failures."""
+        """For each variant with failed runs, lines with the number of those runs and the reasons."""
         lines = []
         for name, runs in self.failures.items():
             lines.append(f"{name}: {len(runs)} of {len(self[name])} runs failed")
@@ -115,8 +115,8 @@ class Results(Mapping[str, list[RunResult]]):
 def early_end(failure: EsperError | None, path: Path, history: History) -> str:
     """Return one line on why an experiment ended early, where to look, and how to resume; "" if `failure` is None.
 
-    The message of `failure` has several lines. The end of a worker's log, which is one part of it, is left out. Its
-    last line is the command that resumes with the same launcher flags.
+    The message of `failure` has several lines; the last line is the command that resumes with the same launcher flags.
+    If the message includes the end of a worker's log, that part is left out.
     """
     if failure is None:
         return ""

@@ -1,7 +1,7 @@
 """`run_ab_test`: run an experiment from Python, with the same code as `esper-ab launch`, and return its results.
 
 A script can call it without an `if __name__ == "__main__":` guard, because worker processes do not import the caller's
-main module (contracts/own_packages.py). Notebooks and tests can also call it.
+main module (contracts/own_packages.py). It can also be called in notebooks and tests.
 """
 
 from __future__ import annotations
@@ -60,15 +60,16 @@ def run_ab_test(
 ) -> Results:  # fmt: skip
     """Train every variant `runs_per_variant` times, compare the variants, and return when all runs have ended.
 
-    The experiment directory is `output_dir`/NAME and must not exist; `name` overrides the experiment's name there.
+    The experiment directory is `output_dir`/NAME and must not exist; `name` overrides NAME, the experiment's own name.
     `max_parallel_runs` is the largest number of runs that train at the same time; None means as many as the devices
     allow. The runs of a seed, one per variant, train together. If the limit is smaller than the number of variants, or
-    with `parallel_runs=False`, they train one after the other.
+    with `parallel_runs=False`, the runs of a seed train one after the other.
 
-    If a worker dies, its run resumes from the last checkpoint with the same random numbers. After `max_retries` retries
-    without a new record, the seed is given up for every variant; with `retry_failed_runs=False`, after the first death.
-    `verbose=True` prints the plan and shows a live view. `launcher="inline"` runs workers as threads of this process,
-    for debuggers. `launcher="ray"` uses a cluster; `ray_address`, `ray_label` and `ray_wait` are as the flags.
+    If a worker dies, its run resumes from the last checkpoint with the same random numbers. The seed is given up for
+    every variant after `max_retries` retries without a new record or, with `retry_failed_runs=False`, after the first
+    death. `verbose=True` prints the plan and shows a live view. `launcher="inline"` runs workers as threads of this
+    process, for debuggers. `launcher="ray"` uses a cluster; `ray_address`, `ray_label` and `ray_wait` mean the same as
+    the flags.
 
     A failed run is a RunResult without success. If too many runs fail, the experiment ends, its remaining runs count as
     failed, and `Results.error` gives the reason. Raises UsageError before anything starts, Interrupted after Ctrl-C,
@@ -126,7 +127,7 @@ def _check_process(launcher: Launcher) -> None:
 
 
 def _limited(asked: AskedExperiment, told: Mapping[str, Any]) -> AskedExperiment:
-    """Apply the name and the limit on parallel runs from the call; UsageError if they conflict."""
+    """Apply the name and the limit on parallel runs from the call; UsageError if the arguments conflict."""
     most, name = told["max_parallel_runs"], told.get("name", "")
     if not told["parallel_runs"] and (most or 1) > 1:
         raise UsageError(f"max_parallel_runs={most} contradicts parallel_runs=False, which trains one run at a time")

@@ -20,7 +20,7 @@ Settings: TypeAlias = Mapping[str, Any]  # by key: "ppo.lr", "ppo__lr", or neste
 def dotted(settings: Settings, above: str = "") -> dict[str, Any]:
     """Flatten settings to dotted keys: `{"ppo__lr": 1}` and `{"ppo": {"lr": 1}}` become `{"ppo.lr": 1}`.
 
-    Raises UsageError for a key that is not text, or that is set twice.
+    Raises UsageError if a key is not text, or if a key is set twice.
     """
     if not isinstance(settings, Mapping):
         raise UsageError(f"settings must be given by key, as in {{'ppo.lr': 1e-3}}, not {settings!r}")
@@ -38,7 +38,8 @@ def dotted(settings: Settings, above: str = "") -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Convert paths to text, and NumPy's and similar numbers to Python's, also in lists; return other values as is."""
+    """Convert paths to text, and numbers of NumPy and the like to Python numbers, also in lists; keep all other values.
+    """
     if isinstance(value, list | tuple):
         return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
     if isinstance(value, os.PathLike):
@@ -56,7 +57,8 @@ ARGUMENTS = {"max_parallel": "max_parallel_runs", "seeds": "runs_per_variant"}
 
 
 def in_python(names: Mapping[str, str] = ARGUMENTS) -> Spelling:
-    """Return a spelling of settings such as `n_envs=2`; `names` maps keys to other names, or to flags, in Python."""
+    """Return a spelling of settings such as `n_envs=2`; `names` maps keys to different names, or to flags, in Python.
+    """
 
     def spell(setting: Setting) -> str:
         name, value = names.get(setting.key, setting.key), setting.value

@@ -60,7 +60,8 @@ def read_what(options: Flags) -> tuple[DeclaredExperiment, Request]:
 
 @contextmanager
 def completed(command: str) -> Iterator[None]:
-    """Turn a Missing error into one UsageError that lists the missing decisions and the command with their flags."""
+    """Turn a Missing error into one UsageError that lists the missing decisions and shows the command with their flags.
+    """
     try:
         yield
     except Missing as error:
@@ -72,7 +73,7 @@ def completed(command: str) -> Iterator[None]:
 
 
 def read_job(options: Flags) -> AskedJob:
-    """Return the requested job from WHAT and the flags, as click parsed them.
+    """Return the job requested by WHAT and the flags, which click has parsed.
 
     Raises UsageError for every error that can be found without the preflight.
     """

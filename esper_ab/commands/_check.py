@@ -1,7 +1,7 @@
 """Check an experiment directory for damage, without changing it.
 
-The journal is verified line by line, then the files whose digests it records: policies and copies of rewards and
-trainers by sha256, checkpoints by sha256 and size. Settings files carry a sha256 of their own. All readers, and
+First the journal is verified line by line, and then the files whose digests the journal records: policies and copies of
+rewards and trainers by sha256, and checkpoints by sha256 and size. A settings file has its own sha256. All readers, and
 `resume`, use only the intact lines before the first damage.
 """
 
@@ -36,7 +36,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """The result of checking one experiment directory."""
 
     experiment_dir: str
-    in_use_by: str  # the process that holds the directory; its checkpoints change and are not checked
+    in_use_by: str  # the process that holds the directory, whose checkpoints change and are not checked
     lines: int  # intact lines, counted from the first
     wall_time: str  # of the last intact line, ISO 8601
     episodes: int  # recorded in the intact lines
@@ -50,7 +50,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit_status(self) -> int:
-        """0 if nothing is damaged, else the exit status for a damaged journal."""
+        """Exit status: 0 if nothing is damaged, else that of a damaged journal."""
         return JournalError.exit_code if self.damage or self.faults else 0
 
 
@@ -128,7 +128,7 @@ def _faults(experiment_dir: Path, runs: Sequence[RunHistory], *, checkpoints: bo
 def _run_faults(experiment_dir: Path, run: RunHistory, *, checkpoints: bool) -> Iterator[tuple[str, str]]:
     """Yield faults of a run's policy and checkpoints.
 
-    A missing checkpoint is a fault only if it is the newest of an unfinished run; `resume` needs no other.
+    A missing checkpoint is a fault only if it is the newest of an unfinished run, because `resume` needs only that one.
     """
     if run.evaluation is not None:
         file = run.evaluation.policy_file
@@ -157,7 +157,8 @@ def _copy_faults(
 
 
 def _wrong(path: Path, sha256: str, size_bytes: int | None) -> str:
-    """Describe how a file differs from the recorded sha256 and size (None: any size); "" if it matches."""
+    """Describe how a file differs from the recorded sha256 and size (None: any size). Returns "" if the file matches.
+    """
     if not path.is_file():
         return "missing"
     try:
@@ -176,7 +177,7 @@ def _wrong(path: Path, sha256: str, size_bytes: int | None) -> str:
 
 
 def describe(found: Findings) -> str:
-    """Return the findings as text: one line each, then the remedy."""
+    """Return the findings as text, one per line, and then the remedy."""
     last = f", the last from {found.wall_time}" if found.wall_time else ""
     lines = [
         f"{found.experiment_dir}: {counted(found.lines, 'line')} of the journal {'is' if found.lines == 1 else 'are'} "

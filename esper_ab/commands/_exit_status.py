@@ -1,6 +1,6 @@
 """Exit statuses, one-line errors and the end of the help, shared by all commands.
 
-click alone would exit with 1 on Ctrl-C and print other error messages. The exit statuses:
+Click by itself would exit with 1 on Ctrl-C and print different error messages. The exit statuses:
 
     0 done    1 internal error    2 what was asked cannot be done    4 a worker failed    5 journal damaged
     11 a worker hung    12 a condition of --fail-unless does not hold    75 disk full    130 interrupted
@@ -43,7 +43,8 @@ from esper_ab.contracts.wording import visible
 
 
 def unknown_option(error: click.NoSuchOption) -> str:
-    """Return the error for an unknown option: it names our option with the same meaning, or else similar spellings."""
+    """Return the error for an unknown option, which names our option with the same meaning or else similar spellings.
+    """
     from esper_ab.settings.assignments import OURS  # imported only for this error
 
     said = f"no option {error.option_name}"
@@ -84,7 +85,7 @@ def command_with(*examples: str, **how: Any) -> Callable[[Callable[..., Any]], c
 
 
 def _folded(line: str) -> str:
-    """Wrap an example at 80 columns with shell continuations; never split a quoted word or a flag from its value."""
+    """Wrap an example at 80 columns with shell continuations; never split a quoted word, or a flag from its value."""
     rows = ["  "]
     for word in re.findall(r"(?:--[\w-]+ (?!-))?(?:'[^']*'|\"[^\"]*\"|\S)+", line):
         if rows[-1].strip() and len(rows[-1]) + len(word) + 1 > _EXAMPLE_WIDTH:
@@ -102,7 +103,7 @@ def _report(message: str, status: int, args: Sequence[str]) -> int:
 
 
 def _of_the_system(error: OSError, args: Sequence[str]) -> int:
-    """Report an OSError that the system caused in one line; re-raise any other OSError, because it is a bug."""
+    """Report, in one line, an OSError that the system caused; re-raise any other OSError, because it is a bug."""
     if error.errno in NO_ROOM:
         return _report(str(no_room(error)), DiskFull.exit_code, args)  # a journal's writer raises DiskFull
     if error.errno == errno.EAGAIN and error.filename is None:  # from fork
@@ -116,7 +117,7 @@ def _open_standard_streams() -> None:
     """Open /dev/null for closed standard streams; otherwise the next opened file would get the descriptor of stdout.
 
     Python sets a closed standard stream to None, which has no write() and no isatty(). Also make stdout and stderr
-    escape characters that their encoding lacks.
+    escape characters that are missing from their encoding.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) < len(_STREAMS):
         os.set_inheritable(descriptor, True)
@@ -130,7 +131,7 @@ def _open_standard_streams() -> None:
 
 
 def _lacking(error: Exception) -> str:
-    """Describe a lack of memory or threads; re-raise any other RuntimeError, because it is a bug."""
+    """Describe a shortage of memory or threads; re-raise any other RuntimeError, because it is a bug."""
     if isinstance(error, MemoryError):
         what = f" ({said})" if (said := " ".join(str(error).split())) else ""
         remedy = "free some memory, or run fewer runs at the same time, for example with --max-parallel 1"
@@ -148,9 +149,9 @@ def _out_of_processes(error: BaseException) -> str:
 def leaving(status: int) -> int:
     """Exit with `status` without waiting up to a second for Python to tear down its libraries.
 
-    If the teardown must run, because user code may hold open files or the output could not be written, return
-    `status` for sys.exit. If an abandoned thread is still running inside a library, exit without the teardown,
-    because tearing down that library could crash the process.
+    If user code may hold open files, or the output could not be written, the teardown must run: return `status` for
+    sys.exit. If an abandoned thread is still running inside a library, exit without the teardown, because tearing down
+    that library could crash the process.
     """
     inline = sys.modules.get("esper_ab.launchers.inline")
     if inline is None or not inline.any_given_up():  # by now the journal is closed

@@ -13,7 +13,7 @@ from esper_ab.readers.joint_directory import refuse_joint
 class ExperimentDirectory(click.Path):
     """Parameter type for an experiment directory, which need not exist.
 
-    With `joint` the command also accepts a joint experiment; otherwise the error lists the parts to choose from.
+    With `joint`, the command also accepts a joint experiment; without it, the error lists the parts to choose from.
     """
 
     def __init__(self, *, joint: bool = False) -> None:

@@ -49,7 +49,8 @@ def external_options(*names: str) -> Decorator:
 
 
 def columns_of(text: str) -> dict[str, str]:
-    """Parse --columns; return our column names -> the file's; UsageError for a bad or repeated name."""
+    """Parse --columns into a mapping from our column names to those of the file; UsageError for a bad or repeated name.
+    """
     found: dict[str, str] = {}
     for part in text.split(",") if text else ():
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))
@@ -62,7 +63,7 @@ def columns_of(text: str) -> dict[str, str]:
 
 
 def as_in_python(flags: Flags) -> dict[str, Any]:
-    """Convert a command's flags to options of the Python function, with per-task values as mappings."""
+    """Convert a command's flags to options of the Python function; values per task become mappings."""
     from esper_ab.readers.external_plan import told_by_task  # with scipy
 
     if flags["margin"] is None:  # only the user can know it
@@ -72,7 +73,7 @@ def as_in_python(flags: Flags) -> dict[str, Any]:
 
 
 def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool) -> str:
-    """Draw the figure, if asked for, and return the text or JSON of the verdicts."""
+    """Draw the figure if it is requested, and return the verdicts as text or JSON."""
     # Imported here, so that --help needs no numpy, and a call without a figure no matplotlib.
     from esper_ab.report.external import external_json
 

@@ -16,7 +16,7 @@ from esper_ab.readers.status import status, status_text
 
 
 def status_joint(directory: Path, *, json: bool) -> None:
-    """Print the progress of every part as text, or as JSON with `json`."""
+    """Print the progress of every part as text or, with `json`, as JSON."""
     found, plan = read_joint(directory), read_plan(directory / PLAN_NAME)
     if json:
         parts = [

@@ -16,7 +16,7 @@ _LIST_FLAGS = ("slots", "devices")  # their values may be several words
 
 
 class Margin(click.types.FloatParamType):
-    """Click type of --margin: a number, or text with the margins of several tasks, which settings/parts.py parses."""
+    """Click type of --margin: a number, or text with the margins of several tasks, parsed in settings/parts.py."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number, or the text for several tasks."""
@@ -223,7 +223,7 @@ help_all = switch("--help-all", "Show every flag and exit.", is_eager=True, expo
 
 
 def flag_help() -> dict[str, str]:
-    """Return a mapping from each flag to its help in one line, without the default."""
+    """Return a mapping from each flag to its one-line help, without the default."""
     return {name: how["help"].partition("[default")[0].rstrip() for name, how in _FLAGS.items()}
 
 
@@ -243,14 +243,14 @@ def gather_lists(args: Sequence[str]) -> list[str]:
 
 
 class ExperimentCommand(click.Command):
-    """A command whose list flags accept values separated by spaces; `ctx.meta[ARGUMENTS]` holds the raw arguments."""
+    """A command whose list flags accept values separated by spaces; the raw arguments are in `ctx.meta[ARGUMENTS]`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, gather_lists(args))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under their headings, and those without a heading last; only --help-all shows all."""
+        """Write the options under their headings; options without a heading come last, and only with --help-all."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         records = {param.opts[-1][2:].replace("-", "_"): param.get_help_record(ctx) for param in options}
         short = "help_all" in records and _ALL not in ctx.meta

@@ -20,14 +20,14 @@ MOST_SEEDS = 10_000  # for commands that compute before there are runs
 def takes(metavar: str | None, words: str, **how: Any) -> dict[str, Any]:
     """Return arguments of `click.option` for a flag with a value.
 
-    The metavar N makes the value an integer. The help shows the default.
+    If the metavar is N, the value is an integer. The default is shown in the help.
     """
     kind = int if metavar == "N" else None
     return {"metavar": metavar, "help": words, "type": kind, "show_default": bool(how.get("default")), **how}
 
 
 def valued(flag: str, metavar: str | None, words: str, *names: str, **how: Any) -> Decorator:
-    """Declare a flag with a value; `names` are its short form and the name of its argument, if given."""
+    """Declare a flag with a value; `names` may give its short form and the name of its argument."""
     return click.option(flag, *names, **takes(metavar, words, **how))
 
 

@@ -1,7 +1,7 @@
 """Find and remove files that an experiment directory no longer needs.
 
-These are checkpoints, temporary files of killed processes, and console output. Links are not followed. Journal,
-policies, settings, reports and logs always stay.
+These are checkpoints, temporary files of killed processes, and console output. Links are not followed. The journal,
+policies, settings, reports and logs are always kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DEPTH = 3  # of a checkpoint below the folder: GROUP/SEED/MILESTONE.pt
 
 @dataclass(frozen=True, kw_only=True)
 class Removable:
-    """Files of one experiment directory that can be removed."""
+    """The files of one experiment directory that can be removed."""
 
     files: tuple[Path, ...]  # relative to the directory
     size_bytes: int
@@ -81,7 +81,7 @@ def _temporary(experiment_dir: Path) -> Iterator[Path]:
 
 
 def _checkpoints(folder: Path, history: History) -> Iterator[Path]:
-    """Yield checkpoints of complete runs; an unfinished run resumes from its own."""
+    """Yield checkpoints of complete runs only, because an unfinished run resumes from its checkpoints."""
     needed = {folder / name for name, run in history.runs.items() if run.started and run.expected}
     for path in files_below(folder):
         deep = len(path.relative_to(folder).parts) == _DEPTH

@@ -53,7 +53,7 @@ def load_command(name: str) -> click.Command:
 
 
 class _LazyGroup(click.Group):
-    """A group that lists commands without importing them; a command is imported only to call or complete it."""
+    """A group that lists commands without importing them; a command is imported only when it is called or completed."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

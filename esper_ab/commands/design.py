@@ -1,4 +1,4 @@
-"""`esper-ab design`: write a plan with looks and bounds for runs made elsewhere, before the first run."""
+"""`esper-ab design`: before the first run, write a plan with looks and bounds for runs done elsewhere."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def command(output_dir: Path, json: bool, verbose: bool, **options: Any) -> int:
 
 
 def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
-    """Yield diagnoses of everything that experiments need here; each check comes after the checks it depends on."""
+    """Yield diagnoses of everything that experiments need here; each check follows the checks on which it depends."""
     yield from examination.package_diagnoses(_NAMED)
     try:
         machine = examine(_questions())
@@ -64,9 +64,9 @@ def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
 
 
 def _examine_nodes(out: Path, options: Flags) -> Iterator[Diagnosis]:
-    """Yield diagnoses of each node of the chosen launcher, then of differences between nodes.
+    """Yield diagnoses of each node of the chosen launcher, and then of differences between nodes.
 
-    Yields none if the launcher has no nodes.
+    Yields nothing if the launcher has no nodes.
     """
     # Imported here, because it is slow and only launchers for several nodes need it.
     from esper_ab.execution.launching import make_launcher, read_launcher_flags
@@ -97,9 +97,9 @@ def _questions() -> Questions:
 
 
 def describe_diagnoses(diagnoses: list[Diagnosis], *, whole: bool = False) -> str:
-    """Return the diagnoses as text: a line for each problem or warning, its remedy below, and a summary at the end.
+    """Return the diagnoses as text: a line for each problem or warning with its remedy below, and a summary at the end.
 
-    With `whole`, passed checks also get a line.
+    With `whole`, there is also a line for each check that passed.
     """
     width = max(len(diagnosis.topic) for diagnosis in diagnoses)
     lines = []

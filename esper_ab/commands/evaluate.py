@@ -78,7 +78,7 @@ def check_whole(policies: Sequence[str]) -> None:
 
 
 def _by_experiment(policies: Sequence[str]) -> Iterator[tuple[Path, History, dict[str, Path]]]:
-    """Yield each experiment directory with a readable journal, its history, and its policies by run name."""
+    """Yield each experiment directory that has a readable journal, with its history and its policies by run name."""
     found: dict[Path, dict[str, Path]] = {}
     for path in map(Path, policies):
         if len(path.absolute().parents) > 2:

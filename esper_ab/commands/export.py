@@ -66,8 +66,8 @@ def export(
 ) -> list[dict[str, Any]]:
     """Write one file per table into `folder`; return the table, file, rows and bytes of each.
 
-    No file is replaced before all of them have been written in full. Raises UsageError if a file exists and `force` is
-    false, if `folder` cannot be written, or if there is no journal.
+    No file is replaced before every file has been written in full. Raises UsageError if a file exists and `force` is
+    false, if `folder` is not writable, or if there is no journal.
     """
     from esper_ab.analysis.analyse import analyse  # imports scipy, which --help does not need
 

@@ -148,12 +148,12 @@ def _done(seeds: list[Seed]) -> dict[str, int]:
 
 
 def count_several_slots(answer: SoloAnswer) -> int:
-    """Count hosts with seed modules in more than one slot."""
+    """Count the hosts that have seed modules in more than one slot."""
     return sum(len({seed.slot for seed in host.seeds}) > 1 for host in answer.hosts)
 
 
 def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
-    """Return the answer as text: a table of slots, then a line per host."""
+    """Return the answer as text: a table of slots, and then one line per host."""
     hosts = answer.hosts
     accuracies = [host.held_out_accuracy for host in hosts]
     width = max(map(len, ("slot", *answer.slots)))

@@ -1,7 +1,7 @@
 """`esper-ab init`: write an experiment file that is ready to run, with every setting as a comment.
 
-Keys, types and defaults come from the settings structs, and descriptions from the flags' help, so that the file always
-agrees with the code. A commented-out setting has no space after the # (`#lr = 0.002`), prose has one.
+Keys, types and defaults come from the settings structs, and descriptions come from the flags' help, so that the file
+always agrees with the code. A commented-out setting has no space after the # (`#lr = 0.002`); prose has one.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _about_groups() -> tuple[str, ...]:
 
 
 def _sections() -> dict[str, list[Field]]:
-    """Return all settings by section; those of the experiment itself are in section "", which comes first."""
+    """Return all settings by section; the settings of the experiment itself are in section "", which comes first."""
     found: dict[str, list[Field]] = {"": []}
     for field in sorted(FIELDS.values(), key=lambda field: field.of_group):
         found.setdefault(field.key.rpartition(".")[0], []).append(field)
@@ -115,20 +115,20 @@ def _sections() -> dict[str, list[Field]]:
 
 
 def _about(section: str) -> str:
-    """Describe a section of group settings in one line; "" for a section of the experiment."""
+    """Describe a section of group settings in one line. Returns "" for a section of the experiment."""
     struct = next((one.type for one in msgspec.structs.fields(GroupSettings) if one.name == section), None)
     return (struct.__doc__ or "").splitlines()[0] if struct else ""
 
 
 def _words(field: Field) -> str:
-    """Describe a setting: the help of its flag, if it has one, and its allowed values."""
+    """Describe a setting by the help of its flag, if the setting has a flag, and by its allowed values."""
     allowed = f"one of {', '.join(catalog.names('workers.tasks'))}" if field.key == "task" else _allowed(field)
     has_flag = not (field.of_group or field.flag.startswith("no_"))
     return " ".join(filter(None, (flag_help().get(field.flag) if has_flag else "", allowed)))
 
 
 def _allowed(field: Field) -> str:
-    """Describe the allowed values of a setting (choices or bounds); "" if its default makes them clear."""
+    """Describe the allowed values (choices or bounds) of a setting. Returns "" if they are clear from its default."""
     if get_origin(field.type) is Literal:
         choices = get_args(field.type)
         return " | ".join(map(str, choices)) if len(choices) > 1 else "the only value"
@@ -157,7 +157,7 @@ def _python_lines(field: Field) -> list[str]:
 
 
 def _lines(key: str, setting: str, words: str, width: int) -> list[str]:
-    """Write the lines for one setting: `words` after it, or above it if the line would be too long."""
+    """Return the lines for one setting, with `words` after the setting or, if that line would be too long, above it."""
     line = setting if key in _SET else f"#{setting}"
     if not words:
         return [line]

@@ -1,4 +1,4 @@
-"""`esper-ab judge`: judge outcomes of runs made elsewhere, by a plan from `esper-ab design` or without a plan."""
+"""`esper-ab judge`: judge outcomes of runs done elsewhere, by a plan from `esper-ab design` or without a plan."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _read(words: Sequence[str], columns: str, scales: Sequence[Scale]) -> Observ
 
 
 def _named(text: str) -> tuple[str, Path]:
-    """Split TASK=PATH, where TASK and PATH may contain "="; a text that is an existing path has no task."""
+    """Split TASK=PATH, where TASK and PATH may contain "="; if the whole text is an existing path, there is no task."""
     found = [(text[:place], Path(text[place + 1 :])) for place, char in enumerate(text) if char == "="]
     if not found or Path(text).exists():
         return "", Path(text)

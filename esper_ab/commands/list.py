@@ -64,7 +64,7 @@ def _table(found: list[Listed]) -> str:
 
 
 def _came_out(verdicts: tuple[str, ...]) -> str:
-    """Return the verdicts in one cell that fits on a screen; for many comparisons, count each verdict."""
+    """Return the verdicts as one cell that fits on a screen; if there are many comparisons, count each verdict."""
     if len(verdicts) <= _MOST_TOLD:
         return "; ".join(verdicts)
     counted = Counter(said.rpartition(": ")[2] for said in verdicts)
@@ -72,7 +72,7 @@ def _came_out(verdicts: tuple[str, ...]) -> str:
 
 
 def _local(wall_time: str) -> str:
-    """Write a wall time in this machine's time zone."""
+    """Return a wall time in this machine's time zone."""
     try:
         return f"{datetime.fromisoformat(wall_time).astimezone():%Y-%m-%d %H:%M:%S}" if wall_time else ""
     except (ValueError, OverflowError):  # a journal may hold the first year there is, or the last

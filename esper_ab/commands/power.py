@@ -71,7 +71,7 @@ def command(**options: Any) -> None:
 
 
 def _check(options: Flags) -> None:
-    """Raise UsageError unless there is exactly one source of the standard deviation and all numbers are in range."""
+    """Raise UsageError unless the standard deviation has exactly one source and all numbers are in range."""
     sources = [name for name in ("sd_run", "calibration", "experiment") if options[name] is not None]
     if len(sources) != 1:
         raise UsageError("give one source of the spread: --sd-run SD, --calibration FILE or --experiment EXPERIMENT")
@@ -90,7 +90,7 @@ def _check(options: Flags) -> None:
 
 
 def _known(options: Flags) -> tuple[Known, float]:
-    """Return the spread from the source that the flags name, and the margin from the same source."""
+    """Return the spread and the margin from the source that is named by the flags."""
     # Imported here, so that --help needs no scipy.
     from esper_ab.analysis.calibration import known_from_pairs
     from esper_ab.design.calibration_file import load_calibration

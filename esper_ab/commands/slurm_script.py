@@ -65,7 +65,7 @@ def command(
 
 
 def _check_flags(options: Flags) -> None:
-    """Raise UsageError for flags that `launch` would refuse on any node, so that the error appears before the job."""
+    """Raise UsageError, before the job starts, for flags that `launch` would refuse on any node."""
     # Imported here, because --help needs no settings.
     from esper_ab.commands._asking import read_job
     from esper_ab.design.design import check_design, comparisons
@@ -95,7 +95,7 @@ def _of_resume(launched: click.Context) -> Words:
 def _options(
     name: str, *, nodes: int, cores: int, gpus: int, time: str | None, sbatch: Words
 ) -> Words:
-    """Return options for sbatch: one allocation that survives the loss of a node, stops cleanly and can be requeued.
+    """Return options for sbatch: the allocation survives the loss of a node, stops cleanly and can be requeued.
 
     The job's output file goes into the current folder, because Slurm creates no folders.
     """
@@ -112,9 +112,9 @@ def batch_script(
     experiment_dir: Path, flags: Words, again: Words, options: Words,
     setup: Words,
 ) -> str:  # fmt: skip
-    """Return the script's text; `flags` are the flags of `launch`, and `again` those that `resume` repeats.
+    """Return the script's text; `flags` are the flags of `launch`, and `again` are the flags that `resume` repeats.
 
-    The script uses `exec`, so signals from Slurm to the script reach the coordinator itself.
+    Because the script uses `exec`, signals that Slurm sends to the script reach the coordinator itself.
     """
     where = ("--name", experiment_dir.name, "--output-dir", str(experiment_dir.parent))
     resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *again, *_BOTH, outlives=True))
@@ -131,7 +131,7 @@ def batch_script(
 
 
 def _quoted(option: str) -> str:
-    """Quote an option for a #SBATCH line, where, unlike in a shell, a backslash is special even within quotes."""
+    """Quote an option for a #SBATCH line. Unlike in a shell, a backslash is special there even within quotes."""
     name, equals, value = option.partition("=")
     value = shlex.quote(value.replace("\\", r"\\"))
     return f"{name}={value}" if equals else option

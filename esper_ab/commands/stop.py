@@ -75,7 +75,7 @@ def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
 
 
 def _process(experiment_dir: Path, by: Holder) -> psutil.Process:
-    """Return the process `by` as a psutil object, which never signals a later process with the same PID."""
+    """Return the process `by` as a psutil object, so that a later process with the same PID is never signalled."""
     if by.host != socket.gethostname():
         there = "stop it there"
         if by.slurm_job.isdecimal():

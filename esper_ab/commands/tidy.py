@@ -71,7 +71,7 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
 def repair(experiment_dir: Path) -> str:
     """Cut the journal at its first damage or after its last whole line, save the removed part, and describe the cut.
 
-    Return "" if there was nothing to cut, or if cutting would not repair the journal. Raises UsageError if a process
+    Returns "" if there was nothing to cut, or if cutting would not repair the journal. Raises UsageError if a process
     holds the experiment directory. If the disk has no room for the removed part, raises OSError and changes nothing.
     """
     path = experiment_dir / JOURNAL_NAME

@@ -33,9 +33,9 @@ def parse_requirements(
 def show_answer(directory: Path, texts: Sequence[str] = (), form: str = "brief") -> None:
     """Write the report and print it in one of these forms.
 
-    "brief" is the verdict, "text" is one screen, and "whole" is everything; "md" is Markdown. `texts` are
-    the conditions of --fail-unless; in a joint experiment they apply to the mean over its parts. Raises ConditionNotMet
-    if a condition does not hold.
+    "brief" is the verdict, "text" is one screen, "whole" is everything, and "md" is Markdown. `texts` are the
+    conditions of --fail-unless; in a joint experiment the conditions apply to the mean over the parts. Raises
+    ConditionNotMet if a condition does not hold.
     """
     if is_joint(directory):
         _show_joint(directory, texts, form)

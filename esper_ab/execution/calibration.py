@@ -1,7 +1,7 @@
 """Compare a group with itself (A/A), and write the chance variation to EXPERIMENT/calibration.json.
 
-A calibration consists of two experiments, one after the other. After an interruption, the same command with the name of
-the calibration continues: it reads finished experiments and resumes unfinished ones.
+A calibration consists of two experiments, one after the other. After an interruption, repeat the command with the name
+of the calibration: finished experiments are read, and unfinished ones are resumed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _DETERMINISM_EPISODES = 2  # the second one follows an update of the policy
 def calibrate(
     planned: PlannedExperiment, launcher: Launcher, replicates: int, *, named: bool, watched: bool, again: str
 ) -> Calibration:  # fmt: skip
-    """Carry out an A/A plan, and write the calibration, for an experiment of `replicates` seeds, to its directory.
+    """Carry out an A/A plan, and write the calibration to the experiment directory.
 
-    `named` says whether the plan's margin comes from the user or the task; if not, the calibration suggests one.
-    `again` is the command that continues the calibration, for errors. Raises UsageError if the calibration has already
-    been written.
+    The calibration is for an experiment of `replicates` seeds. `named`: whether the plan's margin comes from the user
+    or the task; if not, the calibration suggests one. `again`: the command that continues the calibration, for error
+    messages. Raises UsageError if the calibration has already been written.
     """
     if (planned.experiment_dir / FILE_NAME).exists():
         raise UsageError(f"{planned.experiment_dir} already exists; choose another with ", Setting("name"))

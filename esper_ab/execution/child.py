@@ -18,8 +18,8 @@ Answer = TypeVar("Answer")
 def answer_of(module: str, question: object, decoder: msgspec.json.Decoder[Answer], code: str = "") -> Answer:
     """Run `module` as a program with `question` as its input, and return its decoded output.
 
-    If the program refuses (exit status 2), or if user code in it, named by `code`, fails, this raises UsageError with
-    the program's last line on stderr. If our own code fails, this raises EsperError.
+    Raises UsageError, with the program's last line on stderr, if the program refuses (exit status 2) or if user code
+    that it runs fails; `code` names the user code. Raises EsperError if our own code fails.
     """
     child = subprocess.run(
         child_command(module), input=msgspec.json.encode(question), capture_output=True,

@@ -78,7 +78,7 @@ class Beforehand:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedExperiment:
-    """A planned experiment with its machine and directory. Nothing has been started or written yet."""
+    """A planned experiment, with its machine and directory. Nothing has been started or written yet."""
 
     asked: AskedExperiment
     machine: Machine
@@ -105,8 +105,8 @@ def plan_part(
 ) -> PlannedExperiment:  # fmt: skip
     """Plan a new experiment. Raises UsageError for every problem that can be found before anything starts.
 
-    `machines` caches the answers of this machine and the launcher's nodes by question; new answers are added. With
-    `only_plan`, this process will not carry out the plan, so it does not import the modules for that.
+    `machines` caches, by question, the answers of this machine and of the launcher's nodes; new answers are added. With
+    `only_plan`, the modules that carry out a plan are not imported, because this process will not need them.
     """
     evaluation = known.eval_episodes(asked)
     if not (known.goes_on and begun(experiment_dir)):
@@ -137,7 +137,8 @@ def _import_control() -> None:
 def choose_directory(output_dir: Path, name: str, task: str, pattern: str) -> Path:
     """Return the directory of the experiment `name`; UsageError if the name is not valid for a folder.
 
-    If `name` is "", generate it from `pattern`, task and time, with the first free suffix -2, -3, … if necessary.
+    If `name` is "", the name is generated from `pattern`, `task` and the time, if necessary with the first free suffix
+    -2, -3, ….
     """
     last = Path(task.removeprefix(TRAINER_PREFIX)).name  # for a file, without its folders
     task = "-".join(re.findall(r"[A-Za-z0-9]+", last)) or "task"
@@ -147,7 +148,7 @@ def choose_directory(output_dir: Path, name: str, task: str, pattern: str) -> Pa
 
 
 def _find_free(experiment_dir: Path) -> Path:
-    """Return `experiment_dir`, with the first free suffix -2, -3, … if it is taken."""
+    """Return `experiment_dir` or, if that name is taken, add the first free suffix -2, -3, …."""
     suffixed = (experiment_dir.with_name(f"{experiment_dir.name}-{number}") for number in itertools.count(2))
     return next(path for path in itertools.chain((experiment_dir,), suffixed) if not path.exists())
 
@@ -158,9 +159,9 @@ def plan_on(
 ) -> tuple[Plan, Estimate]:  # fmt: skip
     """Resolve the experiment on `machine`, and return its plan and estimate.
 
-    If the runs of a seed are more than may train at the same time, they train one after the other, unless a placement
-    is requested. If no devices are requested, hosts of growth train on GPUs or on the CPU, whichever is estimated to be
-    faster. Raises UsageError if the machine lacks something or `known` does not fit the experiment.
+    If a seed has more runs than may train at the same time, its runs train one after the other, unless a placement is
+    requested. If no devices are requested, hosts of growth train on GPUs or on the CPU, whichever is estimated to be
+    faster. Raises UsageError if the machine cannot run the experiment or if `known` does not fit.
     """
     if 0 < asked.max_parallel < len(asked.groups) and asked.placement == "auto":
         asked = msgspec.structs.replace(asked, placement="sequence")
@@ -202,7 +203,7 @@ def _plan_on(
 
 
 def claim_directory(planned: PlannedExperiment) -> PlannedExperiment:
-    """If the name of the directory was generated, create the directory, so that no other command can take its name.
+    """If the name of the directory was generated, create the directory, so that no other command can take the name.
 
     If another launch in the same second has taken the name, choose the next free one and plan again under that name.
     Raises UsageError if the directory cannot be created.
@@ -255,7 +256,7 @@ def carry_out(
     planned: PlannedExperiment, launcher: Launcher, *, watched: bool, limits: Limits | None = None,
     also: Sequence[Observer] = (),
 ) -> None:  # fmt: skip
-    """Create the directory if necessary, then train, evaluate and journal; `watched` adds the live view.
+    """Create the directory if necessary, then train, evaluate and keep the journal; `watched` adds the live view.
 
     An existing directory is reused if nothing was recorded in it and no process holds it. `limits` are the limits on
     silent and dead workers, and `also` are additional observers.
@@ -295,8 +296,8 @@ def make_observers(
 ) -> list[Observer]:
     """Start the observers of an experiment: run folders, warnings on stderr, trackers and the live view.
 
-    `stack` closes the view and, after a successful experiment, waits a few seconds for the trackers. `history` is that
-    of a resumed experiment, or None.
+    On leaving `stack`, the view is closed and, after a successful experiment, the trackers get a few seconds to finish.
+    `history` is the history of a resumed experiment, or None.
     """
     experiment_dir = experiment_dir.absolute()  # users' code may leave the current directory
     blocks = plan.blocks if history is None else history.blocks
@@ -321,9 +322,9 @@ _MADE = frozenset({JOURNAL_NAME, "experiment.toml", PLAN_TEXT, PLAN_NAME, "rewar
 
 
 def is_leftover(directory: Path) -> bool:
-    """Whether `directory` is left over from an experiment that recorded no event, and no process holds it.
+    """Whether no process holds `directory`, and `directory` is left over from an experiment that recorded no event.
 
-    It must be empty, or have `.lock` and only files that are written before the first event.
+    Such a directory is empty, or has `.lock` and only files that are written before the first event.
     """
     if directory.is_symlink() or not directory.is_dir() or is_joint(directory) or begun(directory):
         return False
@@ -344,6 +345,6 @@ def clear(directory: Path) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a file or folder has one of our names, the name of a part of a joint experiment, or a temporary name."""
+    """Whether a file or folder has one of our names, a temporary name, or the name of a part of a joint experiment."""
     plain = name.removeprefix(".").rpartition(".")[0] if name.startswith(".") else name
     return name in _KEPT or plain in _MADE or plain.endswith(".toml")

@@ -1,4 +1,4 @@
-"""Continue an experiment, or the parts of a joint one, after an interruption, or add seeds to a finished experiment."""
+"""Continue an experiment, or a joint experiment, after an interruption, or add seeds to a finished experiment."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def check_resumable(
 ) -> Preview | None:
     """Raise UsageError if the experiment cannot continue with this code. Nothing is started or written.
 
-    `seeds` is the new total for a finished experiment; the result then describes the extension. `requirements` are the
-    conditions of --fail-unless.
+    `seeds` is the new total number of seeds for a finished experiment; the result then describes the extension.
+    `requirements` are the conditions of --fail-unless.
     """
     if is_joint(experiment_dir):
         if seeds is not None:
@@ -85,7 +85,7 @@ def resume(
     experiment_dir: Path, launcher: Launcher, *, seeds: int | None = None, watched: bool,
     allow_changed_code: bool = False, begin: Callable[[str], object] = str,
 ) -> None:  # fmt: skip
-    """Train the remaining runs of an experiment, or add seeds to a finished one up to `seeds`, in the same journal.
+    """Train the remaining runs of an experiment, or extend a finished one to `seeds` seeds, in the same journal.
 
     For a joint experiment, train the remaining runs of each part, one part after the other; `begin` is called with the
     name of each part.
@@ -138,7 +138,7 @@ def _resume_joint(
 
 
 def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> None:
-    """Raise UsageError if the devices or the arithmetic of the plan are not available for the remaining runs."""
+    """Raise UsageError if the plan's devices or its arithmetic are not available for the remaining runs."""
     experiment, lanes = history.plan.experiment, history.plan.lanes
     own_kernel = experiment.arithmetic.kernel != "torch"  # the audit checks torch's version
     placed = bool(launcher.nodes) or any(any(lane.titles) for lane in lanes)

@@ -1,7 +1,7 @@
 """A job: plan a request, check it, create a directory and carry out the plan. Most jobs have one part.
 
-A joint experiment has several parts. All of them are planned before the first one starts, they are carried out one
-after the other, and one verdict covers all of them.
+A joint experiment has several parts. All parts are planned before the first part starts. The parts are then carried out
+one after the other, and one verdict covers all of them.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def one_part(asked: AskedExperiment) -> Parts:
 def plan_job(asked: AskedJob, launcher: Launcher, pattern: str = _PATTERN, *, only_plan: bool = False) -> Job:
     """Plan every part. Raises UsageError for every problem that can be found before anything starts.
 
-    `pattern` is for a generated name. With `only_plan`, this process will not carry out the plan, so it does not import
-    the modules for that.
+    `pattern` is for a generated name. With `only_plan`, the modules that carry out a plan are not imported, because
+    this process will not need them.
     """
     parts, machines, names = asked.parts.parts, dict[bytes, Machine](), dict[str, str]()
     if several := len(parts) > 1:
@@ -150,7 +150,8 @@ def _told_of(name: str) -> Iterator[None]:
 def _scores(told: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
     """Return the worst and the target outcome of each part.
 
-    They are those given, or else the ends of the declared ranges if every part declares both ends.
+    The outcomes are given in `told`. If `told` is empty, they are the ends of the declared ranges, or {} if a part does
+    not declare both ends.
     """
     from esper_ab.readers.external_plan import ranges_of, told_by_task  # --help does not need it
 
@@ -203,7 +204,8 @@ def encode(job: Job) -> bytes:
 
 
 def excesses(cost: Estimate, there: Room) -> tuple[str, ...]:
-    """Return a sentence if the estimate exceeds a day, and one if it exceeds the available memory."""
+    """Return a sentence if the estimated time exceeds a day, and one if the estimated memory exceeds what is available.
+    """
     found = []
     if cost.duration_s > _DAY_S:
         found.append(f"it is estimated to take {cost.duration_s / _DAY_S:.1f} days")
@@ -216,8 +218,8 @@ def excesses(cost: Estimate, there: Room) -> tuple[str, ...]:
 def confirm(job: Job, *, yes: bool, dry_run: bool) -> None:
     """If the job may take more than a day or too much memory, warn the user and, unless `yes` is true, ask.
 
-    Raises UsageError if the user declines; without a terminal this counts as declined. With `dry_run`, only warn,
-    because nothing will be started.
+    Raises UsageError if the user declines, or if there is no terminal to ask. With `dry_run`, only warn, because
+    nothing will be started.
     """
     whole = max((one.cost for one in job.parts), key=lambda cost: cost.memory_bytes)
     whole = msgspec.structs.replace(whole, duration_s=sum(one.cost.duration_s for one in job.parts))
@@ -235,7 +237,7 @@ def confirm(job: Job, *, yes: bool, dry_run: bool) -> None:
 
 
 def make_directory(job: Job) -> Job:
-    """Reserve the lanes and create the experiment directory, so that no other command can take its name.
+    """Reserve the lanes, and create the experiment directory so that no other command can take the name.
 
     The directory of a joint experiment is created later.
     """
@@ -251,7 +253,7 @@ def carry_out(
     job: Job, *, watched: bool, limits: Limits | None = None, also: Sequence[Observer] = (),
     begin: Callable[[str], object] = str,
 ) -> None:  # fmt: skip
-    """Carry out every part; if the plan of a joint experiment cannot be written, remove its directory again.
+    """Carry out every part; if the plan of a joint experiment cannot be written, remove the directory again.
 
     `begin` is called with the name of each part of a joint experiment. The other arguments are those of
     `execution.carry_out`.
@@ -281,7 +283,8 @@ def carry_out(
 def launch_again(directory: Path, part: JointPart, launcher: Launcher, *, watched: bool) -> None:
     """Launch a part that has not started, from its settings file; UsageError if settings or user code have changed.
 
-    The caller holds the lock of the joint experiment. So if the part's folder has no event, a killed command left it.
+    Because the caller holds the lock of the joint experiment, a part's folder without events was left by a command that
+    was killed.
     """
     remove_folder_below(directory, part.folder)
     file = directory / f"{part.folder}.toml"
@@ -295,6 +298,6 @@ def launch_again(directory: Path, part: JointPart, launcher: Launcher, *, watche
 
 
 def resumed_as_a_whole(directory: Path, folder: Path) -> AbstractContextManager[None]:
-    """Inside this context, make errors suggest the command that resumes all parts instead of only that in `folder`."""
+    """Inside this context, errors suggest resuming the whole joint experiment, not only the part in `folder`."""
     alone, whole = (shell_command("resume", path) for path in (folder, directory))
     return naming(whole, instead_of=alone)

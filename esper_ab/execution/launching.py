@@ -16,10 +16,10 @@ LAUNCHERS = "esper_ab.launchers"
 
 
 def make_launcher(asked: AskedLauncher) -> Launcher:
-    """Create the requested launcher; options that are not given have the launcher's own defaults.
+    """Create the requested launcher; for options that are not given, the launcher's own defaults apply.
 
-    Raises UsageError for an unknown launcher, with the names of the known ones, and for an option that the launcher
-    does not have.
+    Raises UsageError for an unknown launcher, naming the known launchers, and for an option that the launcher does not
+    have.
     """
     own = asked.own
     make = launcher_factory(asked.launcher or DEFAULT_LAUNCHER, own)
@@ -29,7 +29,7 @@ def make_launcher(asked: AskedLauncher) -> Launcher:
 
 
 def launcher_factory(name: str, own: Iterable[str]) -> Callable[..., Launcher]:
-    """Return the factory of the launcher `name`; UsageError if it does not accept the arguments `own`."""
+    """Return the factory of the launcher `name`; UsageError if the launcher does not accept the arguments `own`."""
     if name not in catalog.names(LAUNCHERS):
         raise UsageError(f"launcher {name!r}: no such launcher; choose from {', '.join(catalog.names(LAUNCHERS))}")
     make: Callable[..., Launcher] = catalog.entry(LAUNCHERS, name, "LAUNCHER")

@@ -1,4 +1,4 @@
-"""Run a reward audit in a child process, which runs users' rewards, and save it to files."""
+"""Run a reward audit in a child process, where users' rewards also run, and save the audit to files."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from esper_ab.settings.option_file import load_option_file
 def belonging(
     reward_audit: RewardAudit, experiment: ResolvedExperiment, machine: Machine
 ) -> tuple[RewardAudit, tuple[str, ...]]:
-    """Return the audit with only the rewards of `experiment`, in the order of its groups, and a note on missing ones.
+    """Return the audit with only the rewards of `experiment`, in group order, and a note on missing rewards.
 
-    Raises UsageError if the audit used other hosts, or if it has none of the rewards.
+    Raises UsageError if the audited hosts differ from those of `experiment`, or if none of the rewards was audited.
     """
     learning = [group for group in experiment.groups if group.settings.has_policy]
     apart = _apart(reward_audit, experiment, learning)
@@ -72,7 +72,7 @@ def _apart(reward_audit: RewardAudit, experiment: ResolvedExperiment, learning: 
 
 
 def _is(scored: Scored, reward: RewardSettings, codes: Mapping[str, str]) -> bool:
-    """Whether `reward` is the reward in `scored`: equal constants, and the same mode or function code."""
+    """Whether `reward` is the reward in `scored`, with equal constants and the same mode or function code."""
     mine, own = reward.mode, scored.reward.settings
     if replace(own, mode=mine) != reward:
         return False
@@ -88,7 +88,8 @@ _DECODER, _ANSWER = msgspec.json.Decoder(RewardAudit), msgspec.json.Decoder(Rewa
 
 
 def audit(question: RewardAuditQuestion) -> RewardAudit:
-    """Play the behaviours and score them in a child process; a refusal raises UsageError with a one-line message."""
+    """Play the behaviours and score them in a child process; UsageError, with a one-line message, if the child refuses.
+    """
     own = ", ".join(one.settings.mode for one in question.rewards if ":" in one.settings.mode)
     answer = answer_of(_MODULE, question, _ANSWER, code=own)
     code = sources()
@@ -100,7 +101,7 @@ def audit(question: RewardAuditQuestion) -> RewardAudit:
 
 
 def check_folder(folder: Path) -> None:
-    """Create `folder`; UsageError if files cannot be written to it. Call this before an audit, which takes minutes."""
+    """Create `folder`; UsageError if it is not writable. Call this before an audit, because an audit takes minutes."""
     try:
         make_folder(folder)
     except OSError as error:
@@ -112,8 +113,8 @@ def check_folder(folder: Path) -> None:
 def save(reward_audit: RewardAudit, page: str, folder: Path | None) -> Path:
     """Write the data and the page into `folder`, replacing existing files, and return the folder.
 
-    If `folder` is None, its name consists of the task and the digest of the audit. Raises UsageError if the folder is
-    not writable.
+    If `folder` is None, it is named after the task and the digest of the audit. Raises UsageError if the folder is not
+    writable.
     """
     folder = folder or Path("reward-audits", f"{reward_audit.question.task}-{reward_audit.digest[:_SHOWN]}")
     check_folder(folder)
@@ -123,7 +124,7 @@ def save(reward_audit: RewardAudit, page: str, folder: Path | None) -> Path:
 
 
 def load_reward_audit(path: Path) -> RewardAudit:
-    """Read the reward audit at `path`, a file or its folder; UsageError if it cannot be read."""
+    """Read the reward audit from `path`, which is its file or folder; UsageError if the audit cannot be read."""
     return load_option_file(path, _DECODER, what="reward audit", schema=SCHEMA, made_by="growth rewards")
 
 

@@ -1,7 +1,7 @@
-"""A catalogue of launchers, one file each: they start workers, place them on devices and report their end.
+"""A catalogue of launchers, one file each. Launchers start workers, place them on devices and report their end.
 
-A file NAME.py provides `LAUNCHER`, a `LauncherFactory`; `--launcher NAME` imports that file only. Launchers do not
-depend on the protocol, and the control plane never imports a worker: entry points are passed by name.
+A file NAME.py provides `LAUNCHER`, which is a `LauncherFactory`; `--launcher NAME` imports only that file. Launchers do
+not depend on the protocol. Entry points are passed by name, so that the control plane never imports a worker.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class KeyExchange:
 
         worker → PUBLIC KEY, newline          coordinator → newline: the key is known, connect
 
-    libzmq gives up a connection that was refused once, so a worker waits until its key is known.
+    A worker waits until its key is known, because libzmq gives up a connection that was refused once.
     """
 
     def __init__(self, ours: socket.socket) -> None:
@@ -51,13 +51,13 @@ class KeyExchange:
 
     @property
     def descriptor(self) -> int:
-        """Becomes readable once the worker has sent its key or ended; several workers may share it. -1 once closed."""
+        """Becomes readable once the worker has sent its key or ended; -1 once closed. Several workers may share it."""
         return self._ours.fileno()
 
     def public(self) -> str | None:
-        """Return the key; None if nothing has arrived yet, "" if something else arrived or the worker ended.
+        """Return the key; None if nothing has arrived yet, "" if what arrived is not a key or the worker ended.
 
-        Call it when `descriptor` is readable.
+        Call this method when `descriptor` is readable.
         """
         line = self._ours.recv(_LINE_BYTES).decode(errors="replace").rstrip("\n")
         return line if link_keys.is_public_key(line) else ""
@@ -76,7 +76,7 @@ class Worker(Protocol):
 
     @property
     def name(self) -> str:
-        """The worker's identity, as in "w00/1"."""
+        """The worker's identity, such as "w00/1"."""
 
     @property
     def pid(self) -> int:
@@ -87,13 +87,13 @@ class Worker(Protocol):
 
     @property
     def keys(self) -> KeyExchange | None:
-        """The exchange of its public key; None over ipc, which needs no key."""
+        """The exchange of the worker's public key; None over ipc, where no key is needed."""
 
     @property
     def sentinel(self) -> int:
         """File descriptor that becomes readable, and stays so, once the worker has ended.
 
-        Several workers may share one descriptor, which is written whenever one of them ends or sends its key, and never
+        Several workers may share a descriptor. It is written to whenever a worker ends or sends its key, and is never
         read.
         """
 
@@ -101,12 +101,12 @@ class Worker(Protocol):
     def exitcode(self) -> int | None:
         """Exit code: None while running, 0 after success, minus the signal number if a signal killed it.
 
-        It does not prove how the worker ended: a worker whose node is lost counts as killed by SIGKILL.
+        The exit code does not prove how the worker ended: a worker whose node is lost counts as killed by SIGKILL.
         """
 
     @property
     def ended_how(self) -> str:
-        """A phrase that follows the worker's name and says how it ended.
+        """A phrase that follows the worker's name and says how the worker ended.
 
         "" if the launcher knows no more than the exit code.
         """
@@ -118,7 +118,7 @@ class Worker(Protocol):
         """Kill the worker. A thread cannot be killed and is abandoned."""
 
     def join(self, timeout_s: float) -> bool:
-        """Wait for the worker to end and free its resources; False if it has not ended in time."""
+        """Wait for the worker to end, and free its resources; returns False if the worker has not ended in time."""
 
 
 class Errand(AbstractContextManager["Errand"], Protocol):
@@ -140,23 +140,23 @@ class Errand(AbstractContextManager["Errand"], Protocol):
 
 
 class Launcher:
-    """Starts workers; each calls the entry point with its order and sees the experiment directory.
+    """Starts workers, each of which calls the entry point with its WorkerOrder and sees the experiment directory.
 
-    Lanes are positions: their devices and their node are decided when a worker starts. The methods of this class suit a
-    launcher that uses only this machine.
+    Lanes are positions: the devices and the node of a lane are decided when its worker starts. The methods of this
+    class suit a launcher that uses only this machine.
     """
 
     name = ""
-    # Flags that have a command start workers in this way, for the one with which a message says how to go on.
+    # The flags with which a command starts workers in this way, for messages that show the command to go on with.
     flags: tuple[str, ...] = ()
-    transport: Transport = "ipc"  # that its workers need, unless another is asked for
+    transport: Transport = "ipc"  # that its workers need, unless a different one is requested
     needs_tcp = False  # whether its workers may be on other machines
     entry = "workers.process.entry:main"  # "module:function" of its workers, likewise; called with the WorkerOrder
     address = "127.0.0.1"  # of this machine, at which its workers reach the coordinator over tcp
-    nodes: tuple[Node, ...] = ()  # that its workers run on, and may be lost with; empty: this machine
+    nodes: tuple[Node, ...] = ()  # on which its workers run, and with which they may be lost; empty: this machine
     child_processes = False  # whether every worker is a child of this process, which a signal can stop or end
-    descriptors: int  # of this process that one of its workers takes, with that of its connection
-    own_descriptors = 0  # that it takes itself, however many workers it has
+    descriptors: int  # number that one worker takes in this process, including the one of its connection
+    own_descriptors = 0  # number that the launcher itself takes, however many workers it has
 
     def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
         """Raises UsageError if the launcher cannot start workers here."""
@@ -170,11 +170,11 @@ class Launcher:
         return begin_here(child_command(module), line)
 
     def use(self, devices: Iterable[Device]) -> None:
-        """Map lanes to these devices, by name, as the preflight found them."""
+        """Use these devices, which the preflight found, for the lanes that name them."""
         self._devices = {device.name: device for device in devices}
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
-        """Raise UsageError unless each lane's devices exist, are of the planned kind and are on one node."""
+        """Raise UsageError unless the devices of each lane exist, are of the planned kind and are all on one node."""
         if not self._devices:
             return
         for lane in lanes:
@@ -199,17 +199,17 @@ class Launcher:
                 raise UsageError(f"{where}: one run would be on two nodes ({across}); choose devices with --devices")
 
     def reserve(self, lanes: Sequence[Lane]) -> None:
-        """Reserve everything that the workers of these lanes need, or nothing, replacing an earlier reservation.
+        """Reserve everything that the workers of these lanes need; if that is impossible, reserve nothing.
 
-        Waits for a limited time, then raises UsageError, which names the lacking resources. Called before the first
-        start.
+        Replaces any earlier reservation. Waits for a limited time, then raises UsageError, which names the missing
+        resources. Called before the first start.
         """
 
     def release(self) -> None:
         """Release the reservation, once no worker is needed any more."""
 
     def bound(self, order: WorkerOrder) -> WorkerOrder:
-        """Return the order with the devices and node that its lane has now. Raises OSError while they are unknown."""
+        """Return the order with the current devices and node of its lane. Raises OSError while these are unknown."""
         devices = [self._devices[name] for name in order.lane.devices if name in self._devices]
         if not devices:
             return order
@@ -217,7 +217,7 @@ class Launcher:
         return msgspec.structs.replace(order, lane=lane, node=devices[0].node)
 
     def start(self, order: WorkerOrder) -> Worker:
-        """Start a worker and return at once; its Hello or its end follows. Raises OSError if it cannot be started now.
+        """Start a worker and return at once; its Hello or its end follows. Raises OSError if no worker can start now.
         """
         raise NotImplementedError
 
@@ -229,7 +229,8 @@ def _on(node: str) -> str:
 def begin_here(command: Sequence[str], line: bytes) -> subprocess.Popen[bytes]:
     """Run `command` with `line` as its input, in the environment that `child_environment` derives from this one.
 
-    The caller reads its output. The input comes from a file, because a pipe would block until the command reads it.
+    The caller reads the output. The input comes from a file, because a pipe would block until the command reads the
+    input.
     """
     environment = child_environment(os.environ)
     with tempfile.TemporaryFile() as file:
@@ -242,4 +243,4 @@ class LauncherFactory(Protocol):
     """Type of `LAUNCHER`."""
 
     def __call__(self, entry: str = ..., transport: Transport = ...) -> Launcher:
-        """Make a launcher; further arguments are named as the flags that only this launcher has."""
+        """Make a launcher; additional arguments have the names of the flags that only this launcher has."""

@@ -1,6 +1,6 @@
 """The steps of a worker process before its entry point: exchange keys, and make the user's modules importable.
 
-`… _entry ENTRY` is a worker that a supervisor has started: its order is the first line of standard input.
+`… _entry ENTRY` is a worker that a supervisor has started. Its WorkerOrder is the first line of standard input.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _decode = msgspec.json.Decoder(WorkerOrder).decode
 
 
 def introduce(order: WorkerOrder, question: int, answer: int) -> bool:
-    """Make the worker's keys, write the public one to `question` and wait for the `answer`.
+    """Make the worker's keys, write the public key to descriptor `question` and wait for a byte on descriptor `answer`.
 
-    Returns False if the coordinator went away while this waited.
+    Returns False if the coordinator ended in the meantime.
     """
     keys = link_keys.make(order.identity, order.server_key)
     os.write(question, f"{keys.public}\n".encode())
@@ -35,7 +35,7 @@ def introduce(order: WorkerOrder, question: int, answer: int) -> bool:
 def call(entry: str, order: WorkerOrder, coordinator: socket.socket | None = None) -> None:
     """Import and call "module:function" with `order`, in the worker's own process or thread.
 
-    `coordinator`: the socket for the key exchange that comes first; closed afterwards.
+    `coordinator`: the socket for the key exchange, which comes first; the socket is then closed.
     """
     if coordinator is not None:
         with coordinator:
@@ -47,9 +47,9 @@ def call(entry: str, order: WorkerOrder, coordinator: socket.socket | None = Non
 
 
 def call_in_process(entry: str, order: WorkerOrder, coordinator: socket.socket | None = None) -> None:
-    """Same as `call`, in a worker's own process, which imports the user's modules from where the preflight found them.
+    """Same as `call`, in a worker's own process; the user's modules are imported from where the preflight found them.
 
-    From here on the process ends with its parent. This is arranged before any slow import.
+    From here on, the process ends with its parent. This is arranged before any slow import.
     """
     parent = parent_process()
     if parent is not None and parent.pid is not None:

@@ -1,7 +1,8 @@
 """A Ray actor on a node: the code that runs in it, and the coordinator's side.
 
-Ray answers a call with the actor's result, or with an error that leaves open whether the call was carried out. The
-coordinator then repeats the call, so `write` and `read` number their lines and bytes, and a repetition has no effect.
+Ray answers a call with the actor's result, or with an error that leaves open whether the call was carried out. After
+such an error the coordinator repeats the call. To make this harmless, `write` takes a line number and `read` takes a
+byte position.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from esper_ab.contracts.own_packages import child_environment
 from esper_ab.contracts.supervisor import Supervisor, end_of
 
 _THREADS, _GPUS = "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"  # that Ray sets in an actor; a worker sets its own
-_AGAIN_S = 1.0  # between two calls of an actor of which Ray does not know whether it is there
-_QUIET_S = 5.0  # then a call that waits for something new returns without
+_AGAIN_S = 1.0  # between two calls of an actor while Ray does not know whether the actor exists
+_QUIET_S = 5.0  # after this time without anything new, a waiting call returns
 _TALK_S = 10.0
 
 
 class Actor:
-    """Runs a supervisor of workers, or one command, in the coordinator's folder; both end with this process.
+    """Runs a supervisor of workers, or one command, in the coordinator's folder. Either of them ends with this process.
 
     Ray sends this class by value, so it uses nothing else of this package, and no torch. Methods run concurrently.
     """
@@ -36,7 +37,7 @@ class Actor:
     def __init__(self, folder: str) -> None:
         self._folder, self._complaint = folder, os.memfd_create("complaint")
         self._supervisor = Supervisor(folder, self._say)
-        self._supervising = ThreadPoolExecutor(1)  # the thread that it always works on
+        self._supervising = ThreadPoolExecutor(1)  # the only thread on which the supervisor works
         self._done, self._said = 0, b""
         self._changed = threading.Condition()
 
@@ -47,12 +48,14 @@ class Actor:
         return context.get_node_id(), os.getpid(), list(context.get_accelerator_ids().get("GPU", []))
 
     def visible(self) -> str | None:
-        """Return the GPUs that this process sees, None for all. An actor without GPUs sees those that its node offers.
+        """Return the GPUs that this process sees; None means all.
+
+        An actor without GPUs sees the GPUs offered by its node.
         """
         return os.environ.get(_GPUS)
 
     def write(self, place: int, line: bytes) -> None:
-        """Make the supervisor carry out line number `place`; ignore the line if that has already been done."""
+        """Make the supervisor carry out line number `place`; ignore the line if it has already been carried out."""
         self._supervising.submit(self._do, place, line).result()
 
     def _do(self, place: int, line: bytes) -> None:
@@ -61,7 +64,7 @@ class Actor:
             self._supervisor.do(json.loads(line))
 
     def read(self, place: int) -> bytes:
-        """Return the supervisor's output from byte `place` on; b"" after a while without output."""
+        """Return the supervisor's output from byte `place` on; b"" if there is no new output for a while."""
         with self._changed:
             self._changed.wait_for(lambda: len(self._said) > place, _QUIET_S)
             return self._said[place:]
@@ -72,9 +75,9 @@ class Actor:
             self._changed.notify_all()
 
     def run(self, command: Sequence[str], line: bytes, defaults: dict[str, str]) -> tuple[int, bytes, bytes]:
-        """Run a command with this input; return its status, its output and the end of its standard error.
+        """Run a command with `line` as its input; return its status, its output and the end of its standard error.
 
-        `defaults`: environment variables that apply unless this node sets them.
+        `defaults`: environment variables that apply unless they are set on this node.
         """
         environment = defaults | {key: value for key, value in os.environ.items() if key != _THREADS}
         child = subprocess.Popen(
@@ -90,7 +93,7 @@ class Actor:
 
 
 class ActorEnded(ConnectionError):
-    """The actor is gone, alone or with its node; the text says how."""
+    """The actor is gone, by itself or with its node; the message says how."""
 
 
 class NotYet(Exception):
@@ -144,7 +147,9 @@ class RaySupervisor:
                 time.sleep(_AGAIN_S)
 
     def kill(self) -> None:
-        """Kill the actor. If its node cannot be reached, this has no effect, and the workers' own watchdog ends them.
+        """Kill the actor.
+
+        If its node cannot be reached, this has no effect; the workers are ended by their own watchdog.
         """
         self._ray.kill(self._actor)
 
@@ -165,7 +170,7 @@ class RayErrand:
     def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
         """Same as `Errand.communicate`.
 
-        Raises WorkerFailed if the node is lost, and UsageError if the node lacks this folder or Python.
+        Raises WorkerFailed if the node is lost, and UsageError if this folder or Python is missing on the node.
         """
         try:
             self.returncode, output, complaint = answer(self._ray, self._end, timeout)

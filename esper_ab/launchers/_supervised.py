@@ -1,7 +1,8 @@
 """The coordinator's side of a supervisor on another node (`contracts/supervisor`) and of the workers it starts.
 
-A supervisor needs four descriptors, however many workers it has: they share one that becomes readable when any of them
-has sent its key or ended. Two threads per supervisor read and write, so a hanging node delays nothing else.
+A supervisor needs four descriptors, however many workers it has: the workers share one, which becomes readable when any
+worker has sent its key or ended. Each supervisor has two threads, one to read and one to write, so that a hanging node
+delays nothing else.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ _LEAVE_S = 5.0  # for a supervisor whose input has ended
 
 
 class WorkerSaid(msgspec.Struct, frozen=True, tag="said", array_like=True):
-    """The first line of the worker's output: its public key, or "" if it ended without one."""
+    """The first line of the worker's output: the public key, or "" if the worker ended without sending it."""
 
     name: str
     line: str
 
 
 class WorkerEnded(msgspec.Struct, frozen=True, tag="ended", array_like=True):
-    """The worker has ended, with a status as in `subprocess` and the end of its standard error."""
+    """The worker has ended; gives the status, as in `subprocess`, and the end of the worker's standard error."""
 
     name: str
     status: int
@@ -48,20 +49,20 @@ _decode = msgspec.json.Decoder(WorkerSaid | WorkerEnded).decode
 
 
 class Carrier(Protocol):
-    """Connection to a supervisor on a node; carries lines both ways."""
+    """A connection to a supervisor on a node, which carries lines both ways."""
 
     @property
     def pid(self) -> int:
-        """Pid of the local process that represents the supervisor; if there is none, the supervisor's own pid."""
+        """Pid of the local process that represents the supervisor or, if there is none, the supervisor's own pid."""
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the supervisor's lines; raise ConnectionError, with the reason or "", once it has ended."""
+        """Yield the supervisor's lines; raise ConnectionError, with the reason or "", once the supervisor has ended."""
 
     def write(self, line: bytes) -> None:
-        """Send a line; return once it is delivered. Raises OSError if the supervisor has ended."""
+        """Send a line; return once the line is delivered. Raises OSError if the supervisor has ended."""
 
     def kill(self) -> None:
-        """Kill the supervisor and so its workers."""
+        """Kill the supervisor and thereby its workers."""
 
     def dismiss(self) -> None:
         """Ask the supervisor to end; called on the thread that writes to it."""
@@ -131,9 +132,9 @@ class NodeSupervisor:
             os.close(self.sentinel)
             raise
         self._to_say: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self.changed = threading.Condition()  # guards what is known of its workers
+        self.changed = threading.Condition()  # guards what is known about its workers
         self._workers: dict[str, NodeWorker] = {}  # those that have not ended
-        self._lost = ""  # how, in words, once it is
+        self._lost = ""  # how it was lost, in words, once it is
         threading.Thread(target=self._write, name=f"to {node}", daemon=True).start()
         threading.Thread(target=self._read, name=node, daemon=True).start()
 
@@ -227,7 +228,7 @@ class NodeSupervisor:
 
 
 def _note(order: WorkerOrder, complaint: str) -> None:
-    """Append a worker's standard error to its log here, if the log can be written."""
+    """Append a worker's standard error to the worker's log here, if the log can be written."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     if complaint:
         with suppress(OSError), os.fdopen(open_below(Path(order.experiment_dir), order.log_file, flags), "ab") as log:
@@ -235,7 +236,7 @@ def _note(order: WorkerOrder, complaint: str) -> None:
 
 
 class _NodeKeys(KeyExchange):
-    """Key exchange of a remote worker, whose lines its supervisor passes on."""
+    """Key exchange with a remote worker; the lines are passed on by its supervisor."""
 
     descriptor = -1
 
@@ -277,7 +278,7 @@ class NodeWorker:
             self._supervisor.tell("signal", self.name, signal.SIGUSR1)
 
     def kill(self) -> None:
-        """Ask its supervisor to kill it.
+        """Ask the supervisor to kill the worker.
 
         If the worker still runs at the next start on that node, the supervisor is replaced.
         """

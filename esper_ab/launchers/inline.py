@@ -1,4 +1,4 @@
-"""Launcher of workers as threads, for tests and debuggers. They cannot be killed, and they share torch's settings."""
+"""Launcher of workers as threads, for tests and debuggers. Threads cannot be killed, and share torch's settings."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _GIVEN_UP: list[threading.Thread] = []
 
 
 def any_given_up() -> bool:
-    """True if the thread of an abandoned worker still runs; libraries may then abort the process at its exit."""
+    """True if the thread of an abandoned worker still runs; if so, libraries may abort the process at its exit."""
     return any(thread.is_alive() for thread in _GIVEN_UP)
 
 
 class InlineWorker:
-    """A worker on a daemon thread; it writes to its sentinel when it ends."""
+    """A worker on a daemon thread, which writes to its sentinel when it ends."""
 
     ended_how = ""
 
@@ -65,7 +65,7 @@ class InlineWorker:
             os.eventfd_write(self.sentinel, 1)
 
     def dump_stacks(self) -> None:
-        """Write the stacks of all threads of this process, including the worker's, to its log."""
+        """Write the stacks of all threads of this process, including the worker's, to the worker's log."""
         with self._log() as log:
             faulthandler.dump_traceback(file=log, all_threads=True)
 
@@ -96,7 +96,7 @@ class InlineLauncher(Launcher):
     entry = "workers.process.entry:main_in_thread"
 
     def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
-        """Raises UsageError if this process has imported a package `workers` other than the one with the entry point.
+        """Raises UsageError if this process has imported a package `workers` that is not the one with the entry point.
         """
         super().__init__(entry, transport)
         try:
@@ -106,7 +106,7 @@ class InlineLauncher(Launcher):
         self._directory = ""  # the current one when workers were to be started; they share it with this process
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
-        """Refuse GPUs, because torch fixes their choice and arithmetic once per process."""
+        """Refuse GPUs, because torch fixes the choice of GPUs and their arithmetic once per process."""
         if gpus := [lane.name for lane in lanes if any(lane.uuids)]:
             raise UsageError(
                 f"launcher inline on {gpus[0]}: threads share one view of the GPUs, so none could have its own; use "
@@ -119,7 +119,8 @@ class InlineLauncher(Launcher):
         self._directory = self._directory or str(Path.cwd())
 
     def release(self) -> None:
-        """Change back to the directory that `reserve` remembered, because later paths may be relative to it."""
+        """Change back to the directory remembered by `reserve`, because later paths may be relative to that directory.
+        """
         if self._directory:
             os.chdir(self._directory)
         self._directory = ""

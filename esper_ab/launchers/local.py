@@ -1,7 +1,7 @@
-"""Launcher of workers as local processes: one Process each, of multiprocessing's spawn context.
+"""Launcher of workers as local processes: one Process of multiprocessing's spawn context for each worker.
 
-`torch.multiprocessing.spawn` is not used, because it ends all processes on the first failure; here a worker that dies
-is replaced. The child sets its own environment before it imports torch; nothing is inherited by fork.
+`torch.multiprocessing.spawn` is not used, because it ends all processes on the first failure, whereas here a worker
+that dies is replaced. The child sets its own environment before it imports torch. Nothing is inherited by fork.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from esper_ab.launchers._entry import call_in_process
 
 
 class LocalWorker:
-    """A started process, not a daemon (it may have children of its own); `join` reaps it.
+    """A started process, which is not a daemon because it may have children of its own; `join` reaps the process.
 
-    Its sentinel is a pidfd: multiprocessing's is a pipe, which a forked child of the worker keeps open after its death.
+    The sentinel is a pidfd. The sentinel of multiprocessing is a pipe, which a forked child of the worker keeps open
+    after the worker's death.
     """
 
     ended_how = ""
 
     def __init__(self, name: str, process: BaseProcess, keys: KeyExchange | None = None) -> None:
-        """Raises OSError if no descriptor is free to watch the process, which is then ended."""
+        """Raises OSError, and ends the process, if no descriptor is free to watch the process."""
         assert process.pid is not None, "the process has been started"
         self._process = process
         self._exitcode: int | None = None
@@ -51,7 +52,7 @@ class LocalWorker:
         return self._exitcode
 
     def dump_stacks(self) -> None:
-        """Request the stacks by SIGUSR1; the worker's faulthandler answers even when its Python is stuck."""
+        """Request the stacks by SIGUSR1; the worker's faulthandler answers even if the worker's Python is stuck."""
         if self.exitcode is None:
             os.kill(self.pid, signal.SIGUSR1)
 

@@ -1,10 +1,11 @@
-"""Launcher of workers on a Ray cluster: one supervisor per lane, in an actor; its child process is the worker.
+"""Launcher of workers on a Ray cluster. Each lane has a supervisor in an actor, whose child process is the worker.
 
 One placement group holds the resources of all lanes: Ray grants all of them or none, and keeps them for this
-experiment. A supervisor passes on its worker's order and public key. If a supervisor is lost, alone or with its node,
-another one starts wherever Ray moves its part of the group; until then the start of its lane's worker is delayed.
+experiment. A supervisor passes on the WorkerOrder and the public key of its worker. If a supervisor is lost, by itself
+or with its node, a new supervisor starts wherever Ray moves that part of the group. Until then, the start of the lane's
+worker is delayed.
 
-Ray assigns the GPUs; they are selected by the UUIDs that the preflight of their node found.
+Ray assigns the GPUs, and they are selected by the UUIDs that the preflight found on their node.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ from esper_ab.launchers._ray_actor import Actor, ActorEnded, NotYet, RayErrand, 
 from esper_ab.launchers._supervised import NodeSupervisor, NodeWorker
 
 WAIT_S = 600.0  # for room in the cluster
-_SAY_S = 10.0  # then it is said who waits
+_SAY_S = 10.0  # after this time, a message says that the launcher waits
 _LOOK_S = 0.5
 _ID_CHARACTERS = 8
-_BEGIN_S = 300.0  # for supervisors in a group that is there: a process each, on a machine that may be crowded
+_BEGIN_S = 300.0  # for supervisors, once there is a group: a process each, on a machine that may be crowded
 _INSTALL = "pip install 'esper-ab[ray]'"
 _STORE_BYTES = 80 << 20  # of a cluster that is started here: orders and answers are short
 _BELOW_CHARS = 35  # of folders that Ray makes for its sockets, more than our own take
 _PARTS = 10_000  # of a core or a GPU: what Ray counts in
 _AT_ONCE = 16  # calls of one actor: one that reads and one that writes, and those of which Ray does not know
-# Unless the user has others. Ray reads them when it is imported. It would report to its makers, warn of answers that
-# nobody asked for, and hide GPUs from actors that have none.
+# Unless the user has set these. Ray reads them on import. Without them, Ray would report to its makers, warn of answers
+# that nobody asked for, and hide GPUs from actors that have none.
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }  # fmt: skip
@@ -65,8 +66,8 @@ class RayLauncher(Launcher):
     ) -> None:  # fmt: skip
         """Connect to the cluster at `ray_address` or RAY_ADDRESS, or start one on this machine.
 
-        Arguments have the names of their flags. `ray_label`: the labels that a node must have. `ray_wait`: how long to
-        wait for free resources, in seconds. Raises UsageError if Ray is not installed or there is no such cluster.
+        Each argument has the name of its flag. `ray_label`: the labels that a node must have. `ray_wait`: how many
+        seconds to wait for free resources. Raises UsageError if Ray is not installed or there is no such cluster.
         """
         super().__init__(entry, transport)
         self._wait_s, self._labels = ray_wait, dict(ray_label or {})
@@ -79,7 +80,7 @@ class RayLauncher(Launcher):
         self._visible: dict[str, Any] = {}  # node -> which GPUs its preflight sees, as Ray calls them
 
     def _find_nodes(self) -> dict[str, Node]:
-        """Return the usable nodes by Ray's node id, sorted by name. Raises UsageError if there are none.
+        """Return the usable nodes by Ray's node id, sorted by name. Raises UsageError if no node is usable.
 
         A node is named after its host, with the start of Ray's id if several nodes have the same host.
         """
@@ -141,7 +142,8 @@ class RayLauncher(Launcher):
             raise
 
     def _await_group(self, lanes: Sequence[Lane]) -> None:
-        """Wait until Ray has granted the group. After the limit, raises UsageError, which names the free resources."""
+        """Wait until Ray has granted the group. After a time limit, raises UsageError, which names the free resources.
+        """
         began, said = time.monotonic(), False
         who = f"{counted(len(lanes), 'lane')}, {lanes[0].name} to {lanes[-1].name},"
         while not self._group.wait(_LOOK_S):
@@ -165,7 +167,7 @@ class RayLauncher(Launcher):
         return ", ".join(f"{free.get(kind, 0):.0f} of {all_[kind]:.0f} {kind}s are free" for kind in kinds)
 
     def _await_supervisors(self) -> None:
-        """Wait until every lane has its supervisor. Raises UsageError if one cannot start."""
+        """Wait until every lane has its supervisor. Raises UsageError if a supervisor cannot start."""
         deadline = time.monotonic() + _BEGIN_S
         for name, lane in self._lanes.items():
             try:
@@ -200,7 +202,7 @@ class RayLauncher(Launcher):
         return msgspec.structs.replace(order, lane=lane, node=node)
 
     def _uuids(self, lane: Lane, node: str, dealt: Sequence[str]) -> tuple[str, ...]:
-        """Return the UUIDs of the GPUs that Ray has assigned there; "" for each core."""
+        """Return the UUIDs of the GPUs that Ray has assigned on `node`; for a lane on cores, "" for each core."""
         if lane.devices[0].startswith("cpu:"):
             return ("",) * len(lane.devices)
         there = [device.uuid for device in self._devices.values() if device.node == node and device.uuid]
@@ -217,7 +219,7 @@ class RayLauncher(Launcher):
 
 
 class _LaneSupervisor:
-    """The current supervisor of a lane; replaced when it is gone or fails to end a worker."""
+    """The current supervisor of a lane, which is replaced when it is gone or fails to end a worker."""
 
     def __init__(self, ray: Any, begin: Callable[[], Any]) -> None:
         """`begin` makes an actor."""
@@ -264,11 +266,11 @@ class _LaneSupervisor:
 
 
 def _connected(address: str) -> Any:
-    """Return Ray, with this process's one connection to a cluster, which another launcher may have made."""
+    """Return Ray, connected to a cluster. The process has one connection, which an earlier launcher may have made."""
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     try:
-        # Here, because no other launcher needs it, and it has read its settings when it is there.
+        # Here, because no other launcher needs Ray, and because Ray reads its settings on import.
         import ray
     except ImportError as error:
         raise UsageError(f"launcher ray needs Ray ({error}): {_INSTALL} on every node") from None
@@ -285,8 +287,8 @@ def _connect(ray: Any, address: str) -> None:
             f"--ray-address {address}: workers cannot reach the coordinator through Ray's client; launch on a node of "
             "the cluster (`ray job submit` does), with the address `auto`"
         )
-    # Ray prints what it finds wrong with its nodes to standard output, pages of it, which is the command's own, and has
-    # no setting for that. What concerns an experiment shows in its own words, and the rest is in Ray's logs.
+    # Ray prints pages on problems of its nodes to standard output, where only the command should print, and has no
+    # setting against that. What concerns an experiment is reported in our own words; the rest is in Ray's logs.
     if hasattr(ray._private.worker, "print_to_stdstream"):
         ray._private.worker.print_to_stdstream = lambda *_, **__: None
     folder = private_folder(below=_BELOW_CHARS) if address in ("", "local") else None
@@ -311,7 +313,7 @@ def _end(ray: Any, folder: Path) -> None:
 
 
 def bundles(lanes: Sequence[Lane]) -> list[dict[str, float]]:
-    """Return the resources for each set of devices: its GPUs and one core per lane, or its cores."""
+    """Return the resources for each set of devices: either its GPUs and one core per lane, or its cores."""
     return [
         {"GPU": gpus, "CPU": count} if (gpus := _gpus(devices)) else {"CPU": len(devices)}
         for devices, count in _sharing(lanes).items()
@@ -319,7 +321,7 @@ def bundles(lanes: Sequence[Lane]) -> list[dict[str, float]]:
 
 
 def parts(lanes: Sequence[Lane]) -> dict[str, tuple[int, dict[str, float]]]:
-    """Return, by lane name, the index of its bundle and the part of that bundle that it takes."""
+    """Return, by lane name, the index of the lane's bundle and the part of the bundle that the lane takes."""
     sharing = _sharing(lanes)
     whole = dict(zip(sharing, enumerate(bundles(lanes)), strict=True))
     found = {}
@@ -330,7 +332,7 @@ def parts(lanes: Sequence[Lane]) -> dict[str, tuple[int, dict[str, float]]]:
 
 
 def check_shares(lanes: Sequence[Lane]) -> None:
-    """Raise UsageError for lanes that share several GPUs, because Ray would give each lane only one."""
+    """Raise UsageError for lanes that share several GPUs, because Ray would give each lane only one GPU."""
     sharing = _sharing(lanes)
     for lane in lanes:
         if _gpus(lane.devices) > 1 and sharing[lane.devices] > 1:
@@ -343,8 +345,8 @@ def check_shares(lanes: Sequence[Lane]) -> None:
 def uuids_of(dealt: Sequence[str], visible: str | None, there: Sequence[str]) -> list[str]:
     """Return the UUIDs of the GPUs that Ray assigned; GPUs that the preflight did not find are left out.
 
-    Ray names a GPU as CUDA_VISIBLE_DEVICES of its node does (`visible`), or by number if that is not set. `there`: the
-    UUIDs that the preflight found on the node, in order.
+    Ray names GPUs as they are named in CUDA_VISIBLE_DEVICES of their node (`visible`) or, if this variable is not set,
+    by number. `there`: the UUIDs that the preflight found on the node, in order.
     """
     listed = [str(number) for number in range(len(there))] if visible is None else visible.replace(" ", "").split(",")
     by_call = dict(zip(listed, there, strict=False))  # a node may offer fewer than it sees
@@ -361,7 +363,7 @@ def _gpus(devices: Sequence[str]) -> int:
 
 
 def _part(whole: float, count: int) -> float:
-    """Return one of `count` equal parts that together do not exceed `whole`; an integer if it is 1 or more."""
+    """Return one of `count` equal parts that together do not exceed `whole`; a part of 1 or more is an integer."""
     return whole // count if whole >= count else whole * _PARTS // count / _PARTS
 
 

@@ -1,11 +1,11 @@
 """Launcher of workers in steps of a Slurm job, one step per node, inside the allocation of this process.
 
-A step is a supervisor (`contracts/supervisor`), which starts all workers of its node. Its srun is a local process that
-represents it: srun carries standard input there and standard output back, and ends with it. Orders go through standard
-input, which closes when the coordinator ends; keys and ends of workers come back through standard output. A worker that
-cannot start says why in its log.
+A step is a supervisor (`contracts/supervisor`), which starts all workers of its node. A local process, srun, represents
+the supervisor: srun carries standard input there and standard output back, and ends with the supervisor. Orders go
+through standard input, which closes when the coordinator ends. Keys and ends of workers come back through standard
+output. If a worker cannot start, its log says why.
 
-GPUs are selected by the UUIDs of the preflight, because steps that share an allocation see all GPUs of their node.
+GPUs are selected by the UUIDs from the preflight, because steps that share an allocation see all GPUs of their node.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SlurmLauncher(Launcher):
     needs_tcp = True
 
     def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
-        """Raises UsageError outside an allocation, and if the transport is ipc."""
+        """Raises UsageError if this process is outside an allocation, or if the transport is ipc."""
         super().__init__(entry, transport)
         if missing := next((variable for variable in (_JOB, _NODELIST) if variable not in os.environ), ""):
             raise UsageError(
@@ -67,7 +67,7 @@ class SlurmLauncher(Launcher):
         return self._supervisor(order.node or self.nodes[0].name).start(order, self.entry)
 
     def _supervisor(self, node: str) -> NodeSupervisor:
-        """Return the node's supervisor; a new one if the last is gone or failed to end a worker."""
+        """Return the node's supervisor; start a new one if the last is gone or failed to end a worker."""
         known = self._supervisors[node]
         if not known or not known[-1].is_reliable:
             step = [*_SRUN, f"--nodelist={node}", "--job-name=workers", *alone_command(supervisor.__file__)]
@@ -95,7 +95,7 @@ def _nodes(environment: os._Environ[str]) -> tuple[Node, ...]:
 
 
 def expand_cores(text: str) -> list[int]:
-    """Return the cores per node from Slurm's notation: "4(x2),8" gives 4, 4, 8; [] for anything else."""
+    """Return the cores per node from Slurm's notation: "4(x2),8" gives 4, 4, 8. Returns [] if the text is invalid."""
     found: list[int] = []
     for part in text.split(","):
         matched = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part)
@@ -106,7 +106,7 @@ def expand_cores(text: str) -> list[int]:
 
 
 def _own_address(nodes: Sequence[str]) -> str:
-    """Return this machine's IPv4 address on the route to the other nodes, where they can reach it."""
+    """Return this machine's IPv4 address on the route to the other nodes, at which those nodes can reach it."""
     here = os.environ.get("SLURMD_NODENAME", nodes[0])
     other = next((node for node in nodes if node != here), "")
     if not other:

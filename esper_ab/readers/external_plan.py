@@ -1,4 +1,4 @@
-"""A plan for runs made elsewhere: which groups and replicates are compared, in which units, at which looks."""
+"""A plan for runs done elsewhere: which groups and replicates are compared, in which units and at which looks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, make_plan, sha256
 from esper_ab.verdict.vocabulary import MEAN, Scale
 
 # --- scales ----------------------------------------------------------------------------------------------------------
-# In which unit the outcomes of a task are, which direction is better, and how large a difference matters. Pure.
+# The unit of the outcomes of a task, which direction is better, and how large a difference matters. Pure.
 
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ def scales_of(
 
 
 def told_by_task(text: str) -> Told:
-    """Parse "2", a value for all tasks, or "digits=2,CartPole-v1=25", one value per task."""
+    """Parse one value for all tasks, such as "2", or one value per task, such as "digits=2,CartPole-v1=25"."""
     if "=" not in text:
         return text
     found: dict[str, str] = {}
@@ -66,7 +66,7 @@ def told_by_task(text: str) -> Told:
 
 
 def ranges_of(tasks: Sequence[str], told: Told) -> dict[str, tuple[float, float]]:
-    """Return the worst and the target outcome of every task, from text like "0..100"; {} if there is no text."""
+    """Return the worst and the target outcome of every task, from text such as "0..100"; {} if there is no text."""
     return _by_task("scores", tasks, told, _range) if told else {}
 
 
@@ -129,9 +129,9 @@ def _direction(value: str | float) -> str:
 
 
 # --- plan ------------------------------------------------------------------------------------------------------------
-# A plan for runs that are made elsewhere: what is compared, over which replicates, at which looks and bounds.
+# A plan for runs that are done elsewhere: what is compared, over which replicates, at which looks and bounds.
 #
-# It is written before the runs and vouches for itself by its sha256, which is worth publishing where it gets a date.
+# The plan is written before the runs. Publish its sha256 where the publication gets a date: it vouches for the plan.
 
 
 _LARGEST_BYTES = 16 * 2**20
@@ -154,9 +154,9 @@ def make_external_plan(
 ) -> AnalysisPlan:  # fmt: skip
     """Make a plan.
 
-    Raises UsageError if the plan is impossible, or if a table of outcomes could not contain its names.
+    Raises UsageError if the plan is impossible, or if a table of outcomes could not contain the plan's names.
 
-    `choosing`: how many of the first `replicates` serve to choose cells.
+    `choosing`: how many of the `replicates`, from the first on, are used to choose cells.
     """
     _check_names("group", groups, least=2)
     _check_names("seed", replicates, least=1)
@@ -209,7 +209,7 @@ def read_plan(path: Path) -> AnalysisPlan:
 
 
 def _in_words_of_today(written: bytes) -> bytes:
-    """Rename the one field of a format 1 plan that has a new name; its sha256 remains that of the old text.
+    """Rename the field of a format 1 plan that now has a new name; the plan's sha256 remains that of the old text.
 
     No name of a group or task can be mistaken for the field, because quotation marks in names are escaped.
     """
@@ -217,7 +217,7 @@ def _in_words_of_today(written: bytes) -> bytes:
 
 
 def _check_names(what: str, names: Sequence[str], *, least: int) -> None:
-    """Raise UsageError for duplicate names, and for names that a table of outcomes cannot contain."""
+    """Raise UsageError for duplicate names, and for names that cannot occur in a table of outcomes."""
     if len(names) < least:
         raise UsageError(f"{what}s: at least {least} needed")
     for place, name in enumerate(names):

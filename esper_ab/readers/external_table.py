@@ -1,7 +1,8 @@
-"""Read outcomes of runs made elsewhere: one row per run, from a CSV file, a data frame or arrays. Pure.
+"""Read outcomes of runs done elsewhere: one row per run, from a CSV file, a data frame or arrays. Pure.
 
-A row has its group, its pair (a random seed, for example) or just its run, its outcome and, if there are several, its
-task and cluster. A run without an outcome is lost: it was planned and failed. Every error names row and column.
+A row gives the run's group, its pair (for example a random seed) or just a name, its outcome and, if there are several,
+its task and cluster. A run without an outcome is lost: it was planned and failed. Every error names the row and the
+column.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def observations_of(
 ) -> Observations:  # fmt: skip
     """Check the cells of `columns` (values by column name) and make observations from them.
 
-    `row_numbers`: number of each row, for messages. `names`: our column name -> the source's, where they differ.
+    `row_numbers`: the number of each row, for messages. `names`: our column name -> the source's, where the two differ.
     """
     used = _columns(source, columns, names or {})
     pair_column = next((column for column in PAIR_COLUMNS if column in used), "")
@@ -60,7 +61,7 @@ def observations_of(
 
 
 def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:
-    """Return our name -> the source's name, for the columns that are used."""
+    """Return a mapping from our name to the source's name, for the columns that are used."""
     named = _named(names)
     others = [theirs for theirs in columns if meaning(theirs) not in named and theirs not in named.values()]
     used = _ours(source, others) | named
@@ -93,7 +94,8 @@ def meaning(name: str) -> str:
 
 
 def _ours(source: str, columns: Sequence[str]) -> dict[str, str]:
-    """Return our name -> the source's name, for known columns. Raises UsageError if two have the same meaning."""
+    """Map our name to the source's name for each known column. Raises UsageError if two columns have the same meaning.
+    """
     found: dict[str, str] = {}
     for theirs in columns:
         ours = meaning(theirs)
@@ -108,7 +110,7 @@ def _ours(source: str, columns: Sequence[str]) -> dict[str, str]:
 
 
 def _named(names: Mapping[str, str]) -> dict[str, str]:
-    """Return `names` with one spelling of our name for each column."""
+    """Return `names` with a single spelling of our name for each column."""
     found: dict[str, str] = {}
     for ours, theirs in names.items():
         column = _ALSO.get(ours, ours)
@@ -164,7 +166,7 @@ def _number(cell: object, where: str) -> float | None:
 
 
 def cell_text(cell: object) -> str:
-    """Return a cell as it would be typed; a seed that a data frame stores as the float 3.0 gives "3"."""
+    """Return a cell as a user would type it: a seed that is stored in a data frame as the float 3.0 gives "3"."""
     if cell is None or (not isinstance(cell, str) and str(cell) in _MISSING):
         return ""
     if isinstance(cell, Real) and not isinstance(cell, Integral):
@@ -174,7 +176,7 @@ def cell_text(cell: object) -> str:
 
 
 def _check_once(source: str, rows: Sequence[Observation], names: Sequence[str], column: str, why: str) -> None:
-    """Raise UsageError if two rows of one group and task share a value of `names`."""
+    """Raise UsageError if two rows of one group and task have the same value in `names`."""
     seen: dict[tuple[str, str, str], int] = {}
     for row, name in zip(rows, names, strict=True):
         first = seen.setdefault((row.group, name, row.task), row.row)
@@ -198,7 +200,7 @@ _STARTS = {";": "semicolons", "\t": "tabs"}
 def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Observations:
     """Read `file`. Raises UsageError, with row and column, if it is not a valid table of outcomes.
 
-    Rows are counted as in an editor: the header is row 1. `names`: our column name -> the file's, where they differ.
+    Rows are counted as in an editor: the header is row 1. `names`: our column name -> the file's, where the two differ.
     """
     text = _text(file)
     if text.lstrip()[:1] in ("{", "["):
@@ -258,7 +260,7 @@ def read_data(data: Any, names: Mapping[str, str] | None = None) -> Observations
     """Read outcomes from `data`. Raises UsageError if they are invalid. Rows are counted from 0.
 
     A data frame (pandas, polars, pyarrow) or a mapping of columns has the columns group, seed (or pair or run),
-    outcome[, task][, cluster]. A mapping of groups to arrays [pairs] has outcomes alone: values at the same index form
+    outcome[, task][, cluster]. A mapping from groups to arrays [pairs] has only outcomes: values at the same index form
     a pair, and NaN is a lost run.
     """
     if isinstance(data, Observations):
@@ -273,7 +275,7 @@ def read_data(data: Any, names: Mapping[str, str] | None = None) -> Observations
 
 
 def _columns_of_frame(data: Any) -> dict[str, list[Any]]:
-    """Return values by column name. All libraries of data frames iterate over a column in the same way."""
+    """Return values by column name. Iterating over a column works in the same way in all data frame libraries."""
     named = getattr(data, "column_names", None) or getattr(data, "columns", None)
     names = list(data) if isinstance(data, Mapping) else named
     if names is None or not all(isinstance(name, str) for name in names):

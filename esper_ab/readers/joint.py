@@ -1,4 +1,4 @@
-"""Several experiment directories: judge them by one plan, including their audits, or only compare them."""
+"""Several experiment directories: judge them, including their audits, by one plan, or only compare them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from esper_ab.verdict.vocabulary import Finding, Scale
 def observe_parts(source: str, histories: Mapping[str, tuple[Path, History]], scales: Sequence[Scale]) -> Observations:
     """Return the runs in `histories` (by task) with the findings of their audits; replicates are named by number.
 
-    Raises UsageError if an experiment's outcome and the plan disagree on which direction is better.
+    Raises UsageError if an experiment and the plan differ on which direction of the outcome is better.
     """
     for scale in scales:
         folder, history = histories.get(scale.task, (Path(), None))
@@ -51,7 +51,7 @@ def observe_parts(source: str, histories: Mapping[str, tuple[Path, History]], sc
 
 
 def read_experiments(named: Sequence[tuple[str, Path]], scales: Sequence[Scale]) -> Observations:
-    """Read each (task, experiment directory).
+    """Read each (task, experiment directory) in `named`.
 
     Raises UsageError unless every task of the plan has exactly one directory.
     """
@@ -86,14 +86,14 @@ class JointResult:
 
     @property
     def complete(self) -> bool:
-        """True if every part has ended with all its runs."""
+        """True if every part has ended and all of its runs are complete."""
         return all(now.state == "finished" and now.runs == now.of_runs for now in self.parts)
 
 
 def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed: int | None = None) -> JointResult:
     """Judge the recorded runs of the parts below `directory`; a part without a journal has no runs yet.
 
-    `rng_seed`: seed of the bootstraps; None derives it from the plan's digest.
+    `rng_seed`: the seed of the bootstraps; if None, the seed is derived from the plan's digest.
     """
     histories, states = dict[str, tuple[Path, History]](), list[PartNow]()
     planned = len(plan.groups) * len(plan.replicates)
@@ -120,9 +120,9 @@ def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed:
 # --- compared --------------------------------------------------------------------------------------------------------
 # What must agree between several experiment directories, and which of their groups are one condition.
 #
-# An address of randomness names rng seed and replicate, never a group or an experiment. So groups with equal settings
-# must have equal records wherever they ran, and different ones form pairs by replicate. Nothing balanced what else
-# differed between the directories, and nothing was declared before: what comes of it is exploratory.
+# An address of randomness has the rng seed and the replicate, never a group or an experiment. So groups with equal
+# settings must have equal records wherever they ran, and groups with different settings form pairs by replicate. The
+# result is exploratory: whatever else differed between the directories was not balanced, and nothing was declared.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +183,7 @@ def observe_together(sources: Sequence[Source]) -> tuple[Observations, Scale]:
 
 
 def _declared(sources: Sequence[Source]) -> Iterator[str]:
-    """Name the comparisons that each directory planned; their verdicts are in its own report."""
+    """Name the comparisons that each directory planned, and the command that shows their verdicts."""
     for source in sources:
         names = ", ".join(f"{one.a} and {one.b}" for one in source.history.design.comparisons)
         report = shell_command("report", source.name)
@@ -191,7 +191,7 @@ def _declared(sources: Sequence[Source]) -> Iterator[str]:
 
 
 def _conditions(sources: Sequence[Source]) -> list[_Condition]:
-    """Name each condition after its first group; add the directory if that name is taken."""
+    """Return the conditions, each named after its first group; if the name is taken, the directory is added to it."""
     found: list[_Condition] = []
     for source in sources:
         for group in source.history.plan.experiment.groups:
@@ -223,7 +223,7 @@ def _unequal(condition: _Condition) -> Iterator[str]:
 
 
 def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:
-    """Return a line for each setting or fact that should agree but differs, and for each experiment unfit to compare.
+    """Return a line for each setting or fact that should agree but differs, and for each flaw that prevents comparing.
 
     Settings of groups may differ, because the comparison is about them.
     """
@@ -248,7 +248,7 @@ def _line(key: str, values: Mapping[str, str]) -> Iterator[str]:
 
 
 def _facts(source: Source) -> dict[str, str]:
-    """Return, as text by key, the facts that must agree for a replicate to mean the same in all directories."""
+    """Return, by key and as text, the facts that must agree so that a replicate means the same in all directories."""
     experiment, started = source.history.plan.experiment, source.history.started
     outcome = source.history.outcome
     found = {

@@ -1,9 +1,12 @@
 """The directory of a joint experiment: one plan, and below it an experiment directory for every part.
 
 plan.json           the comparisons over all parts and their rule: a plan of `esper-ab design`, with its sha256
-joint.json          the parts: names, folders, digests PART.toml           settings of a part, from which it is launched
-PART/               its experiment directory tracking/           trackers of all parts, if there are any .lock
-the process that runs the parts now summary.txt, report.html, verdict.json     the answer
+joint.json          the parts: names, folders, digests
+PART.toml           the settings from which a part is launched
+PART/               the experiment directory of a part
+tracking/           the trackers of all parts, if there are any
+.lock               the process that runs the parts now
+summary.txt, report.html, verdict.json     the answer
 """
 
 from __future__ import annotations
@@ -48,7 +51,8 @@ def is_joint(directory: Path) -> bool:
 
 
 def write_joint(directory: Path, joint: Joint, settings: dict[str, str]) -> None:
-    """Write the parts, after their plan; `settings`: text of experiment.toml by folder of a part. Raises UsageError."""
+    """Write the parts, after their plan; `settings`: text of experiment.toml by the part's folder. Raises UsageError.
+    """
     for folder, text in settings.items():
         write_below(directory, f"{folder}.toml", text.encode())
     write_below(directory, JOINT_NAME, msgspec.json.format(msgspec.json.encode(joint), indent=1) + b"\n")
@@ -77,7 +81,8 @@ def folders_of(directory: Path) -> list[Path]:
 def refuse_joint(directory: Path, command: str, *, by_task: bool = False) -> None:
     """Raise UsageError, with the names of the parts, if `directory` is a joint experiment.
 
-    `command`: the command that does not support them. `by_task`: it accepts all parts, each as TASK=EXPERIMENT.
+    `command`: the command, which does not support joint experiments. `by_task`: whether the command accepts all parts,
+    each given as TASK=EXPERIMENT.
     """
     if not is_joint(directory):
         return

@@ -1,4 +1,4 @@
-"""An experiment directory as tables: the views of docs/sql.md and the conclusions, for data frames and files."""
+"""An experiment directory as tables for data frames and files: the views of docs/sql.md, and the conclusions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ WHERE n < {lines} AND event.kind = 'episode'
 
 
 class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns, with distinct names, and rows of one query, as Python values."""
+    """The columns, which have distinct names, and the rows of one query, as Python values."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -77,8 +77,8 @@ class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
 def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResult:
     """Run `sql` and return its rows.
 
-    Raises UsageError, in one line, if DuckDB refuses the query or the query takes longer than `limit_s`, and
-    JournalError if the journal is damaged.
+    Raises UsageError, with a one-line message, if DuckDB refuses the query or the query takes longer than `limit_s`,
+    and JournalError if the journal is damaged.
     """
     import duckdb
 
@@ -97,7 +97,7 @@ def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResu
 
 @contextmanager
 def _interrupted(connection: DuckDBPyConnection, limit_s: float) -> Iterator[None]:
-    """Interrupt the connection's query after `limit_s`, while entered."""
+    """Inside this context, interrupt the connection's query after `limit_s`."""
     timer = threading.Timer(limit_s, connection.interrupt)
     timer.daemon = True
     timer.start()
@@ -110,7 +110,7 @@ def _interrupted(connection: DuckDBPyConnection, limit_s: float) -> Iterator[Non
 def viewed(experiment_dir: Path, lines: int, measures: tuple[str, ...]) -> DuckDBPyConnection:
     """Open a database with the views over the journal's first `lines` verified lines.
 
-    `measures`: those that the plan declares. The database reads the journal whenever it is queried.
+    `measures`: the measures that the plan declares. Every query reads the journal again.
     """
     import duckdb
 
@@ -145,7 +145,8 @@ def _views(measures: tuple[str, ...]) -> str:
 
 
 def _file_name(journal: Path) -> str:
-    """Return a path without DuckDB's pattern characters; if necessary, that of a descriptor, which stays open."""
+    """Return a path to the journal without DuckDB's pattern characters, if necessary via a descriptor that stays open.
+    """
     path = str(journal.absolute())
     if not set(_GLOB) & set(path):
         return path
@@ -153,7 +154,7 @@ def _file_name(journal: Path) -> str:
 
 
 def _copy_others(journal: Path, lines: int, others: IO[bytes]) -> int:
-    """Copy all lines except episodes to `others`; return the length of the longest line in bytes."""
+    """Copy all lines except episodes to `others`; return the length in bytes of the longest line of the journal."""
     longest = 0
     with open_to_read(journal, 1 << 20) as source:
         for line in islice(source, lines):
@@ -165,7 +166,7 @@ def _copy_others(journal: Path, lines: int, others: IO[bytes]) -> int:
 
 
 def lock(connection: DuckDBPyConnection) -> None:
-    """Forbid later queries access to files, network and Python variables, and lock the settings."""
+    """Deny later queries access to files, the network and Python variables, and lock the settings."""
     connection.execute(_LOCK)
 
 
@@ -207,7 +208,7 @@ def query_text(answer: QueryResult) -> str:
 def distinct(columns: Sequence[str]) -> tuple[str, ...]:
     """Return distinct column names: a repeated name gets a number (run, run_1), as in DuckDB's frames.
 
-    Names that differ only in case count as equal, as in SQL.
+    As in SQL, names that differ only in case count as equal.
     """
     found: list[str] = []
     taken: set[str] = set()
@@ -234,7 +235,7 @@ def _plain(value: Any) -> Any:
 
 
 def _written(value: Any) -> str:
-    """Return a value as SQL and JSON write it, without Python syntax."""
+    """Return a value as it is written in SQL and JSON, without Python syntax."""
     if isinstance(value, dict | list | tuple | bool):
         return _json(value)
     return value.decode("ascii", "backslashreplace") if isinstance(value, bytes) else str(value)
@@ -302,7 +303,7 @@ def _pairs(comparisons: Sequence[Comparison]) -> Iterator[tuple[Any, ...]]:
 
 
 def table_sql(name: str) -> str:
-    """Return SQL for one of TABLES with its rows in a fixed order."""
+    """Return SQL that selects one of TABLES, with the rows in a fixed order."""
     numbered = f"SELECT *, row_number() OVER () AS n FROM {name}"
     return f"SELECT * EXCLUDE (n) FROM ({numbered}) ORDER BY {_ORDER[name]}"
 

@@ -1,4 +1,4 @@
-"""Status of experiment directories, and the answers in their reports. Loads neither numpy nor torch."""
+"""The status of experiment directories, and the answers in their reports. Loads neither numpy nor torch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from esper_ab.stats.text import digits_for, signed
 from esper_ab.verdict.vocabulary import Verdict
 
 # --- reported --------------------------------------------------------------------------------------------------------
-# What the report of an experiment directory says of its comparisons. Loads neither numpy nor torch.
+# What the report of an experiment directory says about its comparisons. Loads neither numpy nor torch.
 
 
 class Reported(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,16 +53,16 @@ _decode = msgspec.json.Decoder(_Document).decode
 
 
 def no_report(experiment_dir: Path) -> str:
-    """Return a line for a finished experiment whose report was not built; "" if it was."""
+    """Return a line for a finished experiment if its report was not built. Returns "" if there is a report."""
     if (experiment_dir / PAGE).is_file():
         return ""
     return f"There is no report yet: `{shell_command('report', experiment_dir)}` writes it."
 
 
 def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ...], str]:
-    """Return the answers of a finished experiment (none without a report) and a problem.
+    """Return the answers of a finished experiment and a problem.
 
-    If the report's file is damaged or outdated, the problem says so; else it is "".
+    If there is no report, there are no answers. The problem is "" unless the report's file is damaged or outdated.
     """
     path = experiment_dir / VERDICT
     try:
@@ -166,7 +166,7 @@ def status_of(experiment_dir: Path, loaded: Loaded, *, held: bool) -> Status:
 
 
 def status_json(experiment_dir: Path, **more: Any) -> str:
-    """Return the status of `experiment_dir` as indented JSON, followed by the keys of `more`."""
+    """Return the status of `experiment_dir`, followed by the keys of `more`, as indented JSON."""
     tree = msgspec.to_builtins(status(experiment_dir)) | more
     return msgspec.json.format(msgspec.json.encode(tree), indent=2).decode()
 
@@ -243,7 +243,7 @@ class Listed:
 
 
 def list_runs(folder: Path) -> list[Listed]:
-    """Return every experiment directory below `folder`; one that cannot be read is listed with its problem."""
+    """Return every experiment directory below `folder`; a directory that cannot be read is listed with its problem."""
     found = map(_look, _experiment_directories(folder))
     return sorted(found, key=lambda one: (one.last_event, one.experiment_dir), reverse=True)
 
