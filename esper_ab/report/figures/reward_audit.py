@@ -1,4 +1,4 @@
-"""Figures of a reward audit: best of n, return against outcome, and when in the episode each reward pays."""
+"""Figures of a reward audit: best of n, return against outcome, and the steps at which each reward pays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _names(found: RewardAuditFindings) -> list[tuple[int, str]]:
 
 
 def best_of_n(found: RewardAuditFindings) -> Drawing:
-    """Draw the expected outcome of each reward's favourite of n schedules."""
+    """Draw the expected outcome of the schedule that each reward pays most among n."""
     figure, (axes,) = grid(1, single=(9.4, 3.6))
     sizes = np.arange(1, len(found.own_curve) + 1)
     axes.plot(sizes, found.own_curve, color=style.MUTED, linewidth=1.6, linestyle=":")
@@ -92,7 +92,7 @@ def _cloud(
 
 
 def when_paid(found: RewardAuditFindings) -> Drawing:
-    """Draw when in the episode each reward pays."""
+    """Draw the steps of the episode at which each reward pays."""
     figure, (axes,) = grid(1, single=(9.4, 2.8))
     for index, reward in enumerate(found.rewards):
         steps = np.arange(1, len(reward.paid) + 1)
