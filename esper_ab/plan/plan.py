@@ -12,7 +12,7 @@ from esper_ab.settings.experiment import Difference, ResolvedExperiment
 
 
 class Block(Settings, frozen=True, kw_only=True):
-    """The runs of one seed, which train at the same time and share barriers. The unit of inference."""
+    """The unit of inference: the runs of one seed, which train at the same time and share barriers."""
 
     replicate: int
     runs: tuple[RunSpec, ...]  # in start order; ref.device names the lane
