@@ -127,8 +127,8 @@ def nominal_p(
 
     `sides` has the positions (of a, of b) in each replicate; `positions` is the number of possible positions (1: no
     adjustment). `looks` are ascending numbers of replicates, ending at the number of all replicates. If tau cannot be
-    separated from position effects at a look, the look's threshold is 0.0, so it never rejects; its share of alpha
-    passes to the next look. A single look gets alpha itself. The threshold of the first look is always exact.
+    separated from position effects at a look, that look's threshold is 0.0, so the look never rejects, and its share of
+    alpha passes to the next look. A single look gets alpha itself. The threshold of the first look is always exact.
 
     With alpha s_k spent by look k, the threshold c_k solves P(p_k <= c_k and no earlier rejection) = s_k - s_{k-1}.
     Under the null hypothesis p_k is uniform, so c_k = s_k - s_{k-1} + P(p_k <= c_k and an earlier rejection). Only the
@@ -156,10 +156,10 @@ def futility_p(
 ) -> tuple[float, ...]:
     """Return the threshold for the one-sided p at the margin, [looks]: at or below it, the test stops for futility.
 
-    0.0 means no stop at that look, as always at the last look. `spent` is the probability of having stopped by each
-    interim look. Centred on the true difference, t has its null distribution, whatever the spread. So if the true
-    difference equals the margin, the probability of having stopped is at most `spent`. Paths that cross the efficacy
-    boundary before they reach the futility boundary are not subtracted, because there are practically none.
+    The threshold is 0.0 at looks that cannot stop the test, such as the last. `spent` is the probability of having
+    stopped by each interim look. Centred on the true difference, t has its null distribution, whatever the spread. So
+    if the true difference equals the margin, the probability of having stopped is at most `spent`. Paths that cross the
+    efficacy boundary before they reach the futility boundary are not subtracted, because there are practically none.
     """
     process = t_process(sides, positions, looks)
     usable = np.array([look in process.looks and look < looks[-1] for look in looks])

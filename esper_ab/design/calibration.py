@@ -45,7 +45,7 @@ class Intraclass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """The mean at one level of a factor minus the mean at its first level, with a 95 % interval."""
+    """The mean at one level of a factor minus the mean at the factor's first level, with a 95 % interval."""
 
     level: str
     against: str
@@ -125,7 +125,7 @@ def intraclass_correlation(curves: ArrayLike) -> Intraclass | None:
 def factor_effects(values: ArrayLike, factors: Mapping[str, Sequence[str]]) -> tuple[FactorEffect, ...]:
     """Fit values [runs] on the factors' levels (one label per run) by least squares; skip factors with one level.
 
-    If the factors cannot all be identified together, each is fitted alone and marked as aliased.
+    If the factors cannot all be identified together, each factor is fitted alone and marked as aliased.
     """
     y = floats(values)
     varied = {name: labels for name, labels in factors.items() if len(set(labels)) > 1}
@@ -188,8 +188,8 @@ def _double_centred(x: Floats) -> Floats:
 # --- false claims ----------------------------------------------------------------------------------------------------
 # How often each rule finds a difference between two groups of the same runs: its error rate on the user's own curves.
 #
-# The runs of one group are split at random into two pseudo-groups, many times. These differ by chance only, so every
-# claim is false. The rates describe these runs; the splits share them and are not independent.
+# The runs of one group are split at random into two pseudo-groups, many times. The two differ by chance only, so
+# every claim is false. The rates describe these runs; the splits share runs and are not independent.
 
 
 SPLITS = 10_000

@@ -45,8 +45,8 @@ def order(n: int, block: int) -> tuple[int, ...]:
 def draws_positions(n: int) -> bool:
     """Whether the positions in a square of `n` groups are drawn at random.
 
-    Positions are drawn if the first look may come after half a square. By then each group has been in only some of the
-    positions, so these must be chosen at random.
+    Positions are drawn if the first look may come after half a square. Half a square puts each group into only some of
+    the positions, so the positions must be chosen at random.
     """
     return n > LEAST_PAIRS
 

@@ -62,7 +62,7 @@ class Stops(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Power and detectable differences of a plan with `replicates`; differences are None if it can decide nothing."""
+    """Power and detectable differences of a plan with `replicates`; differences are None if it decides nothing."""
 
     replicates: int
     looks: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Notes on a plan for the user, before it starts: one or two sentences each. Pure."""
+"""Notes for the user on a plan that has not started, of one or two sentences each. Pure."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Plan(Settings, frozen=True, kw_only=True):
 
 
 class Extension(Settings, frozen=True, kw_only=True):
-    """The blocks added to a plan, and the rule that then applies to the whole experiment."""
+    """The blocks added to a plan, and the rule that applies to the whole extended experiment."""
 
     design: Design
     blocks: tuple[Block, ...]

@@ -152,7 +152,7 @@ def _more_spread(content: Content) -> Iterator[Item]:
 
 
 def _larger(content: Content, extended: int | None, anew: int, said: str) -> Iterator[Item]:
-    """Yield the extension and, if a new plan needs fewer pairs in all, that plan; what trains fewer pairs comes first.
+    """Yield the extension and, if a new plan needs fewer pairs in all, that plan; whichever trains fewer is first.
 
     `extended`: the pairs needed with an extension; None if the experiment cannot be extended.
     """

@@ -201,7 +201,7 @@ def typed(assignment: Assignment) -> Assignment:
 def convert_value(assignment: Assignment) -> Any:
     """Convert the value to the type of its key.
 
-    Raises UsageError, which names the expected type, if the value does not fit.
+    Raises UsageError if the value does not fit; the message names the expected type.
     """
     _check_carried(assignment, assignment.value)
     if assignment.key.startswith(PARAM):

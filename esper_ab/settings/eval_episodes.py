@@ -71,7 +71,7 @@ class EvaluationNoise(Settings, frozen=True, kw_only=True):
 
 
 class Shipped(Settings, frozen=True, kw_only=True):
-    """A calibration of a task that ships with the package, with its date, groups and rng seed."""
+    """A task's calibration that ships with the package, with the calibration's date, groups and rng seed."""
 
     task: str
     slots: tuple[str, ...]

@@ -1,8 +1,8 @@
 """An experiment and its groups in two states: as requested, and as resolved on a machine.
 
 Each state has its own type, which is frozen and validated and has a field for every key. `parse` returns the requested
-experiment, and `resolve` turns it into the resolved one. This module also lists the settings in which groups differ,
-and describes the initial bias of policies in words.
+experiment, and `resolve` turns a requested experiment into a resolved one. This module also lists the settings in which
+groups differ, and describes the initial bias of policies in words.
 """
 
 from __future__ import annotations

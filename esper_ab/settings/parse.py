@@ -36,7 +36,7 @@ class _Asked:
 def parse(request: Request) -> AskedExperiment:
     """Return the requested experiment.
 
-    Raises UsageError, with a one-line message that includes the remedy, if the request is invalid or has several tasks.
+    Raises UsageError if the request is invalid or has several tasks; the one-line message includes the remedy.
     """
     task = request.said("task") or FIELDS["task"].default
     if request.tasks or request.by_task or "," in task:

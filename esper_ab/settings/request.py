@@ -118,8 +118,8 @@ def _varied(text: str, *, trained: bool) -> dict[str, list[Assignment]]:
 def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Request:
     """Merge flags over the settings of a file.
 
-    Raises UsageError, with a one-line message that includes the remedy, if a flag or setting is invalid. `options` has
-    the values of the flags by name, as click parsed them; missing keys count as not given.
+    Raises UsageError if a flag or setting is invalid; the one-line message includes the remedy. `options` has the
+    values of the flags by name, as click parsed them; missing keys count as not given.
     """
     groups = split_commas(options["groups"], "--groups") if options.get("groups") is not None else ()
     vary = options.get("vary") or ""

@@ -1,4 +1,4 @@
-"""Figures of a reward audit: best of n, return against outcome, and the steps at which each reward pays."""
+"""Figures of a reward audit: best of n, return against outcome, and when in the episode each reward pays."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _cloud(
 
 
 def when_paid(found: RewardAuditFindings) -> Drawing:
-    """Draw the steps of the episode at which each reward pays."""
+    """Draw when in the episode each reward pays."""
     figure, (axes,) = grid(1, single=(9.4, 2.8))
     for index, reward in enumerate(found.rewards):
         steps = np.arange(1, len(reward.paid) + 1)

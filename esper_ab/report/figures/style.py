@@ -125,9 +125,9 @@ def mark(artists: Iterable[Artist], token: str) -> None:
 
 
 def svg(figure: Figure, name: str, tips: Mapping[str, str]) -> str:
-    """Render `figure` as one <svg> element for inlining. The bytes are deterministic, and no two names share an id.
+    """Render `figure` as one <svg> element for inlining, in deterministic bytes; different names share no ids.
 
-    `tips`: the tooltip of the artists marked with each token.
+    `tips` maps each token of `mark` to a tooltip.
     """
     arrange(figure)
     buffer = io.StringIO()
@@ -279,7 +279,7 @@ def grid(
 
 
 def label_axes(figure: Figure, x: str, y: str) -> None:
-    """Label both axes of all panels together; an axis that needs no label has ""."""
+    """Label both axes of all panels together; pass "" for an axis that needs no label."""
     look: dict[str, Any] = {"fontsize": 9, "color": MUTED}
     if x:
         figure.supxlabel(x, **look)

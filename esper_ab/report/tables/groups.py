@@ -31,7 +31,7 @@ def _rows(content: Content) -> Iterator[Row]:
 
 
 def results_table(content: Content) -> Table:
-    """Build the table of outcomes, with one row per group: the number of runs with an outcome, their mean and SD."""
+    """Build the table of outcomes, with one row per group: the number of runs with an outcome, mean and SD."""
     design, rows = content.design, list[tuple[str, ...]]()
     for group in content.groups:
         outcomes = [run.outcome for run in content.of_group(group)]
@@ -82,7 +82,7 @@ def cross_table(content: Content) -> Table:
 
 
 def called(modes: Sequence[str]) -> list[str]:
-    """Return short names of reward modes: a user's function has no folders if the rest is unambiguous."""
+    """Return short names of reward modes; folders of a user's function are omitted if the rest is unambiguous."""
     short = {mode: mode.rpartition("/")[2] for mode in modes}
     names = list(short.values())
     return [short[mode] if names.count(short[mode]) == 1 else mode for mode in modes]
@@ -185,7 +185,7 @@ def differences_table(content: Content) -> Table:
 
 
 # --- learning --------------------------------------------------------------------------------------------------------
-# Table on how far the policies have come, and the sentences on what limits them.
+# Table on how far the policies have come, and the sentences on what limits the policies.
 
 
 def learning_table(content: Content) -> Table:

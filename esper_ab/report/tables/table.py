@@ -56,7 +56,7 @@ def percent(share: float | None) -> float | None:
 
 
 def mean_and_sd(values: Iterable[float | None], digits: int = 2) -> str:
-    """Format, as in "70.12 (1.30)", the mean over runs and, if there are at least two, their standard deviation."""
+    """Format the mean over runs and, from two runs on, the standard deviation, as in "70.12 (1.30)"."""
     present = [value for value in values if value is not None]
     middle = mean(present)
     if middle is None:

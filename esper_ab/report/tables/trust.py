@@ -21,7 +21,7 @@ _WEIGHTS = {
 
 
 def audit_table(content: Content) -> Table:
-    """Build the table of findings that could explain a difference besides the groups' settings, most severe first."""
+    """Build the table of findings that could explain a difference instead of the groups' settings, severest first."""
     rows = tuple(
         (_WEIGHTS[finding.weight], finding.kind, ", ".join(finding.groups) or "experiment", finding.sentence)
         for finding in content.analysis.findings
@@ -89,7 +89,7 @@ def _count(count: int) -> str:
 
 
 def layout_table(content: Content) -> Table:
-    """Build the table of runs per group and device; for many devices, it gives only the number of devices."""
+    """Build the table of runs per group and device; for many devices, the table gives only their number."""
     lanes = [lane.name for lane in content.history.plan.lanes]
     if len(lanes) > _MOST_LANES:
         return Table("Where the runs were", none=f"On {len(lanes)} devices.")

@@ -1,4 +1,4 @@
-"""The kind of task that is trained by a user's own Python file or command: the settings needed, or not read."""
+"""The kind of task that is trained by a user's own Python file or command: which settings it needs or does not read."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _check_filled(command: str, settings: Iterable[str], what: str | Setting) ->
 
 
 def _task(reference: str) -> str:
-    """Return the task name for a trainer, which is also valid as a folder name."""
+    """Return a trainer's task name, which is also valid as a folder name."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", PurePath(called(reference)).stem).strip("-_.")[:64]
     return f"{TRAINER_PREFIX}{name or 'trainer'}"
 

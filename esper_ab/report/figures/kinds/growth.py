@@ -116,7 +116,7 @@ def shares(runs: Sequence[RunHistory], slots: Sequence[str], steps: Sequence[int
 
 
 def chosen(runs: Sequence[RunHistory]) -> list[tuple[RunHistory, Sequence[int]]]:
-    """Return the second half of every run's episodes, or an even sample if there are more than _MOST_EPISODES."""
+    """Return the second half of every run's episodes; if these exceed _MOST_EPISODES, return an even sample of them."""
     stride = _stride(runs)
     return [(run, run.columns.episodes[len(run.columns) // 2 :: stride]) for run in runs]
 
