@@ -85,7 +85,7 @@ class SettingsKind:
         }
 
     def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
-        """Return one sentence on each setting that was chosen for this machine."""
+        """Return notes of one sentence each on settings that were chosen for this machine."""
         return ()
 
     def _check_group(self, name: str, settings: GroupSettings) -> None:
