@@ -2,7 +2,7 @@
 
 Alpha is spent as in Lan & DeMets (1983) with an O'Brien-Fleming spending function. If looks stop for futility, beta is
 spent in the same way. The boundary of Lan & DeMets assumes a normal statistic, but with few pairs the t of an early
-look is far from normal. So each nominal p is calibrated on the distribution of t itself. Futility is non-binding: no
+look is far from normal. So each nominal p is calibrated on the distribution of t. Futility is non-binding: no
 bound on p depends on it.
 """
 
@@ -23,17 +23,17 @@ from esper_ab.stats.floats import Floats
 # --- t process -------------------------------------------------------------------------------------------------------
 # Joint distribution of the adjusted paired t over successive interim looks, from the design alone, and its simulation.
 #
-# Let V_k be the differences of the first n_k pairs with position effects projected out. V_k is a subspace of V_k+1, and
-# the least squares of `adjusted_difference` is the one-sample t in V_k. After a rotation within each step from look to
-# look, a step adds one normal coordinate along tau's column and a chi-square for the others. So the distribution
-# depends on only two numbers per look: the information on tau and the degrees of freedom.
+# Let V_k be the differences of the first n_k pairs with position effects projected out. V_k is a subspace of V_{k+1},
+# and the least squares of `adjusted_difference` is the one-sample t in V_k. After a rotation within each step from look
+# to look, a step adds one normal coordinate along tau's column and a chi-square for the other columns. So the
+# distribution depends on only two numbers per look: the information on tau and the degrees of freedom.
 
 
 _NO_GAIN = 1e-9  # a gain of information below this is rounding
 
 
 class TProcess(msgspec.Struct, frozen=True, kw_only=True):
-    """The looks that can test tau, with replicates, information (in pairs of a balanced plan) and df of t."""
+    """The looks that can test tau, with their replicates, information (in pairs of a balanced plan) and df of t."""
 
     looks: tuple[int, ...]
     information: tuple[float, ...]
@@ -50,9 +50,9 @@ class Draws(msgspec.Struct, frozen=True, kw_only=True):
 def t_process(sides: Sides, positions: int, looks: Sequence[int]) -> TProcess:
     """Compute the information and the df at each look.
 
-    `sides` are the positions (of a, of b) per replicate. `positions` is the number of positions; 1 means that nothing
-    is adjusted for. `looks` are ascending numbers of replicates. Looks without a degree of freedom, and looks at which
-    tau is aliased with position effects, are left out.
+    `sides` has the positions (of a, of b) in each replicate. `positions` is the number of possible positions (1: no
+    adjustment). `looks` are ascending numbers of replicates. A look is left out if no degree of freedom remains or tau
+    is aliased with position effects.
     """
     kept, information, df = [], [], []
     for look in looks:
@@ -78,7 +78,7 @@ def draw(process: TProcess, paths: int, rng: Generator) -> Draws:
 
 
 def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> Floats:
-    """Return t for every look and path, [looks, paths], if tau is `effect` standard deviations of a pair."""
+    """Return t for every look and path, [looks, paths], assuming that tau is `effect` standard deviations of a pair."""
     t = np.empty_like(draws.normal)
     along, square = np.zeros(draws.normal.shape[1]), np.zeros(draws.normal.shape[1])
     steps = zip(_gains(process), process.information, process.df, strict=True)
@@ -94,7 +94,7 @@ def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> Floats:
 
 
 def _gains(process: TProcess) -> Floats:
-    """Return the information that each look adds to that of the previous look."""
+    """Return the information that each look adds to the information at the previous look."""
     gains = np.diff(np.asarray(process.information), prepend=0.0)
     gains[gains < _NO_GAIN] = 0.0
     return gains
@@ -111,7 +111,7 @@ def obrien_fleming_spent(alpha: float, share: float) -> float:
 
 
 def beta_spent(beta: float, share: float) -> float:
-    """Return the beta spent at `share` (0..1] of the replicates, the chance of having missed a true margin."""
+    """Return the beta spent (the chance of having missed a true margin) at `share` (0..1] of the replicates."""
     return obrien_fleming_spent(2.0 * beta, share) / 2.0
 
 
@@ -125,13 +125,13 @@ def nominal_p(
 ) -> tuple[tuple[float, ...], ...]:
     """Return the threshold for the two-sided p at each look, [alphas][looks]: at or below it, the look rejects.
 
-    `sides` are the positions (of a, of b) per replicate, and `positions` is their number (1: no adjustment). `looks`
-    are ascending numbers of replicates; the last one is the number of all replicates. A look that cannot separate tau
-    from position effects gets 0.0, so it never rejects, and the next look spends its share of alpha. A single look gets
-    alpha itself. The threshold of the first look is always exact.
+    `sides` has the positions (of a, of b) in each replicate; `positions` is the number of possible positions (1: no
+    adjustment). `looks` are ascending numbers of replicates, ending at the number of all replicates. If tau cannot be
+    separated from position effects at a look, that look's threshold is 0.0, so the look never rejects, and its share of
+    alpha passes to the next look. A single look gets alpha itself. The threshold of the first look is always exact.
 
-    With alpha s_k spent by look k, the threshold c_k solves P(p_k <= c_k and no earlier rejection) = s_k - s_k-1.
-    Under the null hypothesis p_k is uniform, so c_k = s_k - s_k-1 + P(p_k <= c_k and an earlier rejection). Only this
+    With alpha s_k spent by look k, the threshold c_k solves P(p_k <= c_k and no earlier rejection) = s_k - s_{k-1}.
+    Under the null hypothesis p_k is uniform, so c_k = s_k - s_{k-1} + P(p_k <= c_k and an earlier rejection). Only the
     last term, which is small, is simulated.
     """
     if len(looks) == 1:
@@ -154,12 +154,12 @@ def futility_p(
     rng: Generator,
     paths: int = FUTILITY_PATHS,
 ) -> tuple[float, ...]:
-    """Return the threshold for the one-sided p at the margin, [looks]: at or below it, a look stops for futility.
+    """Return the threshold for the one-sided p at the margin, [looks]: at or below it, the test stops for futility.
 
-    0.0 means that a look never stops; the last look never does. `spent` is the probability of having stopped by each
-    interim look. Centred on the true difference, t has its null distribution, whatever the spread. So if the true
-    difference equals the margin, the probability of having stopped is at most `spent`. Paths that cross the efficacy
-    boundary before they reach the futility boundary are not subtracted, because there are practically none.
+    The threshold is 0.0 at looks that cannot stop the test, such as the last. `spent` is the probability of having
+    stopped by each interim look. Centred on the true difference, t has its null distribution, whatever the spread. So
+    if the true difference equals the margin, the probability of having stopped is at most `spent`. Paths that cross the
+    efficacy boundary before they reach the futility boundary are not subtracted, because there are practically none.
     """
     process = t_process(sides, positions, looks)
     usable = np.array([look in process.looks and look < looks[-1] for look in looks])
@@ -172,10 +172,10 @@ def futility_p(
 def _paths_with_small_p(
     process: TProcess, largest: Floats, rng: Generator, paths: int, tails: int = 2
 ) -> Floats:
-    """Return p at the looks of `largest`, [looks, kept], for simulated paths that might be rejected before the last.
+    """Return p at the looks of `largest`, [looks, kept], for simulated paths that may be rejected before the last look.
 
-    `largest` [looks] are upper bounds on the thresholds. (p_k <= c_k implies a rejection by look k, which has
-    probability s_k. So c_k <= s_k.)
+    `largest` [looks] has upper bounds on the thresholds. (Since p_k <= c_k implies a rejection by look k, which has
+    probability s_k, c_k <= s_k.)
     """
     looks, df = largest.size, np.asarray(process.df)[: largest.size, None]
     bounds = t_isf(largest[:, None] / tails, df)
@@ -188,12 +188,12 @@ def _paths_with_small_p(
 
 
 def _solve(p: Floats, spent: Floats, paths: int) -> Floats:
-    """Return the threshold of each look for one alpha; p [looks, kept paths of `paths`], cumulative `spent` [looks]."""
+    """Return each look's threshold for one alpha. p is [looks, kept paths of `paths`]; `spent` [looks] accumulates."""
     rejected = np.zeros(p.shape[1], dtype=bool)
     nominal = np.empty(spent.size)
     for look, increment in enumerate(np.diff(spent, prepend=0.0)):
         earlier = np.sort(p[look, rejected])
-        candidates = increment + np.arange(earlier.size + 1) / paths  # c, if that many of `earlier` are at or below it
+        candidates = increment + np.arange(earlier.size + 1) / paths  # c, if so many of `earlier` are at or below c
         holds = candidates < np.append(earlier, np.inf)
         nominal[look] = candidates[int(np.argmax(holds))]
         rejected |= p[look] <= nominal[look]

@@ -45,7 +45,7 @@ class Intraclass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """The mean at one level of a factor minus the mean at its first level, with a 95 % interval."""
+    """The mean at one level of a factor minus the mean at the factor's first level, with a 95 % interval."""
 
     level: str
     against: str
@@ -55,7 +55,7 @@ class LevelEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """The effects of a factor's levels; if `aliased`, another factor is confounded with this one and may cause them."""
+    """The effects of a factor's levels; if `aliased`, they may come from another factor confounded with this one."""
 
     factor: str
     aliased: bool
@@ -63,7 +63,7 @@ class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def spread(values: ArrayLike, level: float = _LEVEL) -> Spread:
-    """Compute the spread of values [runs]; ValueError for fewer than two values or for non-finite values."""
+    """Compute the spread of values [runs]; raises ValueError for fewer than two values or non-finite values."""
     x = floats(values)
     if x.ndim != 1 or x.size < 2 or not np.isfinite(x).all():
         raise ValueError(f"the spread of runs needs at least two finite values in one dimension, not {x.shape}")
@@ -76,8 +76,8 @@ def autocorrelation(curves: ArrayLike) -> float | None:
     """Return the lag-1 autocorrelation within runs of curves [runs, episodes], after removing trend and run means.
 
     The mean curve over runs and each run's own mean are subtracted, and sums are pooled over runs. With few episodes
-    the result is biased downwards, by about 1 / episodes. Return None for fewer than four episodes or two runs, or if
-    nothing varies.
+    the result is biased downwards by about 1 / episodes. Return None if there are fewer than four episodes or two runs,
+    or if nothing varies.
     """
     x = _curves(curves)
     runs, episodes = x.shape
@@ -125,7 +125,7 @@ def intraclass_correlation(curves: ArrayLike) -> Intraclass | None:
 def factor_effects(values: ArrayLike, factors: Mapping[str, Sequence[str]]) -> tuple[FactorEffect, ...]:
     """Fit values [runs] on the factors' levels (one label per run) by least squares; skip factors with one level.
 
-    If the factors cannot all be identified together, each is fitted alone and marked as aliased.
+    If the factors cannot all be identified together, each factor is fitted alone and marked as aliased.
     """
     y = floats(values)
     varied = {name: labels for name, labels in factors.items() if len(set(labels)) > 1}
@@ -188,15 +188,15 @@ def _double_centred(x: Floats) -> Floats:
 # --- false claims ----------------------------------------------------------------------------------------------------
 # How often each rule finds a difference between two groups of the same runs: its error rate on the user's own curves.
 #
-# The runs of one group are split at random into two pseudo-groups, many times. These differ by chance only, so every
-# claim is false. The rates describe these runs; the splits share them and are not independent.
+# The runs of one group are split at random into two pseudo-groups, many times. The two differ by chance only, so
+# every claim is false. The rates describe these runs; the splits share runs and are not independent.
 
 
 SPLITS = 10_000
 _RESAMPLES = 1_000  # of the bootstrap
 _CHUNK = 1_000  # splits at a time
 _EPISODES_OF_ONE_RUN = 10  # episodes of one run that are tested as if they were independent
-_LEAST_EPISODES = 4  # with fewer, Mann-Whitney on two runs cannot reach 5 %
+_LEAST_EPISODES = 4  # with fewer episodes, Mann-Whitney on two runs cannot reach 5 %
 
 
 class FalseClaims(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,9 +217,9 @@ def false_claims(
 ) -> tuple[FalseClaims, ...]:
     """Return each rule's share of false claims when runs are split at random into two groups of `per_group`.
 
-    `curves` is [runs, episodes], and `outcomes` is [runs]. Without episodes, the rules on curves are skipped. `bounds`
-    has (pairs, threshold for p) for each look of our rule, and is empty if the rule never claims anything. The other
-    rules test at 5 %. Raises ValueError if there are too few runs for one split.
+    `curves` is [runs, episodes], and `outcomes` is [runs]. If there are no episodes, the rules on curves are skipped.
+    `bounds` has (pairs, threshold for p) for each look of our rule, and is empty if our rule never claims anything. The
+    other rules test at 5 %. Raises ValueError if there are too few runs for one split.
     """
     x, y = floats(curves), floats(outcomes)
     if x.ndim != 2 or y.shape != x.shape[:1] or y.size < 2 * per_group:
@@ -265,7 +265,7 @@ def _differ(a: Floats, b: Floats) -> Bools:
 
 
 def _mann_whitney(a: Floats, b: Floats) -> Bools:
-    """Test a and b [splits, runs, episodes], treating every episode as a run: normal approximation with ties."""
+    """Test a and b [splits, runs, episodes] as if every episode were a run, by the normal approximation with ties."""
     flat_a, flat_b = a.reshape(a.shape[0], -1), b.reshape(b.shape[0], -1)
     both = np.concatenate((flat_a, flat_b), axis=1)
     varied = both.max(axis=1) > both.min(axis=1)  # equal numbers have no p

@@ -24,7 +24,7 @@ from esper_ab.stats.text import digits_for
 # --- calibration file ------------------------------------------------------------------------------------------------
 # calibration.json: the chance variation of one group, tied to task, settings and code.
 #
-# It applies only to an experiment that trains this group in the same way; `check_belongs` verifies that.
+# It applies only to an experiment that trains this group in the same way, as `check_belongs` verifies.
 
 
 SCHEMA = 5
@@ -52,11 +52,11 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     replicates: int  # seeds with which the rules were simulated: at most half the runs
     claims: tuple[FalseClaims, ...]
     margin: float
-    margin_named: bool  # by the user or the task; else it is what `planned` uncorrelated pairs detect with 80 % power
+    margin_named: bool  # by the user or the task; if not, `planned` uncorrelated pairs detect it with 80 % power
     power: tuple[PowerTable, ...]  # by pair correlation
 
     def run_sd(self, eval_episodes: int) -> float:
-        """Return the SD of the outcomes of runs that are each evaluated in `eval_episodes` episodes, in their unit."""
+        """Return the SD, in the outcome's unit, of runs that are each evaluated in `eval_episodes` episodes."""
         return self.spread.sd * (1.0 if self.noise is None else math.sqrt(self.noise.variance_times(eval_episodes)))
 
     @property
@@ -74,7 +74,7 @@ _DECODER = msgspec.json.Decoder(Calibration)
 
 
 def circumstances_of(experiment: ResolvedExperiment) -> dict[str, str]:
-    """Return the conditions that must be equal for runs to be comparable, as JSON by key, without group settings."""
+    """Return the conditions that must be equal for comparable runs, as JSON by key, without group settings."""
     kept = {
         "task": experiment.task,
         "slots": experiment.slots,
@@ -88,7 +88,7 @@ def circumstances_of(experiment: ResolvedExperiment) -> dict[str, str]:
 
 
 def load_calibration(path: Path) -> Calibration:
-    """Read the calibration at `path`, a file or an experiment directory; UsageError if it cannot be read."""
+    """Read the calibration at `path`, a file or an experiment directory. Raises UsageError if it cannot be read."""
     return load_option_file(path, _DECODER, what="calibration", schema=SCHEMA, made_by="calibrate")
 
 
@@ -97,8 +97,8 @@ def check_belongs(
 ) -> tuple[str, ...]:
     """Raise UsageError if no group of `experiment` is the calibrated group, trained under the same conditions.
 
-    Return a note for the plan if the calibration was made with different code than `code`. This is not an error,
-    because editing a comment also changes the code's hash.
+    Return a note for the plan if the calibration's code differs from `code`. This is not an error, because editing a
+    comment also changes the code's hash.
     """
     here = circumstances_of(experiment)
     apart = [
@@ -166,7 +166,7 @@ def calibration_text(found: Calibration) -> str:
 
 
 def _margin_lines(found: Calibration) -> list[str]:
-    """If the user gave no margin, explain the one used here, because only the user knows which difference matters."""
+    """Explain the margin used here if the user gave none; only the user knows which difference matters."""
     if found.margin_named or not found.power:
         return []
     margin = found.outcome.difference(f"{found.margin:g}")

@@ -13,7 +13,7 @@ from functools import cache
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 Sides = Sequence[tuple[int, int]]  # per replicate, the positions of a and of b
-Place = tuple[Hashable, ...]  # of a run: the level of each factor except its group
+Place = tuple[Hashable, ...]  # of a run: the level of each factor except the group
 
 
 @cache
@@ -45,17 +45,17 @@ def order(n: int, block: int) -> tuple[int, ...]:
 def draws_positions(n: int) -> bool:
     """Whether the positions in a square of `n` groups are drawn at random.
 
-    They are if the first look may come after half a square. Half a square puts each group into only some of the
-    positions, so these must be chosen at random.
+    Positions are drawn if the first look may come after half a square. Half a square puts each group into only some of
+    the positions, so the positions must be chosen at random.
     """
     return n > LEAST_PAIRS
 
 
 def order_drawn(n: int, block: int, columns: Sequence[int]) -> tuple[int, ...]:
-    """Return the group in each position of a block, after a permutation `columns` of the positions of the square.
+    """Return the group in each position of a block after the square's positions are permuted by `columns`.
 
-    The permutation is the same for all blocks. As in the square itself, no group has a position twice before all other
-    groups have had it. If groups were permuted instead, the same two groups could be adjacent in consecutive blocks.
+    The permutation is the same for all blocks. As in the square itself, no group has a position twice before all groups
+    have had it. If groups were permuted instead, the same two groups could be adjacent in consecutive blocks.
     """
     row = order(n, block)
     return tuple(row[column] for column in columns)
@@ -64,10 +64,10 @@ def order_drawn(n: int, block: int, columns: Sequence[int]) -> tuple[int, ...]:
 def identified(blocks: Sequence[Mapping[Hashable, Place]]) -> bool:
     """Whether the differences between groups can be separated exactly from the effects of places.
 
-    `blocks` has a mapping for each block, from every group to the place of its run, with one level per factor: (start
-    order,) or (lane, start order). Block effects are removed by taking differences from one run of each block. The
-    groups are identified if the rank of [places, groups] exceeds the rank of [places] by the number of groups minus 1.
-    The elimination uses integers, so nothing is rounded.
+    `blocks` has a mapping for each block, from every group to the place of its run. A place has one level per factor:
+    (start order,) or (lane, start order). Block effects are removed by taking differences from one run of each block.
+    The groups are identified if the rank of [places, groups] exceeds the rank of [places] by the number of groups minus
+    1. The elimination uses integers, so nothing is rounded.
     """
     groups = {group: index for index, group in enumerate(dict.fromkeys(group for block in blocks for group in block))}
     basis: dict[tuple[int, int], dict[tuple[int, int], int]] = {}  # by leading column; columns of groups come last
@@ -91,7 +91,7 @@ def identified(blocks: Sequence[Mapping[Hashable, Place]]) -> bool:
 
 
 def _leads(basis: dict[tuple[int, int], dict[tuple[int, int], int]], row: dict[tuple[int, int], int]) -> bool:
-    """Reduce `row` by the basis and add the remainder to it; return whether the remainder contrasts only groups."""
+    """Reduce `row` by `basis` and add the remainder to `basis`; return whether the remainder contrasts only groups."""
     while row:
         lead = min(row)
         if lead not in basis:

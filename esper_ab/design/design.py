@@ -63,28 +63,28 @@ class Futility(Settings, frozen=True, kw_only=True):
     """The rule that stops an undecided comparison early if a difference as large as the margin has become unlikely."""
 
     power: float  # kept at the margin: at most 1 - power of such differences are stopped before the last look
-    nominal_p: tuple[float, ...]  # one-sided, at either margin, per look; 0.0 at the last look, which never stops
+    nominal_p: tuple[float, ...]  # one-sided, at either margin, per look; 0.0 at the last look
 
 
 class Design(Settings, frozen=True, kw_only=True):
     """The comparisons of an experiment, with their test, looks and bounds."""
 
-    outcome_over: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: by runs made elsewhere
-    test: Literal["t", "welch"]  # welch: for unpaired runs, made elsewhere without a plan
+    outcome_over: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: by runs done elsewhere
+    test: Literal["t", "welch"]  # welch: for unpaired runs, done elsewhere without a plan
     alpha: float  # of the whole experiment
     margin: Positive  # in the unit of differences of the outcome
     measures: TaskMeasures  # declares the outcome and further measures
     comparisons: tuple[Contrast, ...]  # in the order of the report
     positions: int  # of a block's runs: device and start order
-    adjusted: bool  # whether position effects are estimated and removed; else they cancel only by balance
-    early_stop: bool  # whether a comparison ends once decided, and a group without an open one leaves later blocks
+    adjusted: bool  # whether position effects are estimated and removed; if not, they cancel only by balance
+    early_stop: bool  # whether a decided comparison ends; a group without an open comparison leaves later blocks
     looks: tuple[int, ...]  # complete replicates at the interim looks and the last one; empty in an open-ended plan
     boundaries: tuple[Boundary, ...]  # by `open`, from all comparisons down to one
     anytime_after: int | None  # replicates after which the anytime-valid rule holds; None: nothing after the last look
     evidence: float  # e-value that the anytime-valid rule requires while one comparison is open
-    positions_drawn: bool = False  # whether drawn at random, so that their effects are noise in every comparison
+    positions_drawn: bool = False  # whether drawn at random, so that position effects are noise in every comparison
     positions_matter: bool = True  # False: records depend on rng paths only, not on device and start order
-    futility: Futility | None = None  # None: no look stops for futility
+    futility: Futility | None = None  # None: no stopping for futility
     worst: float | None = None  # declared; replaces lost runs of the group that looks better
 
     @property
@@ -127,8 +127,8 @@ class Design(Settings, frozen=True, kw_only=True):
     def least_small(self, replicates: int) -> int | None:
         """Return the number of pairs that a look needs before it may call a difference smaller than the margin.
 
-        Return None for interim looks, which never may, because a group whose runs collapse only rarely looks fine until
-        the first collapse.
+        Return None for interim looks: none of them may call it smaller, because a group whose runs rarely collapse
+        looks fine until the first collapse.
         """
         if replicates not in self.looks:
             return LEAST_OPEN_ENDED_PAIRS
@@ -140,10 +140,10 @@ class Design(Settings, frozen=True, kw_only=True):
 
 
 def default_looks(replicates: int) -> tuple[int, ...]:
-    """Return the numbers of replicates at the looks: one look below 16; 12, 16 for 16; 10, 14, 20 for 20.
+    """Return the numbers of replicates at the looks, as in (12, 16) for 16 and (10, 14, 20) for 20; below 16, one look.
 
-    Other numbers get similar shares. There is no look at six pairs, because it would mostly decide comparisons whose
-    spread is small only because no run has failed yet.
+    Other numbers get similar shares. There is no look at six pairs, because the comparisons decided there would mostly
+    have a small spread only because no run has failed yet.
     """
     if replicates < SEVERAL_LOOKS_FROM:
         return (replicates,)
@@ -153,7 +153,7 @@ def default_looks(replicates: int) -> tuple[int, ...]:
 
 
 def looks_of(experiment: ExperimentSettings) -> tuple[int, ...]:
-    """Return the requested or default looks; empty for an open-ended plan."""
+    """Return the requested or default looks; an open-ended plan has none."""
     return () if experiment.open_ended else experiment.looks or default_looks(experiment.seeds)
 
 
@@ -164,7 +164,7 @@ def comparisons(experiment: ExperimentSettings) -> tuple[Contrast, ...]:
 
 
 def contrasts(groups: Sequence[str], control: str, task: str = "") -> tuple[Contrast, ...]:
-    """Return every group against `control`, or all pairs of groups if it is ""."""
+    """Return every group against `control`, or all pairs of groups if `control` is ""."""
     if control:
         return tuple(Contrast(a=name, b=control, task=task) for name in groups if name != control)
     return tuple(Contrast(a=a, b=b, task=task) for a, b in combinations(groups, 2))
@@ -206,7 +206,7 @@ def check_looks(looks: tuple[int, ...], replicates: int) -> None:
 
 
 def _check_futility(experiment: ExperimentSettings) -> None:
-    """Raise UsageError if the power is invalid or the plan has no look that could stop for futility."""
+    """Raise UsageError if the power is invalid or the plan has no look at which to stop for futility."""
     asked = Setting("futility", experiment.futility)
     if experiment.futility < LEAST_KEPT:
         raise UsageError(asked, f": the power to keep must be at least {LEAST_KEPT} and below 1, or 0 to turn it off")
@@ -224,8 +224,8 @@ def _check_futility(experiment: ExperimentSettings) -> None:
 def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
     """Whether to adjust for positions.
 
-    This needs position effects that can be separated from the groups, and enough df at the first look. `orders` has the
-    groups by position in the blocks up to the first look; one full cycle is enough.
+    Yes if position effects can be separated from the groups and the first look has enough df. `orders` has the groups
+    by position in the blocks up to the first look; one full cycle is enough.
     """
     return first_look - len(orders[0]) >= _LEAST_DF and estimable_orders(orders)
 
@@ -236,12 +236,12 @@ def make_design(
 ) -> Design:  # fmt: skip
     """Make the design of `experiment`; the block of replicate r starts its groups in the order `orders[r]`.
 
-    `positions_matter` says whether a record may depend on its lane or start order; if not, nothing is adjusted for.
-    `worst` is the declared worst outcome, if there is one.
+    `positions_matter`: whether a record may depend on its lane or start order; if not, nothing is adjusted for.
+    `worst`: the declared worst outcome, if there is one.
     """
     compared, positions, looks = comparisons(experiment), len(experiment.groups), looks_of(experiment)
     first = looks[0] if looks else LEAST_PAIRS
-    # Positions aliased with the groups cannot be removed; then the audit says so and blocks the verdict.
+    # Effects of positions aliased with the groups cannot be removed; the audit then says so and blocks the verdict.
     numbers = {group.name: index for index, group in enumerate(experiment.groups)}
     numbered = [tuple(numbers[name] for name in order) for order in orders[:first]]
     adjusted = positions_matter and adjusts(numbered, first)
@@ -265,7 +265,7 @@ def make_design(
 def boundaries_of(
     alpha: float, count: int, sides: Sides, positions: int, looks: tuple[int, ...]
 ) -> tuple[Boundary, ...]:
-    """Return a boundary for each number of open comparisons, from `count` down to 1, which share `alpha`."""
+    """Return a boundary for each number of open comparisons from `count` down to 1; open comparisons share `alpha`."""
     counts = range(count, 0, -1)
     alphas = tuple(alpha / n_open for n_open in counts)
     found = find_bounds(sides, positions, looks, alphas)
@@ -289,7 +289,7 @@ def extended(design: Design, replicates: int) -> Design:
 
 
 def rule(design: Design) -> str:
-    """Describe the test, the looks and the bounds in one sentence, for plan and report."""
+    """Describe the test, the looks and the bounds in one sentence, for the plan and the report."""
     said = [_at_looks(design)] if design.boundaries else []
     if design.anytime_after is not None:
         shared = len(design.comparisons) > 1
@@ -302,7 +302,7 @@ def rule(design: Design) -> str:
         return f"none: a verdict needs at least {LEAST_PAIRS} seeds"
     kind = "adjusted for device and order" if design.adjusted else "not adjusted for device and order"
     kind = kind if design.positions_matter else "not adjusted for device and order, which cannot matter here"
-    kind = f", {kind}" if design.outcome_over != "given" else ""  # runs made elsewhere have no known positions
+    kind = f", {kind}" if design.outcome_over != "given" else ""  # the positions of runs done elsewhere are unknown
     test = f"paired t{kind}" if design.test == "t" else "Welch's t"
     return f"{test}; {'; '.join(said)}"
 
@@ -334,7 +334,7 @@ def _at_looks(design: Design) -> str:
 
 
 # --- bounds ----------------------------------------------------------------------------------------------------------
-# The p that a comparison must reach at each look of a plan: simulated once per process, which takes up to a second. The
+# The p that a comparison must reach at each look of a plan. Simulating it takes up to a second, once per process. The
 # simulation is seeded by its arguments, so the same plan has the same bounds wherever it is made.
 
 
@@ -347,7 +347,7 @@ class _Arguments(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     positions: int
     looks: tuple[int, ...]
     alphas: tuple[float, ...]
-    beta: float = 0.0  # 0.0: the bounds of `alphas`; else those of futility, and no alphas
+    beta: float = 0.0  # 0.0: the bounds of `alphas`; else the bounds of futility, without alphas
 
 
 def find_bounds(
@@ -355,8 +355,8 @@ def find_bounds(
 ) -> tuple[tuple[float, ...], ...]:
     """Return the thresholds for p, [alphas][looks], from `design/boundaries.py`.
 
-    With `beta`, `alphas` must be empty, and the result is one row with the thresholds for futility. `sides` are the
-    positions of the two groups by replicate, and `positions` is the number of positions to adjust for (1: none).
+    If `beta` is given, `alphas` must be empty, and the result is one row: the thresholds for futility. `sides` has the
+    positions of both groups in each replicate; `positions` is the number of possible positions (1: no adjustment).
     """
     if len(looks) == 1 and not beta:
         return tuple((alpha,) for alpha in alphas)

@@ -1,4 +1,4 @@
-"""Number of pairs needed to detect a difference of a given size, from the spread of the pairs, never from their mean.
+"""Number of pairs needed to detect a difference of a given size, from the pairs' spread, never from the pairs' mean.
 
 The power is that of the two-sided paired t-test, computed with the noncentral t distribution. The range of the number
 of pairs comes from chi-square limits of the SD. If the p that rejects depends on the number of pairs, `p_bound` is a
@@ -25,7 +25,7 @@ PBound = float | Callable[[int], float]  # two-sided p that rejects, or a functi
 
 
 class PairsNeeded(msgspec.Struct, frozen=True, kw_only=True):
-    """The pairs for 80 % power at `margin`, at least LEAST_PAIRS; `low` and `high` belong to the 80 % SD limits."""
+    """The pairs for 80 % power at `margin`, at least LEAST_PAIRS; `low` and `high` are for the SD's 80 % limits."""
 
     margin: float
     alpha: float  # two-sided p that rejects with `pairs` pairs
@@ -43,7 +43,7 @@ def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1) 
     if df < 1 or alpha <= 0.0:
         return 0.0
     bound, shift = float(t_isf(alpha / 2.0, df)), margin * math.sqrt(pairs) / sd
-    # The far tail is omitted: it would only add rejections in the wrong direction.
+    # The far tail is omitted, because it would only add rejections in the wrong direction.
     return float(nct_sf(bound, df, shift))
 
 

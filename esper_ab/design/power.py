@@ -1,4 +1,4 @@
-"""The power of a plan, computed before any training, with the detectable difference and the seeds that a margin needs.
+"""The power of a plan, computed before any training, the detectable difference, and the seeds that a margin needs.
 
 Power is the probability that a comparison, tested at its initial share of alpha, crosses its boundary at some look in
 the right direction. For one look it is exact, from the noncentral t distribution. For several looks, the paths of t are
@@ -37,23 +37,23 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     looks: tuple[int, ...]  # of the plan
     process: TProcess  # at the looks that can test
     nominal_p: tuple[float, ...]  # at the looks of `process`; empty below 6 replicates, where nothing is decided
-    futility_p: tuple[float, ...] = ()  # likewise, one-sided at the margin; empty: no look stops for futility
+    futility_p: tuple[float, ...] = ()  # likewise, one-sided at the margin; empty: no stopping for futility
 
 
 class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """The design for which `power_tables_of` computes power."""
+    """The design whose power `power_tables_of` computes."""
 
     margin: float  # > 0
     alpha: float = 0.05  # of the whole experiment
     groups: int = 2  # per block; also the number of positions
     comparisons: int = 1  # that share alpha at first
-    looks: tuple[int, ...] = ()  # used for the number of replicates at which they end; else the default looks
+    looks: tuple[int, ...] = ()  # for the number of replicates at which they end; other numbers get the default looks
     positions_matter: bool = True  # whether the plan may have to adjust for device and start order
-    futility: float = 0.0  # power at the margin that stopping for futility keeps; 0.0: no look stops for it
+    futility: float = 0.0  # least power at the margin when stopping for futility; 0.0: no such stopping
 
 
 class Stops(msgspec.Struct, frozen=True, kw_only=True):
-    """The power that stopping for futility costs, and the replicates that it saves."""
+    """How much power is lost, and how many replicates are saved, by stopping for futility."""
 
     power: float  # at the margin, with such stops
     expected: float  # mean replicates used if the difference is the margin
@@ -62,7 +62,7 @@ class Stops(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Power and detectable differences of a plan with `replicates`; sizes are None if the plan can decide nothing."""
+    """Power and detectable differences of a plan with `replicates`; differences are None if it decides nothing."""
 
     replicates: int
     looks: tuple[int, ...]
@@ -84,7 +84,7 @@ class ReplicatesNeeded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairSpread(msgspec.Struct, frozen=True, kw_only=True):
-    """Input of a power computation: the SD of paired differences with 80 % limits, the SD of runs, the correlation."""
+    """Input of a power computation: SD of paired differences with 80 % limits, SD of runs, and correlation."""
 
     sd_run: float
     rho: float
@@ -114,8 +114,8 @@ def sd_of_differences(sd_run: float, rho: float) -> float:
 def assumed(sd_run: float, rho: float, df: int | None = None) -> PairSpread:
     """Return the spread of pairs for an assumed pair correlation `rho` in [-1, 1).
 
-    `df` are the degrees of freedom of `sd_run`; None means that `sd_run` is also an assumption. Raises ValueError for a
-    `rho` outside this range, or if `sd_run` is not positive.
+    `df` is the degrees of freedom of `sd_run`; None means that `sd_run` is also an assumption. Raises ValueError if
+    `rho` is outside this range or `sd_run` is not positive.
     """
     if not (sd_run > 0.0 and -1.0 <= rho < 1.0):
         raise ValueError(f"power needs sd > 0 and -1 <= rho < 1, not {sd_run} and {rho}")
@@ -132,15 +132,15 @@ def assumed(sd_run: float, rho: float, df: int | None = None) -> PairSpread:
 def observed(sd_run: float, sd: float, df: int) -> PairSpread:
     """Return the spread of pairs from the SD of observed pairs and its degrees of freedom; both SDs are positive.
 
-    Its `rho` is the value with which `assumed` would give the same SD: 1 - sd^2 / (2 sd_run^2). It equals Pearson's r
-    if both groups have the same spread, and is closer to 0 otherwise.
+    The spread's `rho` is the value with which `assumed` would give the same SD: 1 - sd^2 / (2 sd_run^2). This `rho`
+    equals Pearson's r if both groups have the same spread, and is closer to 0 otherwise.
     """
     low, high = sd_limits(sd, df, SD_LIMITS)
     return PairSpread(sd_run=sd_run, rho=1.0 - sd**2 / (2.0 * sd_run**2), sd=sd, sd_low=low, sd_high=high)
 
 
 def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> Scheme:
-    """Return the rule of a plan with the default counterbalancing of blocks; `looks` end at `replicates`."""
+    """Return the rule of a plan whose blocks are counterbalanced by default; `looks` end at `replicates`."""
     orders = [order(question.groups, block) for block in range(replicates)]
     adjusted = question.positions_matter and adjusts(orders[: cycle(question.groups)], looks[0])
     positions = question.groups if adjusted else 1
@@ -179,7 +179,7 @@ class Simulation:
         return float(np.mean(crossed.any(axis=0) & (np.take_along_axis(t, stop[None], axis=0)[0] > 0.0)))
 
     def expected_replicates(self, effect: float) -> float | None:
-        """Return the mean number of replicates if a comparison stops when decided; None if the plan decides nothing."""
+        """Return the mean number of replicates if decided comparisons stop; None if the plan decides nothing."""
         if not self.scheme.nominal_p:
             return None
         if self._draws is None:
@@ -189,7 +189,7 @@ class Simulation:
         return float(np.mean(np.where(crossed.any(axis=0), looks[stop], self.scheme.replicates)))
 
     def with_stops(self, effect: float, margin: float) -> tuple[float, float]:
-        """Return the power and the mean replicates with futility stops; `effect` and `margin` are in SDs of pairs."""
+        """Return power and mean replicates with futility stopping; `effect` and `margin` are in SDs of differences."""
         assert self._draws is not None
         process = self.scheme.process
         crossed, _, t = self._beyond(effect, self._draws)
@@ -217,7 +217,7 @@ class Simulation:
     def _beyond(
         self, effect: float, draws: Draws
     ) -> tuple[Bools, NDArray[np.intp], Floats]:
-        """Return whether each path is beyond its bound at each look, the look of its first crossing, and its t values.
+        """For each path, return whether it is beyond the bound at each look, the look of its first crossing, and its t.
 
         The first and the last have the shape [looks, paths].
         """
@@ -259,7 +259,7 @@ def replicates_needed(
     question: PowerQuestion,
     rng: Generator,
 ) -> ReplicatesNeeded:
-    """Return the replicates for 80 % power at the margin with default looks; `sd` is that of the differences."""
+    """Return the replicates for 80 % power at the margin with default looks; `sd` is the SD of the differences."""
     found = {value: _least(question.margin / value, question, rng) for value in (sd, *(limits or ()))}
     low, high = limits or (sd, sd)
     return ReplicatesNeeded(replicates=found[sd], low=found[low], high=found[high])
@@ -281,7 +281,7 @@ def _row(simulation: Simulation, spread: PairSpread, margin: float) -> PowerRow:
 
 
 def _stops(simulation: Simulation, margin: float) -> Stops:
-    """Return the effect of stopping for futility; `margin` is in SDs of the differences."""
+    """Return what stopping for futility costs and saves; `margin` is in SDs of the differences."""
     power, expected = simulation.with_stops(margin, margin)
     without = simulation.expected_replicates(0.0)
     assert without is not None

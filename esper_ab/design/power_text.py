@@ -49,7 +49,7 @@ def share_text(noise: EvaluationNoise) -> str:
 
 
 def next_text(noise: EvaluationNoise) -> str:
-    """Suggest the number of evaluation episodes for the next plan, with the estimated change in variance and cost."""
+    """Suggest the number of evaluation episodes for the next plan, and estimate the change in variance and cost."""
     eval_episodes = noise.next_eval_episodes
     if eval_episodes == noise.components.eval_episodes:
         return f"--eval-episodes {eval_episodes}, as used here, has the least variance x cost"
@@ -81,8 +81,8 @@ RHO = (0.0, 0.3, 0.6)  # because the pair correlation is unknown before the firs
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     """The spread to plan with: its source, and the SD of runs with its degrees of freedom.
 
-    `rho` is the pair correlation, if the user gave it. `sd_pairs` is the SD of the differences of observed pairs, after
-    adjustment for positions if the plan adjusts for them, and `df_pairs` its degrees of freedom. None means unknown.
+    `rho` is the pair correlation, if the user gave one. `sd_pairs` is the SD of the differences of observed pairs
+    (adjusted for positions if the plan does so), and `df_pairs` is its degrees of freedom. None means unknown.
     """
     source: str
     sd: float
@@ -91,11 +91,11 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     sd_pairs: float | None = None
     df_pairs: int | None = None
     noise: EvaluationNoise | None = None  # of the runs that showed the spread
-    unit: str = ""  # of differences; "": unknown, or none
+    unit: str = ""  # of differences; "": there is none, or it is unknown
 
 
 class EvalEpisodesAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The effect, on the first table, of the number of evaluation episodes with the least variance x cost."""
+    """The best number of evaluation episodes (least variance x cost), and how it would change the first table."""
 
     eval_episodes: int  # of the measured runs
     share: float  # of evaluation noise in their variance
@@ -116,7 +116,7 @@ class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_varied(known: Known) -> Known:
-    """Return the spread; UsageError if it is 0, because planning needs a positive one."""
+    """Return the spread; raises UsageError if it is 0, because planning needs a positive spread."""
     if known.sd == 0.0:
         raise UsageError(f"{known.source}: the runs there do not differ at all, but planning needs a positive spread")
     return known
@@ -131,7 +131,7 @@ def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequenc
 
 
 def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
-    """Recompute `table` for the best number of evaluation episodes in place of the measured number."""
+    """Recompute `table` for the best number of evaluation episodes instead of the measured number."""
     times = math.sqrt(noise.variance_times(noise.next_eval_episodes))
     limits = table.limits and (table.limits[0] * times, table.limits[1] * times)
     needed = replicates_needed(table.sd * times, limits, table.question, _generator(table.question))
@@ -145,7 +145,7 @@ def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
 def _generator(question: PowerQuestion, replicates: Sequence[int] = ()) -> Generator:
     """Return a generator seeded by the question without its fields `positions_matter` and `futility`.
 
-    So answers that differ only in these fields use the same draws, and no simulation error comes between them.
+    Answers that differ only in these fields thus use the same draws, so they do not differ by simulation error.
     """
     asked = msgspec.to_builtins(question)
     del asked["positions_matter"], asked["futility"]
@@ -198,7 +198,7 @@ def power_text(found: PowerAnswer) -> str:
 
 
 def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
-    """Describe the effect of another number of evaluation episodes; [] if the evaluation noise is unknown."""
+    """Describe the effect of changing the number of evaluation episodes; [] if the evaluation noise is unknown."""
     eval_episodes, table = found.eval_episodes, found.tables[0]
     if eval_episodes is None or found.known.noise is None:
         return []
@@ -241,7 +241,7 @@ def _resolves(row: PowerRow, unit: str) -> str:
 
 
 def _stops(row: PowerRow) -> str:
-    """Describe the costs and savings of stopping for futility; "" for a plan that does not stop for futility."""
+    """Describe the costs and savings of stopping for futility; "" if the plan has no such stopping."""
     if row.stops is None or row.expected is None:
         return ""
     lost = 100.0 * (row.power - row.stops.power)

@@ -33,10 +33,10 @@ def make_plan(
 ) -> tuple[Plan, Estimate]:  # fmt: skip
     """Return the plan and its cost estimate; UsageError if the devices are too few for one block.
 
-    `remarks` are notes from resolving and calibration, which come after the plan's own notes. `run_sd` comes from a
+    `remarks` has notes from resolving and calibration, to be put after the plan's own notes. `run_sd` comes from a
     calibration. `reward_audit` covers only the rewards of `experiment`.
     """
-    check_design(experiment)  # first, because the number of lane sets depends on its comparisons and looks
+    check_design(experiment)  # first, because the number of lane sets depends on the comparisons and looks
     task = machine.task(experiment.task)
     digest, matter = digest_of(experiment, machine), bool(positions_could_matter_by(experiment, machine))
     sets = _lane_sets(experiment, machine, positions_matter=matter)
@@ -84,7 +84,7 @@ def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
 def _blocks(
     experiment: ResolvedExperiment, templates: Mapping[str, RunSpec], sets: Sequence[LaneSet], replicates: range
 ) -> tuple[Block, ...]:
-    """Return the blocks of `replicates`, assigned to the lane sets in turn; `templates` has one RunSpec per group."""
+    """Return a block for each of `replicates`, using the lane sets in turn; `templates` has one RunSpec per group."""
     blocks = []
     for replicate in replicates:
         groups, lanes = positions(experiment, replicate, len(sets)), sets[replicate % len(sets)]
@@ -107,7 +107,7 @@ def _placed(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
 
 
 def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tuple[int, ...]:
-    """Return the group in each position of the block of `replicate`, if blocks use `n_sets` lane sets in turn."""
+    """Return each position's group in the block of `replicate`, given that blocks use `n_sets` lane sets in turn."""
     n_groups, (turn, lane_set) = len(experiment.groups), divmod(replicate, n_sets)
     if experiment.order == "fixed":
         return tuple(range(n_groups))
@@ -119,9 +119,9 @@ def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tu
 
 
 def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
-    """Return the sha256 of an experiment, without its name and the order of its groups.
+    """Return the sha256 of an experiment, whatever its name and the order of its groups.
 
-    For users' rewards, the hash covers the source code.
+    The hash covers the source code of users' rewards and trainer.
     """
     groups = tuple(sorted(experiment.groups, key=lambda group: group.name))
     nameless = msgspec.structs.replace(experiment, name="", groups=groups)
@@ -140,7 +140,7 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
     devices = {device.name: device for device in machine.devices}
     pool = experiment.devices
     units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]
-    each = 1 if experiment.placement == "sequence" else n_groups  # runs of a block that train together
+    each = 1 if experiment.placement == "sequence" else n_groups  # runs of a block that train at the same time
     _refuse_too_few(experiment, len(units), each)
     at_once = len(units) // (n_groups if experiment.placement == "spread" else 1)
     at_once = min(at_once, experiment.max_parallel // each or experiment.seeds)
@@ -154,8 +154,8 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
 def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
     """Return the number of lane sets to use, at most `most`; UsageError if no comparison could ever be decided.
 
-    Each set must have enough blocks by the first look. At every look, each comparison must be separable from lane
-    effects, unless positions are drawn at random or fixed on purpose.
+    Each set must have enough blocks by the first look. Unless positions are drawn at random or fixed on purpose, each
+    comparison must be separable from lane effects at every look.
     """
     n_groups, replicates = len(experiment.groups), experiment.seeds
     looks = [look for look in looks_of(experiment) or range(LEAST_PAIRS, replicates + 1) if look >= LEAST_PAIRS]
@@ -177,7 +177,7 @@ def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
 
 
 def _mixed_up(experiment: ResolvedExperiment, replicates: int, n_sets: int) -> tuple[str, str] | None:
-    """Return two compared groups whose effects are confounded with lanes after `replicates`; None if there are none."""
+    """Return two compared groups whose effects are confounded with lanes after `replicates`; None if no two are."""
     names = [group.name for group in experiment.groups]
     lanes = []  # by group, per block
     for replicate in range(replicates):
@@ -229,7 +229,7 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> 
 
 
 def _run_spec(experiment: ResolvedExperiment, machine: Machine, digest: str, group: Group) -> RunSpec:
-    """Return the RunSpec of a group, independent of other groups; seed and lane are filled in later."""
+    """Return the RunSpec of a group, which does not depend on other groups; seed and lane are filled in later."""
     mode = "" if experiment.trainer else group.settings.reward.mode
     own_code = (mode, experiment.task, experiment.outcome)
     ref = RunRef(

@@ -5,7 +5,7 @@
 
 Small hosts are limited by reading and writing activations, not by multiplying, so an activation value counts as
 `value` multiply-adds. Before the first epoch, all workers load torch at the same time on the available cores; the
-preflight measures the time for this, and the speed. For a GPU, step_s is the time that the preflight measured there.
+preflight measures the loading time and the speed. For a GPU, step_s is the time that the preflight measured there.
 Multiply-adds and values are for one forward pass of one bare host. The rates are fitted to
 docs/evidence/benchmarks/hosts.json; docs/evidence/scaling.md shows their errors. The cost of a grown host depends on
 the modules that a policy grafts, so an estimate may be wrong by a factor of two or three; the live view is more
@@ -40,7 +40,7 @@ from esper_ab.settings.experiment import ResolvedExperiment
 
 FIXED_BYTES = 2 << 30
 ENV_BYTES = 3 << 19  # parameters, momentum and moments of one environment
-COPIES = 7  # of the bare host's activations: with seed modules, and their gradients
+COPIES = 7  # of the bare host's activations: includes seed modules, and gradients
 VALIDATION_SHARE = 16  # fraction of a GPU's memory, 1 / 16, for all tensors of a piece
 FLOAT_BYTES = 4
 
@@ -52,7 +52,7 @@ def training_bytes(task: TaskFacts, n_envs: int, batch_size: int) -> int:
 
 
 def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> str:
-    """Warn in one sentence about the first GPU whose runs may not fit, with a remedy; "" if all may fit."""
+    """Warn about the first GPU whose runs may not fit, in one sentence with a remedy; "" if all runs should fit."""
     task = machine.task(experiment.task)
     batch = max(group.settings.growth.batch_size for group in experiment.groups)
     splits = sum(task.sizes) * task.sample_values * FLOAT_BYTES
@@ -97,7 +97,7 @@ class Estimate(Settings, frozen=True, kw_only=True):
     """Estimated cost of an experiment."""
 
     duration_s: float  # includes the start of the workers, not the report
-    longest_s: float = 0.0  # the same, if Gymnasium episodes take as many steps as allowed; 0: as `duration_s`
+    longest_s: float = 0.0  # the same, if Gymnasium episodes take as many steps as allowed; 0: equal to `duration_s`
     start_up_s: float  # part of duration_s, until the first worker trains
     step_s: float  # one step of one run beside the others (growth: a host epoch), or a trainer's point
     memory_bytes: int  # of all workers that run at the same time
@@ -152,7 +152,7 @@ def _of_environments(
     """
     step_s = experiment.n_envs * task.step_s + _DECISION_S
     limit = min(experiment.steps, task.episode_steps or experiment.steps)
-    ends = all(group.settings.gym.rollout == "episodes" for group in experiment.groups)  # with the episodes in it
+    ends = all(group.settings.gym.rollout == "episodes" for group in experiment.groups)  # rollouts, with their episodes
     taken = min(limit, task.seen_steps or limit) if ends else experiment.steps
     seen = f"assuming episodes of {taken} steps, as with random actions" if taken < limit else ""
     basis = (
@@ -179,7 +179,7 @@ def _policy_bytes(experiment: ResolvedExperiment) -> int:
 
 
 def _episodes(experiment: ResolvedExperiment) -> float:
-    """Return the number of episodes per environment of a run, including those of its evaluation."""
+    """Return the number of episodes per environment of a run, including evaluation episodes."""
     evaluated = experiment.eval_episodes + greedy_episodes(experiment.eval_episodes, experiment.n_envs)
     return experiment.episodes + evaluated / experiment.n_envs
 
@@ -187,7 +187,7 @@ def _episodes(experiment: ResolvedExperiment) -> float:
 def _of_trainer(
     experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, facts: TrainerFacts
 ) -> Estimate:
-    """Estimate the cost from the times in the rehearsal; a step is a point of the trainer."""
+    """Estimate the cost from the times in the rehearsal; a step of the estimate is a point of the trainer."""
     run_s = facts.point_s * experiment.episodes + facts.evaluate_s
     short = f", which was shortened by {facts.shortened}" if facts.shortened else ""
     basis = f"rough: runs assumed to take as long as in the rehearsal{short}; the trainer's own memory is not included"
@@ -197,7 +197,7 @@ def _of_trainer(
 def _of_all(
     experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, alone: tuple[float, float, int], basis: str
 ) -> Estimate:
-    """Return the estimate for all runs from that of a run that trains alone.
+    """Return the estimate for all runs, derived from a run that trains alone.
 
     `alone` has the seconds per step, the seconds per run, and the bytes of such a run.
     """

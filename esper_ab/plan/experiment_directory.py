@@ -1,4 +1,4 @@
-"""Create an experiment directory with its experiment.toml, which `launch` can read, but without a journal."""
+"""Create an experiment directory with an experiment.toml, which `launch` can read, but without a journal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def versions() -> dict[str, str]:
 
 
 def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None = None) -> str:
-    """Return the resolved settings in the form that `launch` reads, then the table [record], which `launch` skips.
+    """Return the resolved settings in the form that `launch` reads, then the [record] table, which `launch` skips.
 
     [record] has facts about this launch, and the author's remarks from `about`.
     """
@@ -70,10 +70,10 @@ def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None =
 
 
 def run_toml(plan: Plan, spec: RunSpec) -> str:
-    """Return the resolved settings of one run in the form that `launch` reads, then the table [record].
+    """Return the resolved settings of one run in the form that `launch` reads, then the [record] table.
 
-    A run has no comparison of its own, so settings about comparisons keep their defaults, and the last seed is that of
-    the run. If a second group is added, `launch` repeats the run; on the same kind of device its records are the same.
+    A run has no comparison of its own, so settings about comparisons keep their defaults. The last seed is the run's.
+    If a second group is added, `launch` repeats the run, with the same records on the same kind of device.
     """
     ref = spec.ref
     experiment = msgspec.structs.replace(
@@ -126,7 +126,7 @@ def _leave_out_unread(table: dict[str, Any], fields: Mapping[str, Field], kind: 
 
 
 def _sha256(tree: dict[str, Any]) -> str:
-    """Return the hash of the settings after a round trip through TOML, which drops empty tables."""
+    """Return the hash of the settings after a round trip through TOML, because TOML drops empty tables."""
     return settings_sha256(tomllib.loads("\n".join(_toml(tree))))
 
 
@@ -152,8 +152,8 @@ def make_experiment_directory(
 ) -> None:
     """Write experiment.toml, plan.txt and copies of users' reward functions and trainer into an empty directory.
 
-    `text` is the content of plan.txt. Raises UsageError if the directory cannot be written, or if a reward or trainer
-    was edited since the preflight, and DiskFull if the disk is full. After an error, the directory is removed.
+    The content of plan.txt is `text`. Raises DiskFull if the disk is full, and UsageError if the directory cannot be
+    written or a reward or trainer was edited after the preflight. After an error, the directory is removed.
     """
     with _refusing(experiment_dir), removed_on_failure(experiment_dir):
         write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
@@ -164,14 +164,14 @@ def make_experiment_directory(
 
 
 def claim_new(experiment_dir: Path) -> None:
-    """Create the empty directory `experiment_dir`; raises UsageError if it already exists, and DiskFull."""
+    """Create the empty directory `experiment_dir`. Raises DiskFull, and UsageError if the directory already exists."""
     with _refusing(experiment_dir):
         make_folder(experiment_dir, exist_ok=False, mode=PRIVATE)
 
 
 @contextmanager
 def _refusing(experiment_dir: Path) -> Iterator[None]:
-    """Convert an OSError to an error that names `experiment_dir` and suggests choosing another directory."""
+    """Convert an OSError to an error that names `experiment_dir` and suggests choosing a different directory."""
     try:
         yield
     except FileExistsError:

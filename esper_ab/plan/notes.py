@@ -1,4 +1,4 @@
-"""Notes on a plan for the user, before it starts: one or two sentences each. Pure."""
+"""Notes for the user on a plan that has not started, of one or two sentences each. Pure."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 
 def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) -> str:
-    """Return a reason why a record could depend on its lane or start order; "" if there is none.
+    """Return a reason why a record could depend on its lane or start order; "" if there is no reason.
 
-    There is none if all parts come from the catalogues, whose random numbers have addresses, if the arithmetic is
-    deterministic, and if all devices are CPU cores of one kind. Nothing is assumed about users' code.
+    There is no reason if all parts come from the catalogues (where random numbers have addresses), the arithmetic is
+    deterministic, and all devices are CPU cores of one kind. Nothing is assumed about users' code.
     """
     cores = {device.name: device.title for device in machine.devices if device.name.startswith("cpu:")}
     others = [name for name in experiment.devices if name not in cores]
@@ -55,7 +55,7 @@ _FIXED = (
     "order fixed: every group keeps its device and its place in the start order, so group and device are confounded; "
     "no verdict is possible.",
 )
-ENOUGH_EPISODES = 960  # of a run on digits, for few pairs to tell rewards apart; docs/evidence/learning.md
+ENOUGH_EPISODES = 960  # of a run on digits, so that few pairs can tell rewards apart; docs/evidence/learning.md
 _WIDEST_ACTIONS = 10.0  # half-width of bounds that actions with a standard deviation of 1 still explore
 _FEW = 4  # action dimensions named in a sentence
 
@@ -98,7 +98,7 @@ def notes(
     experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], *,
     positions_matter: bool,
 ) -> tuple[str, ...]:  # fmt: skip
-    """Return the other notes on the plan, the most important first."""
+    """Return the notes on the plan that are not `limits`, the most important first."""
     facts = machine.trainer
     return (
         *((own.found(facts, experiment.trainer),) if facts is not None and _as_wished(facts) else ()),
@@ -133,7 +133,7 @@ def _on_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_mat
 
 
 def _on_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
-    """Yield notes on the balance of groups over devices and start orders."""
+    """Yield notes on how evenly groups are balanced over devices and start orders."""
     n_groups, replicates = len(experiment.groups), experiment.seeds
     full = cycle(n_groups) * (n_lanes // n_groups)
     if experiment.order == "balanced" and draws_positions(n_groups):
@@ -173,7 +173,7 @@ def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterato
 
 
 def _has_potential(reward: RewardSettings) -> bool:
-    """Whether the reward is a catalogue mode that adds potential-based shaping; the loss family does not."""
+    """Whether the reward is a catalogue mode that adds potential-based shaping; the loss family adds none."""
     paid = reward.pbrs_weight != 0.0 and not reward.disable_pbrs
     return paid and reward.mode in ("shaped", "simplified") and reward.family == "contribution"
 
@@ -192,7 +192,7 @@ def _on_outcome(experiment: ResolvedExperiment) -> Iterator[str]:
 
 
 def _on_environments(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
-    """Yield notes on environments that do not repeat or carry state, and on actions that are hard to reach."""
+    """Yield notes on environments that do not repeat or that carry state, and on actions that are hard to reach."""
     task = machine.task(experiment.task)
     if any(group.settings.has_policy for group in experiment.groups):
         yield from _on_actions(task.action_bounds)

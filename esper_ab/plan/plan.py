@@ -12,7 +12,7 @@ from esper_ab.settings.experiment import Difference, ResolvedExperiment
 
 
 class Block(Settings, frozen=True, kw_only=True):
-    """The runs of one seed, which train at the same time and share barriers. The unit of inference."""
+    """The unit of inference: the runs of one seed, which train at the same time and share barriers."""
 
     replicate: int
     runs: tuple[RunSpec, ...]  # in start order; ref.device names the lane
@@ -41,7 +41,7 @@ class Plan(Settings, frozen=True, kw_only=True):
 
 
 class Extension(Settings, frozen=True, kw_only=True):
-    """The blocks added to a plan, and the rule that then applies to the whole experiment."""
+    """The blocks added to a plan, and the rule that applies to the whole extended experiment."""
 
     design: Design
     blocks: tuple[Block, ...]

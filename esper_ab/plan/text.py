@@ -61,7 +61,7 @@ def short_text(plan: Plan, estimate: Estimate, experiment_dir: Path, power: str,
 
 
 def _decides(plan: Plan) -> str:
-    """Return a sentence on the looks at which a plan decides, and its error rate."""
+    """Return a sentence on the looks at which a plan decides, and on the plan's error rate."""
     design, seeds = plan.design, plan.experiment.seeds
     if plan.experiment.unpaired or (plan.experiment.order == "fixed" and design.positions_matter):
         return "Decides nothing; the note explains why."
@@ -84,8 +84,8 @@ def plan_text(
 ) -> str:  # fmt: skip
     """Return the whole plan as text: groups, differences, blocks, devices, cost and notes.
 
-    `width` is the longest line of a sentence, in characters; columns and paths are not broken. `memory_left` describes
-    the memory that is available under a limit.
+    `width` is the length of a sentence's longest line, in characters; columns and paths are not broken. `memory_left`
+    describes the memory that is available under a limit.
     """
     asked = plan.experiment
     n_runs = len(asked.groups) * asked.seeds
@@ -172,7 +172,7 @@ def _differences(plan: Plan) -> Iterator[str]:
 
 
 def _environments(plan: Plan) -> Iterator[str]:
-    """Yield lines with the environments per device, for the first run of each lane, because later runs are the same.
+    """Yield lines with the environments per device for the first run of each lane; the lane's later runs are the same.
 
     Yield nothing for a trainer.
     """

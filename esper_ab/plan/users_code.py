@@ -1,4 +1,4 @@
-"""Copies, in the experiment directory, of users' rewards and trainer as they were when the experiment was planned."""
+"""Copies of users' rewards and trainer in the experiment directory, as they were when the experiment was planned."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from esper_ab.settings.outcome_range import DEFAULT_OUTCOME, worst_outcome
 # Copies of users' reward functions, as they were when the experiment was planned.
 #
 # A run loads the copy, so the original may be edited while the experiment continues. A reward given as
-# `module:function` stays where it is installed; a run does not start if it has changed.
+# `module:function` stays where it is installed; a run does not start if the module has changed.
 
 
 _REWARDS, _TRAINER, _SHOWN = "rewards", "trainer", 12  # folders; digits of the hash that name a subfolder
 
 
 def code_of(reward: UserReward) -> RewardCode:
-    """Return the reference to a user's reward function that a RunSpec contains."""
+    """Return a RunSpec's reference to a user's reward function."""
     folder, file = (_folder_of(_REWARDS, reward.sha256), reward.files[0]) if reward.files else ("", "")
     return RewardCode(reference=reward.reference, folder=folder, file=file, sha256=reward.sha256)
 
 
 def keep_rewards(experiment_dir: Path, rewards: Iterable[UserReward]) -> None:
-    """Copy the files of the rewards into `experiment_dir`; UsageError if one has changed since the preflight."""
+    """Copy the files of the rewards into `experiment_dir`; UsageError if a file has changed since the preflight."""
     for reward in rewards:
         if not reward.files:
             continue
@@ -55,7 +55,7 @@ def _copied(root: Path, files: Sequence[str], sha256: str, target: Path) -> bool
 
 
 # --- trainer ---------------------------------------------------------------------------------------------------------
-# What a plan says about a user's trainer, and the orders of its runs. Pure, except `keep_trainer`.
+# What a plan says about a user's trainer, and the TrainerOrder of its runs. Pure, except `keep_trainer`.
 
 
 RESUMPTIONS: dict[Resumption, str] = {
@@ -81,7 +81,7 @@ def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrde
 
 
 def keep_trainer(experiment_dir: Path, facts: TrainerFacts, reference: str) -> None:
-    """Copy the files of a Python trainer into `experiment_dir`; UsageError if one has changed since the rehearsal.
+    """Copy the files of a Python trainer into `experiment_dir`; UsageError if a file has changed since the rehearsal.
 
     A command's files are not copied, but they must not have changed either.
     """

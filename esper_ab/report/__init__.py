@@ -1,1 +1,1 @@
-"""Reports: text, JSON, Markdown and one HTML page, each a function of the experiment directory's journal."""
+"""Reports: text, JSON, Markdown and one HTML page, each computed from the experiment directory's journal alone."""

@@ -20,7 +20,7 @@ _LONGER = 4  # times as many episodes
 
 
 def basis(content: Content) -> tuple[str, ...]:
-    """Describe in a few sentences the basis of the answer: runs, rule and audit."""
+    """Describe the basis of the answer in a few sentences: runs, rule and audit."""
     declared = (f"Rule, declared before the first run: {rule(content.design)}.",) if content.comparisons else ()
     return (*_on_runs(content), *declared, _on_audit(content))
 
@@ -102,7 +102,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         )
         return
     if few := [item.used for item in open_ones if item.small_from]:
-        # As many may be lost again.
+        # The same number of pairs may be lost again.
         replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(few))
         yield Item(
             f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",
@@ -139,7 +139,7 @@ def _longer(content: Content, why: str) -> Item:
 
 
 def _more_spread(content: Content) -> Iterator[Item]:
-    """Yield a step that makes runs differ if most pairs have equal outcomes; a run of one episode has no curve."""
+    """If most pairs have equal outcomes, yield a step that makes runs differ. A run of one episode has no curve."""
     curve = content.experiment.episodes > 1
     less, training = "after less training (--episodes) or " if curve else "", ""
     command = ""
@@ -152,7 +152,7 @@ def _more_spread(content: Content) -> Iterator[Item]:
 
 
 def _larger(content: Content, extended: int | None, anew: int, said: str) -> Iterator[Item]:
-    """Yield the extension and, if it needs fewer pairs in all, a new plan; the one that trains fewer pairs comes first.
+    """Yield the extension and, if a new plan needs fewer pairs in all, that plan; whichever trains fewer is first.
 
     `extended`: the pairs needed with an extension; None if the experiment cannot be extended.
     """
@@ -172,7 +172,7 @@ def _larger(content: Content, extended: int | None, anew: int, said: str) -> Ite
 
 
 def _pairs(item: Comparison) -> tuple[int | None, int] | None:
-    """Return the pairs that an extension (None if there can be none) and a new plan would need."""
+    """Return how many pairs an extension (None if impossible) and a new plan would need."""
     if item.pairs_needed is None or item.inconclusive == "futile":
         return None
     anew = item.pairs_anew.pairs if item.pairs_anew is not None else item.pairs_needed.pairs
@@ -191,7 +191,7 @@ def _anew(content: Content, suffix: str, *flags: str) -> str:
 
 
 def reproduction(content: Content) -> tuple[str, ...]:
-    """Return shell lines that repeat the experiment, from any folder; the first one in a checkout of the code."""
+    """Return shell lines that repeat the experiment: `git checkout` in a checkout of the code, the others anywhere."""
     history, lines = content.history, []
     code, experiment = history.started.code, history.plan.experiment
     if code.get("commit"):

@@ -44,10 +44,10 @@ def build_report(experiment_dir: Path) -> ReportPaths:
     with _uncollected():
         with ThreadPoolExecutor(1) as aside:  # imports numpy, scipy, matplotlib while other processes read
             aside.map(import_module, ("esper_ab.report.experiment", "esper_ab.report.page"))
-            held = holder(experiment_dir) is not None  # before reading, so that an end in between is seen
+            held = holder(experiment_dir) is not None  # before reading, so that an end between the two is seen
             history = load(experiment_dir).history
 
-        # Here, because they are what is loaded aside, and the commands that report must not load it for --help.
+        # Imported here, because commands that report must not load these modules for --help.
         from esper_ab.report.content import content, render_verdict
         from esper_ab.report.experiment import experiment_report
         from esper_ab.report.page import render_page
@@ -67,7 +67,7 @@ def build_report(experiment_dir: Path) -> ReportPaths:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Disable the garbage collector, which would find almost nothing here and take a tenth of the time."""
+    """Disable the garbage collector, which would find almost nothing here but take a tenth of the time."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -78,7 +78,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def printed(paths: ReportPaths, form: str) -> str:
-    """Return the command's output as "brief", "text" (one screen), "whole", "md" (Markdown; no file) or "json"."""
+    """Return the command's output as "brief", "text" (one screen), "whole", "md" (Markdown, in no file) or "json"."""
     if form == "text":
         return paths.text.rstrip()
     if form == "json":

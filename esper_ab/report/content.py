@@ -76,7 +76,7 @@ def against(groups: Sequence[str]) -> str:
 def content(history: History, *, held: bool = True, place: str = "EXPERIMENT") -> Content:
     """Derive a report's contents from a history.
 
-    `held`: whether a process still works on the experiment, if its journal has no end. `place`: the experiment
+    `held`: if the journal has no end, whether a process still works on the experiment. `place`: the experiment
     directory, for commands.
     """
     return Content(history=history, state=_state(history, place, held=held), analysis=analyse(history), place=place)
@@ -110,7 +110,7 @@ def _state(history: History, place: str, *, held: bool) -> State:
 
 
 VERDICT_SCHEMA = 7
-# Keys that are fields of a Comparison, before and behind the descriptive statistics.
+# Keys that are fields of a Comparison, before and after the descriptive statistics.
 _FIRST = ("used", "same_records", "estimate", "low", "high", "level", "test", "effect", "plain", "rank")
 _LAST = (
     "equivalence", "pairs_needed", "pairs_anew", "most_pairs", "smallest_resolvable", "lost", "imputed",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from esper_ab.report.tables.table import Table
 
-if TYPE_CHECKING:  # with matplotlib, which text does without
+if TYPE_CHECKING:  # loads matplotlib, which text does not need
     from esper_ab.report.figures.style import Drawing
 
 
@@ -25,7 +25,7 @@ class State:
 
     @property
     def complete(self) -> bool:
-        """True if the experiment finished as planned; else every rendering starts with a warning."""
+        """True if the experiment finished as planned; if not, every rendering starts with a warning."""
         return self.word == "finished"
 
     @property
@@ -36,7 +36,7 @@ class State:
 
 @dataclass(frozen=True)
 class Paragraphs:
-    """Paragraphs, under a title if there is one; `look`: "", "caveat" or, on the page, "lead"."""
+    """Paragraphs, under a title if there is one; `look` is "", "caveat" or, on the page, "lead"."""
 
     paragraphs: tuple[str, ...]
     title: str = ""
@@ -45,7 +45,7 @@ class Paragraphs:
 
 @dataclass(frozen=True)
 class Item:
-    """One sentence of a list, with the command that carries it out, or ""."""
+    """One sentence of a list, with the command that carries the sentence out, or ""."""
 
     sentence: str
     command: str = ""
@@ -74,14 +74,14 @@ class Verdicts:
     """Verdicts, with the text that applies to all of them."""
 
     cards: tuple[Card, ...]
-    scope: str = ""  # what they are conditional on, in one line
+    scope: str = ""  # what the verdicts are conditional on, in one line
     shared: tuple[str, ...] = ()  # caveats of several comparisons
     where: str = ""  # the task, if there are several
 
 
 @dataclass(frozen=True)
 class Reasons:
-    """Basis, remarks and next steps: two columns on the page, of which the second begins with the steps."""
+    """Basis, remarks and next steps: two columns on the page, the second of which begins with the steps."""
 
     basis: Points
     remarks: Points
@@ -125,7 +125,7 @@ class Links:
 class Section:
     """Tables and figures, side by side where the page has room; a one-screen text leaves them out.
 
-    A section with a title is folded; the page lists it in its contents, unless it has no table and no figure.
+    A section with a title is folded, and listed in the page's contents if it has a table or a figure.
     """
 
     nodes: tuple[Node, ...]

@@ -35,7 +35,7 @@ from esper_ab.verdict.sentences import rule_sentence
 
 
 def experiment_report(content: Content) -> Document:
-    """Return the report of an experiment, before any layout; its first screen is everything except the folded sections.
+    """Return the report of an experiment, before any layout; the first screen has everything but the folded sections.
     """
     plan = content.history.plan
     return Document(
@@ -67,7 +67,7 @@ def render_brief(content: Content, page: str) -> str:
 # Many comparisons are grouped.
 
 
-_APART = 3  # up to so many comparisons are printed in full; the numbers of more are left to their table
+_APART = 3  # most comparisons that are printed in full; if there are more, only the table has their numbers
 
 
 def verdicts(content: Content) -> Verdicts:
@@ -88,7 +88,7 @@ def verdicts(content: Content) -> Verdicts:
 
 
 def _shared_caveats(content: Content) -> tuple[str, ...]:
-    """Return each caveat of several comparisons once; if there are many comparisons, with the names of their groups."""
+    """Return each caveat of several comparisons once; with many comparisons, the caveat names their groups."""
     comparisons = content.comparisons
     pairs: dict[str, list[tuple[str, str]]] = {}
     for item in comparisons:

@@ -1,4 +1,4 @@
-"""The report of outcomes of runs made elsewhere, as a document and as JSON, and the text of a plan for such runs."""
+"""The report of outcomes of runs done elsewhere, as a document and as JSON, and the text of a plan for such runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCHEMA = 1
 
 
 def external_report(result: Answer) -> Document:
-    """Return the report of runs made elsewhere, before any layout."""
+    """Return the report of runs done elsewhere, before any layout."""
     how = "Rule" if result.plan else "Rule, chosen after the runs"
     return Document(nodes=(
         Paragraphs((EXPLORATORY if result.exploratory else f"Judged by the plan with the sha256 {result.plan[:12]}…",)),
@@ -80,7 +80,7 @@ def external_document(result: Answer) -> dict[str, Any]:
 
 
 def render_plan(plan: AnalysisPlan, file: str) -> str:
-    """Describe a plan that was written to `file`: the runs to make, the looks, and the rule."""
+    """Describe a plan that was written to `file`: the runs to do, the looks, and the rule."""
     design, tasks = plan.design, [task for task in plan.tasks if task]
     first, last = plan.replicates[0], plan.replicates[-1]
     runs = len(plan.groups) * len(plan.replicates) * len(plan.scales)
@@ -127,7 +127,7 @@ def _looks_to_come(plan: AnalysisPlan) -> Table:
 
 
 def tasks_of(result: Answer) -> list[str]:
-    """Return the tasks in order, the mean over them last."""
+    """Return the tasks in order, then the mean over the tasks."""
     return list(dict.fromkeys(one.question.task for one in result.comparisons))
 
 

@@ -35,7 +35,7 @@ SCHEMA = 1
 
 
 def write_joint_report(directory: Path, result: JointResult) -> Document:
-    """Write the three files of the answer below `directory`; return the report."""
+    """Write the three files of the answer to the folder `directory`, and return the report."""
     document = joint_report(result, str(directory))
     write_below(directory, SUMMARY, render_text(document).encode())
     write_below(directory, VERDICT, render_joint_json(result).encode())
@@ -44,7 +44,7 @@ def write_joint_report(directory: Path, result: JointResult) -> Document:
 
 
 def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
-    """Return the report of a joint experiment, before any layout; it begins with the answer over all parts."""
+    """Return the report of a joint experiment, before any layout; the answer over all parts comes first."""
     judged = result.judged
     rule = f"Rule, declared before the first run: {rule_sentence(judged.design)}"
     links = tuple((now.part.name, f"{now.part.folder}/{PAGE}", now.state) for now in result.parts)
@@ -86,7 +86,7 @@ def render_joint_json(result: JointResult) -> str:
 
 
 def _state(result: JointResult) -> State | None:
-    """Return the warning of an incomplete result."""
+    """Return the warning about an incomplete result; None if the result is complete."""
     if result.complete:
         return None
     done, planned = sum(now.runs for now in result.parts), sum(now.of_runs for now in result.parts)

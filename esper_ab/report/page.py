@@ -26,11 +26,11 @@ from esper_ab.report.terms import Explained
 # --- page ------------------------------------------------------------------------------------------------------------
 # Document -> report.html: one page, nothing fetched from anywhere, every name escaped.
 #
-# Its policy allows at most one script, that of this room, by its hash; the page reads the same without it.
+# The page's policy allows at most one script, page.js, by hash; the page reads the same without the script.
 
 
 def render_page(document: Document) -> str:
-    """Render a document; the same text for the same journal."""
+    """Render a document; the same journal gives the same text."""
     script = read_part("page.js") if document.interactive else ""
     return _render(
         "page.html.jinja", document=document, explain=Explained() if document.interactive else str,
@@ -68,7 +68,7 @@ def _render(name: str, **values: object) -> str:
 
 
 def _shown(value: object) -> object:
-    """Escape control and bidirectional characters of strings that are not markup."""
+    """Escape control and bidirectional characters in strings that are not markup."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -82,7 +82,7 @@ def read_part(name: str) -> str:
 
 
 def write_listing(folder: Path, page: Path, *, refresh_s: int = 0) -> None:
-    """Replace the file `page`, atomically; with `refresh_s`, a browser reloads it after that many seconds."""
+    """Replace the file `page` atomically; a browser reloads it every `refresh_s` seconds (0: never)."""
     text = _render(
         "listing.html.jinja", refresh_s=refresh_s, script="", written=f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}",
         document=Document(title=str(folder if folder.name else folder.resolve().name), name="experiments", nodes=()),

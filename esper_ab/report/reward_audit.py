@@ -1,4 +1,4 @@
-"""The report of a separate reward audit: a function of that reward audit alone."""
+"""The report of a separate reward audit, computed from that audit alone."""
 
 from __future__ import annotations
 

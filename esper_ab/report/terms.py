@@ -45,7 +45,7 @@ class Explained:
         self.met: dict[str, str] = {}
 
     def begin(self) -> str:
-        """Begin another part of the page; returns "" for templates."""
+        """Begin another part of the page. Returns "", so that a template can call it inline."""
         self._here.clear()
         return ""
 

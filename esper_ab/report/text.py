@@ -29,11 +29,11 @@ from esper_ab.report.tables.table import Table
 
 WIDTH = 80
 _WIDEST_WORDS = 48  # wider text in the last column is wrapped
-_LEAST_WORDS = 24  # columns that wrapped text needs beside the others
+_LEAST_WORDS = 24  # characters that wrapped text needs beside the columns before it
 
 
 def render_text(document: Document, *, whole: bool = False) -> str:
-    """Render a document, ending in a newline; unless `whole`, only one screen, without sections and with one next step.
+    """Render a document, ending in a newline; unless `whole`, only one screen, with one next step but no sections.
     """
     heading = document.question or document.title
     rest = f"The rest: {visible_line(document.rest)}\n" if document.rest and not whole else ""
@@ -42,7 +42,7 @@ def render_text(document: Document, *, whole: bool = False) -> str:
 
 
 def warned(state: State | None) -> list[str]:
-    """Return the warning of an incomplete report as a paragraph."""
+    """Return the warning about an incomplete report as a paragraph."""
     return [] if state is None or state.complete else [paragraph(f"{state.warning}. {state.sentence}", "")]
 
 
@@ -107,7 +107,7 @@ def _caveat(text: str) -> str:
 
 
 def paragraph(text: str, indent: str = "  ", hanging: str = "") -> str:
-    """Wrap text; a name longer than a line is left whole."""
+    """Wrap text, without breaking a name longer than a line."""
     return textwrap.fill(
         text, WIDTH, initial_indent=indent, subsequent_indent=indent + hanging, break_long_words=False,
         break_on_hyphens=False,
@@ -115,9 +115,9 @@ def paragraph(text: str, indent: str = "  ", hanging: str = "") -> str:
 
 
 def render_table(table: Table) -> str:
-    """Pad columns to their widest cell: text to the left, numbers to the right; text in the last column wraps.
+    """Pad columns to their widest cell, text on the left and numbers on the right; text in the last column wraps.
 
-    A table that does not fit into WIDTH columns becomes a paragraph per row.
+    A table that does not fit into WIDTH characters becomes a paragraph per row.
     """
     rows = [tuple(map(visible_line, row)) for row in table.rows]
     lines = [tuple(map(visible_line, table.columns)), *rows] if any(table.columns) else rows
@@ -150,7 +150,7 @@ def _row_by_itself(table: Table, row: tuple[str, ...]) -> str:
 
 
 def _wrapped(before: str, words: str) -> str:
-    """Wrap the last cell of a row below itself, or below the row when too little room is left."""
+    """Wrap the last cell of a row in its column, or below the row if too little room is left."""
     room = WIDTH - len(before)
     if room < _LEAST_WORDS:
         return f"{before.rstrip()}\n{paragraph(words, '      ')}"
@@ -159,7 +159,7 @@ def _wrapped(before: str, words: str) -> str:
 
 
 # --- markdown --------------------------------------------------------------------------------------------------------
-# Document -> Markdown for a pull request: the verdict first, the rest folded away. Names cannot become markup.
+# Document -> Markdown for a pull request: the verdict comes first, the rest is folded. Names cannot become markup.
 
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")

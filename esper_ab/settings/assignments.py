@@ -33,8 +33,8 @@ from esper_ab.settings.experiment import AskedExperiment
 # --- foreign keys ----------------------------------------------------------------------------------------------------
 # Keys of other trainers and of Hydra, with our names for them. Used in messages only; no setting is read by them.
 #
-# People bring files written for something else. Their keys are refused like any unknown key; if one of ours means the
-# same, the message names it.
+# People bring files written for something else. The keys in such files are refused like any unknown key; if one of our
+# keys means the same, the message names our key.
 
 
 # Our keys -> last parts of foreign keys with the same meaning. A test compares them with the schema.
@@ -69,7 +69,7 @@ _NONE = {
 
 
 def foreign(key: str) -> str:
-    """Return the end of a message about a key of another trainer: our key with the same meaning, or why there is none.
+    """Return the end of a message about a key of another trainer: our key with the same meaning, or why we have none.
 
     Return "" if the key is not known to belong to another trainer. `key` is dotted, as in "trainer.learning_rate".
     """
@@ -81,7 +81,7 @@ def foreign(key: str) -> str:
 
 SHORT = {"reward": "reward.mode", "controller": "controller.name"}
 _NO_FUNCTIONS = (GYM_PREFIX, INFO_PREFIX)  # prefixes of names with a colon that are not functions
-TOO_MANY_DIGITS = "a whole number has too many digits"  # Python refuses to parse thousands
+TOO_MANY_DIGITS = "a whole number has too many digits"  # Python refuses to parse thousands of digits
 _CLOSING = {"[": "]", '"': '"', "'": "'"}
 
 
@@ -148,7 +148,7 @@ def of_group(key: str) -> bool:
 
 
 def split_commas(text: str, origin: str) -> list[str]:
-    """Split `text` at commas outside brackets and quotes, and strip the pieces; UsageError for an unclosed one."""
+    """Split `text` at commas outside brackets and quotes and strip the pieces; UsageError if one is left unclosed."""
     pieces, piece, open_until = [], "", ""
     for char in text:
         if open_until:
@@ -166,7 +166,7 @@ def split_commas(text: str, origin: str) -> list[str]:
 
 
 def read_assignment(text: str, origin: str) -> Assignment:
-    """Parse `key=value` from the command line; UsageError for anything else."""
+    """Parse `key=value` from the command line; raises UsageError for anything else."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise UsageError(f"{origin}: {text!r} is not key=value, as in ppo.lr=1e-3")
@@ -201,7 +201,7 @@ def typed(assignment: Assignment) -> Assignment:
 def convert_value(assignment: Assignment) -> Any:
     """Convert the value to the type of its key.
 
-    Raises UsageError, which names the expected type, if the value does not fit.
+    Raises UsageError if the value does not fit; the message names the expected type.
     """
     _check_carried(assignment, assignment.value)
     if assignment.key.startswith(PARAM):
@@ -219,7 +219,7 @@ def convert_value(assignment: Assignment) -> Any:
 
 
 def _instead(field: Field, raw: object, value: object, said: str) -> str:
-    """Describe the value that was expected instead of `value`; `said` is msgspec's error about `raw`."""
+    """Describe what was expected instead of `value`; the text `said` is msgspec's error about `raw`."""
     if get_origin(field.type) is Literal:
         return f"no {raw!r}; {did_you_mean(str(raw), [str(choice) for choice in get_args(field.type)])}"
     if words := _words(field.type):
@@ -265,7 +265,7 @@ def _constant(assignment: Assignment) -> bool | int | float | str:
 
 
 def _own_value(assignment: Assignment) -> bool | int | float | str:
-    """Return a trainer's own setting as written; the preflight, which finds out its type, converts text."""
+    """Return a trainer's own setting as written; text is converted by the preflight, which finds out the type."""
     key, value, origin = assignment.key, assignment.value, assignment.origin
     if not key.removeprefix(TRAINER).isidentifier():
         raise UsageError(f"{origin}: {key!r} is not a trainer's setting; write {TRAINER}NAME, as in trainer.lr")

@@ -32,7 +32,7 @@ class EvaluationNoise(Settings, frozen=True, kw_only=True):
     evaluation_episode_s: float
 
     def training(self, episodes: int, n_envs: int) -> float:
-        """Return the cost of a run, except for its sampled evaluation, in units of one evaluation episode.
+        """Return the cost of a run without its sampled evaluation, in units of one evaluation episode.
 
         The greedy evaluation episodes are included.
         """
@@ -50,8 +50,8 @@ class EvaluationNoise(Settings, frozen=True, kw_only=True):
     def variance_times(self, eval_episodes: int) -> float:
         """Return the variance of an outcome over `eval_episodes` episodes, as a multiple of the measured variance.
 
-        For more episodes than measured, the lower confidence limit of the noise share caps the reduction. Otherwise an
-        estimate with zero policy variance would promise an unlimited reduction.
+        For more episodes than measured, the reduction is limited by the lower confidence limit of the noise share.
+        Without this limit, an estimate of zero policy variance would promise an unlimited reduction.
         """
         found = self.components
         share = min(found.share_low, 1.0)
@@ -71,14 +71,14 @@ class EvaluationNoise(Settings, frozen=True, kw_only=True):
 
 
 class Shipped(Settings, frozen=True, kw_only=True):
-    """A calibration of a task that ships with the package, with its date, groups and rng seed."""
+    """A task's calibration that ships with the package, with the calibration's date, groups and rng seed."""
 
     task: str
     slots: tuple[str, ...]
     steps: int
     groups: str  # whose differences were measured: "shaped - simplified"
     noise: EvaluationNoise
-    rng_seed: int  # used by nothing else
+    rng_seed: int  # which nothing else uses
     kernel: str
     machine: str
     date: str
@@ -103,9 +103,9 @@ def shipped() -> tuple[Shipped, ...]:
 def choose_eval_episodes(asked: AskedExperiment, own: EvaluationNoise | None = None) -> EvalEpisodesChoice:
     """Choose the number of episodes of every evaluation.
 
-    `own` is the noise in the user's calibration, if there is one; it takes precedence over those in the package.
+    `own` is the noise in the user's calibration, if there is one; this noise takes precedence over the package's.
     """
-    # A trainer is evaluated as often as its rehearsal shows.
+    # How often a trainer is evaluated is known from its rehearsal.
     if asked.trainer and asked.eval_episodes == "auto":
         return EvalEpisodesChoice(eval_episodes=DEFAULT_EVAL_EPISODES)
     if asked.eval_episodes != "auto":
@@ -148,7 +148,7 @@ def _expected(noise: EvaluationNoise, eval_episodes: int) -> str:
 
 
 def _nearest(asked: AskedExperiment) -> Shipped | None:
-    """Return the package's calibration of this task, slots and steps whose budget is nearest; None if none is near."""
+    """Return the package's calibration of this task, slots and steps with the nearest budget; None if none is near."""
 
     def distance(one: Shipped) -> float:
         times = one.noise.episodes * one.noise.n_envs / (asked.episodes * asked.n_envs)

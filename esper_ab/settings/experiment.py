@@ -1,8 +1,8 @@
 """An experiment and its groups in two states: as requested, and as resolved on a machine.
 
-Each state has its own type, frozen and validated, with a field for every key. `parse` returns the requested
-experiment, and `resolve` turns it into the resolved one. This module also lists the settings in which groups differ,
-and describes the initial bias of policies in words.
+Each state has its own type, which is frozen and validated and has a field for every key. `parse` returns the requested
+experiment, and `resolve` turns a requested experiment into a resolved one. This module also lists the settings in which
+groups differ, and describes the initial bias of policies in words.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     control: Annotated[str, Spec(same=True)] = ""  # the group that all others are compared with; "": all pairs
     # Groups that are measured without being compared.
     untested: Annotated[tuple[str, ...], Spec(same=True, alone="every group is compared in every part")] = ()
-    # A decided comparison ends; a group without an open one leaves later blocks.
+    # A decided comparison ends; a group without an open comparison leaves later blocks.
     early_stop: Annotated[bool, _EARLY_STOP] = True
-    # Power at the margin that stopping for futility must keep; 0: no look stops for it.
+    # Power at the margin that stopping for futility must keep; 0: no such stopping.
     futility: Annotated[Share, _ONE_LOOK] = 0.0
     # No maximum: blocks of `seeds` are added until every comparison is decided.
     open_ended: Annotated[bool, _MANY_LOOKS] = False
@@ -101,7 +101,7 @@ class AskedArithmetic(ProcessArithmetic, frozen=True, kw_only=True):
     """The arithmetic as requested; `resolve` replaces `auto` and `native` by a kernel that this machine has."""
 
     kernel: Annotated[Literal["auto", "native", HostKernel], Spec(("growth", "gymnasium"), flag="kernel")] = "auto"
-    # kernel: if possible; with `auto`, torch does the rest.
+    # kernel: hosts use the kernel if possible; with `auto`, torch does the rest.
     hosts: Annotated[Literal["kernel", "torch"], Spec(("growth",))] = "kernel"
 
 
@@ -129,12 +129,12 @@ class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
 
     @property
     def task_title(self) -> str:
-        """The task's name for users; for a trainer, it omits the prefix of the kind."""
+        """The task's name for users; a trainer's name omits the prefix of the kind."""
         return self.task.removeprefix(TRAINER_PREFIX)
 
 
 # --- differences -----------------------------------------------------------------------------------------------------
-# Settings in which groups differ, and those of them that can matter. Pure.
+# Settings in which groups differ, and which of these settings can matter. Pure.
 
 
 _LEARNING_ONLY = ("policy.", "ppo.", "reward.")  # read by the controller ppo only
@@ -165,9 +165,9 @@ def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
 
 
 def axes(a: Group, b: Group) -> tuple[str, ...]:
-    """Return the keys in which two groups differ and that at least one of them reads.
+    """Return the keys in which two groups differ and which at least one of the two reads.
 
-    A group that does not learn reads no `policy.`, `ppo.` and `reward.` keys.
+    A group that does not learn reads no `policy.`, `ppo.` or `reward.` keys.
     """
     learns = {"ppo"} == {a.settings.controller.name, b.settings.controller.name}
     keys = (difference.key for difference in differences((a, b)))
@@ -176,7 +176,7 @@ def axes(a: Group, b: Group) -> tuple[str, ...]:
 
 
 def pairs_by_axes(groups: Sequence[Group]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the `axes` of every pair of groups, by the names of the two groups."""
+    """Return the `axes` of every pair of groups, by the names of both groups."""
     return {(a.name, b.name): axes(a, b) for a, b in combinations(groups, 2)}
 
 

@@ -1,4 +1,4 @@
-"""The rules of each kind of task for an experiment's settings: one object per kind, each with the same four methods."""
+"""The rules of each kind of task for an experiment's settings: one object per kind, all with the same four methods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_user_reward(mode: str) -> bool:
 
 
 class SettingsKind:
-    """Base of all kinds of task; its defaults are for kinds whose policies esper_ab trains."""
+    """Base of all kinds of task; the defaults are for kinds whose policies esper_ab trains."""
 
     name: KindName
     words: str  # describes such tasks: "growing networks"
@@ -35,7 +35,7 @@ class SettingsKind:
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
         """Return the experiment with the changes that this kind makes; UsageError for contradictory settings.
 
-        `said` contains every assignment by the user.
+        The parameter `said` has every assignment by the user.
         """
         for one in said:
             readers = FIELDS[one.key].kinds if one.key in FIELDS else ("gymnasium",)
@@ -70,7 +70,7 @@ class SettingsKind:
     ) -> dict[str, Any]:
         """Return the settings that depend on the machine, by key, after checking all others against the machine.
 
-        Raises UsageError if the machine lacks something. `eval_episodes` is the requested or chosen number.
+        Raises UsageError if something is missing on the machine. `eval_episodes` is the requested or chosen number.
         """
         if asked.placement == "sequence" and asked.sync == "independent":
             raise UsageError(
@@ -85,7 +85,7 @@ class SettingsKind:
         }
 
     def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
-        """Return notes on settings that were chosen for this machine, one sentence each."""
+        """Return notes of one sentence each on settings that were chosen for this machine."""
         return ()
 
     def _check_group(self, name: str, settings: GroupSettings) -> None:
@@ -126,7 +126,7 @@ def _refuse_reward_as_outcome(outcome: str, group: Group) -> None:
 
 
 def _check_on(group: Group, asked: AskedExperiment, machine: Machine) -> None:
-    """Raise UsageError if the preflight on the machine found a problem with a group."""
+    """Raise UsageError if the machine's preflight found a problem with a group."""
     settings = group.settings
     mode = settings.reward.mode
     if group.name in machine.reward_problems:

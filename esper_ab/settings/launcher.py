@@ -1,6 +1,6 @@
-"""Options that say how to start workers, from flags, the [launcher] table of a file, or Python arguments.
+"""Options for starting workers, from flags, the [launcher] table of a file, or Python arguments.
 
-Results do not depend on these options. For an option that is not given, the launcher has its own default.
+Results do not depend on these options. If an option is not given, the launcher uses its own default.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def said(asked: AskedLauncher) -> dict[str, Any]:
 
 
 def asked_launcher(values: object, origin: str, spelling: Mapping[str, str] | None = None) -> AskedLauncher:
-    """Check a table of options from `origin`; UsageError if it is invalid.
+    """Check a table of options from `origin`; UsageError if the table is invalid.
 
-    `spelling` maps our keys to the names that they have at `origin`, where these differ.
+    `spelling` maps each of our keys to its name at `origin`, if the two differ.
     """
     if not isinstance(values, Mapping):
         raise UsageError(f"{origin} must be a table, as in launcher.name = {values!r}")

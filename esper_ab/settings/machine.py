@@ -1,4 +1,4 @@
-"""Resolve devices, kernel and precision on a machine, including `auto`, and report what the machine lacks. Pure."""
+"""Resolve devices, kernel and precision on a machine, including `auto`, and report what is missing there. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _cpu_lanes(experiment: AskedExperiment, machine: Machine) -> tuple[str, ...]
 
 
 def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: bool) -> tuple[str, ...]:
-    """Return the device pool: the requested devices, or else all GPUs, or CPU lanes if there is no GPU.
+    """Return the device pool: the requested devices; if none are requested, all GPUs, or CPU lanes if there is no GPU.
 
     There is one CPU lane per core, or one per run of a block if that is more. With `on_cores`, environments and
     policies use only the CPU. Raises UsageError for a device that is missing or would be idle.
@@ -68,14 +68,14 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
 
 
 # --- kernel ----------------------------------------------------------------------------------------------------------
-# What computes policies and trains hosts: the meaning of `auto` and `native` on a machine. Pure.
+# What computes the policies and trains the hosts: the meaning of `auto` and `native` on a machine. Pure.
 #
 # The choice is made once per experiment, before anything starts, from the request and the devices, never from a timing.
 # Each kernel has its own arithmetic, so all groups and workers must use the same one.
 
 
 def resolve_kernel(asked: AskedArithmetic, machine: Machine, untrainable: str = "") -> Arithmetic:
-    """Return the arithmetic with the kernel, the build of the kernel, and the choice of what trains hosts.
+    """Return the arithmetic with the kernel, the kernel's build, and whether the kernel or torch trains hosts.
 
     Raises UsageError if the requested kernel is unusable. `untrainable` comes from `untrainable_hosts`.
     """
@@ -101,7 +101,7 @@ def torch_alone(asked: AskedArithmetic) -> Arithmetic:
 def kernel_notes(
     asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine, untrainable: str = ""
 ) -> tuple[str, ...]:
-    """Return one note that says how `auto` or `native` was resolved; none if the kernel was named."""
+    """Return one note on how `auto` or `native` was resolved; no note if the kernel was named."""
     if asked.arithmetic.kernel not in ("auto", "native"):
         return ()
     arithmetic = resolved.arithmetic
@@ -112,7 +112,7 @@ def kernel_notes(
 
 
 def check_kernel(planned: Arithmetic, machine: Machine) -> None:
-    """Raise UsageError if workers on `machine` do not have the kernel of a plan in the same build."""
+    """Raise UsageError if workers on `machine` do not have the plan's kernel in the same build."""
     if planned.kernel == "torch":
         return
     kernel = _find(planned.kernel, machine)
@@ -152,9 +152,9 @@ def untrainable_hosts(groups: Sequence[Group], devices: Sequence[str], machine: 
 
 
 def _find(asked: str, machine: Machine) -> Kernel | None:
-    """Return the kernel requested by name, or the widest usable kernel; None if there is none.
+    """Return the kernel requested by name or, for `auto` and `native`, the widest usable kernel; None if there is none.
 
-    A kernel requested by name is returned even if it has a problem.
+    A kernel with a problem is returned if it was requested by name or if no kernel is usable.
     """
     if asked not in ("auto", "native"):
         return next((kernel for kernel in machine.kernels if kernel.name == asked), None)
@@ -171,13 +171,13 @@ def _why_unusable(kernel: Kernel | None, machine: Machine) -> str:
 
 
 # --- precision -------------------------------------------------------------------------------------------------------
-# The precision of host training: the meaning of `auto`, and what the machine lacks. Pure.
+# The precision of host training: the meaning of `auto`, and what is missing on the machine. Pure.
 #
-# It is the same for all groups and workers. Groups that set a precision themselves differ in it, as in any setting.
+# The precision is the same for all groups and workers, unless groups set their own, as with any setting.
 
 
 def resolve_precision(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> tuple[Group, ...]:
-    """Replace `auto` by float32; UsageError for a precision that `devices` do not have."""
+    """Replace `auto` by float32; UsageError for a precision that is not available on `devices`."""
     resolved = []
     for group in groups:
         growth = group.settings.growth
@@ -187,7 +187,7 @@ def resolve_precision(groups: Sequence[Group], devices: Sequence[str], machine: 
         for name in devices:
             capability = next((device.capability for device in machine.devices if device.name == name), "")
             if growth.amp == "bf16" and name.startswith("cuda") and float(capability or 0) < 8.0:
-                # Neither bfloat16 matrix units nor bfloat16 at all in cuDNN.
+                # There are no bfloat16 matrix units, and cuDNN has no bfloat16.
                 raise UsageError(
                     f"group {group.name!r}: growth.amp=bf16 on {name}: its compute capability is {capability}, "
                     "but bf16 needs 8.0; choose off"
@@ -197,7 +197,7 @@ def resolve_precision(groups: Sequence[Group], devices: Sequence[str], machine: 
 
 
 def precision_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> Iterator[str]:
-    """Yield one sentence on how `auto` was resolved, and one on bf16 on a CPU that lacks bf16 instructions."""
+    """Yield a sentence on how `auto` was resolved, and a sentence on bf16 if the CPU has no bf16 instructions."""
     if any(group.settings.growth.amp == "auto" for group in asked.groups):
         yield "--amp auto: off (bf16 was slower than float32 on CPUs at these sizes; no GPU was measured)."
     halves = [group.name for group in resolved.groups if group.settings.growth.amp == "bf16"]

@@ -1,4 +1,4 @@
-"""Read versioned JSON files: one command writes them, and an option of another command accepts them."""
+"""Read versioned JSON files, which are written by one command and accepted by an option of another command."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _File = TypeVar("_File", bound=_Numbered)
 def load_option_file(
     path: Path, decoder: msgspec.json.Decoder[_File], *, what: str, schema: int, made_by: str
 ) -> _File:
-    """Read the file for the option `what`: `path` itself or, if `path` is a folder, the file in it named `what`.json.
+    """Read the file for the option named `what`: `path` itself or, if `path` is a folder, `what`.json in that folder.
 
-    Raises UsageError if the file cannot be read or has another schema. `made_by` is the command that writes the file.
+    Raises UsageError if the file cannot be read or its schema is not `schema`. `made_by` is the command that writes it.
     """
     file = path / f"{what.replace(' ', '_')}.json" if path.is_dir() else path
     option = "--" + what.replace(" ", "-")

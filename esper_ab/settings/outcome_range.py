@@ -15,7 +15,7 @@ from esper_ab.settings.experiment import ExperimentSettings
 
 
 def read_range(text: str) -> tuple[float | None, float | None]:
-    """Parse LOW..HIGH, where either may be missing; UsageError for anything else."""
+    """Parse LOW..HIGH, where either end may be missing; raises UsageError for anything else."""
     if not text:
         return None, None
     parts = text.split("..")
@@ -44,7 +44,7 @@ _LABEL_CHARS = 60
 
 
 def read_rehearsal(texts: Iterable[str]) -> dict[str, TrainerValue]:
-    """Parse NAME=VALUE, with or without `trainer.` before the name; UsageError for anything else."""
+    """Parse NAME=VALUE, with or without `trainer.` before NAME; raises UsageError for anything else."""
     found: dict[str, TrainerValue] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -58,7 +58,7 @@ def read_rehearsal(texts: Iterable[str]) -> dict[str, TrainerValue]:
 def outcome_measure(experiment: ExperimentSettings) -> Measure:
     """Return the declaration of the outcome.
 
-    Its label is the name of the outcome or, for a command, the last part of the outcome's source.
+    The label is the outcome's name or, for a command, the last part of the outcome's source.
     """
     low, high = read_range(experiment.outcome_range)
     label = experiment.outcome.rpartition(":")[2] or DEFAULT_OUTCOME

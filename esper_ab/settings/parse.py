@@ -30,13 +30,13 @@ class _Asked:
 
     name: str
     table: Layer
-    own: Layer  # overrides all others: the reward or controller from --groups, and --group
+    own: Layer  # from --groups (a reward or controller) and --group; overrides all other layers
 
 
 def parse(request: Request) -> AskedExperiment:
     """Return the requested experiment.
 
-    Raises UsageError, with a one-line message that includes the remedy, if the request is invalid or has several tasks.
+    Raises UsageError if the request is invalid or has several tasks; the one-line message includes the remedy.
     """
     task = request.said("task") or FIELDS["task"].default
     if request.tasks or request.by_task or "," in task:
@@ -75,7 +75,7 @@ def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # dotted keys -> nested 
 
 
 def _make_group(asked: _Asked, request: Request, defaults: Mapping[str, object]) -> Group:
-    """Merge one group's layers; UsageError for an invalid name."""
+    """Merge one group's layers; raises UsageError if the group's name is invalid."""
     if not re.fullmatch(GROUP_NAME, asked.name):
         raise UsageError(
             f"group name {asked.name!r}: a group's name is part of file names, so it must start with a letter or digit "
@@ -89,7 +89,7 @@ def _make_group(asked: _Asked, request: Request, defaults: Mapping[str, object])
 
 
 def _collect_groups(request: Request, kind: SettingsKind) -> list[_Asked]:
-    """Collect the groups and their own layers."""
+    """Collect the groups, each with its own layers."""
     created = [*(() if request.alone else request.tables), *request.altered]
     if kind.no_groups and not (request.groups or created):
         raise UsageError(Setting("groups"), kind.no_groups)
@@ -110,7 +110,7 @@ def _collect_groups(request: Request, kind: SettingsKind) -> list[_Asked]:
 
 
 def _named(text: str, request: Request, kind: SettingsKind) -> _Asked:
-    """Return the group that an entry of `--groups` or of a file's list describes: NAME or NAME=MODE."""
+    """Return the group described by an entry (NAME or NAME=MODE) of `--groups` or of a file's list."""
     if not text.strip():
         raise UsageError(Setting("groups"), ": a name is missing; separate names by commas, as in shaped,wait")
     if text in request.tables or text in request.altered:  # "lr=1e-3", from --vary
@@ -148,7 +148,7 @@ def _explain_no_choice(name: str, kind: SettingsKind) -> str:
 
 
 def _refuse_without_effect(request: Request, asked: Sequence[_Asked]) -> None:
-    """Raise UsageError for a setting of all groups that every group overrides; in a grid, that any group overrides."""
+    """Raise UsageError for a setting of all groups that is overridden by every group or, in a grid, by any group."""
     for key, assignment in request.strong.items():
         overriding = [group.name for group in asked if key in group.own]
         if overriding and len(overriding) == len(asked):

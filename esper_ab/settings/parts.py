@@ -1,4 +1,4 @@
-"""Split a question over several tasks, or over a grid of settings, into parts, each an experiment of its own.
+"""Split a question over several tasks, or over a grid of settings, into parts, each of which is an experiment.
 
 A part is one task in one cell of the grid. All parts have the same groups and seeds, and alpha is divided among them.
 """
@@ -21,13 +21,13 @@ from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import Request, of_flags
 
-_LONGEST_FOLDER = 50  # with a hash, below the 64 characters of a name
+_LONGEST_FOLDER = 50  # stays below the 64 characters of a name when a hash is added
 Cell = tuple[str, ...]  # "ppo.lr=1e-4", "ppo.epochs=2"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One part of a question. `asked` has the part's share of alpha, so that the part's report claims no more."""
+    """One part of a question. The share of alpha in `asked` limits the part's report to claims of the joint answer."""
 
     name: str  # "digits"; in a grid "ppo.lr=1e-4", or "digits, ppo.lr=1e-4"
     asked: AskedExperiment
@@ -49,7 +49,7 @@ class Parts:
 
 
 def folder_of(name: str) -> str:
-    """Return the folder name for a part: the part's name or, if that is no valid name, a sanitised one with a hash."""
+    """Return a part's folder name: the part's name or, if that name is invalid, a sanitised name with a hash."""
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:_LONGEST_FOLDER] or "part"
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
@@ -84,16 +84,16 @@ def parse_parts(request: Request) -> Parts | None:
 def share_of(alpha: float, parts: int, groups: int, *, controlled: bool) -> float:
     """Return the alpha of a part, low enough that the part's report claims nothing that the joint answer does not.
 
-    A decided comparison hands its share of alpha to the others: in the joint answer to all others, in a part's report
-    only to the others of the same part. So the last undecided comparison of a part is tested at all of the part's alpha
-    in the part's report, and at least at that alpha in the joint answer.
+    When a comparison is decided, its share of alpha goes to the undecided comparisons: to all of them in the joint
+    answer, but only to those of the same part in a part's report. So the last undecided comparison of a part is tested
+    at the part's whole alpha in the part's report, and at no less in the joint answer.
     """
     comparisons = groups - 1 if controlled else groups * (groups - 1) // 2
     return alpha / (comparisons * parts + 1)
 
 
 def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
-    """Return all combinations of the values in KEY=V1,V2 texts; () without texts.
+    """Return all combinations of the values in KEY=V1,V2 texts; () if there are no texts.
 
     Raises UsageError for a repeated key or value.
     """
@@ -116,7 +116,7 @@ def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
 
 
 def _tasks(request: Request) -> tuple[str, ...]:
-    """Return the tasks named on the command line or, without these, in the file; () if neither names any."""
+    """Return the tasks named on the command line or, if none are named there, in the file; () if neither names any."""
     one = request.common.get("task")
     if one is not None and "," in one.value:
         right = f"--task {one.value}" if one.origin.startswith("--") else f"task = {json.dumps(one.value.split(','))}"
@@ -129,7 +129,7 @@ def _tasks(request: Request) -> tuple[str, ...]:
 
 
 def _margins(request: Request, tasks: Sequence[str]) -> dict[str, float]:
-    """Return the margin of each task that --margin names; one margin for all tasks is under the key ""."""
+    """Return the margin of each task named in --margin; a margin for all tasks has the key ""."""
     text = request.margins
     if not text:
         return {}

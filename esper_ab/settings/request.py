@@ -1,4 +1,4 @@
-"""Merge flags, a TOML file and Python settings into one `Request`, in which every key is known and every value typed.
+"""Merge flags, a TOML file and Python settings into one `Request`; every key in it is known and every value is typed.
 
 From weakest to strongest: defaults; the file's common tables; the file's table of the group; `--set` and flags; the
 reward or controller in `--groups`; `--group`. A flag that is not given sets nothing.
@@ -58,7 +58,7 @@ Layer = Mapping[str, Assignment]  # by key
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request, in which all keys are checked and all values typed."""
+    """A request; all keys in it are checked, and all values are typed."""
 
     groups: tuple[str, ...]  # "shaped", "a=shaped"
     folder: Path  # base of relative paths in `groups`
@@ -86,7 +86,7 @@ class Request:
     def more(self, written: Iterable[Assignment]) -> Layer:
         """Check and type further settings for all groups.
 
-        Raises UsageError as `request` does, and if a setting is already set.
+        Raises UsageError as `request` does, and also if a setting is already set.
         """
         found = _layer(written, free=bool(self.said("trainer")))
         for key, one in found.items():
@@ -118,8 +118,8 @@ def _varied(text: str, *, trained: bool) -> dict[str, list[Assignment]]:
 def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Request:
     """Merge flags over the settings of a file.
 
-    Raises UsageError, with a one-line message that includes the remedy, if a flag or setting is invalid. `options` has
-    the values of the flags by name, as click parsed them; missing keys count as not given.
+    Raises UsageError if a flag or setting is invalid; the one-line message includes the remedy. `options` has the
+    values of the flags by name, as click parsed them; missing keys count as not given.
     """
     groups = split_commas(options["groups"], "--groups") if options.get("groups") is not None else ()
     vary = options.get("vary") or ""
@@ -141,9 +141,9 @@ def request(
 ) -> Request:  # fmt: skip
     """Merge the command line over `file`; UsageError for an unknown key or an invalid value.
 
-    `groups` has entries such as "shaped" or "a=shaped". `group` has the texts of --group, as in "fast:ppo.lr=1e-3",
-    and `assignments` those of --set, as in "ppo.lr=1e-3". `flags` has the values of all other flags by key. `vary` is
-    the text of --vary, as in "lr=3e-4,1e-3".
+    `groups` has entries such as "shaped" or "a=shaped". `group` has the texts of --group, as in "fast:ppo.lr=1e-3", and
+    `assignments` has the texts of --set, as in "ppo.lr=1e-3". `flags` has the values of all other flags by key. `vary`
+    is the text of --vary, as in "lr=3e-4,1e-3".
     """
     said, common, by_task = dict(flags or {}), list(file.common), dict(file.tasks)
     margins = str(said.pop("margin")) if isinstance(said.get("margin"), str) else ""
@@ -172,7 +172,7 @@ def request(
 
 
 def _task_names(flag: object, file: FileSettings) -> list[str]:
-    """Return the tasks from --task or, without that flag, from the file; UsageError for an empty or repeated name."""
+    """Return the tasks from --task or, if that flag is missing, the file; UsageError for an empty or repeated name."""
     listed = next((one.value for one in file.common if one.key == "task" and isinstance(one.value, list)), [])
     names = list(map(str, listed)) if flag is None else split_commas(str(flag), "--task")
     for name in names:
@@ -192,7 +192,7 @@ def of_flags(flags: Mapping[str, object]) -> list[Assignment]:
 def _layer(written: Iterable[Assignment], *, free: bool, in_group: bool = False) -> Layer:
     """Check and type the assignments of one layer.
 
-    Raises UsageError for a repeated key, because one of the two values would be ignored.
+    Raises UsageError for a repeated key, because one of its values would be ignored.
     """
     found: dict[str, Assignment] = {}
     for one in written:
@@ -238,12 +238,12 @@ def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
 
 
 def read_flags(options: Mapping[str, Any]) -> dict[str, object]:
-    """Return the settings that flags give, by key; UsageError for an invalid list or number."""
+    """Return the settings given by flags, by key; UsageError for an invalid list or number."""
     found: dict[str, object] = {}
     for key, setting in FIELDS.items():
         value, negates = options.get(setting.flag), setting.flag.startswith("no_")
         if key == "seeds" or value is None or (value is False and (negates or not setting.default)):
-            continue  # a 0 goes on, and is refused later
+            continue  # a 0 is kept here and refused later
         found[key] = False if negates else _flag_value(setting, value)
     higher, lower = options.get("higher"), options.get("lower")
     if higher and lower:
@@ -269,7 +269,7 @@ def _flag_value(setting: Field, value: Any) -> object:
 
 
 def _whole(text: str, origin: str, otherwise: str = "") -> int:
-    """Parse a whole number from `origin`; UsageError for anything else, with the alternative `otherwise`, if any."""
+    """Parse a whole number from `origin`; raises UsageError, naming the alternative `otherwise`, for anything else."""
     if (found := whole_number(text)) is None:
         raise UsageError(f"{origin}: expected a whole number{otherwise}, not {visible_line(text, 40)!r}")
     return found
@@ -285,7 +285,7 @@ def _seeds(seeds: str | None, most: int | None) -> dict[str, object]:
 
 
 def settings_sha256(tree: dict[str, Any]) -> str:
-    """Return the sha256 over all settings of a tree; the table [record] of an experiment.toml stores this hash."""
+    """Return the sha256 over all settings of a tree; this hash is stored in experiment.toml's [record] table."""
     return hashlib.sha256(json.dumps(tree, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -296,7 +296,7 @@ def read_toml(path: Path) -> FileSettings:
     """
     try:
         tree = tomllib.loads(read_regular(path).decode("utf-8-sig"))
-        record = tree.pop("record", {})  # in an experiment.toml: facts from the time it was planned
+        record = tree.pop("record", {})  # in an experiment.toml: facts from the time of planning
         sha256 = settings_sha256(tree)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None

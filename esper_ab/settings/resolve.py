@@ -1,6 +1,6 @@
 """Resolve a requested experiment on a machine: slots, modes, blueprints, devices, precision, kernel and hosts.
 
-Pure. Nothing is replaced silently: if a requested part is missing, the error names it and the parts that exist.
+Pure. Nothing is replaced silently: if a requested part is missing, the error names that part and the existing ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def resolve(asked: AskedExperiment, machine: Machine, name: str, eval_episodes: 
     """Resolve every setting that depends on the machine, and check the others against the machine.
 
     Raises UsageError if the experiment cannot run on the machine. `name` is the experiment's name, and `eval_episodes`
-    the requested or chosen number of evaluation episodes.
+    is the requested or chosen number of evaluation episodes.
     """
     task = _find_task(asked, machine)
     found = kind_of(asked.task).resolve(asked, machine, task, eval_episodes)
@@ -42,7 +42,7 @@ def _find_task(experiment: AskedExperiment, machine: Machine) -> TaskFacts:
 
 
 def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
-    """Return the requested margin or, without one, that of the task; UsageError if neither exists."""
+    """Return the requested margin or, if there is none, the task's margin; UsageError if neither exists."""
     margin, outcome = experiment.margin or task.measures.margin, task.measures.outcome
     if margin is None:
         unit = f", in {outcome.apart}" if outcome.apart else ""

@@ -23,7 +23,7 @@ msgspec.json.Decoder(RewardAuditQuestion)  # built now, in one thread: tests/hou
 def make_question(
     *, rewards: Sequence[str], assignments: Sequence[Assignment], kernel: str = "auto", **options: Any
 ) -> RewardAuditQuestion:
-    """Return the question; `options` are the values of its other fields.
+    """Return the question; `options` has the values of the question's remaining fields.
 
     Raises UsageError for an unknown task or setting, a reward named twice, or an invalid value.
     """
@@ -47,7 +47,7 @@ def make_question(
 
 
 def _settings(assignments: Sequence[Assignment]) -> GroupSettings:
-    """Return the default settings with the assignments applied; UsageError for a key of another section."""
+    """Return the default settings with the assignments applied; UsageError for a key outside growth and reward."""
     found: dict[str, dict[str, object]] = {section: {} for section in _SECTIONS}
     keys = [key for key in GROUP_FIELDS if key.partition(".")[0] in _SECTIONS and key != "reward.params"]
     for one in assignments:

@@ -52,7 +52,7 @@ def drawn(section: str, content: Content) -> list[Drawing]:
 
 
 def figure(name: str, content: Content) -> Figure | None:
-    """Draw the figure `name`, one of `names`, on a white background; None while it has no data. No display is needed.
+    """Draw the figure called `name`, one of `names`, on white; None if there is no data yet. No display is needed.
     """
     with style.look():
         draws = {one: draw for section in _BY_SECTION for one, draw in _of_section(section, content).items()}
@@ -72,7 +72,7 @@ FORMATS = ("svg", "png", "pdf")
 
 
 def external_figure(result: Answer) -> Figure:
-    """Draw one row per comparison that has an estimate, better to the right, and one curve per group with a profile."""
+    """Draw a row per comparison with an estimate, better to the right, and a curve per group with a profile."""
     shown = [one for one in result.comparisons if one.estimate is not None]
     with style.look():
         height = 1.1 + 0.36 * max(1, len(shown))
@@ -90,7 +90,7 @@ def external_figure(result: Answer) -> Figure:
 
 
 def write_figure(figure: Figure, path: Path) -> None:
-    """Write a figure in the format of the file name's extension. Raises UsageError if it is not one of FORMATS."""
+    """Write a figure in the format of the file name's extension. Raises UsageError if the format is not in FORMATS."""
     form, buffer = path.suffix.removeprefix("."), io.BytesIO()
     if form not in FORMATS:
         raise UsageError(f"{path}: expected a name that ends in one of .{', .'.join(FORMATS)}")
@@ -113,7 +113,7 @@ def _rows(axes: Axes, shown: Sequence[Comparison], *, exploratory: bool) -> None
 
 
 def _in_margins(item: Comparison) -> tuple[float, tuple[float, float] | None]:
-    """Return the estimate and its interval in units of the margin, better to the right; None without an interval."""
+    """Return the estimate and the interval (or None) in units of the margin, where larger is better."""
     unit = item.design.outcome.sign / item.design.margin
     estimate = unit * (item.estimate or 0.0)
     if item.low is None or item.high is None:

@@ -31,7 +31,7 @@ from esper_ab.report.figures.style import (
 from esper_ab.stats.floats import Floats
 
 _POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged over bins
-_TOGETHER = 3  # groups that share one panel; more of them get a panel each
+_TOGETHER = 3  # most groups that share one panel; more groups get a panel each
 _RUNS_FOR_BAND = 4
 Value = Callable[[Columns], Sequence[float]]  # a number per episode; NaN where it is absent
 
@@ -60,7 +60,7 @@ def outcome(content: Content) -> Drawing | None:
 
 
 def entropy(content: Content) -> Drawing | None:
-    """Plot the entropy of the policy by episode, for the groups that learn. None without a policy update."""
+    """Plot the entropy of the policy by episode, for the groups that learn. None if no run has two updates."""
     words = Words(
         "entropy", "Entropy of the policy", label="entropy per decision, nats",
         caption="Joint entropy over valid actions, before each update. It falls as the policy becomes more certain. "
@@ -107,7 +107,7 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
 def _runs(
     axes: Axes, index: int, by_replicate: Mapping[int, Floats], singly: frozenset[int], most: int
 ) -> None:
-    """Plot the single runs of the replicates `singly`, the band of the middle half of all runs, and their mean."""
+    """Plot each run of the replicates in `singly`, and the mean and the band of the middle half of all runs."""
     colour, curves = style.colour(index), list(by_replicate.values())
     alpha = 0.35 if len(curves) <= 8 else 0.2
     for replicate in sorted(singly & by_replicate.keys()):
@@ -124,7 +124,7 @@ def _runs(
 
 
 def _middle(axes: Axes, index: int, points: Floats, width: float) -> None:
-    """Plot the mean of a group; a single point as the group's marker."""
+    """Plot the mean of a group; a single point is drawn as the group's marker."""
     drawn = _line(
         axes, points, color=style.colour(index), linestyle=style.line(index), linewidth=width,
         marker=style.marker(index) if len(points) == 1 else "",
@@ -137,7 +137,7 @@ def _line(axes: Axes, points: Floats, **look: object) -> list[Line2D]:
 
 
 def curve(run: RunHistory, value: Value) -> Floats:
-    """Return [points, (episode, value)] of one run: episodes from 1 on, without those that lack a value."""
+    """Return [points, (episode, value)] of one run; episodes start at 1, and episodes without a value are left out."""
     points = np.column_stack((np.array(run.columns.episodes) + 1.0, np.array(value(run.columns), dtype=np.float64)))
     there: Floats = points[~np.isnan(points[:, 1])]
     return there
@@ -147,7 +147,7 @@ def mean_curve(curves: Sequence[Floats]) -> Floats:
     """Return the mean curve; each episode is averaged over the runs that have reached it."""
     length = 1 + int(max((one[-1, 0] for one in curves if len(one)), default=0))
     total, count = np.zeros(length), np.zeros(length)
-    for one in curves:  # episodes ascend, so none is there twice
+    for one in curves:  # episodes ascend, so none occurs twice
         at = one[:, 0].astype(np.int64)
         total[at] += one[:, 1]
         count[at] += 1
@@ -156,7 +156,7 @@ def mean_curve(curves: Sequence[Floats]) -> Floats:
 
 
 def _middle_half(curves: Sequence[Floats], most: int) -> list[tuple[float, float, float]]:
-    """Return (episode, lower quartile, upper quartile) over runs, of binned curves."""
+    """Return (episode, lower quartile, upper quartile) over the binned curves of all runs."""
     by_episode: dict[float, list[float]] = {}
     for one in curves:
         for episode, number in binned(one, most).tolist():
@@ -180,7 +180,7 @@ def binned(points: Floats, most: int) -> Floats:
 
 
 def heads(content: Content) -> Drawing | None:
-    """Plot the normalised entropy of every head of the policy, one panel per head. None where no record has heads."""
+    """Plot the normalised entropy of every head of the policy, one panel per head. None if no record has heads."""
     words = Words(
         "heads", "How decided each head is", label="entropy / its maximum",
         caption="Entropy of each head over its valid choices, as a share of the largest possible, where it had a "
@@ -195,7 +195,7 @@ def _head_entropy(head: str, columns: Columns) -> Sequence[float]:
 
 
 def panels(content: Content, words: Words, values: Mapping[str, Value], *, unit: bool = False) -> Drawing | None:
-    """Plot one panel per name of `values` with one line per group, the mean over its runs."""
+    """Plot one panel per name in `values`, with one line per group: the mean over the group's runs."""
     found = {
         (name, index): mean_curve([curve(run, value) for run in content.history.of_group(group)])
         for name, value in values.items() for index, group in enumerate(content.groups)

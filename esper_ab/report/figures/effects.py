@@ -53,7 +53,7 @@ _MOST_MARKED = 90  # pairs; more would make the page too large
 
 
 def effects(content: Content) -> Drawing | None:
-    """Plot one row per comparison, in the order of the design, below its name and its verdict. None without a pair."""
+    """Plot one row per comparison, in the design's order, below its name and verdict. None if there are no pairs."""
     shown = [item for item in content.comparisons if item.estimate is not None]
     if not shown:
         return None
@@ -82,7 +82,7 @@ def effects(content: Content) -> Drawing | None:
 
 
 def _ticks(axes: Axes, row: int, item: Comparison, groups: Sequence[str]) -> None:
-    """Plot a tick for each difference; with `groups` each is a mark of its pair."""
+    """Plot a tick for each difference; with `groups`, each tick is marked with its pair."""
     look: dict[str, Any] = {"color": style.MUTED, "markersize": 8, "markeredgewidth": 0.8}
     pairs = item.pairs[: item.used]
     if not groups:

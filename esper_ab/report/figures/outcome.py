@@ -30,7 +30,7 @@ _MOST_PANELS = 9  # one per comparison; the tables show all
 
 
 def outcomes(content: Content) -> Drawing | None:
-    """Plot one row per group, with a point per run and a bar at the mean. None without an outcome."""
+    """Plot one row per group, with a point per run and a bar at the mean. None if there are no outcomes."""
     ends = {
         group: {run.run.replicate: run.outcome for run in content.of_group(group) if run.outcome is not None}
         for group in content.groups
@@ -79,7 +79,7 @@ def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]]) -
 
 
 def spread(values: Sequence[float], near: float) -> list[tuple[float, float]]:
-    """Return (value, lift), deterministic, with lifts within +-0.3 that keep points nearer than `near` apart."""
+    """Return (value, lift), deterministically; lifts within +-0.3 separate points closer than 2 `near` if possible."""
     placed: list[tuple[float, float]] = []
     for value in sorted(values):
         taken = {lift for other, lift in placed if abs(other - value) < 2 * near}
@@ -89,7 +89,7 @@ def spread(values: Sequence[float], near: float) -> list[tuple[float, float]]:
 
 
 def pairs(content: Content) -> Drawing | None:
-    """Plot one panel per comparison, with a line per pair from b to a. None without a pair."""
+    """Plot one panel per comparison, with a line per pair from b to a. None if there are no pairs."""
     shown = [item for item in content.comparisons if item.pairs]
     if not shown:
         return None

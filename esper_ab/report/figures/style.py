@@ -30,7 +30,7 @@ from esper_ab.verdict.pairing import Question
 
 
 INK, MUTED, GRID, BAND, CARD = "#1c1d20", "#5d6068", "#dcdcd6", "#efeee6", "#ffffff"
-# Of groups; more groups repeat colours with the next line style and marker.
+# Of groups; further groups repeat the colours with the next line style and marker.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0548a", "#b07d00", "#3b8fc2")
 MOST_COLOURS = len(_COLOURS)
 # Shades of a seed's life, from faint to strong; they differ in lightness alone.
@@ -88,7 +88,7 @@ def look() -> Iterator[None]:
 def arrange(figure: Figure) -> None:
     """Leave room around the panels of a figure for its labels and its legend; `svg` calls this as well.
 
-    The room is estimated from the number of letters, because the page has another font than matplotlib, and because
+    The room is estimated from the number of letters, because the page's font differs from matplotlib's, and because
     matplotlib's own layouts arrange everything two or three times.
     """
     width, height = (72.0 * float(inches) for inches in figure.get_size_inches())  # all of this is in points
@@ -112,22 +112,22 @@ def arrange(figure: Figure) -> None:
 
 
 def _widest(axis: Axis, letter: float) -> float:
-    """Return the width of an axis's longest label with its distance from the axis. `letter`: mean width of a letter."""
+    """Return the width of an axis's longest label plus its distance from the axis. `letter`: mean width of a letter."""
     return _PAD + letter * max(
         map(len, axis.get_major_formatter().format_ticks(axis.get_majorticklocs().tolist())), default=0
     )
 
 
 def mark(artists: Iterable[Artist], token: str) -> None:
-    """Mark `artists` for the page: `svg` writes `token` as their attribute data-mark."""
+    """Mark `artists` for the page: `svg` writes `token` as the attribute data-mark of each artist."""
     for artist in artists:
         artist.set_gid(f"{_MARK}{token}")
 
 
 def svg(figure: Figure, name: str, tips: Mapping[str, str]) -> str:
-    """Render `figure` as one <svg> element for inlining: deterministic bytes, no ids shared between names.
+    """Render `figure` as one <svg> element for inlining, in deterministic bytes; different names share no ids.
 
-    `tips`: by token of `mark`, the tooltip of the marked artists.
+    `tips` maps each token of `mark` to a tooltip.
     """
     arrange(figure)
     buffer = io.StringIO()
@@ -146,7 +146,7 @@ def svg(figure: Figure, name: str, tips: Mapping[str, str]) -> str:
 
 
 def _tidy(tag: str) -> str:
-    """Clean one tag: colours as CSS variables, no unreferenced id, no more digits than are visible."""
+    """Clean one tag: turn colours into CSS variables, drop unreferenced ids and digits too small to see."""
     tag = re.sub(r' id="[A-Za-z0-9.]+_\d+"', "", tag)  # ids of artists
     tag = re.sub(r"(\d\.\d\d)\d+", r"\1", tag)
     tag = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda place: _TENTHS.sub(r"\1", place.group()), tag)
@@ -162,7 +162,7 @@ def _tidy(tag: str) -> str:
 
 _WIDTH = 9.4  # inches, over the whole page
 HALF = 4.6  # inches, beside another figure or on a phone
-_MOST_SINGLE = 200  # runs that a figure draws one by one: each is about a kilobyte of the page in all figures together
+_MOST_SINGLE = 200  # runs that a figure draws one by one: all figures together use about a kilobyte of the page per run
 
 
 class Picture(Figure):
@@ -177,7 +177,7 @@ class Picture(Figure):
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure in the colours of `style`, with its texts, which the page escapes."""
+    """A figure in the colours of `style`, with its texts, which are escaped by the page."""
 
     name: str
     title: str
@@ -195,7 +195,7 @@ class Drawing:
 
 
 def of_group(group: int) -> str:
-    """Return the mark of the artists that represent a whole group, by its index."""
+    """Return the mark of the artists that represent the whole group with this index."""
     return f"{group}-"
 
 
@@ -212,7 +212,7 @@ def of_pair(a: int, b: int, replicate: int) -> str:
 def drawn_singly(content: Content) -> frozenset[int]:
     """Return the replicates whose runs figures draw one by one: all, or only as many as a page can hold.
 
-    They are evenly spaced, so that the choice does not depend on any outcome, and are the same in every figure.
+    These replicates are evenly spaced, so the choice depends on no outcome; they are the same in every figure.
     """
     every = sorted({block.replicate for block in content.history.blocks})
     most = max(1, _MOST_SINGLE // len(content.groups))
@@ -220,7 +220,7 @@ def drawn_singly(content: Content) -> frozenset[int]:
 
 
 def not_drawn(content: Content) -> str:
-    """Return the addition to a caption if some runs are not drawn singly; else ""."""
+    """Return a caption's sentence on the runs that are not drawn one by one; "" if all are."""
     every, drawn = len({block.replicate for block in content.history.blocks}), len(drawn_singly(content))
     if drawn == every:
         return ""
@@ -228,7 +228,7 @@ def not_drawn(content: Content) -> str:
 
 
 def tips(content: Content) -> dict[str, str]:
-    """Return, by mark, the tooltip of every run that has an outcome, and of every pair."""
+    """Return the tooltips by mark: one for every run that has an outcome, and one for every pair."""
     design = content.design
     places, value = {group: place for place, group in enumerate(content.groups)}, design.value
     return {
@@ -246,13 +246,13 @@ _OUTCOMES = {"evaluation": "", "last-tenth": " (last tenth of training)", "curve
 
 
 def outcome_label(design: Design, unit: str) -> str:
-    """Return the axis label of the design's outcome or, by `unit`, of its difference."""
+    """Return the axis label, with `unit`, of the design's outcome or of its difference."""
     lower = " (lower is better)" if design.outcome.sign < 0.0 else ""
     return f"{design.outcome.label}{_OUTCOMES[design.outcome_over]}{f', {unit}' if unit else ''}{lower}"
 
 
 def shortened(name: str, most: int = 28) -> str:
-    """Cut a name longer than `most` characters in the middle, to keep the plot's width; tables show it whole."""
+    """Cut a name longer than `most` characters in the middle, to keep the plot's width; tables show the whole name."""
     name = visible_line(name)
     return name if len(name) <= most else f"{name[: most // 2]}\u2026{name[-(most // 2 - 1) :]}"
 
@@ -265,7 +265,7 @@ def difference(question: Question, most: int) -> str:
 def grid(
     count: int, *, columns: int = 3, sharey: bool = False, single: tuple[float, float] = (HALF, 3.3)
 ) -> tuple[Figure, list[Axes]]:
-    """Create a figure with exactly `count` panels, row by row; a single panel has the size `single`."""
+    """Create a figure with exactly `count` panels, row by row; a figure with one panel has the size `single`."""
     if count == 1:
         figure = Picture(figsize=single)
         return figure, [figure.subplots()]
@@ -279,7 +279,7 @@ def grid(
 
 
 def label_axes(figure: Figure, x: str, y: str) -> None:
-    """Label both axes of all panels together; "" for an axis that needs no label."""
+    """Label both axes of all panels together; pass "" for an axis that needs no label."""
     look: dict[str, Any] = {"fontsize": 9, "color": MUTED}
     if x:
         figure.supxlabel(x, **look)
@@ -287,7 +287,7 @@ def label_axes(figure: Figure, x: str, y: str) -> None:
 
 
 def name_rows(axes: Axes, names: Sequence[str], *, above: float, below: float) -> None:
-    """Name rows from top to bottom, without an axis line; its ends are `above` and the number of rows less `below`."""
+    """Name rows from top to bottom, without an axis line; the axis ends at `above` and the row count minus `below`."""
     axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - below, above))
     axes.tick_params(axis="y", length=0, labelcolor=INK, labelsize=9)
     axes.grid(visible=False, axis="y")

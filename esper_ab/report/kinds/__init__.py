@@ -27,7 +27,7 @@ def declared_rows(content: Content) -> tuple[Row, ...]:
 
 
 def episodes_said(experiment: ResolvedExperiment) -> dict[str, str]:
-    """Return a run's amounts of training and evaluation, for kinds of task that have episodes."""
+    """Describe how much a run is trained and evaluated, for kinds of task that have episodes."""
     steps, evaluated = counted(experiment.steps, "step"), counted(experiment.eval_episodes, "episode")
     return {
         "episodes": f"{experiment.episodes} of {steps}, {counted(experiment.n_envs, 'environment')}",
@@ -37,7 +37,7 @@ def episodes_said(experiment: ResolvedExperiment) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class TableKind:
-    """Rows and tables specific to one kind of task, in addition to the common ones."""
+    """Rows and tables for one kind of task only, in addition to the common ones."""
 
     rows: Callable[[Content], Sequence[Row]] = declared_rows  # of the groups' measures
     note: str = ""  # on these rows
@@ -46,7 +46,7 @@ class TableKind:
     conditions: Callable[[ResolvedExperiment], dict[str, str]] = episodes_said  # size of training and evaluation
     words: Mapping[str, str] = field(default_factory=dict)  # other labels of common rows; "" leaves one out
     changes: str = "Change of entropy: last tenth of the training episodes minus the first."
-    harder: str = "a harder task"  # on which runs that have all come to the best possible outcome would differ
+    harder: str = "a harder task"  # on which runs that have all reached the best possible outcome would differ
     training: Callable[[Content], tuple[Table, ...]] = lambda _: ()
 
 

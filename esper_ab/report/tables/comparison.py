@@ -46,7 +46,7 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
 
 
 def deciding_table(comparison: Comparison) -> Table:
-    """Build the table of the numbers behind the verdict on one comparison, with its sentence but without its scope."""
+    """Build the table of the numbers behind one comparison's verdict, with the verdict's sentence but not its scope."""
     rows = (*_deciding(comparison), *_equivalence(comparison), *_budget(comparison))
     sentence = comparison.sentence.removesuffix(f" Conditional on {comparison.question.scope}.")
     said = " ".join((sentence, *(text for text in comparison.caveats if text in routine(comparison))))
@@ -56,7 +56,7 @@ def deciding_table(comparison: Comparison) -> Table:
 
 
 def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
-    """Build a table per comparison of the statistics that decide nothing; each caveat on them appears once."""
+    """For each comparison, build the table of the statistics that decide nothing; each caveat on these appears once."""
     said: set[str] = set()
     for item in comparisons:
         rows = (*_plain(item), *_descriptive(item, "test"), *_ranks(item), *_descriptive(item, "effect"))
@@ -74,7 +74,7 @@ def _difference(comparison: Comparison) -> str:
 
 
 def needed_caveats(comparison: Comparison) -> tuple[str, ...]:
-    """Return the caveats that this verdict needs; those on other statistics and on every such plan are in its tables.
+    """Return the caveats that this verdict needs; the tables have those on other statistics and on every such plan.
     """
     elsewhere = (*_caveats_beside(comparison), *routine(comparison))
     return tuple(text for text in comparison.caveats if text not in elsewhere)
@@ -188,7 +188,7 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
 
 
 def looks_table(comparisons: Sequence[Comparison]) -> Table:
-    """Build the table of the interim looks taken so far, with the bound of each."""
+    """Build the table of the interim looks taken so far, with the bound of each look."""
     rows = tuple(
         (
             _difference(item), str(look.replicates), str(look.pairs), f"{look.alpha:.3g}",
@@ -205,7 +205,7 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
 
 
 def _test(look: Look) -> tuple[str, str]:
-    """Return bound and value reached: p at a planned look, e-value under the anytime-valid rule."""
+    """Return the bound and the value reached: of p at a planned look, of the e-value under the anytime-valid rule."""
     if look.bound_e is not None:
         return f"e >= {look.bound_e:.3g}", NONE if look.e is None else f"e = {look.e:.3g}"
     if look.bound_p is None:
@@ -223,7 +223,7 @@ def _decided(look: Look) -> str:
 
 
 def outcomes_table(content: Content) -> Table:
-    """Build the table of outcomes by replicate; for a single comparison with the differences."""
+    """Build the table of outcomes by replicate; a single comparison's table includes the differences."""
     ends = {group: {one.run.replicate: one.outcome for one in content.of_group(group)} for group in content.groups}
     only = content.comparisons[0].question if len(content.comparisons) == 1 else None
     design, rows = content.design, []

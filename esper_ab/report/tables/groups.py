@@ -17,10 +17,10 @@ from esper_ab.stats.text import digits_for
 
 
 def _rows(content: Content) -> Iterator[Row]:
-    """Yield the rows of the groups' measures: those of this kind of task between those that all kinds share."""
+    """Yield the rows of the groups' measures; rows of this kind of task come between rows that all kinds share."""
     design = content.design
     outcome, unit = design.outcome, f", {design.outcome.unit}" if design.outcome.unit else ""
-    if design.outcome_over != "evaluation":  # else it is the next row
+    if design.outcome_over != "evaluation":  # else the next row shows it
         yield f"outcome{unit}", lambda run: run.outcome, design.digits
     yield outcome.title, lambda run: run.evaluated, design.digits
     yield f"{outcome.label}{unit}, greedy", lambda run: run.greedy, design.digits
@@ -31,7 +31,7 @@ def _rows(content: Content) -> Iterator[Row]:
 
 
 def results_table(content: Content) -> Table:
-    """Build the table of outcomes, with one row per group: the number of runs with an outcome, their mean and SD."""
+    """Build the table of outcomes, with one row per group: the number of runs with an outcome, mean and SD."""
     design, rows = content.design, list[tuple[str, ...]]()
     for group in content.groups:
         outcomes = [run.outcome for run in content.of_group(group)]
@@ -45,7 +45,7 @@ def results_table(content: Content) -> Table:
 
 
 def groups_table(content: Content) -> Table:
-    """Build the table of measures, with one column per group: mean over its runs, SD in brackets.
+    """Build the table of measures, with one column per group: mean over its runs, with the SD in brackets.
 
     Measures that no group has are left out.
     """
@@ -64,7 +64,7 @@ def groups_table(content: Content) -> Table:
 
 
 def cross_table(content: Content) -> Table:
-    """Build the table of every group's policies under every reward; mean over runs, SD in brackets."""
+    """Build the table of every group's policies under every reward: mean over runs, with the SD in brackets."""
     cross = content.analysis.cross
     rows = tuple(
         (
@@ -82,7 +82,7 @@ def cross_table(content: Content) -> Table:
 
 
 def called(modes: Sequence[str]) -> list[str]:
-    """Return short names of reward modes: a user's function without its folders, where that is unambiguous."""
+    """Return short names of reward modes; folders of a user's function are omitted if the rest is unambiguous."""
     short = {mode: mode.rpartition("/")[2] for mode in modes}
     names = list(short.values())
     return [short[mode] if names.count(short[mode]) == 1 else mode for mode in modes]
@@ -116,7 +116,7 @@ _PPO: tuple[tuple[str, str, int], ...] = (
 
 
 def _updates(content: Content) -> dict[str, list[Columns]]:
-    """Return the columns of every learning group's runs that have updates."""
+    """Return, for every learning group, the columns of the runs that have updates."""
     found = {
         group: [run.columns for run in content.history.of_group(group) if any(run.columns.of("learns"))]
         for group in content.groups
@@ -125,7 +125,7 @@ def _updates(content: Content) -> dict[str, list[Columns]]:
 
 
 def _last(runs: Iterable[tuple[Columns, Sequence[float]]]) -> list[float]:
-    """Return a column of every run at the last tenth of its updates; NaN where it is absent."""
+    """Return the values of a column at the last tenth of every run's updates; NaN where a value is missing."""
     found: list[float] = []
     for columns, column in runs:
         updates = np.flatnonzero(columns.of("learns"))
@@ -134,7 +134,7 @@ def _last(runs: Iterable[tuple[Columns, Sequence[float]]]) -> list[float]:
 
 
 def ppo_table(content: Content) -> Table:
-    """Build the diagnostics of the policy updates, one column per learning group."""
+    """Build the table of diagnostics of the policy updates, with one column per learning group."""
     updates = _updates(content)
 
     def means(name: str) -> list[float | None]:
@@ -185,7 +185,7 @@ def differences_table(content: Content) -> Table:
 
 
 # --- learning --------------------------------------------------------------------------------------------------------
-# Table on how far the policies have come, and the sentences on what limits them.
+# Table on how far the policies have come, and the sentences on what limits the policies.
 
 
 def learning_table(content: Content) -> Table:

@@ -13,7 +13,7 @@ _LEAST_POINTS, _SAME_ORDER = 0.05, 0.995  # what two decimals would not show
 
 
 def tables(found: RewardAuditFindings) -> tuple[Table, ...]:
-    """Return all tables in reading order, with those that may be empty."""
+    """Return all tables in reading order; some may be empty."""
     return (
         _choosing_table(found), _search_table(found), _pairs_table(found), _behaviours_table(found),
         _scale_table(found), _constants_table(found),
@@ -21,7 +21,7 @@ def tables(found: RewardAuditFindings) -> tuple[Table, ...]:
 
 
 def made_from(found: RewardAuditFindings) -> str:
-    """Describe in one sentence the behaviours that were played."""
+    """Describe the behaviours that were played, in one sentence."""
     asked, answer = found.reward_audit.question, found.reward_audit.answer
     references = sum(one.kind == "reference" for one in answer.behaviours)
     return (
@@ -32,7 +32,7 @@ def made_from(found: RewardAuditFindings) -> str:
 
 
 def sentences(found: RewardAuditFindings) -> tuple[str, ...]:
-    """Describe, in one sentence per reward, the cost of choosing by it."""
+    """Describe the cost of choosing by each reward, in one sentence each."""
     return tuple(_sentence(reward, found) for reward in found.rewards)
 
 
@@ -114,7 +114,7 @@ def _pairs_table(found: RewardAuditFindings) -> Table:
 
 
 def described(played: Played) -> str:
-    """Name a behaviour of the catalogue; describe a random one."""
+    """Return the name of a behaviour; for a random behaviour, add its description."""
     return played.name if played.kind == "reference" else f"{played.name} ({played.words})"
 
 
@@ -174,5 +174,5 @@ def _constants_table(found: RewardAuditFindings) -> Table:
 
 
 def _matters(one: Sensitivity) -> bool:
-    """Return whether an alteration changes the favourite, or the order so that two decimals show it."""
+    """Return whether an alteration changes the favourite, or changes the order enough for two decimals to show."""
     return abs(one.favourite_change or 0.0) >= _LEAST_POINTS or (one.order is not None and one.order < _SAME_ORDER)

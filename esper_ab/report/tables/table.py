@@ -15,13 +15,13 @@ NOT_COMPARABLE = "not comparable between modes"
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of finished text. The first `words` columns hold text; the rest are numbers, aligned right."""
+    """Rows of finished text. The first `words` columns hold text; the others hold numbers, aligned right."""
 
     title: str
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     note: str = ""  # below rows
-    none: str = ""  # said in their place; without rows and this there is nothing to show
+    none: str = ""  # shown if there are no rows; if also "", there is nothing to show
     words: int = 1
     wide: bool = True  # needs the whole width of a page
 
@@ -36,27 +36,27 @@ class Table:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Format a plain decimal; "n/a" for None."""
+    """Format a plain decimal; None becomes "n/a"."""
     return NONE if value is None else f"{value:,.{digits}f}"
 
 
 def signed(value: float | None, digits: int = 2) -> str:
-    """Format a difference, "+1.20"; "n/a" for None."""
+    """Format a difference, as in "+1.20"; None becomes "n/a"."""
     return NONE if value is None else text.signed(value, digits)
 
 
 def span(low: float | None, high: float | None, digits: int = 2) -> str:
-    """Format an interval, "+0.40 to +3.20"; "n/a" for None."""
+    """Format an interval, as in "+0.40 to +3.20"; "n/a" if an end is None."""
     return NONE if low is None or high is None else f"{text.signed(low, digits)} to {text.signed(high, digits)}"
 
 
 def percent(share: float | None) -> float | None:
-    """Return a share in percent; None for None."""
+    """Return a share in percent; None if the share is None."""
     return None if share is None else 100 * share
 
 
 def mean_and_sd(values: Iterable[float | None], digits: int = 2) -> str:
-    """Format "70.12 (1.30)": mean over runs and, from two runs on, their standard deviation."""
+    """Format the mean over runs and, from two runs on, the standard deviation, as in "70.12 (1.30)"."""
     present = [value for value in values if value is not None]
     middle = mean(present)
     if middle is None:

@@ -21,7 +21,7 @@ _WEIGHTS = {
 
 
 def audit_table(content: Content) -> Table:
-    """Build the table of findings that could explain a difference other than the groups' settings, severest first."""
+    """Build the table of findings that could explain a difference instead of the groups' settings, severest first."""
     rows = tuple(
         (_WEIGHTS[finding.weight], finding.kind, ", ".join(finding.groups) or "experiment", finding.sentence)
         for finding in content.analysis.findings
@@ -62,7 +62,7 @@ def conduct_table(content: Content) -> Table:
 
 
 def noise_table(content: Content) -> Table:
-    """Build the table of evaluation noise in the differences and of the evaluation's share in a run's time.
+    """Build the table of the evaluation noise in the differences and of the evaluation's share of a run's time.
 
     The table is empty if there are too few runs.
     """
@@ -89,7 +89,7 @@ def _count(count: int) -> str:
 
 
 def layout_table(content: Content) -> Table:
-    """Build the table of runs per group and device; for many devices, it gives only the number of devices."""
+    """Build the table of runs per group and device; for many devices, the table gives only their number."""
     lanes = [lane.name for lane in content.history.plan.lanes]
     if len(lanes) > _MOST_LANES:
         return Table("Where the runs were", none=f"On {len(lanes)} devices.")
@@ -119,7 +119,7 @@ def incidents_table(content: Content) -> Table:
 
 
 def last_words_table(content: Content) -> Table:
-    """Build the last log lines of workers that died or hung, with the stack of a hung one."""
+    """Build the table of the last log lines of workers that died or hung, with the stack of a hung worker."""
     rows = tuple(
         (entry.run_name if n == 0 else "", line.rstrip())
         for entry in content.history.incidents
@@ -129,7 +129,7 @@ def last_words_table(content: Content) -> Table:
 
 
 def facts_table(content: Content) -> Table:
-    """Build the conditions under which the answer holds."""
+    """Build the table of conditions under which the answer holds."""
     history = content.history
     plan, experiment = history.plan, history.plan.experiment
     warm_up = mean(run.warm_up_s for run in history.runs.values())
@@ -150,7 +150,7 @@ def facts_table(content: Content) -> Table:
 
 
 def versions_table(content: Content) -> Table:
-    """Build code, packages and machine, as recorded in the journal's first line."""
+    """Build the table of code, packages and machine, as recorded in the journal's first line."""
     started = content.history.started
     facts = {
         **{f"code: {name}": text for name, text in sorted(started.code.items())},

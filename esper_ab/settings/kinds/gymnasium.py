@@ -18,7 +18,7 @@ from esper_ab.settings.outcome_range import read_range, worst_outcome
 
 
 class GymnasiumKind(SettingsKind):
-    """Gymnasium environments. They and the policy run on the CPU, and the environment decides when episodes end."""
+    """Gymnasium environments. Policy and environments run on the CPU, and an environment decides when episodes end."""
 
     name = "gymnasium"
     words = "Gymnasium environments"

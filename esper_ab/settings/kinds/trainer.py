@@ -1,4 +1,4 @@
-"""The kind of task that a user's own Python file or command trains: the settings that it needs or does not read."""
+"""The kind of task that is trained by a user's own Python file or command: which settings it needs or does not read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TrainerKind(SettingsKind):
     free_names = True
 
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
-        """Return the experiment with the name of its task, and with 1 for every number that its trainer fixes."""
+        """Return the experiment with the task's name, and with 1 for every number that is fixed by the trainer."""
         reference = asked.trainer
         for one in said:
             if not (one.key.startswith(TRAINER) or (one.key in FIELDS and self.name in FIELDS[one.key].kinds)):
@@ -96,7 +96,7 @@ class TrainerKind(SettingsKind):
 
 
 def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
-    """Yield the setting, an explanation and the flag of each decision that only the user can make but has not made."""
+    """For each missing decision that only the user can make, yield the setting, an explanation and the flag."""
     if len(asked.groups) < 2:
         free = [name for name in placeholders(asked.trainer) if name not in (SEED, OUT)]
         key = (*free, "KEY")[0]
@@ -183,7 +183,7 @@ def _check_filled(command: str, settings: Iterable[str], what: str | Setting) ->
 
 
 def _task(reference: str) -> str:
-    """Return the task name for a trainer, which is also valid as a folder name."""
+    """Return a trainer's task name, which is also valid as a folder name."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", PurePath(called(reference)).stem).strip("-_.")[:64]
     return f"{TRAINER_PREFIX}{name or 'trainer'}"
 

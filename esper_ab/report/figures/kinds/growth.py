@@ -48,7 +48,7 @@ Shares = list[list[float]]  # [band][step], percent of slots
 
 
 def lifecycle(content: Content) -> Drawing | None:
-    """Plot the share of slots per stage after each step, over the second half of training. None without events."""
+    """Plot the share of slots per stage after each step, over training's second half. None if there are no events."""
     history = content.history
     experiment = history.plan.experiment
     if not experiment.telemetry:  # avoids reading thousands of records that have no events
@@ -104,7 +104,7 @@ def _stack(axes: Axes, steps: Sequence[int], bands: Shares) -> None:
 
 
 def shares(runs: Sequence[RunHistory], slots: Sequence[str], steps: Sequence[int]) -> Shares:
-    """Return percent of slots [band][step] (hosts x slots) after each of `steps`; empty without records."""
+    """Return percent of slots [band][step] (hosts x slots) after each of `steps`; empty if there are no records."""
     counts = [[0] * len(steps) for _ in _BANDS]
     places = 0
     for run, episodes in chosen(runs):
@@ -116,7 +116,7 @@ def shares(runs: Sequence[RunHistory], slots: Sequence[str], steps: Sequence[int
 
 
 def chosen(runs: Sequence[RunHistory]) -> list[tuple[RunHistory, Sequence[int]]]:
-    """Return the second half of every run's episodes, evenly sampled where they exceed _MOST_EPISODES."""
+    """Return the second half of every run's episodes; if these exceed _MOST_EPISODES, return an even sample of them."""
     stride = _stride(runs)
     return [(run, run.columns.episodes[len(run.columns) // 2 :: stride]) for run in runs]
 
@@ -142,7 +142,7 @@ def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]])
 
 
 def actions(content: Content) -> Drawing | None:
-    """Plot executed operations per host and episode, one panel per operation. None without an episode."""
+    """Plot executed operations per host and episode, one panel per operation. None if there are no episodes."""
     words = Words(
         "actions", "What the controllers do", label="per host and episode",
         caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
@@ -151,7 +151,7 @@ def actions(content: Content) -> Drawing | None:
 
 
 def cost(content: Content) -> Drawing | None:
-    """Plot added parameters against accuracy: a point per run, and a large point per group. None without an outcome."""
+    """Plot added parameters against accuracy: a point per run, a large one per group. None if there are no outcomes."""
     shown: list[tuple[int, str]] = []
     words, singly = [], drawn_singly(content)
     figure, (axes,) = grid(1)

@@ -15,7 +15,7 @@ _MOST_POINTS = 300  # of a line
 
 
 def own_reward(content: Content) -> Drawing | None:
-    """Plot every learning group's own reward by training episode, a panel each. None where no group learns."""
+    """Plot every learning group's own reward by training episode, in a panel each. None if no group learns."""
     found = own_rewards(content.history)
     if not found:
         return None
