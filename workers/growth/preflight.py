@@ -71,7 +71,7 @@ def task_facts(task: Task) -> TaskFacts:
 def user_reward(reference: str, n_slots: int, doing: Callable[[str], None]) -> UserReward:
     """Load and rehearse a user's reward function, and report its files.
 
-    The function is the one that runs will load: that of a file's copy, or of an installed module.
+    The function is the one that runs will load, from a file's copy or from an installed module.
     """
     doing(f"rehearsing {reference}")
     what = f"reward mode {reference!r}"

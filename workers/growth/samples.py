@@ -1,7 +1,7 @@
 """Samples of a task's splits on their devices: which samples each host gets, and in which order.
 
-In a family, each host draws a context and some of that context's training samples. If these are fewer than an epoch
-holds, the host sees them several times, so that every host takes the same number of steps. Other tasks have one unnamed
+In a family, each host draws a context and some of that context's training samples. If an epoch needs more samples than
+that, the host sees them several times, so that every host takes the same number of steps. Other tasks have one unnamed
 context, whose samples all go to every host.
 """
 
@@ -60,7 +60,7 @@ class DeviceData:
         return DeviceData(*(DeviceSplit.of(split, device, dtype) for split in parts))
 
     def of_contexts(self, task: Task) -> list[DeviceData]:
-        """Return the data of each context of a family, without a copy; for other tasks all data, as one context."""
+        """Return the data of each context of a family, without a copy; other tasks have all data as one context."""
         if not task.contexts:
             return [self]
         whole = (self.train, self.validation, self.test)
@@ -116,7 +116,7 @@ class Orders:
     def of(self, step: int, envs: Ints, *, last: bool) -> Ints:
         """Return a permutation of the samples for each of `envs`, [n, samples].
 
-        `last`: nothing is prepared after this step. From one step to the next, environments can only drop out.
+        `last`: no next step is prepared. From one step to the next, environments can only drop out.
         """
         if self._next is not None and self._next[0] == step:
             _, drawn, future = self._next

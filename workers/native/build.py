@@ -66,7 +66,7 @@ class CannotBuild(RuntimeError):
 
 
 class Unusable(RuntimeError):
-    """A library is missing, was built from other sources, or cannot run here; `remedy` may be empty."""
+    """A library is missing, was built from different sources, or cannot run here; `remedy` may be empty."""
 
     def __init__(self, problem: str, remedy: str = REMEDY) -> None:
         super().__init__(problem, remedy)
@@ -112,7 +112,7 @@ def flags(width: str) -> tuple[str, ...]:
 def make(width: str, folder: Path, source: Path = HERE) -> None:
     """Compile the sources in `source` to `folder` and write the record.
 
-    After CannotBuild, `folder` has no such library.
+    If CannotBuild is raised, `folder` has no library of this width.
     """
     target = folder / library(width)
     target.unlink(missing_ok=True)
@@ -136,7 +136,7 @@ def make(width: str, folder: Path, source: Path = HERE) -> None:
 
 
 def check(width: str, folder: Path = HERE) -> BuildRecord:
-    """Return the record of the library in `folder`; Unusable unless it was built from the sources in that folder."""
+    """Return the record of the library in `folder`; Unusable unless it was built from the sources in `folder`."""
     file = folder / library(width)
     if not file.is_file():
         raise Unusable(f"{file.name} has not been built")

@@ -53,12 +53,12 @@ def _kernel(width: str) -> Kernel:
 
 
 def load(kernel: HostKernel) -> ctypes.CDLL:
-    """Return the library that plans call `kernel`; Unusable if it is not available."""
+    """Return the library that is named `kernel` in plans; Unusable if the library is not available."""
     return checked(kernel.removeprefix(_PREFIX))[0]
 
 
 def check(arithmetic: Arithmetic) -> None:
-    """Raise Unusable unless the kernel of a plan is available here, built as the plan says."""
+    """Raise Unusable if a plan's kernel is not available here or was not built as the plan says."""
     if arithmetic.kernel == "torch":
         return
     here = str(checked(arithmetic.kernel.removeprefix(_PREFIX))[1])

@@ -111,7 +111,7 @@ class TorchPolicy(ActorCritic):
         self.steps += 1
 
     def loss(self, batch: dict[str, Tensor], rule: UpdateRule) -> dict[str, Tensor]:
-        """Return the loss of one minibatch, the parts of a `Batch`, with its terms; means over its valid steps."""
+        """Return a minibatch's loss with its terms, which are means over valid steps; `batch`: parts of a `Batch`."""
         now = self._outputs(batch)
         valid = batch["valid"]
         log_probs, advantages, returns = (batch[name][valid] for name in ("log_probs", "advantages", "returns"))

@@ -142,7 +142,7 @@ def audit(question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceDat
 
 
 def choose_arithmetic(growth: GrowthSettings, device: str) -> Arithmetic:
-    """Return the arithmetic of `--kernel auto`: the widest kernel that can train such hosts there, else torch."""
+    """Return the arithmetic of `--kernel auto`: the widest kernel that can train such hosts on `device`, else torch."""
     chains = all(trains(catalog.entry("workers.blueprints", name, "BLUEPRINT")) for name in growth.blueprints)
     if device == "cpu" and growth.amp == "off" and chains:
         for kernel in library.kernels():
@@ -163,7 +163,7 @@ def _load(asked: AuditedReward, n_slots: int) -> _Loaded:
 
 
 def _slots(question: RewardAuditQuestion, task: Task) -> tuple[str, ...]:
-    """Return the requested slots, by default all of the task's; ValueError unless they are its slots in its order."""
+    """Return the requested slots, by default all; ValueError unless they are slots of the task, in the task's order."""
     asked = question.slots or task.slots
     if asked != tuple(slot for slot in task.slots if slot in asked):
         there = ",".join(task.slots)
@@ -229,7 +229,7 @@ def _found(world: _World, function: RewardFunction, settings: RewardSettings) ->
 
 
 def _last_accuracy(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """Return validation accuracy at the last step as the reward: the outcome, as far as a policy may know it."""
+    """Return validation accuracy at the last step as the reward: it is the outcome as far as a policy may know it."""
     return facts.val_acc if facts.step == facts.steps else np.zeros(len(facts.op))
 
 

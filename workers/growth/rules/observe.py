@@ -192,7 +192,7 @@ def _width(features: tuple[Feature, ...]) -> int:
 
 
 def observation_width(n_slots: int, n_blueprints: int) -> int:
-    """Return the width for `n_slots` and `n_blueprints` enabled ones: base + S * (slot + telemetry)."""
+    """Return the width for `n_slots` slots and `n_blueprints` blueprints: base + S * (slot + telemetry)."""
     return len(_table(n_slots, n_blueprints).scale)
 
 
