@@ -2,8 +2,8 @@
 
 Written for the task `mixture`. After a few epochs without a seed it decides for each host:
 
-- If the training loss is still near that of guessing, the host cannot see the classes, so it gets a convolution in the
-  first slot.
+- If the training loss is still near the loss of guessing, the host cannot see the classes, so it gets a convolution in
+  the first slot.
 - If the validation loss is above the training loss, there are few data, so the seed goes into the last slot, where it
   does least harm.
 - Otherwise the seed goes into the middle slot.

@@ -78,7 +78,7 @@ class GrowthEnv:
         self.epoch = 0
         self._paths = paths
         self._shares = Shares(self.spec.task, paths)
-        # All at once: between training epochs each draw would take five times as long, its code evicted from the cache.
+        # All at once: between training epochs a draw takes five times as long, because its code is no longer cached.
         self._uniforms: Floats = np.empty((self.steps, self.n_envs, len(HEADS)))
         for step, env in np.ndindex(self.steps, self.n_envs):
             generator = (self._paths[env] / "step" / (step + 1) / "action").generator()
@@ -114,7 +114,7 @@ class GrowthEnv:
         return Happened(facts=facts, ended=broken, penalty=penalty), view
 
     def ends(self) -> Ended:
-        """Return the end of every host's episode, including the held-out accuracy, and the lives of all seeds."""
+        """Return the end of every host's episode, including the held-out accuracy, and the lives of the seeds."""
         accuracy = self.held_out_accuracy()
         envs = tuple(
             EnvEpisode(

@@ -39,7 +39,7 @@ class DeviceSplit:
         return DeviceSplit(self.x[start : start + samples], self.y[start : start + samples])
 
     def images(self, dtype: torch.dtype) -> Tensor:
-        """Return x as [N, H, W, C], converted once to another precision; not copied if the precision is x's own."""
+        """Return x as [N, H, W, C], converted to a different precision once; not copied if the precision is x's own."""
         if dtype not in self._images:
             self._images[dtype] = self.x.to(dtype).permute(0, 2, 3, 1).contiguous()
         return self._images[dtype]
@@ -101,7 +101,7 @@ class Orders:
     """Draws sample orders for the environments of one device. A draw's address, not its time, determines its numbers.
 
     `ahead`: draw in a thread, one step in advance. Sorting takes milliseconds per environment, during which a GPU would
-    be idle; a CPU that trains has no core to spare for it.
+    be idle; a CPU that trains has no core to spare for the thread.
     """
 
     def __init__(self, samples: int, *, ahead: bool) -> None:

@@ -51,8 +51,8 @@ class Blueprint:
     parameter has a non-zero gradient at birth, and all parameters have one after one optimiser step, under every
     blending style.
 
-    Declare a blueprint that adds a chain of layers to x with `residual`: the kernel of workers/native can then train
-    it.
+    If a blueprint adds a chain of layers to x, declare it with `residual`, so that the kernel of workers/native can
+    train it.
     """
 
     name: str

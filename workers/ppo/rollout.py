@@ -51,7 +51,7 @@ class RolloutBuffer:
         self._decided.append((raw, decision))
 
     def rewarded(self, rewards: Floats, done: Bools, alive: Bools) -> None:
-        """Add the second half: rewards [E], which environments ended with this step [E], which of all decided [E]."""
+        """Complete the step with rewards [E], the environments that ended with it [E], and those that decided [E]."""
         if len(self._decided) != len(self._rewarded) + 1:
             raise RuntimeError("reward() without act()")
         self._rewarded.append((rewards, done, alive))

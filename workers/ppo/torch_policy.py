@@ -49,7 +49,7 @@ class TorchPolicy(ActorCritic):
 
     def __init__(self, shape: Shape, rng: RngPath) -> None:
         super().__init__(shape)
-        # In torch's memory, because the last bits of its products may depend on alignment, which numpy leaves open.
+        # In torch's memory, because the last bits of torch's products may depend on alignment, which numpy leaves open.
         filled = {name: torch.tensor(weight) for name, weight in initial_weights(shape, rng).items()}
         self.weights = {name: weight.numpy() for name, weight in filled.items()}
         self.means = {name: np.zeros_like(weight) for name, weight in self.weights.items()}

@@ -81,7 +81,7 @@ def score(recorded: Recorded, reward: RewardFunction, settings: RewardSettings) 
 
 
 def with_constants(steps: Sequence[StepFacts], settings: RewardSettings) -> list[StepFacts]:
-    """Return facts recorded with PLAYED_WITH as they would be with other constants.
+    """Return facts recorded with PLAYED_WITH as they would be with different constants.
 
     Only `potential_before` and the base of the rent change, because all other facts are measurements and depend on no
     constant.

@@ -42,7 +42,7 @@ _NOT_VARIED = {"mode", "params", "family", "gamma"}  # `mode` selects the reward
 
 
 def alternatives(settings: RewardSettings) -> Iterator[tuple[str, object, RewardSettings]]:
-    """Yield (constant, current value, settings with another value) for every switch and every non-zero number."""
+    """Yield (constant, current value, settings with a different value) for every switch and every non-zero number."""
     for name in settings.__struct_fields__:
         value = getattr(settings, name)
         if name in _NOT_VARIED:
@@ -152,7 +152,7 @@ def choose_arithmetic(growth: GrowthSettings, device: str) -> Arithmetic:
 
 
 def _load(asked: AuditedReward, n_slots: int) -> _Loaded:
-    """Return a reward's function; a user's is also rehearsed on synthetic facts."""
+    """Return a reward's function; a user's function is also rehearsed on synthetic facts."""
     mode = asked.settings.mode
     if ":" not in mode:
         return _Loaded(asked=asked, function=find_reward(mode), sha256="")
@@ -210,7 +210,7 @@ def _scored(world: _World, reward: _Loaded) -> Scored:
 
 
 def _found(world: _World, function: RewardFunction, settings: RewardSettings) -> FoundBehaviour:
-    """Search on the behaviours' hosts, starting from the random schedules; replay the result on other hosts."""
+    """Search on the behaviours' hosts, starting from the random schedules; replay the result on different hosts."""
     question, path = world.question, run_path(world.question.rng_seed, 0) / "reward_audit"
 
     def grade(behaviours: Sequence[Behaviour]) -> Floats:

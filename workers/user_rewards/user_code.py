@@ -81,7 +81,7 @@ def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
 def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleType:
     """Execute code as it was at planning time: the copy in `experiment_dir`, or the installed module.
 
-    Raises ValueError if this fails, or if the code has changed since then.
+    Raises ValueError if this fails, or if the code has changed since planning.
     """
     place = code.reference.rpartition(":")[0]
     folder = experiment_dir / code.folder if code.folder else None
@@ -105,7 +105,7 @@ def as_it_is(what: str, reference: str) -> ModuleType:
 def as_planned(codes: Iterable[RewardCode], folder: Path) -> Load:
     """Return a loader that uses the copies made at planning time below `folder`, or current code if there is no copy.
 
-    The loader raises ValueError if a copy, or an installed module without one, has changed since.
+    The loader raises ValueError if a copy, or an installed module without a copy, has changed since planning.
     """
     by_reference = {code.reference: code for code in codes}
 
@@ -229,7 +229,7 @@ def _execute(what: str, path: Path, root: Path, shown: Path) -> ModuleType:
 
 
 def _is_of(root: Path, name: str) -> bool:
-    """Return whether module `name` belongs to the package in `root`; an installed package of that name wins."""
+    """Return whether module `name` belongs to the package in `root`; an installed namesake takes precedence."""
     top = name.partition(".")[0]
     spec = importlib.util.find_spec(top)
     return spec is not None and spec.origin == str(root / top / "__init__.py")
@@ -279,7 +279,7 @@ def _file(module: ModuleType) -> Path | None:
 
 
 def _load_alone(what: str, path: Path, shown: Path) -> ModuleType:
-    # The name is unique, so a user's "numpy.py" shadows nothing; registered because dataclasses look up their module.
+    # The name is unique, so a user's "numpy.py" shadows nothing. It is registered for dataclasses, which look it up.
     name = "user_reward_" + hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     loader = SourceFileLoader(name, str(path))
     module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))

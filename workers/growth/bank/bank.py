@@ -99,7 +99,7 @@ class Bank:
         self.statistics: list[BatchStatistics] = []
         self._seeds: dict[tuple[int, int], Stack] = {}
         self._newborn: list[tuple[Stack, int | slice, Floats]] = []
-        # What trains and measures in the place of torch.
+        # What trains and measures in place of torch.
         self._native = (
             None if kernel == "torch"
             else NativeStep(load(kernel), task, self._levels, self._blueprints, settings)
@@ -144,7 +144,7 @@ class Bank:
         self._newborn.append((self._stack(slot, blueprint), row, draws))
 
     def settle(self) -> None:
-        """Initialise a decision's new modules and gates with one upload. Training and measuring begin with this."""
+        """Initialise a decision's new modules and gates with one upload. Training and measuring call this first."""
         if self._newborn:
             births(self._newborn)
             self._newborn.clear()
@@ -298,7 +298,7 @@ class Bank:
         """Return how many samples fit one forward pass; `hosts`: number per level. Depends only on shapes and device.
 
         The widest tensor is an image unfolded for a convolution, or the convolution's output. In the first level all
-        hosts share it.
+        hosts share the unfolded image.
         """
         _, into, height, width = split.x.shape
         widest = self._spec.kernel**2 * into * height * width

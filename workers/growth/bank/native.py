@@ -1,7 +1,7 @@
 """Trains and measures hosts and seeds with the kernel of workers/native, one network at a time or in threads.
 
-Every network is computed alone in its own memory, so its bits do not depend on other networks or on threads. Parameters
-stay in the bank; the kernel only gets the addresses of their rows.
+Every network is computed alone in its own memory, so the bits of its results do not depend on other networks or on
+threads. Parameters stay in the bank; the kernel only gets the addresses of their rows.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from workers.vocabulary import DORMANT, Curve, Stage
 _LIVE = all_false(max(Stage) + 1)  # indexed by stage
 _LIVE[[Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]] = True
 
-# Fields of a live module, with their values in a slot without one.
+# Fields of a live module, with their values in a slot without a module.
 _MODULE_BLANKS: dict[str, int | float | bool] = {
     "age": 0,
     "blueprint": -1,
