@@ -1,8 +1,8 @@
 """Chooses which combinations of seeds a validation pass measures, and derives contributions. Pure; no torch.
 
 A configuration is a bit code over the S slots: if bit s is set, slot s acts as it is; otherwise the slot's alpha is 0.
-For every environment the pass measures the real network, and the network with all seeds off, with each seed off, with
-only one seed on, and with only two seeds on. All configurations run in one fused pass that widens at each slot: a
+For every environment the pass measures the real network, and the network with all seeds off, with only one seed off,
+with only one seed on, and with only two seeds on. All configurations run in one fused pass that widens at each slot: a
 configuration joins the batch where it first differs from the others.
 """
 
