@@ -1,7 +1,7 @@
 """attention: squeeze and excitation (Hu et al. 2018, arXiv:1709.01507), x·σ(W2·SiLU(W1·pool(x)) + b).
 
-W2 starts at 0 and b at 3, which gives about 0.953·x at birth. It uses SiLU because the features are positive: a ReLU
-with few hidden units could be dead for every sample. 2Cr + C parameters, r = max(1, C//4).
+W2 starts at 0 and b at 3, which gives about 0.953·x at birth. The module uses SiLU because the features are positive: a
+ReLU with few hidden units could be dead for every sample. 2Cr + C parameters, r = max(1, C//4).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """bottleneck: x + GN(up(ReLU(conv3×3(ReLU(down(x)))))); the gain of the norm starts at 0.
 
-The zero gain makes the module an exact identity at birth, which training leaves smoothly. (A zeroed convolution before
-a group norm would jump after one step.) 2Cb + 9b² + 2C parameters, b = max(8, C//4).
+The zero gain makes the module an exact identity at birth, from which training departs smoothly. (A zeroed convolution
+before a group norm would jump after one step.) 2Cb + 9b² + 2C parameters, b = max(8, C//4).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """norm: x + tanh(scale)·(GN(x) − x). 2C + 1 parameters.
 
-The scale starts at 0, which makes the module an exact identity at birth, and it can learn from there.
+The scale starts at 0, which makes the module an exact identity at birth, and the scale can learn from there.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Heuristic(Controller[DecisionView]):
     def _place(self) -> Ints:
         """Return the rotation index [E] of the next blueprint: the first, from `_next` on, with penalty < PENALTY_SKIP.
 
-        If there is none, return the least penalised blueprint.
+        If there is no such blueprint, return the least penalised one.
         """
         size = len(self._rotation)
         order = (self._next[:, None] + np.arange(size)) % size  # [E, R]
@@ -76,7 +76,7 @@ class Heuristic(Controller[DecisionView]):
         return np.where(skipped.all(axis=1), self._penalty.argmin(axis=1), first)
 
     def _wish_germination(self, wishes: Ints, view: DecisionView, free: Bools, place: Ints) -> None:
-        """Set GERMINATE in `wishes` where no seed is live (`free` [E]) and the host is stable and stopped improving."""
+        """Set GERMINATE in `wishes` where no seed is live (`free` [E]) and the host is stable but not improving."""
         signals, available = view.signals, view.table.available
         rested = view.step - self._last_prune >= EMBARGO_STEPS
         stuck = signals.stabilized & (signals.plateau_epochs >= PLATEAU_EPOCHS)
@@ -108,7 +108,7 @@ def _target_slot(view: DecisionView, live: Bools) -> Ints:
 
 
 def _care(view: DecisionView, slot: Ints) -> Ints:
-    """Return the op [E] for the live seed in `slot` [E]; meaningless where there is none."""
+    """Return the op [E] for the live seed in `slot` [E]; meaningless where there is no seed."""
     table, envs = view.table, np.arange(len(slot))
     stage = table.stage[envs, slot]
     contribution = table.contribution[envs, slot]
@@ -122,7 +122,7 @@ def _care(view: DecisionView, slot: Ints) -> Ints:
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Heuristic:
-    """Return the controller, its rotation restricted to the enabled blueprints; ValueError if none is left."""
+    """Return the controller, with its rotation restricted to the enabled blueprints; ValueError if none is left."""
     rotation = [blueprints.index(name) for name in ROTATION if name in blueprints]
     if not rotation:
         raise ValueError(f"controller heuristic needs at least one of the blueprints {', '.join(ROTATION)}")

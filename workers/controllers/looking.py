@@ -2,9 +2,10 @@
 
 Written for the task `mixture`. After a few epochs without a seed it decides for each host:
 
-- If the training loss is still near that of guessing, the host cannot see the classes: a convolution in the first slot.
-- If the validation loss is above the training loss, there are few data: the seed goes into the last slot, where it does
-  least harm.
+- If the training loss is still near the loss of guessing, the host cannot see the classes, so it gets a convolution in
+  the first slot.
+- If the validation loss is above the training loss, there are few data, so the seed goes into the last slot, where it
+  does least harm.
 - Otherwise the seed goes into the middle slot.
 
 The seed is advanced as soon as possible and kept. The thresholds were chosen on hosts of rng seed 171.
@@ -53,7 +54,7 @@ class Looking(Controller[DecisionView]):
 
 
 def _place(view: DecisionView) -> Ints:
-    """Return the slot [E] that the losses of a host without seeds indicate."""
+    """Return the slot [E] indicated by the losses of a host without seeds."""
     signals, last = view.signals, len(view.slots) - 1
     blind = signals.train_loss > BLIND_NATS
     few = signals.val_loss - signals.train_loss > FEW_NATS

@@ -92,7 +92,7 @@ class Schedule(Controller[DecisionView]):
 
     @classmethod
     def side_by_side(cls, schedules: Sequence[Schedule], hosts: int) -> Schedule:
-        """Return one controller that follows schedule i, of one row, in environments i·hosts … (i + 1)·hosts - 1."""
+        """Return one controller that follows the one-row schedule i in environments i·hosts … (i + 1)·hosts - 1."""
         longest = max(schedule._steps.shape[1] for schedule in schedules)
         steps = np.full((len(schedules), longest), np.iinfo(np.int64).max)  # never due
         wishes = int_zeros((len(schedules), longest, len(HEADS)))

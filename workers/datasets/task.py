@@ -28,7 +28,7 @@ class Archive:
 
 
 def data_folder(data_dir: str) -> Path:
-    """Return the folder for task files: `data_dir`, or the user's cache if that is empty."""
+    """Return the folder for task files: `data_dir`, or the user's cache if `data_dir` is empty."""
     if data_dir:
         return Path(data_dir).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -52,7 +52,7 @@ class HostSpec:
 
     @property
     def params(self) -> int:
-        """Number of trainable parameters: convolutions, batch norms (scale and shift), the linear layer."""
+        """Number of trainable parameters: convolutions, batch norms (scale and shift), and the linear layer."""
         widths = [self.in_channels, *(self.base << level for level in range(self.levels))]
         convolutions = sum(before * after for before, after in pairwise(widths)) * self.kernel * self.kernel
         return convolutions + 2 * sum(widths[1:]) + (widths[-1] + 1) * self.classes
@@ -62,8 +62,8 @@ class HostSpec:
 class Context:
     """Training-set sizes for one context of a family. A family is a task whose hosts differ.
 
-    Each split of a family stores the samples of its contexts consecutively, the same number for each. Every host is
-    assigned one context at random and is trained, validated and tested on samples of that context only.
+    Each split of a family stores the samples of its contexts consecutively, with the same number for each context.
+    Every host is assigned one context at random and is trained, validated and tested on samples of that context only.
     """
 
     name: str
@@ -169,7 +169,7 @@ _MEAN, _STD = 0.3053, 0.3760  # of all pixels, scaled to 0-1
 
 
 def load_digits(data_dir: str = "") -> Splits:
-    """Load the splits of the shipped images, x [N, 1, 8, 8]; ValueError if a data_dir is given, which has no effect."""
+    """Load the splits of the shipped images, x [N, 1, 8, 8]; ValueError for a data_dir, which would have no effect."""
     if data_dir:
         raise ValueError(f"the digits ship with the package; data_dir {data_dir!r} would be ignored, so leave it out")
     with np.load(FILE) as file:

@@ -74,11 +74,11 @@ class GrowthEnv:
         self.host_params = self._banks[0][0].host.width
 
     def begin(self, paths: Sequence[RngPath]) -> DecisionView:
-        """Start an episode with fresh hosts and empty slots, one rng path per environment; train its first epoch."""
+        """Start an episode with fresh hosts and empty slots; train its first epoch. `paths`: one per environment."""
         self.epoch = 0
         self._paths = paths
         self._shares = Shares(self.spec.task, paths)
-        # All at once: between training epochs each draw would take five times as long, its code evicted from the cache.
+        # All at once: between training epochs a draw takes five times as long, because its code is no longer cached.
         self._uniforms: Floats = np.empty((self.steps, self.n_envs, len(HEADS)))
         for step, env in np.ndindex(self.steps, self.n_envs):
             generator = (self._paths[env] / "step" / (step + 1) / "action").generator()
@@ -98,7 +98,7 @@ class GrowthEnv:
     def step(self, decisions: Ints) -> tuple[Happened[StepFacts], DecisionView]:
         """Execute decisions [E, heads]; train the next epoch unless this was the last step.
 
-        If a host diverges in that epoch, this decision ends its episode and gets the penalty under every mode.
+        If a host diverges in that epoch, its episode ends with this decision, which gets the penalty under every mode.
         """
         with self._stopwatch.phase("decide"):
             facts = self.facts(decisions)
@@ -114,7 +114,7 @@ class GrowthEnv:
         return Happened(facts=facts, ended=broken, penalty=penalty), view
 
     def ends(self) -> Ended:
-        """Return the end of every host's episode, including held-out accuracy, and the lives of its seeds."""
+        """Return the end of every host's episode, including the held-out accuracy, and the lives of the seeds."""
         accuracy = self.held_out_accuracy()
         envs = tuple(
             EnvEpisode(
@@ -144,7 +144,7 @@ class GrowthEnv:
         return {}
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
-        """Return all False, because no host is in mid-episode."""
+        """Return all False, because no host is mid-episode."""
         return all_false(self.n_envs)
 
     @property
@@ -153,7 +153,7 @@ class GrowthEnv:
         return self.lifecycle.alive
 
     def uniforms(self) -> Floats:
-        """Return the random numbers [E, heads] of the next decision; every head has one at every step, used or not."""
+        """Return the random numbers [E, heads] of the next decision; every head gets one at every step, used or not."""
         return np.asarray(self._uniforms[self.epoch - 1])
 
     def advance(self) -> DecisionView:
@@ -193,7 +193,7 @@ class GrowthEnv:
         self.events += self.lifecycle.end_step(self.epoch, self)
 
     def held_out_accuracy(self) -> Floats:
-        """Return the accuracy [E] on the test split in percent, chance level for diverged hosts. Changes no state."""
+        """Return the accuracy [E] on the test split in percent; diverged hosts have chance level. Changes no state."""
         accuracy = np.full(self.n_envs, 100.0 / self.spec.task.host.classes)
         with self._stopwatch.phase("validate"):
             for envs, result in self._on_every_context(partial(self._pass, test=True), ~self.diverged):
@@ -250,10 +250,11 @@ class GrowthEnv:
     ) -> list[tuple[Ints, T]]:
         """Call `work(bank, data by context, rows)` per bank with its rows in `among` [E]; return the results in order.
 
-        `work` returns (positions in its rows, result) for each context, and this function (environments, result). CPU
-        devices take turns, because small kernels keep the interpreter busy and threads would only contend for it. With
-        GPUs each device has a thread, so that some launch kernels while others wait for their device. Threads share no
-        tensor that is written, and all end before this function returns, so each computes what it would compute alone.
+        For each context, `work` returns (positions in its rows, result), and this function returns (environments,
+        result). CPU devices take turns, because small kernels keep the interpreter busy and threads would only contend
+        for it. With GPUs each device has a thread, so that some threads launch kernels while others wait. Threads share
+        no tensor that is written, and all end before this function returns, so each thread computes what it would
+        compute alone.
         """
         parts = [(bank, data, rows) for bank, data in self._banks if len(rows := np.flatnonzero(among[bank.envs]))]
         if len(parts) < 2 or all(is_cpu(data[0].train.x.device) for _, data, _ in parts):

@@ -31,13 +31,13 @@ _MINIBATCHES = 4  # of a timed epoch on a GPU
 
 
 def probe(questions: Questions, doing: Callable[[str], None]) -> AboutTask:
-    """Report all tasks, and check the one that was asked about."""
+    """Report all tasks, and check the task that was asked about."""
     tasks: dict[str, Task] = {name: entry("workers.tasks", name, "TASK") for name in names("workers.tasks")}
     controllers = names("workers.controllers")
     facts = tuple(map(task_facts, tasks.values()))
     found = AboutTask(tasks=facts, rewards=names("workers.rewards"), controllers=controllers)
     if questions.task not in tasks:
-        return found  # the caller refuses it, listing the existing names
+        return found  # the caller refuses it and lists the existing names
     slots = questions.slots or tasks[questions.task].slots
     own = tuple(user_reward(one, len(slots), doing) for one in questions.user_rewards)
     doing(f"loading the data of {questions.task}")
@@ -71,7 +71,7 @@ def task_facts(task: Task) -> TaskFacts:
 def user_reward(reference: str, n_slots: int, doing: Callable[[str], None]) -> UserReward:
     """Load and rehearse a user's reward function, and report its files.
 
-    The function is the one that runs will load: that of a file's copy, or of an installed module.
+    The function is the one that runs will load, from a file's copy or from an installed module.
     """
     doing(f"rehearsing {reference}")
     what = f"reward mode {reference!r}"

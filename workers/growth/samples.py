@@ -1,7 +1,7 @@
 """Samples of a task's splits on their devices: which samples each host gets, and in which order.
 
-In a family, each host draws a context and some of that context's training samples. If these are fewer than an epoch
-holds, the host sees them several times, so that every host takes the same number of steps. Other tasks have one unnamed
+In a family, each host draws a context and some of that context's training samples. If an epoch needs more samples than
+that, the host sees them several times, so that every host takes the same number of steps. Other tasks have one unnamed
 context, whose samples all go to every host.
 """
 
@@ -39,7 +39,7 @@ class DeviceSplit:
         return DeviceSplit(self.x[start : start + samples], self.y[start : start + samples])
 
     def images(self, dtype: torch.dtype) -> Tensor:
-        """Return x as [N, H, W, C], converted once to another precision; not copied if the precision is x's own."""
+        """Return x as [N, H, W, C], converted to a different precision once; not copied if the precision is x's own."""
         if dtype not in self._images:
             self._images[dtype] = self.x.to(dtype).permute(0, 2, 3, 1).contiguous()
         return self._images[dtype]
@@ -60,7 +60,7 @@ class DeviceData:
         return DeviceData(*(DeviceSplit.of(split, device, dtype) for split in parts))
 
     def of_contexts(self, task: Task) -> list[DeviceData]:
-        """Return the data of each context of a family, without a copy; for other tasks all data, as one context."""
+        """Return the data of each context of a family, without a copy; other tasks have all data as one context."""
         if not task.contexts:
             return [self]
         whole = (self.train, self.validation, self.test)
@@ -101,7 +101,7 @@ class Orders:
     """Draws sample orders for the environments of one device. A draw's address, not its time, determines its numbers.
 
     `ahead`: draw in a thread, one step in advance. Sorting takes milliseconds per environment, during which a GPU would
-    be idle; a CPU that trains has no core to spare for it.
+    be idle; a CPU that trains has no core to spare for the thread.
     """
 
     def __init__(self, samples: int, *, ahead: bool) -> None:
@@ -116,7 +116,7 @@ class Orders:
     def of(self, step: int, envs: Ints, *, last: bool) -> Ints:
         """Return a permutation of the samples for each of `envs`, [n, samples].
 
-        `last`: nothing is prepared after this step. From one step to the next, environments can only drop out.
+        `last`: no next step is prepared. From one step to the next, environments can only drop out.
         """
         if self._next is not None and self._next[0] == step:
             _, drawn, future = self._next

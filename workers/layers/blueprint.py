@@ -48,10 +48,11 @@ class Blueprint:
 
     `params(channels)` lists its parameters. `forward(x, p)` maps x [B, H, W, N, C] and stacked parameters [N, …] to
     s(x) of the same shape and precision. Contract (tests/catalog/test_blueprints.py): networks never mix; at least one
-    parameter has a non-zero gradient at birth and all have one after one optimiser step, under every blending style.
+    parameter has a non-zero gradient at birth, and all parameters have one after one optimiser step, under every
+    blending style.
 
-    Declare a blueprint that adds a chain of layers to x with `residual`: the kernel of workers/native can then train
-    it.
+    If a blueprint adds a chain of layers to x, declare it with `residual`, so that the kernel of workers/native can
+    train it.
     """
 
     name: str

@@ -34,9 +34,9 @@ def room(device: torch.device) -> int:
 
 
 def seconds(device: torch.device, work: Callable[[], object]) -> float:
-    """Time `work` on `device`, after a first time that warms up: from when it is idle to when all launched is done.
+    """Time `work` on `device`, after a run that warms up, from an idle device until everything launched is done.
 
-    A GPU is timed by this alone: to launch takes a fraction of the time.
+    Waiting until then is needed on a GPU, where launching takes only a fraction of the time.
     """
     wait = getattr(torch, device.type).synchronize
     work()

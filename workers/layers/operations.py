@@ -1,8 +1,9 @@
 """Convolution and group norm of n networks side by side: x [B,H,W,n,I], kernels [n,O,I,k,k] -> [B,H,W,n,O].
 
 Convolutions are same-padded, without bias. On a CPU they use torch's grouped convolution of one channels-last image. On
-a GPU, where grouped kernels for few channels are slow and some of them not deterministic, they multiply matrices: the
-unfolded neighbourhood of every pixel times the kernel. A 1x1 kernel is a matrix product on every device.
+a GPU, grouped kernels for few channels are slow and some of them are not deterministic. Convolutions are therefore
+matrix products there: the unfolded neighbourhood of every pixel times the kernel. A 1x1 kernel is a matrix product on
+every device.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ _aten = torch.ops.aten
 def norm_groups(channels: int) -> int:
     """Return the number of groups: the largest of 32, 16, …, 1 that divides `channels` and leaves 16 or more in each.
 
-    If none leaves so many, return the largest that divides `channels`.
+    If none of them leaves 16, return the largest that divides `channels`.
     """
     divisors = [g for g in (32, 16, 8, 4, 2, 1) if channels % g == 0]
     return next((g for g in divisors if channels // g >= 16), divisors[0])

@@ -104,7 +104,7 @@ STRUCTS = (HostStruct, LayerStruct, SeedStruct, SplitStruct, RuleStruct, Network
 
 
 def layout(structs: Iterable[type[ctypes.Structure]], lanes: int) -> dict[str, int]:
-    """Return the size of each struct and the offset of each field in bytes, by their names in src/api.h, and LANES."""
+    """Return LANES, the size of each struct, and the offset of each field in bytes, by their names in src/api.h."""
     places = {"LANES": lanes}
     for struct in structs:
         name = "Esper" + struct.__name__.removesuffix("Struct")
@@ -114,7 +114,7 @@ def layout(structs: Iterable[type[ctypes.Structure]], lanes: int) -> dict[str, i
 
 
 def declare(library: ctypes.CDLL, ours: dict[str, int]) -> None:
-    """Declare the types of the library's functions; ValueError if its `layout` is not `ours`."""
+    """Declare the types of the library's functions; ValueError if the library's layout differs from `ours`."""
     library.esper_layout.restype = ctypes.POINTER(FieldStruct)
     fields = library.esper_layout()
     theirs = {field.name.decode(): field.at for field in takewhile(lambda field: field.name, fields)}
@@ -143,7 +143,7 @@ def checked(status: int) -> None:
 class Workspaces:
     """Memory for networks of one shape, one workspace per computing thread.
 
-    Its contents between calls are not state.
+    The memory holds no state between calls.
     """
 
     def __init__(self, library: ctypes.CDLL, host: HostStruct, border: int) -> None:

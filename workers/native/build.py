@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# pip keeps the wheel that it has built without a compiler, and would take it again.
+# pip keeps a wheel that was built without a compiler, and would use the same wheel again.
 REMEDY = (
     "install again with a C++ compiler at hand (GCC or Clang): scripts/install in a clone, else "
     "pip install --force-reinstall --no-cache-dir --no-deps --no-binary esper-ab esper-ab"
@@ -27,7 +27,7 @@ REMEDY = (
 _COMMON = (
     "-O3", "-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",
 )  # fmt: skip
-_COMPILERS = ("g++", "clang++", "c++")  # the first that is there; $CXX is asked before
+_COMPILERS = ("g++", "clang++", "c++")  # the first one found, unless $CXX is set
 _READS_MAPS = sys.platform != "darwin"
 _X86 = ("x86_64", "amd64")
 _TIMEOUT_S = 300.0
@@ -52,21 +52,21 @@ WIDTHS = {  # the widest first
 class BuildRecord:
     """How a library was built."""
 
-    compiler: str  # its name and version, as it says them itself
+    compiler: str  # its name and version, as the compiler prints them
     flags: str
     sources: str  # sha256 over names and contents of src/
-    library: str  # sha256 as it was built; a distribution may strip or sign it, which its known answer outlives
+    library: str  # sha256 when built; stripping or signing by a distribution changes it, but not the known answer
 
     def __str__(self) -> str:
         return f"{self.compiler}; {self.flags}; sources {self.sources[:16]}"
 
 
 class CannotBuild(RuntimeError):
-    """There is no compiler, or it could not compile the sources."""
+    """There is no compiler, or the compiler could not compile the sources."""
 
 
 class Unusable(RuntimeError):
-    """A library is missing, was built from other sources, or cannot run here; `remedy` may be empty."""
+    """A library is missing, was built from different sources, or cannot run here; `remedy` may be empty."""
 
     def __init__(self, problem: str, remedy: str = REMEDY) -> None:
         super().__init__(problem, remedy)
@@ -112,7 +112,7 @@ def flags(width: str) -> tuple[str, ...]:
 def make(width: str, folder: Path, source: Path = HERE) -> None:
     """Compile the sources in `source` to `folder` and write the record.
 
-    After CannotBuild, `folder` has no such library.
+    If CannotBuild is raised, `folder` has no library of this width.
     """
     target = folder / library(width)
     target.unlink(missing_ok=True)
@@ -120,7 +120,7 @@ def make(width: str, folder: Path, source: Path = HERE) -> None:
     compiler = _compiler()
     version = _run([*compiler, "--version"]).partition("\n")[0].strip()
     folder.mkdir(parents=True, exist_ok=True)
-    # Names, so that no path gets into the library.
+    # Names instead of paths, so that no path gets into the library.
     units = [path.name for path in sources(source) if path.suffix == ".cpp"]
     exports = [f"-Wl,--version-script={path.name}" for path in sources(source) if path.suffix == ".map" and _READS_MAPS]
     made = target.with_suffix(f".{os.getpid()}")
@@ -136,7 +136,7 @@ def make(width: str, folder: Path, source: Path = HERE) -> None:
 
 
 def check(width: str, folder: Path = HERE) -> BuildRecord:
-    """Return the record of the library in `folder`; Unusable unless it was built from the sources in that folder."""
+    """Return the record of the library in `folder`; Unusable unless it was built from the sources in `folder`."""
     file = folder / library(width)
     if not file.is_file():
         raise Unusable(f"{file.name} has not been built")

@@ -1,7 +1,7 @@
-"""The known-answer test of a library: the bits that it computes for a small network with fixed numbers.
+"""The known-answer test of a library: the bits that the library computes for a small network with fixed numbers.
 
-The network is trained and measured through the binding. It has every kind of layer and join, an incomplete batch and an
-image of odd width, and no two numbers of a struct are equal by chance.
+The network is trained and measured through the binding. The test covers every kind of layer and join, an incomplete
+batch and an image of odd width. No two numbers of a struct are equal by chance.
 """
 
 from __future__ import annotations

@@ -19,14 +19,14 @@ from workers.native import binding, build, policy
 from workers.native.build import Unusable
 from workers.native.known_answer import known_answer
 
-_PREFIX = "native-"  # of a width, in the name that a plan gives its kernel
+_PREFIX = "native-"  # of a width, in the name of a kernel in plans
 # sha256 of the values' bytes, one for each arithmetic; an x86-64 may have no fused multiply-add in hardware.
 _FUSED = "f611ee8e6cebae895fb315ac8f1e2d66625d87f16787be9845301cb95a0d882a"
 _UNFUSED = "87383841155ef2708250967a5baf96dab5bdf2e17329665e9c5b72fccfd877e5"
 KNOWN_ANSWER = {"avx512": _FUSED, "avx2": _FUSED, "generic": _UNFUSED if build.on_x86() else _FUSED}
 _POLICY_FUSED = "dcf5ea7f61f1c9aa8f92d22a81e9422c6c268a2eb03072bad0739d3ca051fe39"
 _POLICY_UNFUSED = "436a1b4bf5f4afdecc92d402566f8c2550832cfc6721af1e38cf741ee989058a"
-POLICY_ANSWER = {_FUSED: _POLICY_FUSED, _UNFUSED: _POLICY_UNFUSED}  # by the kernel's: one arithmetic, one policy
+POLICY_ANSWER = {_FUSED: _POLICY_FUSED, _UNFUSED: _POLICY_UNFUSED}  # by the kernel's answer: one arithmetic, one policy
 
 
 def runnable() -> tuple[str, ...]:
@@ -53,12 +53,12 @@ def _kernel(width: str) -> Kernel:
 
 
 def load(kernel: HostKernel) -> ctypes.CDLL:
-    """Return the library that plans call `kernel`; Unusable if it is not available."""
+    """Return the library that is named `kernel` in plans; Unusable if the library is not available."""
     return checked(kernel.removeprefix(_PREFIX))[0]
 
 
 def check(arithmetic: Arithmetic) -> None:
-    """Raise Unusable unless the kernel of a plan is available here, built as the plan says."""
+    """Raise Unusable if a plan's kernel is not available here or was not built as the plan says."""
     if arithmetic.kernel == "torch":
         return
     here = str(checked(arithmetic.kernel.removeprefix(_PREFIX))[1])

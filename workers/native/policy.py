@@ -1,17 +1,15 @@
 """The policy in C++, called with ctypes through src/policy_api.h.
 
-It is the network of `workers.ppo.policy.ActorCritic`, with its PPO update.
+It is the network of `workers.actor_critic.ActorCritic`, with the PPO update.
 
-    policy = NativePolicy(library, Sizes(width=4, hidden=64, head_sizes=(2,), dimensions=0, lstm=False))
-    policy.parameters["value_out.bias"][:] = 0.0; policy.changed()
-    actions, log_probs, values = policy.step(seen, h, c, masks, uniforms)
-    learnt = policy.learn(arrays, sequences, rule)
+    policy = NativePolicy(Shape(observation_width=4, hidden=64, head_sizes=(2,)), RngPath(0), library)
+    policy.weights["value_out.bias"][:] = 0.0; policy.changed()
+    decision = policy.decide(seen, policy.initial_memory(len(seen)), masks, uniforms)
+    learnt = policy.learn(batch, sequences, rule)
 
-Parameters, and Adam's running means, have the names, shapes and order of torch's `state_dict`. Numbers that the torch
+Weights, and Adam's running means, have the names, shapes and order of torch's `state_dict`. Numbers that the torch
 implementation computes in float64 (log-probabilities, ratios, losses) are float64 here. A call releases the GIL; only
-one thread at a time may use a policy. If the mask of a later head depends on earlier choices, pass the `Masks` as
-`source`: `step` then fills `masks` head by head. Without `source`, `masks` is only read; None means that every choice
-is valid.
+one thread at a time may use a policy.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ def _struct(*parts: tuple[str, type]) -> type[ctypes.Structure]:
     return type("Struct", (ctypes.Structure,), {"_fields_": fields})
 
 
-# Those of src/policy_api.h, in its order.
+# The structs of src/policy_api.h, in the same order.
 _Sizes = _struct(("width hidden lstm dimensions n_heads", Int), ("sizes", ctypes.POINTER(Int)))
 _Memory = _struct(("values mean square", Pointer), ("count", Long))
 _Step = _struct(("rows", Long), ("seen memory uniforms actions log_probs values", Pointer))
@@ -90,7 +88,7 @@ def _at(array: NDArray[Any], kind: np.dtype[Any], shape: tuple[int, ...]) -> int
 
 
 def _copy(array: NDArray[Any], to: NDArray[Any]) -> None:
-    """Copy without broadcasting; ValueError for another shape."""
+    """Copy without broadcasting; ValueError if the shapes differ."""
     if array.shape != to.shape:
         raise ValueError(f"the policy refuses an array {array.shape}, not {to.shape}")
     to[...] = array
@@ -99,7 +97,7 @@ def _copy(array: NDArray[Any], to: NDArray[Any]) -> None:
 class NativePolicy(ActorCritic):
     """A policy that `library` computes; initial weights are a pure function of `rng` and the sizes.
 
-    ValueError for arrays of another type, shape or layout, and for sizes and actions that are impossible.
+    Raises ValueError for arrays of the wrong type, shape or layout, and for sizes and actions that are impossible.
     """
 
     def __init__(self, shape: Shape, rng: RngPath, library: ctypes.CDLL) -> None:
@@ -180,7 +178,7 @@ class NativePolicy(ActorCritic):
         return Learnt(**numbers, stepped=learnt.end == _STEPPED)
 
     def _forward(self, seen: Floats32, memory: Floats32, advance: bool) -> None:
-        """Compute features and values of `seen`, and with `advance` the memory after them."""
+        """Compute features and values of `seen`, and, if `advance`, the memory after them."""
         if len(seen) != self._step.rows:
             self._fit(len(seen))
         _copy(seen, self._seen)
@@ -191,7 +189,7 @@ class NativePolicy(ActorCritic):
         _checked(self._library.esper_policy_step(self._handle, self._step, advance))
 
     def _fit(self, rows: int) -> None:
-        """Allocate inputs and outputs of decisions for `rows` environments. Asking numpy for an address takes 1 us."""
+        """Allocate inputs and outputs for `rows` environments, for reuse: asking numpy for an address takes 1 us."""
         shape, width = (rows, self._decisions), self.shape.observation_width
         self._seen, self._uniforms = np.empty((rows, width), dtype=np.float32), np.empty(shape)
         self._actions: NDArray[Any] = np.empty(shape, dtype=self._kind)
@@ -201,7 +199,7 @@ class NativePolicy(ActorCritic):
         self._uniforms_at = self._uniforms.ctypes.data
 
     def _places(self, batch: Batch) -> ctypes.Structure:
-        """Return where the arrays of `batch` are, checked."""
+        """Check the arrays of `batch`; return their addresses."""
         if batch is self._given_of():
             return self._given
         shape = batch.valid.shape

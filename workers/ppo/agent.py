@@ -104,9 +104,9 @@ class PPOAgent(Controller[Seen]):
     ) -> None:
         """Complete the step with rewards [E] and a mask `done` [E] of the environments that ended with it.
 
-        `cut` marks those that were truncated, and those that begin another episode at once; the others stay ended.
-        Before `finish_episode`, every environment must have ended, by itself or by truncation with the rollout. Raises
-        ValueError if a reward is not finite, and RuntimeError if `act` was not called before.
+        `cut` marks environments that were truncated and environments that begin another episode at once; others stay
+        ended. Before `finish_episode`, every environment must have ended, by itself or by truncation with the rollout.
+        Raises ValueError if a reward is not finite, and RuntimeError if `act` was not called before.
         """
         if not self.frozen:
             self._buffer.rewarded(rewards, done, self._alive)
@@ -175,7 +175,7 @@ class PPOAgent(Controller[Seen]):
         self._alive, self._all_alive = alive, bool(alive.all())
 
     def _known(self, observation: Floats32) -> Floats32:
-        """Return the observation with zeros for environments that are done: a diverged host may show anything."""
+        """Return the observation, with zeros for environments that are done: a diverged host's values are arbitrary."""
         raw = observation if self._all_alive else np.where(self._alive[:, None], observation, np.float32(0.0))
         if not all_finite(raw):
             env, column = np.argwhere(~np.isfinite(raw))[0]

@@ -3,8 +3,8 @@
 A decision by heads is one choice per head. A head whose mask row is all False is unused: its action is 0, its
 log-probability and its entropy are 0, and no gradient reaches its logits. The standard deviations of continuous
 decisions do not depend on the observation; `parameters` [..., dimensions, 2] hold the mean and the logarithm of the
-standard deviation. Log-probabilities are float64, because the joint one is a sum whose float32 rounding alone would
-change a PPO ratio by 1e-6.
+standard deviation. Log-probabilities are float64, because the joint log-probability is a sum whose float32 rounding
+alone would change a PPO ratio by 1e-6.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Selects the implementation of a policy; only the arithmetic in its run's plan decides."""
+"""Selects the implementation of a policy, only by the arithmetic in the run's plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workers.ppo.torch_policy import TorchPolicy
 
 
 def policy_of(shape: Shape, rng: RngPath, arithmetic: Arithmetic) -> ActorCritic:
-    """Create a fresh policy; Unusable if the kernel of `arithmetic`, built as it says, is not available here."""
+    """Create a fresh policy; Unusable if the kernel in `arithmetic` is not available here or was built differently."""
     library.check(arithmetic)
     if arithmetic.kernel == "torch":
         return TorchPolicy(shape, rng)
@@ -22,7 +22,7 @@ def policy_of(shape: Shape, rng: RngPath, arithmetic: Arithmetic) -> ActorCritic
 
 
 def possible(planned: Arithmetic) -> tuple[Arithmetic, str]:
-    """Return the planned arithmetic as far as this machine supports it, and why its kernel is unusable, or ""."""
+    """Return the planned arithmetic as far as this machine supports it, and why the kernel is unusable, or ""."""
     try:
         library.check(planned)
     except Unusable as error:

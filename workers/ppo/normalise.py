@@ -65,7 +65,7 @@ class ObservationNormaliser(RunningMoments):
     """Computes (x - mean) / std, clipped to ±OBSERVATION_CLIP; with the initial mean 0 and std 1 it only clips."""
 
     def normalise(self, observation: Floats32) -> Floats32:
-        """What the policy sees of raw observations [..., width]."""
+        """Return raw observations [..., width] normalised as the policy sees them."""
         scaled = (observation - self.mean) / self.std
         return np.minimum(np.maximum(scaled, -OBSERVATION_CLIP), OBSERVATION_CLIP).astype(np.float32)
 
@@ -106,7 +106,7 @@ class ReturnNormaliser:
 def normalise_advantages(advantages: Floats, returns: Floats, valid: Bools) -> tuple[Floats, float]:
     """Return advantages [T, E] scaled to mean 0 and SD 1 over the valid steps, and the SD that they had before.
 
-    Both are 0 if the advantages differ by no more than rounding errors, whose size is judged by the returns. No
+    Both results are 0 if the advantages differ by no more than rounding errors, whose size is judged by the returns. No
     decision is then known to be better than another, and a division would scale the rounding errors up to size 1.
     """
     known = advantages[valid]

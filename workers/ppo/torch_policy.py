@@ -49,7 +49,7 @@ class TorchPolicy(ActorCritic):
 
     def __init__(self, shape: Shape, rng: RngPath) -> None:
         super().__init__(shape)
-        # In torch's memory, because the last bits of its products may depend on alignment, which numpy leaves open.
+        # In torch's memory, because the last bits of torch's products may depend on alignment, which numpy leaves open.
         filled = {name: torch.tensor(weight) for name, weight in initial_weights(shape, rng).items()}
         self.weights = {name: weight.numpy() for name, weight in filled.items()}
         self.means = {name: np.zeros_like(weight) for name, weight in self.weights.items()}
@@ -111,7 +111,7 @@ class TorchPolicy(ActorCritic):
         self.steps += 1
 
     def loss(self, batch: dict[str, Tensor], rule: UpdateRule) -> dict[str, Tensor]:
-        """Return the loss of one minibatch, the parts of a `Batch`, with its terms; means over its valid steps."""
+        """Return a minibatch's loss with its terms, which are means over valid steps; `batch`: parts of a `Batch`."""
         now = self._outputs(batch)
         valid = batch["valid"]
         log_probs, advantages, returns = (batch[name][valid] for name in ("log_probs", "advantages", "returns"))

@@ -1,6 +1,6 @@
 """The PPO update: several epochs over whole sequences, in minibatches of sequences. Independent of tasks and rollouts.
 
-It stops before, not after, a step that would start beyond the target KL. Each step is `ActorCritic.learn`.
+The update stops before, not after, a step that would start beyond the target KL. Each step is `ActorCritic.learn`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: U
     """Update the policy in place; `rng` determines the order of sequences in each epoch.
 
     Stops before a step whose minibatch is beyond the target KL, and before a step whose gradient is not finite. In the
-    record, numbers that are not finite are None. So are `advantage_std` and `return_mean`: they are in reward units,
-    but a batch is normalised. Heads are named by position, "0", "1", …; continuous decisions have none.
+    record, numbers that are not finite are None. So are `advantage_std` and `return_mean`, because they are in reward
+    units but a batch is normalised. Heads are named by position, "0", "1", …; continuous decisions have no heads.
     """
     before = _diagnose(policy, batch)
     seen: list[Learnt] = []
@@ -75,7 +75,7 @@ def _diagnose(policy: ActorCritic, batch: Batch) -> PPOUpdate:
 
 
 def _head_uses(entropies: Floats, counts: Ints) -> tuple[HeadUse, ...]:
-    """Return each head's use, from entropies and numbers of valid choices, both [N, heads]; entropy is 1 if uniform."""
+    """Return each head's use, from entropies and numbers of valid choices, both [N, heads]; a uniform entropy is 1."""
     chose = counts > 1
     sums = np.where(chose, entropies / np.log(np.maximum(counts, 2)), 0.0).sum(0)
     return tuple(
@@ -87,7 +87,7 @@ def _head_uses(entropies: Floats, counts: Ints) -> tuple[HeadUse, ...]:
 def _minibatches(batch: Batch, settings: PPOSettings, rng: RngPath) -> Iterator[tuple[Ints, bool]]:
     """Yield every epoch's minibatches of sequences in a fresh order, each with True if it is the last of its epoch.
 
-    Sequences without a valid step are left out: alone in a minibatch they would have no mean.
+    Sequences without a valid step are left out, because alone in a minibatch they would have no mean.
     """
     lived = np.flatnonzero(batch.valid.any(0))
     parts = min(settings.minibatches, len(lived))

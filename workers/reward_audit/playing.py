@@ -81,9 +81,10 @@ def score(recorded: Recorded, reward: RewardFunction, settings: RewardSettings) 
 
 
 def with_constants(steps: Sequence[StepFacts], settings: RewardSettings) -> list[StepFacts]:
-    """Return facts recorded with PLAYED_WITH as they would be with other constants.
+    """Return facts recorded with PLAYED_WITH as they would be with different constants.
 
-    Only `potential_before` and the base of the rent change: all other facts are measurements and depend on no constant.
+    Only `potential_before` and the base of the rent change, because all other facts are measurements and depend on no
+    constant.
     """
     more_base = settings.base_slot_rent_ratio - PLAYED_WITH.base_slot_rent_ratio
     before: Floats = np.zeros_like(steps[0].seeds.potential_before)
@@ -140,10 +141,10 @@ class SideBySide(Controller[DecisionView]):
 
 
 def player(spec: EnvSpec, data: DeviceData, together: int = 16) -> Play:
-    """Return `play(behaviours, hosts, path)`: each behaviour grows the same hosts, whose i-th is drawn at `path`/i.
+    """Return `play(behaviours, hosts, path)`: each behaviour grows the same hosts; host i is drawn at `path`/i.
 
-    `spec` has one environment, whose device holds the hosts. `together`: number of behaviours that share a bank, whose
-    calls then serve many hosts. Raises ValueError if a behaviour cannot be played here.
+    `spec` has one environment, whose device holds the hosts. `together`: number of behaviours that share a bank, so
+    that each of its calls serves many hosts. Raises ValueError if a behaviour cannot be played here.
     """
     (device,) = spec.env_devices
 
@@ -170,7 +171,7 @@ def _play(spec: EnvSpec, data: dict[str, DeviceData], behaviours: Sequence[Behav
 
 
 def _side_by_side(behaviours: Sequence[Behaviour], hosts: int, spec: EnvSpec) -> SideBySide:
-    """Return one controller for all. Schedules are merged into one, whose cost does not grow with their number."""
+    """Return one controller for all. Schedules are merged into one, at a cost that does not depend on their number."""
     made = [_controller(behaviour, spec) for behaviour in behaviours]
     scheduled = Schedule.side_by_side(
         [one if isinstance(one, Schedule) else _NOTHING for one in made], hosts

@@ -42,7 +42,7 @@ _NOT_VARIED = {"mode", "params", "family", "gamma"}  # `mode` selects the reward
 
 
 def alternatives(settings: RewardSettings) -> Iterator[tuple[str, object, RewardSettings]]:
-    """Yield (constant, current value, settings with another value) for every switch and every non-zero number."""
+    """Yield (constant, current value, settings with a different value) for every switch and every non-zero number."""
     for name in settings.__struct_fields__:
         value = getattr(settings, name)
         if name in _NOT_VARIED:
@@ -142,7 +142,7 @@ def audit(question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceDat
 
 
 def choose_arithmetic(growth: GrowthSettings, device: str) -> Arithmetic:
-    """Return the arithmetic of `--kernel auto`: the widest kernel that can train such hosts there, else torch."""
+    """Return the arithmetic of `--kernel auto`: the widest kernel that can train such hosts on `device`, else torch."""
     chains = all(trains(catalog.entry("workers.blueprints", name, "BLUEPRINT")) for name in growth.blueprints)
     if device == "cpu" and growth.amp == "off" and chains:
         for kernel in library.kernels():
@@ -152,7 +152,7 @@ def choose_arithmetic(growth: GrowthSettings, device: str) -> Arithmetic:
 
 
 def _load(asked: AuditedReward, n_slots: int) -> _Loaded:
-    """Return a reward's function; a user's is also rehearsed on synthetic facts."""
+    """Return a reward's function; a user's function is also rehearsed on synthetic facts."""
     mode = asked.settings.mode
     if ":" not in mode:
         return _Loaded(asked=asked, function=find_reward(mode), sha256="")
@@ -163,7 +163,7 @@ def _load(asked: AuditedReward, n_slots: int) -> _Loaded:
 
 
 def _slots(question: RewardAuditQuestion, task: Task) -> tuple[str, ...]:
-    """Return the requested slots, by default all of the task's; ValueError unless they are its slots in its order."""
+    """Return the requested slots, by default all; ValueError unless they are slots of the task, in the task's order."""
     asked = question.slots or task.slots
     if asked != tuple(slot for slot in task.slots if slot in asked):
         there = ",".join(task.slots)
@@ -210,7 +210,7 @@ def _scored(world: _World, reward: _Loaded) -> Scored:
 
 
 def _found(world: _World, function: RewardFunction, settings: RewardSettings) -> FoundBehaviour:
-    """Search on the behaviours' hosts, starting from the random schedules; replay the result on other hosts."""
+    """Search on the behaviours' hosts, starting from the random schedules; replay the result on different hosts."""
     question, path = world.question, run_path(world.question.rng_seed, 0) / "reward_audit"
 
     def grade(behaviours: Sequence[Behaviour]) -> Floats:
@@ -229,7 +229,7 @@ def _found(world: _World, function: RewardFunction, settings: RewardSettings) ->
 
 
 def _last_accuracy(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """Return validation accuracy at the last step as the reward: the outcome, as far as a policy may know it."""
+    """Return validation accuracy at the last step as the reward: it is the outcome as far as a policy may know it."""
     return facts.val_acc if facts.step == facts.steps else np.zeros(len(facts.op))
 
 

@@ -1,6 +1,7 @@
 """SHAPED: a dense reward from measured contributions, warnings, potential, rent and the price of each decision.
 
-`family = "loss"` replaces it with the loss family (`reward_terms.loss_family`). Formulas: docs/internals/rewards.md.
+With `family = "loss"`, the reward is the loss family instead (`reward_terms.loss_family`). Formulas:
+docs/internals/rewards.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CIFAR-10 (A. Krizhevsky, 2009), from the folder that `esper-ab growth fetch cifar10` fills, or from another one."""
+"""CIFAR-10 (A. Krizhevsky, 2009), from the folder that `esper-ab growth fetch cifar10` fills, or from a given one."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _CALL = "(facts, settings)"
 
 
 def find_reward(mode: str, load: Load = as_it_is) -> RewardFunction:
-    """Return the reward function of `mode`; it checks its results and returns [E] float64.
+    """Return the reward function of `mode`; the function checks its results and returns [E] float64.
 
     `mode` is a file of workers/rewards ("shaped"), "path/to/file.py:function" (relative to the working directory), or
     "module:function" (installed). A user's file is loaded once per call of this function and may import modules from
@@ -57,7 +57,7 @@ _ENVS, _STEPS = 3, 25
 def rehearse(function: RewardFunction, mode: str, n_slots: int) -> bool:
     """Return whether `function` gives equal results for equal facts.
 
-    Raises a one-line ValueError if it fails, or returns anything but one number per environment.
+    Raises a one-line ValueError if the function fails, or returns anything but one number per environment.
     """
     same = True
     for step in (1, 12):

@@ -1,6 +1,7 @@
-"""Loads a user's code with its local imports, hashes its files, and resolves what it declares.
+"""Loads a user's code with its local imports, hashes the files, and resolves what the code declares.
 
-Every error is a one-line ValueError that begins with `what`, the caller's name for the code, and names the fault.
+Every error is a one-line ValueError that names the fault and begins with `what`, which is the caller's name for the
+code.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class UserCode:
 
 
 def load(what: str, place: str) -> UserCode:
-    """Execute the file, or import the installed module, named by `place`; `what` begins every error."""
+    """Execute the file, or import the installed module, named by `place`; every error message begins with `what`."""
     if not place.endswith(".py"):
         module = load_module(what, place)
         file = _file(module)
@@ -68,7 +69,7 @@ def load(what: str, place: str) -> UserCode:
 def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
     """Execute `file`, the copy of `place` in `folder`; the folder holds only copies of that file and of its imports.
 
-    A file outside any package gets the original's `__file__`, so that it finds its data there.
+    A file outside any package gets the original's `__file__`, so that it finds data next to the original.
     """
     original, folder = Path(place), folder.resolve()
     with _importable(folder, instead_of=original.parents[len(Path(file).parts) - 1]) as beside:
@@ -80,7 +81,7 @@ def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
 def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleType:
     """Execute code as it was at planning time: the copy in `experiment_dir`, or the installed module.
 
-    Raises ValueError if this fails, or if the code has changed since then.
+    Raises ValueError if this fails, or if the code has changed since planning.
     """
     place = code.reference.rpartition(":")[0]
     folder = experiment_dir / code.folder if code.folder else None
@@ -102,9 +103,9 @@ def as_it_is(what: str, reference: str) -> ModuleType:
 
 
 def as_planned(codes: Iterable[RewardCode], folder: Path) -> Load:
-    """Return a loader that uses the copies made at planning time below `folder`, and current code where there is none.
+    """Return a loader that uses the copies made at planning time below `folder`, or current code if there is no copy.
 
-    The loader raises ValueError if a copy, or an installed module without one, has changed since.
+    The loader raises ValueError if a copy, or an installed module without a copy, has changed since planning.
     """
     by_reference = {code.reference: code for code in codes}
 
@@ -132,9 +133,9 @@ def copied(what: str, reference: str, folder: Path, name: str) -> tuple[UserRewa
 
 @contextmanager
 def known(module: ModuleType) -> Iterator[None]:
-    """Keep a loaded module, and the modules that it imported from its folder, in `sys.modules` while entered.
+    """Inside this context, keep a loaded module, and the modules that it imported from its folder, in `sys.modules`.
 
-    Names in annotations are looked up there long after the code was executed.
+    Names in annotations are looked up in `sys.modules` long after the code was executed.
     """
     beside = _BESIDE.get(module, {})
     with _LOADING:
@@ -158,14 +159,14 @@ def one_line(error: BaseException) -> str:
 
 
 def line_of(error: BaseException, function: Callable[..., object]) -> str:
-    """Return the line of `function`'s file that raised the error, as " (mine.py, line 7)"; "" if none did."""
+    """Return the line of `function`'s file that raised the error, as " (mine.py, line 7)"; "" if no line did."""
     file = inspect.unwrap(function).__code__.co_filename if hasattr(inspect.unwrap(function), "__code__") else ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f" ({Path(file).name}, line {lines[-1]})" if file and lines else ""
 
 
 def function_at(what: str, reference: str, load: Load, *forms: str) -> tuple[ModuleType, Callable[..., Any]]:
-    """Return the module and function that `reference`, `path.py:function`, names.
+    """Return the module and function named by `reference`, which has the form `path.py:function`.
 
     Raises ValueError unless the function accepts the arguments in one of `forms`, such as "(facts, settings)".
     """
@@ -213,7 +214,7 @@ def _of(module: ModuleType, root: Path, paths: list[Path]) -> UserCode:
 
 
 def _root(path: Path) -> Path:
-    """Return the folder from which a file's imports are resolved: its own, or the parent of its outermost package."""
+    """Return the folder from which a file's imports are resolved: its own or the parent of its outermost package."""
     root = path.parent
     while (root / "__init__.py").is_file():
         root = root.parent
@@ -228,7 +229,7 @@ def _execute(what: str, path: Path, root: Path, shown: Path) -> ModuleType:
 
 
 def _is_of(root: Path, name: str) -> bool:
-    """Return whether module `name` belongs to the package in `root`; an installed package of that name wins."""
+    """Return whether module `name` belongs to the package in `root`; an installed namesake takes precedence."""
     top = name.partition(".")[0]
     spec = importlib.util.find_spec(top)
     return spec is not None and spec.origin == str(root / top / "__init__.py")
@@ -236,10 +237,10 @@ def _is_of(root: Path, name: str) -> bool:
 
 @contextmanager
 def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]:
-    """Make the files in `root` importable while entered; on exit, unload them and put them into the yielded table.
+    """Inside this context, make the files in `root` importable; on exit, move them to the yielded table.
 
-    Other code may have a module of the same name elsewhere. `root` comes after everything installed. Modules in
-    `instead_of` are hidden, including those imported from there earlier.
+    They are unloaded because other code may have a module of the same name elsewhere. `root` comes after everything
+    installed. Modules in `instead_of` are hidden, including modules imported from there earlier.
     """
     beside: dict[str, ModuleType] = {}
     with _LOADING:
@@ -259,7 +260,7 @@ def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]
 
 
 def _lying_in(root: Path) -> list[str]:
-    """Return names of modules found in `root`, but not in a folder of sys.path below it, such as a .venv."""
+    """Return names of modules found in `root`, but not in a folder of sys.path below `root`, such as a .venv."""
     here = f"{root}{os.sep}"
     below = tuple(f"{entry}{os.sep}" for entry in sys.path if entry.startswith(here))
 
@@ -278,7 +279,7 @@ def _file(module: ModuleType) -> Path | None:
 
 
 def _load_alone(what: str, path: Path, shown: Path) -> ModuleType:
-    # The name is unique, so a user's "numpy.py" shadows nothing; registered because dataclasses look up their module.
+    # The name is unique, so a user's "numpy.py" shadows nothing. It is registered for dataclasses, which look it up.
     name = "user_reward_" + hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     loader = SourceFileLoader(name, str(path))
     module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))
@@ -293,7 +294,7 @@ def _load_alone(what: str, path: Path, shown: Path) -> ModuleType:
 
 
 def load_module(what: str, name: str) -> ModuleType:
-    """Import an installed module; if the import fails, raises a one-line ValueError with its error."""
+    """Import an installed module; if the import fails, raise a one-line ValueError with the import's error."""
     try:
         return importlib.import_module(name)
     except USER_FAULTS as error:
@@ -318,7 +319,10 @@ def annotation_of(function: Callable[..., Any], index: int, module: ModuleType, 
 
 
 def fields_of(struct: type[msgspec.Struct], module: ModuleType, what: str) -> tuple[FieldInfo, ...]:
-    """Return the fields of a struct defined in `module`. Afterwards msgspec can convert to it anywhere."""
+    """Return the fields of a struct defined in `module`.
+
+    After this call, msgspec can convert data to the struct in any module.
+    """
     with _resolved(module, f"{what}: the annotations of {struct.__name__}"):
         fields = msgspec.structs.fields(struct)
         msgspec.json.Decoder(struct)  # resolves annotations of nested structs; msgspec caches all types
@@ -327,7 +331,7 @@ def fields_of(struct: type[msgspec.Struct], module: ModuleType, what: str) -> tu
 
 @contextmanager
 def _resolved(module: ModuleType, what: str) -> Iterator[None]:
-    """Evaluate annotations of `module`, and of modules imported from its folder, while entered."""
+    """Inside this context, evaluate annotations of `module` and of modules imported from its folder."""
     try:
         with known(module):
             yield

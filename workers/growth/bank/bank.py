@@ -99,7 +99,7 @@ class Bank:
         self.statistics: list[BatchStatistics] = []
         self._seeds: dict[tuple[int, int], Stack] = {}
         self._newborn: list[tuple[Stack, int | slice, Floats]] = []
-        # What trains and measures in the place of torch.
+        # What trains and measures in place of torch.
         self._native = (
             None if kernel == "torch"
             else NativeStep(load(kernel), task, self._levels, self._blueprints, settings)
@@ -108,14 +108,14 @@ class Bank:
     # --- life and death of modules ----------------------------------------------------------------------------------
 
     def begin_episode(self, paths: list[RngPath]) -> None:
-        """Start an episode with fresh hosts, row i drawn at paths[i], and empty slots."""
+        """Start an episode with empty slots and fresh hosts; the host of row i is drawn at paths[i]."""
         draws = np.stack([(path / "host-init").generator().random(self.host.width) for path in paths])
         births([(self.host, slice(None), draws)])
         self.statistics = fresh_statistics(self._spec, len(self.envs), self._device, self._dtype)
         self._seeds.clear()
 
     def _stack(self, slot: int, blueprint: int) -> Stack:
-        """Return the stack of a blueprint's seeds in one slot, each with its gate; create it when first needed."""
+        """Return the stack of a blueprint's seeds and gates in one slot; create the stack when it is first needed."""
         key = (slot, blueprint)
         if key not in self._seeds:
             width = channels(self._spec, self._levels[slot])
@@ -127,24 +127,24 @@ class Bank:
         return sum(spec.size for spec in gate_params(channels(self._spec, self._levels[slot])))
 
     def sizes(self, slot: int, blueprint: int) -> tuple[int, int]:
-        """Return the trainable parameters of one module in `slot`, and of its gate."""
+        """Return the numbers of trainable parameters of one module in `slot` and of its gate."""
         gate = self._gate_size(slot)
         return self._stack(slot, blueprint).width - gate, gate
 
     def germinate(self, row: int, slot: int, blueprint: int, path: RngPath) -> tuple[int, int]:
-        """Create a seed and its gate, with zero optimiser state, at the next `settle`; return `sizes`."""
+        """At the next `settle`, create a seed and its gate, with zero optimiser state; return `sizes`."""
         module, gate = self.sizes(slot, blueprint)
         draws = [(path / "seed-init").generator().random(module), (path / "gate-init").generator().random(gate)]
         self._newborn.append((self._stack(slot, blueprint), row, np.concatenate(draws)))
         return module, gate
 
     def open_gate(self, row: int, slot: int, blueprint: int, path: RngPath) -> None:
-        """Create a new gate, at the next `settle`, for a live seed that changes to GATE; its module is unchanged."""
+        """At the next `settle`, create a gate for a live seed that changes to GATE; the seed's module is unchanged."""
         draws = (path / "gate-init").generator().random(self._gate_size(slot))
         self._newborn.append((self._stack(slot, blueprint), row, draws))
 
     def settle(self) -> None:
-        """Initialise what is new: all of a decision with one upload. To train and to measure begin with it."""
+        """Initialise a decision's new modules and gates with one upload. Training and measuring call this first."""
         if self._newborn:
             births(self._newborn)
             self._newborn.clear()
@@ -156,7 +156,7 @@ class Bank:
     # --- which rows hold what ---------------------------------------------------------------------------------------
 
     def _seeds_in(self, table: SeedTable, slot: int, rows: Ints, on: Bools) -> SlotSeeds:
-        """Return the seeds of `slot` in the activation rows that belong to bank rows `rows` [R] and where `on` [R]."""
+        """Return the seeds of `slot` that are `on` [R], for the activation rows that belong to bank rows `rows` [R]."""
         envs = self.envs[rows]
         blueprint = np.where(on & np.isin(table.stage[envs, slot], _IN_FORWARD), table.blueprint[envs, slot], -1)
         at = np.argsort(blueprint, kind="stable")[np.count_nonzero(blueprint < 0) :]  # group after group
@@ -263,7 +263,7 @@ class Bank:
     def measure(self, table: SeedTable, rows: Ints, split: DeviceSplit, *, ablate: bool) -> PassResult:
         """Return the evaluation of bank rows `rows` [n] on `split`, with all ablations if `ablate`.
 
-        It changes no parameter, and synchronises with the device once, at the end.
+        Changes no parameter. Synchronises with the device once, at the end.
         """
         self.settle()
         envs = self.envs[rows]
@@ -279,7 +279,7 @@ class Bank:
     def _measured(
         self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass, split: DeviceSplit
     ) -> tuple[Ints, Floats]:
-        """Correct answers of each row of `plan`, and losses of the real networks [n], summed over samples."""
+        """Return each plan row's number of correct answers, and the real networks' losses [n] summed over samples."""
         hosts, moments, slots = self._measured_parts(table, rows, acting, plan)
         shown = self._index(plan.real_rows())
         correct = torch.zeros(len(plan.keys), device=self._device, dtype=torch.int64)
@@ -295,10 +295,10 @@ class Bank:
         return found[: len(correct)].astype(np.int64), found[len(correct) :]
 
     def _samples_at_once(self, split: DeviceSplit, hosts: list[int]) -> int:
-        """Return how many samples fit one forward pass of `hosts` hosts per level; depends only on shapes and device.
+        """Return how many samples fit one forward pass; `hosts`: number per level. Depends only on shapes and device.
 
         The widest tensor is an image unfolded for a convolution, or the convolution's output. In the first level all
-        hosts share it.
+        hosts share the unfolded image.
         """
         _, into, height, width = split.x.shape
         widest = self._spec.kernel**2 * into * height * width

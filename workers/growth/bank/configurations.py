@@ -1,9 +1,9 @@
 """Chooses which combinations of seeds a validation pass measures, and derives contributions. Pure; no torch.
 
-A configuration is a bit code over the S slots: if bit s is set, slot s acts as it is; if clear, its alpha is 0. For
-every environment the pass measures the real network, and the network with all seeds off, with each one off, with only
-one on, and with only two on. All of these run in one fused pass that widens at each slot: a configuration joins the
-batch where it first differs from the others.
+A configuration is a bit code over the S slots: if bit s is set, slot s acts as it is; otherwise the slot's alpha is 0.
+For every environment the pass measures the real network, and the network with all seeds off, with only one seed off,
+with only one seed on, and with only two seeds on. All configurations run in one fused pass that widens at each slot: a
+configuration joins the batch where it first differs from the others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workers.facts import Bools, Floats, Ints
 class Widening:
     """Rows of the pass behind one slot.
 
-    Each continues the row `parent` before the slot, with the slot's seed on or off.
+    Each row continues the row `parent` before the slot, with the slot's seed on or off.
     """
 
     parent: Ints  # [R]
@@ -45,7 +45,7 @@ class Pass:
 
 
 def wanted(active: Bools) -> tuple[Ints, Bools]:
-    """Return the configuration codes, [E, K], and a mask of those that apply, [E, K].
+    """Return the configuration codes, [E, K], and a mask of the codes that apply, [E, K].
 
     `active` [E, S]: seeds in the forward pass with alpha > 0.
     """
@@ -67,9 +67,9 @@ def wanted(active: Bools) -> tuple[Ints, Bools]:
 
 
 def plan_pass(active: Bools, ablate: bool) -> Pass:
-    """Return the pass over all environments of `active` [E, S]; without `ablate` it has only the real networks.
+    """Return the pass over all environments of `active` [E, S]; without `ablate`, the pass has only the real networks.
 
-    Its arrays are shared between calls and must not be changed.
+    The pass's arrays are shared between calls and must not be changed.
     """
     return _plan(active.tobytes(), active.shape[0], active.shape[1], ablate)
 
@@ -101,7 +101,8 @@ def contributions(active: Bools, accuracy: Floats, pas: Pass) -> tuple[Floats, F
 
     A contribution (leave-one-out) is the accuracy of the real network minus its accuracy with the seed off, on the same
     samples, in points; it is NaN where no seed is active. The interaction of i and j is f({i,j}) − f({i}) − f({j}) +
-    f(∅), where f(X) is the accuracy with only X on; a seed's interaction sum adds up those with all other seeds.
+    f(∅), where f(X) is the accuracy with only X on; a seed's interaction sum adds up its interactions with all other
+    seeds.
     """
     n_envs, n_slots = active.shape
     full = (1 << n_slots) - 1

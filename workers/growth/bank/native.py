@@ -1,7 +1,7 @@
 """Trains and measures hosts and seeds with the kernel of workers/native, one network at a time or in threads.
 
-Every network is computed alone in its own memory, so its bits do not depend on other networks or on threads. Parameters
-stay in the bank: the kernel gets the addresses of their rows.
+Every network is computed alone in its own memory, so the bits of its results do not depend on other networks or on
+threads. Parameters stay in the bank; the kernel only gets the addresses of their rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from workers.vocabulary import Stage
 
 @dataclass(frozen=True)
 class Grown:
-    """The n networks to compute: the bank rows `rows` [n] of their hosts and seeds, and the seed table."""
+    """The n networks to compute, given by the seed table and by `rows` [n], the bank rows of their hosts and seeds."""
 
     host: Stack
     statistics: list[BatchStatistics]
@@ -65,7 +65,7 @@ class NativeStep:
         )
 
     def train(self, grown: Grown, takes_part: Bools, split: DeviceSplit, order: Ints) -> tuple[Floats, Floats]:
-        """Train one epoch in each row's `order` [n, N] with the seeds `takes_part` [n, S].
+        """Train one epoch, each row in its `order` [n, N], with the seeds for which `takes_part` [n, S] is True.
 
         Return mean loss [n] and accuracy in percent [n].
         """
@@ -99,7 +99,7 @@ class NativeStep:
         return right, loss
 
     def _network(self, grown: Grown, memory: _Memory, i: int, there: Bools) -> tuple[binding.NetworkStruct, object]:
-        """Return network i with its seeds `there` [S], and objects that must live as long as it."""
+        """Return network i with the seeds that are `there` [S], and objects that must live as long as the network."""
         row, env = int(grown.rows[i]), int(grown.envs[i])
         seeds = (binding.SeedStruct * len(self._channels))()
         for slot in np.flatnonzero(there):

@@ -1,15 +1,16 @@
 """Many hosts with their seeds as one forward pass, which training differentiates and validation evaluates.
 
-Its parts are the delta that a slot adds to the host's features; the host, level by level, without seeds; the seeds of a
-slot over the rows of the activations, without the seed table; and the whole network.
+This module has four parts: the delta that a slot adds to the host's features; the host, level by level, without seeds;
+the seeds of a slot over the rows of the activations, without the seed table; and the whole network.
 
 With h the features, d = s(stop h) − stop h and d̂ = d·min(1, rms(h)/rms(d)):
 
     TRAINING y = h + d̂ − stop(d̂); ADD y = h + α·d̂; MULTIPLY y = h·(1 + α·tanh(d)); GATE y = h + α·g(stop h)·d̂
 
 For ADD, ∂y/∂h = I at any α until the seed is fossilised, so the host and upstream slots keep learning. This host
-gradient is biased on purpose. A fossil is part of the host: its input has no gradient stop, and its forward pass is the
-same. The bound is needed because the output of a seed in TRAINING is not in the loss, so nothing else limits its delta.
+gradient is biased on purpose. A fossil is part of the host, so its input has no gradient stop; its forward pass does
+not change. The bound on d̂ is needed because the output of a seed in TRAINING is not in the loss, so nothing else
+limits its delta.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def gate(x: Tensor, p: Params) -> Tensor:
 
 
 def bound(delta: Tensor, h: Tensor) -> Tensor:
-    """Return d̂ ÷ delta [B,1,1,n,1], which limits delta to the rms of h, per sample and network over C, H, W.
+    """Return the factor d̂ ÷ delta [B,1,1,n,1] that limits delta to the rms of h, per sample and network over C, H, W.
 
     Only delta is differentiated.
     """
@@ -103,7 +104,7 @@ def _mean_square(x: Tensor) -> Tensor:
 
 
 def seed_input(h: Tensor, blend: Blend) -> Tensor:
-    """Return the seeds' input for rows h [B,H,W,n,C]: the features behind a gradient stop, which fossils lack."""
+    """Return the seeds' input for rows h [B,H,W,n,C]: the features behind a gradient stop, except for fossils."""
     return h.detach() if blend.fossil is None else torch.where(blend.fossil, h, h.detach())
 
 
@@ -111,7 +112,7 @@ def seed_delta(h: Tensor, x: Tensor, d: Tensor, gates: Params, blend: Blend) -> 
     """Return the deltas that the seeds add to their rows' features h [B,H,W,n,C]: y = h + delta.
 
     `x` is seed_input(h, blend), `d` = s(x) − x, `gates` the gates' parameters (read only for gated seeds). If features
-    have lower precision than the coefficients, sums and products use that of the coefficients.
+    have lower precision than the coefficients, sums and products use the coefficients' precision.
     """
     precise = blend.live.dtype
     wide, d = h.to(precise), d.to(precise)
@@ -167,8 +168,8 @@ def level_forward(
 ) -> Tensor:
     """Return conv, batch norm, pool (if any), ReLU of x [B,H,W,N,Cin] or [B,H,W,1,Cin] (shared): [B,H',W',N,Cout].
 
-    `p` are stacked parameters [N, …], `statistics` [N, C]; training updates their flat tensors in place. ReLU after
-    max-pool equals max-pool after ReLU, at a quarter of the work.
+    `p` are stacked parameters [N, …], `statistics` [N, C]; in training, the flat tensors of `statistics` are updated in
+    place. ReLU after max-pool equals max-pool after ReLU, at a quarter of the work.
     """
     y = conv(x, p[f"{level}.conv"])
     image = y.flatten(3).permute(0, 3, 1, 2)
@@ -184,10 +185,10 @@ def level_forward(
 
 
 def _alone(image: Tensor, mean: Tensor, var: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
-    """Return the bias: training batch norm of one value per channel, [1,C,1,1], a shape that torch refuses.
+    """Return the training batch norm of one value per channel, which is the bias [1,C,1,1]; torch refuses this shape.
 
-    The image gets no gradient. This happens when a level ends at 1x1 and the last batch has one sample. The value's
-    variance counts as 0.
+    The shape occurs when a level ends at 1x1 and the last batch has one sample. The value's variance counts as 0. The
+    image gets no gradient.
     """
     value = image.detach().flatten()
     mean.lerp_(value.to(mean.dtype), BN_MOMENTUM)
@@ -226,7 +227,7 @@ class SeedGroup:
 
 @dataclass(frozen=True)
 class SlotSeeds:
-    """All seeds in one slot. Each blueprint computes its own rows; then all blend together."""
+    """All seeds in one slot. Each blueprint computes its own rows; then all rows are blended together."""
 
     groups: tuple[SeedGroup, ...]
     places: Places | None  # [n] of the activations' rows, group after group; None: all, in order
@@ -272,7 +273,7 @@ def logits(
     """Return logits [N,B,classes] for images [B,H,W,N,C], or [B,H,W,1,C] shared by all hosts.
 
     `hosts`: stacked parameters of the rows in each level and, last, in the head. `statistics`: moments of each level,
-    updated in training. `slots`: by level.
+    updated in training. `slots`: the slots by level.
     """
     h = x
     for level, moments in enumerate(statistics):

@@ -1,10 +1,10 @@
-"""Parameters and optimiser state of many networks of one architecture, one flat row each.
+"""Parameters and optimiser state of many networks of one architecture, with one flat row per network.
 
 Rows are independent: gradient norm, clipping, weight decay and momentum are per row. A training epoch works on copies
 of the rows that take part (`borrow`) and writes them back (`give_back`), so no bit of another row can change.
 
 On a GPU, deterministic kernels that write by index first sort the index, and in older torch releases the CPU waits for
-that. Writes are therefore done by a gather, in which each row looks up its new value.
+the sorting. Writes are therefore done by a gather, in which each row looks up its new value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from workers.layers.blueprint import ParamSpec
 
 
 def writers(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return, for each of `count` rows, its index in `rows` [n] or 0, [count], and whether it occurs, [count, 1]."""
+    """For each of `count` rows, return its index in `rows` [n] or 0, [count], and whether `rows` has it, [count, 1]."""
     here = rows == torch.arange(count, device=rows.device)[:, None]
     return here.to(torch.uint8).argmax(1), here.any(1, keepdim=True)
 
@@ -62,7 +62,7 @@ class Places:
         return cast(Tensor, _Moved.apply(part, self, True))  # type: ignore[no-untyped-call]
 
     def moved(self, x: Tensor, back: bool) -> Tensor:
-        """Return the result of `pick`, or of `put` if `back`; each is the gradient of the other."""
+        """Return the result of `pick`, or of `put` if `back`; each method is the gradient of the other."""
         found = x.index_select(3, self.at if back else self.rows)
         return found.masked_fill(self.absent, 0.0) if back and self.absent is not None else found
 
@@ -96,7 +96,7 @@ def by_name(specs: tuple[ParamSpec, ...], flat: Tensor) -> dict[str, Tensor]:
 
 @lru_cache(maxsize=256)
 def _layout(specs: tuple[ParamSpec, ...], width: int) -> tuple[list[int], list[tuple[str, tuple[int, ...]]]]:
-    """Return the sizes in a row of `width` scalars, and the name and shape [-1, …] of each parameter."""
+    """Return the sizes of the parameters in a row of `width` scalars, and each parameter's name and shape [-1, …]."""
     sizes: list[int] = []
     found: list[tuple[str, tuple[int, ...]]] = []
     for spec in specs:
@@ -136,7 +136,7 @@ class Borrowed:
 
 
 class Optimiser:
-    """Trains several borrowed stacks by one rule, with the effect of Borrowed.step on each but in few calls."""
+    """Trains several borrowed stacks by one rule, with the same effect as Borrowed.step on each, but in few calls."""
 
     def __init__(self, loans: list[Borrowed], rule: SGD) -> None:
         self._loans, self._rule = loans, rule
@@ -167,7 +167,7 @@ class Optimiser:
 
 @lru_cache(maxsize=64)  # every episode makes new stacks
 def _initial(specs: tuple[ParamSpec, ...]) -> tuple[Floats, Floats]:
-    """Return bound and centre of every scalar's initial value, [P] each; shared, so read-only."""
+    """Return the bound and the centre of every scalar's initial value, [P] each. Do not change these shared arrays."""
     sizes = [spec.size for spec in specs]
     return (
         np.repeat(np.array([spec.bound for spec in specs], dtype=np.float64), sizes),
@@ -212,14 +212,14 @@ class Stack:
 def births(newborn: list[tuple[Stack, int | slice, Floats]]) -> None:
     """Initialise row(s) of stacks on one device, with one upload for all, and zero their momentum.
 
-    Each from uniform draws in [0, 1), [P] or [rows, P]. Of fewer draws than P, only as many parameters, the last ones;
-    the rest keeps values and momentum.
+    Each row is computed from uniform draws in [0, 1), [P] or [rows, P]. With fewer draws than P, only the last
+    parameters are initialised, one per draw; the others keep their values and momentum.
     """
     lasts = [slice(stack.width - draws.shape[-1], None) for stack, _, draws in newborn]
     found = [stack.center[last] + stack.bound[last] * (2.0 * draws - 1.0)
              for (stack, _, draws), last in zip(newborn, lasts, strict=True)]  # fmt: skip
     like, flat = newborn[0][0].values, torch.from_numpy(np.concatenate(found, axis=None))
-    # Cast before, so that half as much is copied; nobody waits for the copy.
+    # Cast before the copy, so that half as much is copied; nobody waits for the copy.
     uploaded = flat.to(like.dtype).to(like.device, non_blocking=True).split_with_sizes([one.size for one in found])
     for (stack, row, draws), last, values in zip(newborn, lasts, uploaded, strict=True):
         stack.values[row, last] = values.view(draws.shape)

@@ -1,6 +1,6 @@
 """Derives a reward's facts from lifecycle, signals and measurement, the same for all reward modes.
 
-Facts of decision t are taken before it is executed; differences are relative to the state at decision t - 1.
+Facts of decision t are taken before the decision is executed; differences are relative to the state at decision t - 1.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from workers.vocabulary import OP, SLOT, WAIT
 def effective_seed_params(
     active: Bools, alpha: Floats, params: Ints, host_params: Ints, base_slot_rent_ratio: float
 ) -> Floats:
-    """Return E [E], the sum over live modules of a base rent, `base_slot_rent_ratio * host_params`, and alpha * params.
+    """Return E [E], summed over live modules: a base rent, `base_slot_rent_ratio * host_params`, plus alpha * params.
 
-    active, alpha, params [E, S]: alpha in effect, trainable parameters of module and gate; host_params [E]. Entries
-    where `active` is False are ignored.
+    active, alpha and params are [E, S], and host_params is [E]. alpha is the one in effect; params are the numbers of
+    trainable parameters of module and gate. Entries where `active` is False are ignored.
     """
     base = base_slot_rent_ratio * host_params[:, None]
     total: Floats = np.where(active, base + alpha * params, 0.0).sum(axis=1)
@@ -30,7 +30,7 @@ def effective_seed_params(
 
 
 def alpha_delta_sq_sum(alpha: Floats, alpha_before: Floats, params_before: Ints, host_params: Ints) -> Floats:
-    """Return Q [E]: sum over slots of (alpha - alpha_before)^2 * params_before / host_params; 0 without a host.
+    """Return Q [E]: sum over slots of (alpha - alpha_before)^2 * params_before / host_params; 0 if host_params is 0.
 
     All arrays are [E, S] except host_params [E]; `_before` means at the previous decision. alpha and params are 0 where
     no module is live, so a module's first step costs nothing and its removal costs its whole alpha.

@@ -49,13 +49,13 @@ _Event = Literal["germinated", "advanced", "retargeted", "prune_scheduled", "pru
 
 
 class Graft(Protocol):
-    """Operations on the network. If one raises, the network and hence the slot are unchanged."""
+    """Operations on the network. If an operation raises, the network, and hence the slot, is unchanged."""
 
     def germinate(self, env: int, slot: int, blueprint_index: int, algorithm: int) -> int:
-        """Put a new module into an empty slot; return the trainable parameters of module and gate."""
+        """Put a new module into an empty slot; return the number of trainable parameters of module and gate."""
 
     def set_algorithm(self, env: int, slot: int, algorithm: int) -> int:
-        """Change how a module blends; only GATE has a gate. Return the trainable parameters of module and gate."""
+        """Change how a module blends; only GATE has a gate. Return the same as `germinate`."""
 
     def drop(self, env: int, slot: int) -> None:
         """Remove the module, its gate and their optimiser state; the table still describes them during the call."""

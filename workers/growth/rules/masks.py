@@ -70,7 +70,7 @@ def may_hold(table: SeedTable, gates: GateMode) -> Bools:
 def may_fossilize(table: SeedTable, gates: GateMode) -> Bools:
     """Return where HOLDING -> FOSSILIZED is permitted, [E, S]: a contribution was measured in this seed's life.
 
-    Strict gates also require that it is at least CONTRIBUTING_POINTS.
+    Strict gates also require a contribution of at least CONTRIBUTING_POINTS.
     """
     smallest = CONTRIBUTING_POINTS if gates == "strict" else -np.inf
     # A contribution that was never measured is NaN, and NaN compares False.
@@ -209,7 +209,7 @@ class DecisionView:
 
 
 def follow(masks: DecisionMasks, wishes: Ints) -> tuple[Ints, Bools]:
-    """Return decisions [E, head] that follow `wishes` (0 in unused heads), and a mask [E] of those all permitted."""
+    """Return decisions [E, head] that follow `wishes` (0 in unused heads), and where all wishes were permitted [E]."""
     decisions = np.zeros_like(wishes)
     permitted = all_true(len(wishes))
     for head in range(len(masks.sizes)):

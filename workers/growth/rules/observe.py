@@ -35,8 +35,8 @@ _LONGEST_RAMP = max(*TEMPOS, *SPEEDS)
 _PLATEAU_CAP = 10
 _LOSS_CAP = 20.0  # nats
 _PARAMETERS_CAP = 1e8
-# The smallest standard deviation by which a policy divides an entry. One that was constant so far and then moves by 1,
-# such as the one-hot of a blueprint seen for the first time, just reaches what the policy clips at, which is 10.
+# The smallest standard deviation by which a policy divides an entry. An entry that was constant and then moves by 1,
+# such as the one-hot of a blueprint seen for the first time, just reaches 10, at which the policy clips.
 STD_FLOOR = 0.1
 
 
@@ -192,7 +192,7 @@ def _width(features: tuple[Feature, ...]) -> int:
 
 
 def observation_width(n_slots: int, n_blueprints: int) -> int:
-    """Return the width for `n_slots` and `n_blueprints` enabled ones: base + S * (slot + telemetry)."""
+    """Return the width for `n_slots` slots and `n_blueprints` blueprints: base + S * (slot + telemetry)."""
     return len(_table(n_slots, n_blueprints).scale)
 
 

@@ -3,9 +3,9 @@
 E environments, S enabled slots in network order; every array is [E, S]. A slot without a live module holds the blanks
 below, so a dropped seed cannot affect the next one. `transition` is the only function that changes a stage.
 
-Alpha is a seed's weight in the forward pass. Its ramps advance once per epoch and are independent of stages. A ramp can
-start only in HOLD. At its last tick alpha snaps to the target and the mode returns to HOLD, so alpha equals its target
-whenever the mode is HOLD.
+Alpha is a seed's weight in the forward pass. Alpha's ramps advance once per epoch and are independent of stages. A ramp
+can start only in HOLD. At its last tick alpha snaps to the target and the mode returns to HOLD, so alpha equals its
+target whenever the mode is HOLD.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workers.vocabulary import DORMANT, Curve, Stage
 _LIVE = all_false(max(Stage) + 1)  # indexed by stage
 _LIVE[[Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]] = True
 
-# Fields of a live module, with their values in a slot without one.
+# Fields of a live module, with their values in a slot without a module.
 _MODULE_BLANKS: dict[str, int | float | bool] = {
     "age": 0,
     "blueprint": -1,
@@ -144,7 +144,7 @@ class IllegalTransition(ValueError):
 
 
 def transition(table: SeedTable, selected: Bools, target: Stage, val_acc: Floats) -> None:
-    """Move every `selected` [E, S] slot to `target`; if one may not, raise IllegalTransition and move none.
+    """Move every `selected` [E, S] slot to `target`; if any slot may not move, raise IllegalTransition and move none.
 
     `val_acc` [E] is the last validation accuracy, the baseline for improvement within the new stage.
     """
@@ -185,9 +185,9 @@ def progress(curve: Ints, fraction: Floats) -> Floats:
 
 
 def retarget(table: SeedTable, selected: Bools, target: Floats, steps: Ints, curve: Ints) -> None:
-    """Start ramps of `steps` epochs to `target` in `selected`; with 0 steps or no distance, set alpha at once.
+    """Start ramps of `steps` epochs to `target` in `selected`; if the steps or the distance are 0, set alpha at once.
 
-    All arrays [E, S]. ValueError if a selected ramp is in progress or a target is outside [0, 1].
+    All arrays are [E, S]. Raises ValueError if a selected ramp is in progress or a target is outside [0, 1].
     """
     if (selected & (table.alpha_mode != HOLD)).any():
         raise ValueError("a ramp in progress cannot be retargeted")

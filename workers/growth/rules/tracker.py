@@ -64,7 +64,7 @@ class Signals:
         )  # fmt: skip
 
     def after(self, now: Measurement, alive: Bools) -> Signals:
-        """Return the signals after one more measurement; environments not in `alive` [E] keep theirs.
+        """Return the signals after one more measurement; environments not in `alive` [E] keep their signals.
 
         An epoch is stable if the loss improved by less than 3 %. In the first epoch, comparisons with NaN give False.
         """
