@@ -9,11 +9,11 @@
     scripts/bench coordination                 barrier round trip, and many concurrent blocks
     scripts/bench fleet                        1,000 to 10,000 runs at once, over TCP with keys; a minute and a half
     scripts/bench clusters                     fault recovery with each installed launcher
-    scripts/bench scaling                      two runs on two cores against one on one
+    scripts/bench scaling                      two runs on two cores against one run on one core
     scripts/bench startup                      --help, status, launch to first episode
     scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk
-    scripts/bench ppo                          PPO against the bare environment; --sb3 PYTHON: and Stable-Baselines3
-    scripts/bench tables                       no measurement: rewrite docs/evidence/scaling.md, and fit its rates
+    scripts/bench ppo                          PPO against the bare environment; --sb3 PYTHON: also Stable-Baselines3
+    scripts/bench tables                       rewrite docs/evidence/scaling.md and fit its rates, without measuring
     scripts/bench all                          every part, each in its own process
 """
 

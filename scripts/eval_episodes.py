@@ -67,7 +67,7 @@ COMPARED = (Part("digits", 3, 4, 16, FEW, 7110), Part("digits", 3, 4, 16, 0, 711
 
 
 def run(part: Part, folder: Path) -> History:
-    """Return the history of a finished experiment; read it from `folder` if it is there."""
+    """Return the history of a finished experiment; read it from `folder` if the experiment is there."""
     if not (folder / part.name / "verdict.json").exists():
         print(f"{part.name} …", flush=True)
         command = [

@@ -2,9 +2,9 @@
 
     scripts/fuzz_kernel [--modes normal scales ragged] [--cases 300 | --seconds S] [--first 0] [--kernel native-avx2]
 
-A kernel error above ten times that of float32 torch must have an explanation: one ReLU or one pool, close to a tie and
-so decided by rounding, whose other side in float64 removes the difference; or torch itself, which in another order of
-the same samples rounds as much. Exit status 1 without one.
+A kernel error above ten times the error of float32 torch must have an explanation. Either one ReLU or one pool is so
+close to a tie that rounding decides it, and the opposite side in float64 removes the difference; or torch itself rounds
+as much if the same samples come in a different order. Exit status 1 if an error has no explanation.
 """
 
 from __future__ import annotations

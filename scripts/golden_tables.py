@@ -1,4 +1,4 @@
-"""Goldens of external results: tables, explored or judged by a plan of `esper-ab design`."""
+"""Goldens of external results: tables that are explored, or judged by a plan of `esper-ab design`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _clustered(rows: list[Row], size: int) -> list[Row]:
 
 
 def _judged(rows: Callable[[], list[Row]], groups: str, *flags: str, margin: str = "2") -> Make:
-    """Return rows to be judged by a plan; `flags`: those of `esper-ab design`."""
+    """Return rows to be judged by a plan; `flags`: flags of `esper-ab design`."""
 
     def make() -> dict[str, Any]:
         done("design", "--groups", groups, "--margin", margin, *flags)
@@ -132,7 +132,7 @@ def _tasks(shifts: Mapping[str, float], seeds: int, groups: Sequence[str] = ("ne
 
 
 def _cells() -> list[Row]:
-    """Return rows in which two seeds choose each group's cell and ten judge."""
+    """Return rows in which each group's cell is chosen on two seeds and judged on ten."""
     shifts = {"low": {"new": -3.0, "old": 0.0}, "high": {"new": 4.0, "old": -2.0}}
     return [
         {"group": row["group"], "cell": cell, "seed": row["seed"], "outcome": row["outcome"]}

@@ -4,10 +4,10 @@
     scripts/goldens --write            store the results
     scripts/goldens --only lost plan   only those whose names start with these
 
-All experiments are made in one temporary folder, so run only one such script at a time. The command line trains
-experiments, or the engine runs them with drawn outcomes; tables are judged by a plan of `esper-ab design`. Words and
-numbers are compared (floats to seven digits), and for experiments the digests of their records. Digests of `growth` and
-`cartpole` are the same only on one kind of CPU; `--without-records` skips them.
+All experiments are made in one temporary folder, so run only one such script at a time. Experiments are trained by the
+command line, or run by the engine with drawn outcomes; tables are judged by a plan of `esper-ab design`. Words and
+numbers are compared (floats to seven digits) and, for experiments, the digests of their records. Digests of `growth`
+and `cartpole` are the same only on one kind of CPU; `--without-records` skips them.
 
 tests/statistics/test_goldens.py judges the stored goldens again, without training.
 """
@@ -74,7 +74,7 @@ def _made(name: str) -> dict[str, Any]:
 
 
 def _compared(made: Any, without_records: bool) -> Any:
-    """Return the golden and its parts, without record digests if these are not compared."""
+    """Return the golden and its parts, without record digests if digests are not compared."""
     if not without_records:
         return made
     parts = {name: _compared(part, without_records) for name, part in made.get("parts", {}).items()}

@@ -4,11 +4,11 @@
     scripts/mutants [ROOM ...] --record        also write the scores to tests/golden/mutants/scores.toml
     scripts/mutants [ROOM ...] --draw          draw new lists of 200 mutants per room: a new baseline
 
-A room's list is in tests/golden/mutants, one mutant per line, in random order. Each is tried against the room's unit
-tests that enter the function (for statistics, verdict and design also tests/statistics), those of its module first, in
-one process, with fixed Hypothesis examples. The detecting test is recorded and tried first next time. The score is the
-share of killed mutants among those that still exist. A mutant that changes nothing, which no test can detect, counts as
-a survivor.
+A room's list is in tests/golden/mutants, one mutant per line, in random order. Each is tried, in one process, against
+the room's unit tests that enter the function (for statistics, verdict and design, also tests/statistics). The tests of
+the mutant's module run first, and Hypothesis examples are fixed. The detecting test is recorded and tried first next
+time. The score is the share of killed mutants among those that still exist. A mutant that changes nothing, which no
+test can detect, counts as a survivor.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def try_room(room: str, sample: int) -> list[Mutant]:
 
 
 class _Work:
-    """The mutants of a room: first those that can be tried in the child that collects the tests, then the others."""
+    """The mutants of a room: first those that can be tried in the child that collects the tests, then the rest."""
 
     def __init__(self, places: list[tuple[Mutant, Located]], files: list[Path], tell: Any, say: Any) -> None:
         self._places, self._files, self._tell, self._say = places, files, tell, say
@@ -117,7 +117,7 @@ class _Work:
 
 
 def _test_files(room: str, places: list[tuple[Mutant, Located | None]]) -> list[Path]:
-    """Return the unit test files of the room, and of the places its modules have moved to."""
+    """Return the unit test files of the room, and of the folders to which its mutants have moved."""
     own = ROOT / ROOMS[room]
     folders = {own.parent if own.suffix else own, *(place.path.parent for _, place in places if place)}
     files = {file for one in folders for file in (ROOT / "tests/unit" / one.relative_to(ROOT)).rglob("test_*.py")}

@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE, SHAPING, SCREENING = (f"docs/examples/{name}" for name in ("demo", "shaping", "screening-digits"))
-OTHER_NUMBERS = "docs/examples/other-numbers.csv"  # outcomes of screening-digits, as a table of anybody's
+OTHER_NUMBERS = "docs/examples/other-numbers.csv"  # outcomes of screening-digits, as an external table
 _SHOWN = ("report.html", "summary.txt")
 _KEPT = (*_SHOWN, "verdict.json")
 _TRAINING = ("workers/growth", "workers/native", "workers/ppo", "workers/rewards", "workers/run")
@@ -35,7 +35,7 @@ _CONTROL = ("esper_ab/control", "esper_ab/journal", "workers/process")
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """Files in docs made by one command; `code` is what they measure or show."""
+    """Files in docs made by one command; `code` is the code that the files measure or show."""
 
     files: tuple[str, ...]
     code: tuple[str, ...]
@@ -89,8 +89,8 @@ PRODUCTS = {
 
 
 def commits_since(root: Path, files: tuple[str, ...], code: tuple[str, ...]) -> int | None:
-    """Return the largest number of commits that changed `code` after the last commit of each of `files`; None without
-    one.
+    """Return the largest number of commits that changed `code` after the last commit of each of `files`; None if a
+    file has no commit.
     """
     counts = []
     for file in files:

@@ -1,6 +1,6 @@
-"""The interface of the actor-critic, whichever code computes it: maps observations to decisions and values, and learns.
+"""The interface of all actor-critic implementations, which map observations to decisions and values, and learn.
 
-    observation -> Linear, LayerNorm, tanh -> LSTM -> LayerNorm -> features; only the first three without memory
+    observation -> Linear, LayerNorm, tanh -> LSTM -> LayerNorm -> features; without memory, only the first three
     features                  -> logits of head 0 (the op, by convention)
     features, op              -> logits of head 1 (the slot)
     features, op, slot        -> logits of all other heads
@@ -9,8 +9,8 @@
 
 Choices enter as embeddings added before a group's tanh, so conditioning costs one row look-up per choice.
 
-Initial weights depend only on an rng path: orthogonal (Saxe et al. 2014, arXiv:1312.6120), zero biases, forget gates
-open.
+Initial weights depend only on an rng path. They are orthogonal (Saxe et al. 2014, arXiv:1312.6120), with zero biases
+and open forget gates.
 """
 
 from __future__ import annotations
@@ -113,10 +113,10 @@ class Batch:
     observations: Floats32  # [T, B, width], as the policy saw them
     actions: Decisions  # [T, B, heads] int64, or [T, B, dimensions] float64 where they are continuous
     log_probs: Floats  # [T, B], when acting
-    values: Floats  # [T, B], when acting, in the critic's units of today
+    values: Floats  # [T, B], when acting, in the critic's present units
     advantages: Floats  # [T, B], normalised
     returns: Floats  # [T, B], in the critic's units
-    valid: Bools  # [T, B]; other entries count for nothing
+    valid: Bools  # [T, B]; entries that are False have no effect
     masks: Bools | None = None  # [T, B, heads, widest head]; None: every choice is valid
     memory: Floats32 | None = None  # [2, B, hidden], h and c at the beginning; None: empty
 
@@ -135,14 +135,14 @@ class UpdateRule:
 
 @dataclass(frozen=True, kw_only=True)
 class Learnt:
-    """Measurements of a minibatch before its step; beyond the target KL or with an infinite gradient there is none."""
+    """Measurements of a minibatch before its optimiser step, which `learn` may skip."""
 
     policy_loss: float
     value_loss: float
     kl: float
     clip_fraction: float
     ratio_max: float
-    grad_norm: float | None  # before clipping; None beyond the target KL
+    grad_norm: float | None  # before clipping; None if the KL exceeds its target
     stepped: bool
 
 
@@ -176,10 +176,10 @@ class ActorCritic(ABC):
 
     @abstractmethod
     def decide(self, seen: Floats32, memory: Floats32, masks: Masks | None, uniforms: Floats | None) -> Decision:
-        """Decide for normalised observations [E, width] by `uniforms` [E, heads] in [0, 1), greedily without them.
+        """Decide for normalised observations [E, width] by `uniforms` [E, heads] in [0, 1); if None, greedily.
 
         `memory` [2, E, hidden] advances by a step, in place. A greedy continuous decision is the mean. A head's mask is
-        computed from the choices of all earlier heads; without `masks` every choice is valid.
+        computed from the choices of all earlier heads; if `masks` is None, every choice is valid.
         """
 
     @abstractmethod
@@ -192,14 +192,15 @@ class ActorCritic(ABC):
 
     @abstractmethod
     def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
-        """Take one optimiser step on some of the sequences, at least one of which has a valid step.
+        """Take one optimiser step on some of the sequences; at least one must contain a valid decision.
 
-        No step is taken beyond the target KL or if the gradient is not finite. Clipped surrogate (Schulman et al. 2017,
-        arXiv:1707.06347, equation 7) on the ratio of joint probabilities and on normalised advantages; value loss on
-        normalised returns; entropy bonus per decision. KL estimate: Schulman, "Approximating KL divergence", 2020.
+        The step is skipped if the KL exceeds its target or the gradient is not finite. Clipped surrogate (Schulman et
+        al. 2017, arXiv:1707.06347, equation 7) on the ratio of joint probabilities and on normalised advantages; value
+        loss on normalised returns; entropy bonus per decision. KL estimate: Schulman, "Approximating KL divergence",
+        2020.
         """
 
-    def changed(self) -> None:  # noqa: B027  who computes by the arrays themselves has nothing to do
+    def changed(self) -> None:  # noqa: B027  nothing to do if computing uses the arrays themselves
         """Signal that the arrays have been written to."""
 
     def initial_memory(self, n_envs: int) -> Floats32:
@@ -230,7 +231,7 @@ class ActorCritic(ABC):
         }  # fmt: skip
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Restore the result of `state`; LookupError or ValueError if it belongs to another network."""
+        """Restore the result of `state`; LookupError or ValueError if `state` belongs to a different network."""
         if state["policy"].keys() != self.weights.keys():
             raise LookupError(f"weights of {len(state['policy'])} names for {len(self.weights)}")
         for place, name in enumerate(self.weights):

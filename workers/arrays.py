@@ -31,7 +31,7 @@ def all_true(shape: int | tuple[int, ...]) -> Bools:
 
 
 def all_finite(values: Floats | Floats32) -> bool:
-    """Return whether no number is NaN or infinite. A finite sum of squares proves it in a fifth of the time."""
+    """Return whether all numbers are finite. A finite sum of squares proves this in a fifth of the time."""
     return math.isfinite(np.vdot(values, values)) or bool(np.isfinite(values).all())
 
 
@@ -45,7 +45,7 @@ def flaw(values: Floats) -> str:
 
 
 class ReadOnlyArrays:
-    """Base of frozen dataclasses whose arrays become read-only views; writing into one raises ValueError.
+    """Base of frozen dataclasses whose arrays become read-only views; writing into a view raises ValueError.
 
     The owner of an array can still write into it.
     """

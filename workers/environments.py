@@ -48,7 +48,7 @@ class Masks(Protocol):
 class Seen(Protocol):
     """The inputs of a decision, for all environments at once.
 
-    Each kind of task adds those that its controllers need.
+    Each kind of task adds the inputs that its controllers need.
     """
 
     @property
@@ -57,7 +57,7 @@ class Seen(Protocol):
 
     @property
     def alive(self) -> Bools:
-        """True [E] where the episode continues; the other environments have nothing to decide."""
+        """True [E] where the episode continues; ended environments have nothing to decide."""
 
     @property
     def masks(self) -> Masks | None:
@@ -73,7 +73,7 @@ class Spaces:
     """The shapes of a policy's observations and decisions."""
 
     observation_width: int
-    head_names: tuple[str, ...]  # or those of the dimensions, where decisions are continuous
+    head_names: tuple[str, ...]  # or the dimensions' names, where decisions are continuous
     head_sizes: tuple[int, ...]  # choices per head; empty where decisions are continuous
     observation_std_floor: float  # smallest standard deviation by which an observation is divided
     first_bias: tuple[float, ...] = ()  # where a policy's logits of head 0 start; empty: at 0
@@ -84,7 +84,7 @@ class Cut:
     """Which environments were truncated, restarted in the same rollout, or continue in the next one."""
 
     # [E] whose episode was cut off by a limit, or by the end of the rollout. The policy's value of the observation
-    # `last` [E, width] stands for the rewards that it would have earned afterwards.
+    # `last` [E, width] stands for the rewards that the episode would have earned afterwards.
     truncated: Bools
     last: Floats32
     restarted: Bools  # [E] that ended, and have begun another episode in the same rollout
@@ -96,7 +96,7 @@ class Happened(Generic[Facts_co]):
     """The results of one step's decisions."""
 
     facts: Facts_co  # the input of this kind's rewards; later steps do not change it
-    ended: Bools  # [E] whose episode ended with this step, or whose rollout did
+    ended: Bools  # [E] whose episode or rollout ended with this step
     penalty: Floats | None = None  # [E] added to the reward of those that ended under every mode
     cut: Cut | None = None  # None: every episode ends by itself, with the rollout at the latest
 
@@ -130,22 +130,22 @@ class Environments(Protocol[Seen_co, Facts_co]):
         """Return the results of the episode; call once, after its last step."""
 
     def carried(self) -> dict[str, Any]:
-        """Return the state that outlives an episode, as plain containers of tensors and builtins; {} if none does."""
+        """Return the state that outlives an episode, as plain containers of tensors and builtins; {} if none."""
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
         """Restore the state that `carried` returned; call before the first episode.
 
-        Return True [E] for the environments that are in mid-episode; the others are reset when the next episode begins.
-        If it raises an error of `state_bytes.FOREIGN`, nothing is restored and all environments are reset.
+        Return True [E] for environments that are mid-episode; the rest are reset when the next episode begins.
+        After an error of `state_bytes.FOREIGN`, nothing is restored and all environments are reset.
         """
 
 
 class World(Protocol):
-    """The task of one run: creates its environments and its reward functions. The task's `Kind` creates it."""
+    """The task of one run, made by the task's `Kind`; creates the run's environments and reward functions."""
 
     @property
     def spaces(self) -> Spaces:
-        """The spaces of all its environments."""
+        """The spaces of all environments."""
 
     @property
     def evaluation_steps(self) -> int:
@@ -154,7 +154,7 @@ class World(Protocol):
     def environments(
         self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
     ) -> AnyEnvironments:
-        """Create the run's first `n_envs` environments for rollouts of `steps`; `whole`: a rollout is one episode."""
+        """Create the run's first `n_envs` environments for rollouts of `steps`; if `whole`, each is one episode."""
 
     def reward(self, settings: RewardSettings) -> Callable[[Any], Floats]:
         """Return a reward mode's function from facts to rewards [E], with its constants bound."""
@@ -223,7 +223,7 @@ class Controller(ABC, Generic[S]):
     def reward(self, rewards: Floats, done: Bools, cut: Cut | None = None) -> None:
         """Receive the rewards [E] of the last decision and a mask `done` [E] of the environments that ended with it.
 
-        `cut` says which of them were truncated, restarted, or continue in the next rollout.
+        `cut` says which environments were truncated, restarted, or continue in the next rollout.
         """
 
 
@@ -278,6 +278,6 @@ class Kind(ABC):
 
 
 def kind_of(task: str) -> Kind:
-    """Return the kind of a task, an entry of workers/kinds."""
+    """Return the kind of a task, which is an entry of workers/kinds."""
     kind: Kind = catalog.entry("workers.kinds", kind_of_task(task), "KIND")
     return kind

@@ -2,7 +2,7 @@
 
 E environments, S enabled slots in network order. Accuracies are in percent, losses in nats, contributions in points.
 NaN, never zero, means "not measured". Facts are read-only, because all reward modes of a step, the records and the next
-observation share their arrays: a reward that writes to one gets numpy's ValueError.
+observation share their arrays: a reward that writes to an array gets numpy's ValueError.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Terms of the SHAPED reward, some shared with other modes: potential, per-seed terms, loss family.
+"""Terms of the SHAPED reward, some of which other modes share: potential, per-seed terms, loss family.
 
 The potential over a seed's life shapes rewards (Ng, Harada, Russell 1999) and is independent of the other terms.
 docs/internals/rewards.md, "How the potential telescopes", explains a seed's first and last step.
@@ -35,9 +35,10 @@ def stage_potential(stage: Ints) -> Floats:
 
 
 def potential(seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    """Return Phi [E, S] = P(stage) + min(epochs_in_stage * epoch_progress_bonus, max_progress_bonus); 0 without a seed.
+    """Return Phi [E, S] = P(stage) + min(epochs_in_stage * epoch_progress_bonus, max_progress_bonus).
 
-    The code that builds the facts stores Phi at every decision and passes it as `potential_before` at the next.
+    Phi is 0 where there is no seed. The code that builds the facts stores Phi at every decision and passes it as
+    `potential_before` at the next decision.
     """
     stage = np.where(seeds.present, seeds.stage, UNKNOWN)
     progress = np.minimum(seeds.epochs_in_stage * settings.epoch_progress_bonus, settings.max_progress_bonus)
@@ -57,7 +58,7 @@ def birth_bonus(settings: RewardSettings) -> float:
 
 
 def before_with_birth(seeds: SeedFacts) -> Floats:
-    """Return `potential_before` [E, S] for a mode that paid `birth_bonus` when it sampled GERMINATE.
+    """Return `potential_before` [E, S] for a mode that paid `birth_bonus` when GERMINATE was sampled.
 
     A seed that has been validated once did not exist at the previous decision, so its slot's stored potential is 0. But
     P(GERMINATED) was already paid for it; this function prevents a second payment.
@@ -106,7 +107,7 @@ _UNKNOWN_START_SHARE = 0.5  # share of the contribution earned when the accuracy
 
 
 def discount(seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    """Return the discount [E, S] in (0, 1]: below 1 for measured seeds of a network below its all-off accuracy."""
+    """Return the discount [E, S] in (0, 1]: less than 1 for measured seeds of a network below its all-off accuracy."""
     improvement = seeds.total_improvement
     exponent = np.minimum(-settings.attribution_sigmoid_steepness * improvement, _MAX_EXPONENT)
     falling = ~np.isnan(seeds.contribution) & (improvement < 0)
@@ -132,7 +133,7 @@ def ratio_penalty(seeds: SeedFacts, settings: RewardSettings) -> Floats:
 
 
 def attribution(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
-    """Return the attribution B [E, S] of `seeds`, the facts' own with absent entries blanked.
+    """Return the attribution B [E, S] of `seeds`, which are the seeds of `facts` with absent entries blanked.
 
     B is 0 for fossils and empty slots. FOSSILIZE earns nothing while the network is below its all-off accuracy; PRUNE
     earns -B.
@@ -161,7 +162,7 @@ def _of_measured(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -
 def _proxy(facts: StepFacts, unmeasured: Bools, settings: RewardSettings) -> Floats:
     """Return the proxy of unmeasured seeds, [E, 1].
 
-    A network has only one accuracy change. Unmeasured seeds share it, so that having more of them earns no more.
+    A network has only one accuracy change. Unmeasured seeds share this change, so that more seeds earn no more.
     """
     gain = np.where(facts.acc_delta > 0, facts.acc_delta, 0.0)
     share = gain / np.maximum(unmeasured.sum(axis=1), 1)
@@ -179,7 +180,7 @@ _PRUNE_NOTHING_PENALTY = -0.2
 def action_shaping(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
     """Return the price of each decision, [E]; WAIT and ADVANCE cost 0.
 
-    `seeds`: the facts' own, with absent entries blanked.
+    `seeds`: the seeds of `facts`, with absent entries blanked.
     """
     total = np.zeros(len(facts.op))
     decided = set(facts.op.tolist())
@@ -229,7 +230,7 @@ _PRICES: dict[Op, Callable[[SeedFacts, RewardSettings], Floats]] = {
 
 
 def loss_family(facts: StepFacts, settings: RewardSettings) -> Floats:
-    """Return the reward [E]. At the first step, where the change of loss is NaN, it counts as 0."""
+    """Return the reward [E]. At the first step, the change of loss is NaN and counts as 0."""
     total = _loss_change(facts, settings) - _rent(facts, settings)
     if not settings.disable_pbrs:
         total = total + _stage_bonus(facts, settings)

@@ -23,7 +23,7 @@ from esper_ab.launchers.local import LocalLauncher
 _ROOT = Path(__file__).resolve().parents[2]
 _ENTRY = "support.fake_worker:main"
 _PLAN = fake_plans.plan(6, ("a", "b", "c"), seeds=4, episodes=3)
-_CORES = 2  # of each node of the clusters of tests
+_CORES = 2  # of each node of the tests' clusters
 _VICTIM = "c/0"
 
 
@@ -54,7 +54,7 @@ def _slurm() -> Iterator[Callable[[], Launcher] | None]:
     if slurm_cluster.missing():
         yield None
         return
-    from esper_ab.launchers.slurm import SlurmLauncher  # each where it is installed
+    from esper_ab.launchers.slurm import SlurmLauncher  # only where it is installed
 
     def make() -> Launcher:
         made = SlurmLauncher(_ENTRY)
@@ -96,8 +96,8 @@ def _devices(nodes: list[str]) -> list[Device]:
 
 
 def _struck(make: Callable[[], Launcher], fault: str) -> dict[str, float]:
-    """Return seconds from the start to the first release, from a kill to its journal entry, and to the run's next
-    report.
+    """Return seconds from the start to the first release, from a kill to the kill's journal entry, and from the kill to
+    the run's next report.
     """
     at: dict[str, float] = {}
 

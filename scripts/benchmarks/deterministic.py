@@ -15,7 +15,7 @@ CASES = tuple(Case(task=task, n_envs=16, live_seeds=seeds) for task in ("digits"
 
 
 def measure(repeats: int) -> dict[str, Any]:
-    """Return the ratio of a training step's time with and without deterministic kernels; core time on a CPU."""
+    """Return the ratio of a training step's core time with deterministic kernels to the core time without."""
     return {"deterministic": [_case(case, repeats) for case in CASES], "gpu": "missing"}
 
 

@@ -24,7 +24,7 @@ def measure(repeats: int) -> dict[str, Any]:
 
 
 def _case(n_envs: int, repeats: int) -> dict[str, Any]:
-    """Return hosts of digits without seeds, as at the start of every episode."""
+    """Measure hosts of digits without seeds, as at the start of every episode."""
     one, two = (_environments(n_envs, count) for count in (1, 2))
     laps = interleaved({"one": one.advance, "two": two.advance}, repeats)
     ratios = [a.wall / b.wall for a, b in zip(laps["one"], laps["two"], strict=True)]

@@ -1,7 +1,7 @@
 """Fake workers for benchmarks: many per process, each with its own real socket, all reporting at once.
 
-A fleet is a launcher for a coordinator in this process, through node supervisors as with Slurm; each node is a process
-(`fake_node`). If possible they avoid the first core, so that the coordinator always has one.
+A fleet is a launcher for a coordinator in this process. As with Slurm, it uses node supervisors; each node is a process
+(`fake_node`). If possible, the nodes avoid the first core, so that the coordinator always has that core.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Fleet(Launcher):
 
     name = "fake fleet"
 
-    pools: int  # processes that its workers live in
-    workers: int  # in all
+    pools: int  # number of processes that hold its workers
+    workers: int  # number of workers in all
     transport: Transport = "ipc"
     _supervisors: list[NodeSupervisor] = field(default_factory=list)
 
@@ -45,7 +45,7 @@ class Fleet(Launcher):
         super().__init__()
         over_tcp = self.transport == "tcp"
         self.child_processes = not over_tcp  # several in one
-        self.descriptors = 1 if over_tcp else 2  # a connection; over ipc the socket that it is accepted at, too
+        self.descriptors = 1 if over_tcp else 2  # a connection; over ipc, also the socket that accepts it
         self.own_descriptors = DESCRIPTORS * self.pools
         self.nodes = tuple(Node(name=f"n{n}", cores=1) for n in range(self.pools)) if over_tcp else ()
         self._folder = tempfile.TemporaryDirectory()

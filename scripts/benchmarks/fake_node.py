@@ -1,7 +1,7 @@
 """A node of a fake fleet: a process that acts as supervisor and simulates the workers it is told to start.
 
-Each worker has its own socket on the real wire. In a round, all workers have been released from milestone p and have
-their report of p + 1 ready; all send; the round ends when all are released from p + 1.
+Each worker has its own socket on the real wire. When a round begins, all workers have been released from milestone
+p and have their reports of p + 1 ready. Then all send; the round ends when all are released from p + 1.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ _SLOT = struct.Struct("q")
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process is told at its start."""
+    """The instructions that a process gets at its start."""
 
     index: int
-    workers: int  # that it will be told to start
-    cores: tuple[int, ...]  # that it keeps to
-    coordinator: int  # process
+    workers: int  # number of workers that it will be told to start
+    cores: tuple[int, ...]  # to which it keeps
+    coordinator: int  # process id
     meeting: str  # file
     results: str  # file
 
 
 class Meeting:
-    """A barrier between processes: a file with a count for each."""
+    """A barrier between processes: a file with a count for each process."""
 
     def __init__(self, file: Path, index: int) -> None:
         self._file, self._index, self._count = file, index, 0
@@ -73,20 +73,20 @@ class Meeting:
 
 
 def await_all(file: Path, count: int) -> None:
-    """Return when all have arrived this many times."""
+    """Return when all processes have arrived `count` times."""
     while min(one for (one,) in _SLOT.iter_unpack(file.read_bytes())) < count:
         time.sleep(_LOOK_S)
 
 
 class Fake:
-    """One worker: its socket, its assignment, the message to send next."""
+    """One worker, with its socket, its assignment and the message to send next."""
 
     def __init__(self, context: zmq.Context[Any], order: WorkerOrder, draw: random.Random) -> None:
         self.name = order.identity
         self.socket = context.socket(zmq.DEALER)
         self.socket.setsockopt(zmq.IDENTITY, order.identity.encode())
         self.socket.setsockopt(zmq.LINGER, 2000)
-        self.socket.setsockopt(zmq.HEARTBEAT_IVL, int(order.beat_s * 1000))  # as a worker on another machine has it
+        self.socket.setsockopt(zmq.HEARTBEAT_IVL, int(order.beat_s * 1000))  # as for a worker on a different machine
         self.socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, UNANSWERED_MS)
         self.public = ""
         if order.server_key:
@@ -115,7 +115,7 @@ class Fake:
         return self.spec.ref.name
 
     def prepare(self, milestone: int) -> None:
-        """Return the report of `milestone`, ready to be sent."""
+        """Make the report of `milestone` ready to be sent."""
         assert self.spec is not None, "it has its orders"
         report: Ready | EpisodeFinished | Evaluated
         if milestone == 0:
@@ -145,7 +145,7 @@ class _Supervisor:
         self._by_socket: dict[Any, Fake] = {}
 
     def until(self, count: int, kind: type) -> dict[str, float]:
-        """Return when each run got its message of `kind` (monotonic, s); returns after `count`, or on shutdown."""
+        """Return when each run got its message of `kind` (monotonic, s); ends after `count` runs or at shutdown."""
         found: dict[str, float] = {}
         while len(found) < count:
             for one, _ in self._poller.poll():
@@ -196,7 +196,7 @@ def main(told_as_json: str) -> None:
     os.sched_setaffinity(0, told.cores)
     supervisor, meeting = _Supervisor(told), Meeting(Path(told.meeting), told.index)
     meeting.arrive()
-    clock = (~told.coordinator << 3) | 2  # clock_getcpuclockid(3): the time on a core of all threads of that process
+    clock = (~told.coordinator << 3) | 2  # clock_getcpuclockid(3): core time of all threads of the process
     assigned = supervisor.until(told.workers, Assign)
     started = {"at": max(assigned.values()), "coordinator_s": time.clock_gettime(clock)}
     fakes, rounds = list(supervisor.fakes.values()), []

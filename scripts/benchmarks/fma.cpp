@@ -1,4 +1,4 @@
-// Nothing but fused multiply-adds in registers: the most that one thread of this processor does in float32.
+// Nothing but fused multiply-adds in registers: the most that one thread of this processor can do in float32.
 #if defined(__AVX512F__)
 constexpr int lanes = 16, accumulators = 24;
 #else
@@ -6,7 +6,8 @@ constexpr int lanes = 8, accumulators = 12;
 #endif
 typedef float Vector __attribute__((vector_size(4 * lanes)));
 
-// Runs `rounds` rounds and returns the operations of a round, two per multiply-add; `out` keeps the work from going.
+// Runs `rounds` rounds and returns the operations of a round, two per multiply-add.
+// `out` keeps the compiler from dropping the work.
 extern "C" long fma_rounds(long rounds, float *out) {
     Vector sum[accumulators], factor = {}, term = {};
     for (int lane = 0; lane < lanes; ++lane) factor[lane] = 0.999f, term[lane] = 1e-3f;

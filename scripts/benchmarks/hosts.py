@@ -28,7 +28,7 @@ from workers.run.session import Session
 
 EXACT, ROUNDED = 1e-9, 1e-4  # after one step, in float64 and in float32
 _MOST_HOSTS_CHECKED = 8
-EPISODES = 3  # of those whose parts are measured
+EPISODES = 3  # number of episodes whose parts are measured
 
 
 def _summary(laps: list[Lap], steps: int) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def _ratios(slow: list[Lap], fast: list[Lap]) -> dict[str, Any]:
 
 
 def native() -> Arithmetic:
-    """Return the widest kernel that runs here; without one the benchmark would measure a different program."""
+    """Return the widest kernel that runs here; without a kernel, the benchmark would measure a different program."""
     found = next((one for one in library.kernels() if not one.problem), None)
     if found is None:
         raise SystemExit("\n".join(f"kernel {one.name}: {one.problem}" for one in library.kernels()))
@@ -56,14 +56,14 @@ def native() -> Arithmetic:
 
 
 def yardstick_sha256() -> str:
-    """Of the loop that everything is compared with; ratios of different loops are not comparable."""
+    """Return the sha256 of the loop with which all is compared; ratios to different loops are not comparable."""
     return hashlib.sha256(Path(baseline.__file__).read_bytes()).hexdigest()
 
 
 def training(case: Case, repeats: int, gflops: Callable[[], float], *, compiled: bool) -> dict[str, Any]:
     """Time one training step by the native kernel, the torch path and the loop, after checking that all agree.
 
-    The FMA peak is measured alternately with them, because the CPU's clock and other load vary.
+    The FMA peak is measured in alternation with them, because the CPU's clock and load vary.
     """
     checked = replace(case, n_envs=min(case.n_envs, _MOST_HOSTS_CHECKED))
     by = native().kernel
@@ -107,7 +107,7 @@ def training(case: Case, repeats: int, gflops: Callable[[], float], *, compiled:
 
 
 def validation(case: Case, repeats: int) -> dict[str, Any]:
-    """Time a pass with all counterfactuals against one of the real networks only."""
+    """Time a pass with all counterfactuals against a pass with only the real networks."""
     world = build(case, kernel=native().kernel)
     rows = np.arange(case.n_envs)
 
@@ -126,7 +126,7 @@ def validation(case: Case, repeats: int) -> dict[str, Any]:
 
 
 def episode(case: Case, episodes: int, by: Arithmetic) -> dict[str, Any]:
-    """Return seconds of training episodes by phase, from the run's stopwatch, after one that is not counted."""
+    """Return the run's stopwatch times of training episodes by phase, in seconds; the first episode is not counted."""
     world = build(case)
     devices = ("cpu:0",) * case.n_envs
     mode = "shaped"
@@ -161,7 +161,7 @@ def _splits(world: World) -> DeviceData:
 
 
 def memory(case: Case) -> dict[str, Any]:
-    """Return the bytes a bank keeps, and the peak growth of a separate process while training one epoch."""
+    """Return the bytes a bank keeps, and the peak memory growth of a separate process while it trains one epoch."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
         return pool.apply(_grown, (case, native().kernel))

@@ -1,6 +1,6 @@
-"""Counts the kernels that a training step launches off the CPU, without a GPU, by torch's calls on its meta device.
+"""Counts, without a GPU, the kernels that a training step launches off the CPU, by torch's calls on the meta device.
 
-A call counts unless it only makes a view or allocates memory; a call over a list of tensors counts once for each.
+A call counts unless it only makes a view or allocates memory; a call over a list of tensors counts once per tensor.
 Kernels launched inside a call are not counted: group norms and some reductions are two or three GPU kernels.
 """
 

@@ -19,7 +19,7 @@ import torch
 from esper_ab.health.processor import first_core
 from workers.commands.describe import multiply_adds_per_s
 
-FEW = 3  # repeats and fewer: a quick look, with fewer and smaller cells
+FEW = 3  # with at most this many repeats, a run is a quick look with fewer and smaller cells
 _FMA_ROUNDS = 2_000_000
 _COPIED = 1 << 24  # floats of the copy that measures the bandwidth
 
@@ -66,7 +66,7 @@ def interleaved(works: dict[str, Callable[[], Any]], repeats: int) -> dict[str, 
 
 
 def fma_rounds() -> Callable[[], int]:
-    """Compile fma.cpp for this CPU; each call runs about ten milliseconds of it and returns its operations."""
+    """Compile fma.cpp for this CPU; each call runs it for about ten milliseconds and returns the operations."""
     source = Path(__file__).with_name("fma.cpp")
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "fma.so"

@@ -1,6 +1,6 @@
 """PPO of other libraries: PYTHON other_ppo.py LIBRARY TASK N_ENVS STEPS MINIBATCHES EPOCHS HIDDEN, started by ppo.py.
 
-For each line on stdin, a number of environment steps, it trains for that many and prints the CPU seconds used.
+Each line on stdin is a number of environment steps. The program trains for that many and prints the CPU seconds used.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def fitted(episodes: list[dict[str, Any]], speed: float, name: str) -> Rates:
 
 
 def episodes_table(episodes: list[dict[str, Any]], speed: float) -> str:
-    """Return measured against estimated episode times."""
+    """Return a table of measured and estimated episode times."""
     header = "| hosts | n_envs | kernel | training images | measured, s per episode | estimated | ÷ measured |"
     lines = [header, "|---|---|---|---|---|---|---|"]
     for one in episodes:

@@ -30,7 +30,7 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eige
 
 
 def measure(repeats: int, sb3: str = "") -> dict[str, Any]:
-    """Return ratios for every task and kind of memory; a library that the interpreter `sb3` lacks is left out."""
+    """Return ratios for every task and kind of memory; a library missing in the interpreter `sb3` is left out."""
     return {"ppo": [_case(task, memory, max(7, repeats), sb3) for task in TASKS for memory in ROLLOUTS]}
 
 

@@ -15,7 +15,7 @@ from benchmarks.worlds import Case, World, build
 CASES = tuple(
     Case(task=task, n_envs=n, live_seeds=seeds) for task in ("digits", "cifar10") for n in (1, 16) for seeds in (0, 3)
 )
-# Kind -> parts of names of aten's calls; the first that fits counts. What fits none is arithmetic value by value.
+# Kind -> parts of names of aten's calls; the first kind that fits counts. A call that fits none is elementwise.
 KINDS = {
     "convolutions": ("convolution", "conv2d", "mkldnn"),
     "products": ("bmm", "mm", "addmm", "baddbmm", "linear"),

@@ -44,7 +44,7 @@ _COMMANDS = {
     "query": ("query", "SELECT group_id, count(*) FROM episodes GROUP BY 1"),
     "floor": (),
 }
-# What reading alone costs: every line's CRC, and the whole of it decoded, with nothing kept.
+# The cost of reading alone: each line's CRC is checked and the whole line decoded, but nothing is kept.
 _FLOOR = """
 import sys, zlib, msgspec
 from esper_ab.journal.events import Line
@@ -53,7 +53,7 @@ with open(sys.argv[1], "rb", buffering=1 << 20) as file:
     for line in file:
         zlib.crc32(line[:-19]); decode(line); n += 1
 """
-# Runs a command and says what it and its children took: seconds on the wall and on cores, KiB at the largest.
+# Runs a command and prints what the command and its children used: wall seconds, core seconds and peak KiB.
 _TIMED = """
 import json, os, resource, subprocess, sys, time
 began = time.perf_counter()
@@ -65,7 +65,7 @@ print(json.dumps({"wall_s": time.perf_counter() - began, "core_s": used.ru_utime
 """
 
 
-# Who follows a run (a coordinator, status --follow) keeps numbers of its episodes: bytes of each, less the start-up's.
+# A follower of a run (a coordinator, status --follow) keeps numbers of every episode: bytes each, without start-up's.
 _HELD = """
 import resource, sys
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Two runs on two cores against one on one: does the second lane slow down the first?
 
-An episode next to another one can take longer because its worker waits for a core used by the coordinator or another
-process, or because its core is slower: caches, memory and clock are shared. The kernel's accounting per process
+An episode that runs next to another can take longer because its worker waits for a core used by the coordinator or
+another process, or because its core is slower: caches, memory and clock are shared. The kernel's accounting per process
 separates the two. For comparison, two threads of pure multiply-adds, which share neither caches nor memory, show the
 most that two cores of this machine can give.
 """
@@ -34,7 +34,7 @@ _LAUNCH = [sys.executable, "-m", "esper_ab.launch", "--eval-episodes", "4", "--s
 
 
 def measure(repeats: int) -> dict[str, Any]:
-    """Measure real episodes of digits with two lanes and one, alternating; with one lane, groups run one by one."""
+    """Measure episodes of digits with two lanes and with one, alternating; with one lane, groups run one by one."""
     episodes, repeats = (4, 2) if repeats <= FEW else (12, repeats)
     found: dict[str, list[dict[str, float]]] = {"one": [], "two": []}
     multiply_adds, kept = fma_rounds(), list[float]()
@@ -58,8 +58,8 @@ def measure(repeats: int) -> dict[str, Any]:
 
 
 def _kept(multiply_adds: Callable[[], int]) -> float:
-    """Return the share of its wall speed that a thread of multiply-adds keeps next to a second one; ctypes frees the
-    GIL.
+    """Return the share of its wall speed that a thread of multiply-adds keeps next to a second thread; ctypes
+    frees the GIL.
     """
 
     def seconds(_: int) -> float:
@@ -95,7 +95,7 @@ def _experiment(experiment_dir: Path, lanes: int, episodes: int) -> dict[str, fl
 
 
 def _watch(process: subprocess.Popen[bytes]) -> dict[int, list[tuple[float, float, float]]]:
-    """Sample a process and its children until it ends: time (Unix, s), seconds on a core and waiting for one."""
+    """Sample a process and its children until the process ends: time (Unix, s), seconds on and waiting for a core."""
     found: dict[int, list[tuple[float, float, float]]] = {}
     while process.poll() is None:
         for pid in (process.pid, *_children(process.pid)):

@@ -51,8 +51,8 @@ def _seconds(command: list[str]) -> float:
 
 
 def _launched(experiment_dir: Path) -> dict[str, float]:
-    """Return, by the journal's clock, when the plan was made, all workers greeted, all runs were warm, all had an
-    episode.
+    """Return seconds by phase and in total, by the journal's clock. The phases end when the plan is made, all workers
+    have said Hello, all runs are warm, and all have an episode.
     """
     began = time.time()
     command = [*_LAUNCH, *_SMALL, "--output-dir", str(experiment_dir.parent), "--name", experiment_dir.name, "--quiet"]

@@ -22,7 +22,7 @@ from workers.vocabulary import Algorithm, Stage
 
 _ROOT = RngPath(0) / "benchmark"
 _ALPHA = 0.5
-_MOST = 3  # live seeds of a host
+_MOST = 3  # maximum number of live seeds of a host
 BATCH_SIZES = {"digits": 64, "cifar10": 32}
 
 
@@ -32,7 +32,7 @@ class Case:
 
     task: str  # "cifar10": the shapes of its images and hosts, with generated data
     n_envs: int
-    live_seeds: int  # per host, the first slots
+    live_seeds: int  # per host, in the first slots
     batches: int = 4  # minibatches of one epoch
     equal_seeds: bool = False  # conv_light in every slot, instead of all blueprints in turn
 
@@ -81,7 +81,7 @@ def task_of(name: str) -> Task:
 def build(
     case: Case, dtype: torch.dtype = torch.float32, kernel: HostKernel = "torch", device: str = "cpu"
 ) -> World:
-    """Fresh hosts; the seed in `slot` of `env` is blueprint (env + 3·slot) mod 7 or conv_light, its algorithm
+    """Build fresh hosts; the seed in `slot` of `env` has blueprint (env + 3·slot) mod 7 or conv_light, and algorithm
     (env + slot) mod 3."""
     task, n = task_of(case.task), case.n_envs
     rng = (_ROOT / "data").generator()
@@ -120,7 +120,7 @@ def _plain(world: World, env: int) -> Host:
 def assert_equal(case: Case, dtype: torch.dtype, tolerance: float, kernel: HostKernel = "torch") -> float:
     """Return the largest difference after one training step of bank and loop, over all parameters, moments and losses.
 
-    AssertionError if it exceeds `tolerance`, or if the step changed nothing.
+    AssertionError if the difference exceeds `tolerance`, or if the step changed nothing.
     """
     world = build(replace(case, batches=1), dtype, kernel)
     loop = world.loop()
@@ -161,7 +161,7 @@ def flops_per_step(case: Case) -> float:
     """Return operations of one training step of all environments: convolutions and linear layers, two per multiply-add.
 
     Forward, kernel gradient and input gradient count the same; the first layer, and a seed's first convolution, whose
-    input is detached, need no input gradient. For a single pixel a kernel is its centre.
+    input is detached, need no input gradient. For a single pixel, only a kernel's centre counts.
     """
     task, settings = task_of(case.task), case.settings
     _, height, _ = task.image

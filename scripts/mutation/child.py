@@ -25,7 +25,7 @@ class TimedOutError(Exception):
 
 
 class CrashedError(Exception):
-    """The child ended without an answer; includes its traceback if there is one."""
+    """The child ended without an answer; includes the child's traceback if there is one."""
 
 
 def in_child(work: Callable[[], Any], cpu_s: float) -> Any:

@@ -1,7 +1,7 @@
 """Stored lists of mutants, drawn once, with the latest result of each.
 
 A mutant is identified by module, scope, the segment before and after, and its occurrence in the scope, so lists survive
-edits elsewhere. If its scope has moved to another module, it is found there; otherwise it is gone.
+edits elsewhere. If its scope has moved to a different module, the mutant is found there; otherwise the mutant is gone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KILLED, SURVIVED, NOT_REACHED, GONE = "killed", "survived", "not reached", "gone
 class Mutant(msgspec.Struct, omit_defaults=True):
     """`function`: "" outside any function or class. `result`: "" if never tried.
 
-    `by`: the test that failed, timed out or crashed; "import" if none did.
+    `by`: the test that failed, timed out or crashed; "import" if no test did.
     """
 
     module: str
@@ -51,7 +51,7 @@ class Located(msgspec.Struct, frozen=True):
 
 
 def draw(root: Path, room: str, size: int, rng_seed: int) -> list[Mutant]:
-    """Return at most `size` mutants of a room, a module or a folder of modules, in random order."""
+    """Return at most `size` mutants of a room (a module or a folder of modules), in random order."""
     rng = random.Random(rng_seed)
     found: dict[tuple[str, str, str, str, int], Mutant] = {}
     for path in modules(root, room):
@@ -82,7 +82,7 @@ def _of_scope(module: str, function: str, scope: scopes.Scope, rng: random.Rando
 
 
 def locate(root: Path, mutant: Mutant) -> Located | None:
-    """Find the mutant in its module, or in the only other one that has its scope and segment."""
+    """Find the mutant in its module, or in a different module that has the same scope and segment."""
     path = root / mutant.module
     if path.is_file() and (found := _in_module(path, mutant)):
         return found

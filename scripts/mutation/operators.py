@@ -15,7 +15,7 @@ _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr,
 }  # fmt: skip
 _LONGEST = 100  # characters of a segment
-# Of these arguments the other value only checks less, or keeps what is computed again.
+# If one of these arguments changes, less is checked, or results that are not kept are computed again.
 _CHECKS_ONLY = {"strict", "frozen", "kw_only", "slots", "order", "eq", "maxsize", "stacklevel"}
 
 

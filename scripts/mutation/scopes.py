@@ -1,8 +1,8 @@
 """The code that runs in a function, class or module, as syntax trees: find a piece of it and replace it.
 
 A scope is named as in Python (`Class.method`, `outer.<locals>.inner`; "" is the module). Its code excludes functions
-and classes inside it. Code that never runs, or is only text, is left out: imports, docstrings, annotations, decorators,
-base classes, error messages.
+and classes inside the scope. Code that never runs, or is only text, is left out: imports, docstrings, annotations,
+decorators, base classes, error messages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Place:
     """A node of a scope. `index`: its position if `field` of its parent is a list."""
 
     node: ast.AST
-    above: tuple[ast.AST, ...]  # from the scope down to its parent
+    above: tuple[ast.AST, ...]  # from the scope down to the node's parent
     field: str
     index: int | None
     is_default: bool  # a default of an argument, which is computed when the function is made
@@ -37,7 +37,7 @@ class Place:
 
 
 def scopes(tree: ast.Module) -> dict[str, Scope]:
-    """Return all scopes of a module by name; if a name occurs several times, the last, as in Python."""
+    """Return all scopes of a module by name; if a name occurs several times, the last one counts, as in Python."""
     return dict(_named(tree, ""))
 
 
@@ -98,7 +98,7 @@ def key(node: ast.AST) -> str:
 
 
 def shortened(node: ast.AST) -> ast.AST | None:
-    """Return a statement with `...` for its message or value, so that it is found after text changes."""
+    """Return a statement with `...` for its message or value, so that the statement is found after text changes."""
     short, rest = None, ast.Constant(...)
     match node:
         case ast.Raise(exc=ast.Call(func=function)):
@@ -118,8 +118,8 @@ def _is(node: ast.AST, wanted: str) -> bool:
 
 
 def occurrences(scope: Scope, before: str, after: str) -> list[Place]:
-    """Return where `before` occurs in a scope. A line that is only an expression is no statement, unless `after` is
-    one.
+    """Return where `before` occurs in a scope. A line that is only an expression counts as a statement only if `after`
+    is a statement.
     """
     piece = parsed(before)
     if isinstance(piece, ast.expr) and isinstance(parsed(after), ast.stmt):

@@ -1,8 +1,8 @@
 """Collects a room's unit tests once, then forks a child per mutant with the mutated function in place.
 
 Nothing is written to the tree. A mutant in a function body is patched into the imported functions. A mutant that acts
-during import (a constant, a default, a function called then) gets a child that re-imports everything, which takes a few
-seconds. Tests that never enter the function are not run.
+during import (a constant, a default, a function called by an import) gets a child that re-imports everything, which
+takes a few seconds. Tests that never enter the function are not run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OPTIONS = (
     "-p", "no:cacheprovider", "-o", "timeout=0", "-o", "faulthandler_timeout=0", "-m", "not slow", "-q",
     "-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning",
 )  # fmt: skip
-_CPU_S, _TIMES = 3.0, 4.0  # a test may take this long, and as many times what it takes without a mutant
+_CPU_S, _TIMES = 3.0, 4.0  # limit of a test: these seconds, plus this many times its seconds without a mutant
 _LONGEST_S = 600.0
 _at_work = mmap.mmap(-1, 4096)  # the test that a child runs, for its parent to read if the child ends
 Function = tuple[str, str]  # file and qualified name, without what is inside a function
@@ -109,7 +109,7 @@ class Room:
             self.tell(mutant)
 
     def _order(self, mutant: Mutant, located: Located, function: Function) -> list[str]:
-        """Return the tests in this order: the last detecting one, those of the module, the others; fast ones first."""
+        """Return the tests in this order: the last detecting test, tests of the module, the rest; fast tests first."""
         names = [name for name, seen in self.seen.items() if seen.passed and function in seen.entered]
         mirrored = str(mirrored_test(located.path).relative_to(ROOT))
         return sorted(
@@ -121,7 +121,7 @@ class Room:
         try:
             for function in functions:
                 function.__code__ = _code_of(located, function.__code__.co_qualname)
-        except ValueError:  # another closure
+        except ValueError:  # a different closure
             return None
         with _own_cache():
             return next(_failed([self._items[name] for name in names], self.seen), "")
@@ -245,7 +245,7 @@ class _own_cache:
 
 
 class _Called:
-    """The packages' functions that are entered. `in_setup`: before the test itself."""
+    """The packages' functions that are entered. `in_setup`: entered before the test itself."""
 
     def __init__(self) -> None:
         self._codes: set[types.CodeType] = set()
@@ -286,7 +286,7 @@ def _module_code(located: Located) -> types.CodeType:
 
 
 def _code_of(located: Located, name: str) -> types.CodeType:
-    """Return the mutated code of a function; if a name occurs several times, the last, as in Python."""
+    """Return the mutated code of a function; if a name occurs several times, the last one counts, as in Python."""
     waiting, found = [_module_code(located)], []
     while waiting:
         code = waiting.pop(0)

@@ -14,7 +14,7 @@ import msgspec
 from esper_ab.contracts.own_packages import take_output
 
 Question = TypeVar("Question")
-REFUSED = (ValueError, KeyError, OSError, RuntimeError)  # by which an answer names what cannot be done
+REFUSED = (ValueError, KeyError, OSError, RuntimeError)  # raised by an answer to name what cannot be done
 
 
 def answer_stdin(answer: Callable[[Question], object], decoder: msgspec.json.Decoder[Question]) -> int:
@@ -27,7 +27,7 @@ def answer_stdin(answer: Callable[[Question], object], decoder: msgspec.json.Dec
         output.write(msgspec.json.encode(answer(decoder.decode(sys.stdin.buffer.readline()))))
     except REFUSED as error:
         reason = error.args[0] if isinstance(error, KeyError) else error
-        sys.stderr.write(f"\nerror: {' '.join(str(reason).split())}\n")  # behind what a user's code may have written
+        sys.stderr.write(f"\nerror: {' '.join(str(reason).split())}\n")  # after what a user's code may have written
         return 2
     output.close()
     return 0

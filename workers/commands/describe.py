@@ -1,8 +1,8 @@
 """`python -m workers.commands.describe`: report the machine, the catalogues and the user's additions.
 
 This is the preflight child: it imports torch so that the control plane need not. The questions (one JSON line on stdin)
-and the answer are structs of esper_ab.contracts.children. It reports and decides nothing. To rehearse a trainer it
-starts further processes.
+and the answer are structs of esper_ab.contracts.children. The child only reports and never decides. To rehearse a
+trainer, it starts further processes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REPEATS, _TRIED_SIDE = 8, 512  # of the convolution; of a matrix of one MiB
 def find_gpus(
     asked: Sequence[str], seen: Sequence[tuple[str, Any]], step_s: Callable[[str], float]
 ) -> tuple[list[Device], str]:
-    """Return the usable GPUs among `seen`, in order, and a sentence about unusable ones, or "".
+    """Return the usable GPUs among `seen`, in order, and a sentence about unusable GPUs, or "".
 
     The GPUs in `asked` are tested and, if they fail, left out. The first GPU that works is also timed.
     """
@@ -57,7 +57,7 @@ def find_gpus(
                 (square @ square).sum().item()  # waits for the GPU
                 if tried == 1 + len(broken):
                     gpu = msgspec.structs.replace(gpu, step_s=step_s(gpu.name))
-            except (RuntimeError, AssertionError) as error:  # the other from a build without CUDA
+            except (RuntimeError, AssertionError) as error:  # the second from a build without CUDA
                 broken.append(gpu.name + " (" + str(error).partition("\n")[0] + ")")
                 continue
         gpus.append(gpu)
@@ -72,7 +72,7 @@ def cpu_bf16(flags: Iterable[str]) -> Literal["", "avx512_bf16", "amx_bf16"]:
 
 
 def _cpu_flags() -> list[str]:
-    """Return the flags of the first CPU; empty without /proc/cpuinfo."""
+    """Return the flags of the first CPU; empty if /proc/cpuinfo is missing."""
     if not _CPU_INFO.is_file():
         return []
     lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -80,7 +80,7 @@ def _cpu_flags() -> list[str]:
 
 
 def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str | None) -> str:
-    """Return why torch cannot use an existing GPU; "" if it can, if there is none, and for an empty pool."""
+    """Return why torch cannot use an existing GPU; "" if torch can, if there is no GPU, or if the pool is empty."""
     if not gpu_there or usable or pool in ("", "-1"):
         return ""
     if not cuda_build:
@@ -116,7 +116,7 @@ def _doing(what: str) -> None:
 
 
 def describe(questions: Questions) -> Machine:
-    """Return all facts about this machine, the catalogues and the user's code that planning needs."""
+    """Return all facts that planning needs about this machine, the catalogues and the user's code."""
     gpu_there = any(sign.exists() for sign in _GPU_SIGNS) or bool(torch.version.hip and torch.cuda.device_count())
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
     kind = kind_of(questions.task)
@@ -126,7 +126,7 @@ def describe(questions: Questions) -> Machine:
     _doing("measuring this machine")  # none of the user's code runs any more
     pin(Arithmetic())  # before CUDA begins
     try:
-        seen = seen_gpus(pool)  # now: a trainer's rehearsal had them to itself
+        seen = seen_gpus(pool)  # now: before, a trainer's rehearsal had the GPUs to itself
         gpus, unusable = find_gpus(questions.gpus, seen, functools.partial(kind.step_s, questions))
     except RuntimeError as error:
         gpus, unusable = [], f"CUDA does not start: {error}"
@@ -152,7 +152,7 @@ def describe(questions: Questions) -> Machine:
 if __name__ == "__main__":
     started = process_started(os.getpid())
     assert started is not None, "it is alive"
-    # The time that an interpreter and its imports take, which every worker takes too: measured first.
+    # The time for starting an interpreter and its imports is measured first; every worker takes that time too.
     start_s = time.clock_gettime(time.CLOCK_BOOTTIME) - started
     output = take_output()
     answer = describe(msgspec.json.decode(sys.stdin.buffer.readline(), type=Questions))

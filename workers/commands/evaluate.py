@@ -34,8 +34,8 @@ def evaluate_file(path: Path, asked: PoliciesQuestion) -> tuple[RunSpec, tuple[E
     """
     policy = policy_file.load(path)
     settings, arithmetic, problem = policy.spec.settings, *_possible(policy.spec.arithmetic, asked.device)
-    # A mode with a colon is a user's function, which a policy file from elsewhere must not cause to run. Another reward
-    # takes its place: rewards do not affect a finished policy's decisions.
+    # A mode with a colon is a user's function, and a policy file from elsewhere must not cause one to run. A different
+    # reward takes its place, because rewards do not affect a finished policy's decisions.
     modes = tuple(mode for mode in policy.spec.eval_reward_modes if ":" not in mode)
     if ":" in settings.reward.mode:
         settings = msgspec.structs.replace(settings, reward=RewardSettings(mode=next(iter(modes), ENV_REWARD)))
@@ -51,7 +51,7 @@ def evaluate_file(path: Path, asked: PoliciesQuestion) -> tuple[RunSpec, tuple[E
 
 
 def _possible(planned: Arithmetic, device: str) -> tuple[Arithmetic, str]:
-    """Return the run's arithmetic as far as this machine supports it, and why its kernel is unusable, or ""."""
+    """Return the run's arithmetic as far as this machine supports it, and why the run's kernel is unusable, or ""."""
     found, problem = possible(planned)
     if device != "cpu" and found.host_kernel != "torch":
         found, problem = msgspec.structs.replace(found, hosts="torch"), f"hosts are on {device}"

@@ -24,7 +24,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 def _download(archive: Archive, target: Path) -> None:
-    """Download `archive` to `target` and verify it; ValueError if that fails or it is not the published file."""
+    """Download `archive` to `target` and verify it; ValueError if the download fails or is not the published file."""
     digest, size = hashlib.sha256(), 0
     try:
         with urllib.request.urlopen(archive.url, timeout=_TIMEOUT_S) as source, target.open("wb") as file:

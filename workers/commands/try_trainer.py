@@ -1,4 +1,4 @@
-"""`python -m workers.commands.try_trainer`: one process of a trainer's rehearsal. Reads a Trial, writes a Tried.
+"""`python -m workers.commands.try_trainer`: one process of a trainer's rehearsal. Reads a Trial and writes a Tried.
 
 If the trainer raises an exception or breaks a rule, the exit status is 2 and stderr has one line.
 """
@@ -19,7 +19,7 @@ from workers.user_rewards.user_code import line_of, one_line
 
 
 def tried(trial: Trial) -> Tried:
-    """Run one trial of the trainer; if it fails, raises ValueError with the trainer's error and its line."""
+    """Run one trial of the trainer; if the trial fails, raise ValueError with the trainer's error and its line."""
     asked = trial.question
     pin(Arithmetic(threads=asked.threads, deterministic=asked.deterministic))
     try:

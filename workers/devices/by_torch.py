@@ -13,9 +13,9 @@ from workers.devices import pinned
 
 
 def seen_gpus(visible: str | None) -> list[tuple[str, Any]]:
-    """Return name and torch properties of each NVIDIA GPU, in order. `visible`: CUDA_VISIBLE_DEVICES, if set.
+    """Return the name and the torch properties of each NVIDIA GPU, in order. `visible`: CUDA_VISIBLE_DEVICES, if set.
 
-    The list is empty if `visible` names a MIG instance among other devices.
+    The list is empty if `visible` names a MIG instance together with any further device.
     """
     count = torch.cuda.device_count() if torch.version.cuda and not is_beyond_one_instance(visible) else 0
     found = [torch.cuda.get_device_properties(index) for index in range(count)]
@@ -28,7 +28,7 @@ def pin(arithmetic: Arithmetic) -> None:
     os.environ.update(pinned.determinism(arithmetic))
     # Equals torch.use_deterministic_algorithms, which takes a second to import torch's compiler.
     torch.set_deterministic_debug_mode("error" if arithmetic.deterministic else "default")
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # would write twice
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # True would write twice
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_tf32 = False

@@ -1,6 +1,7 @@
 """Environment variables that pin a process (worker, user's command, rehearsal) to devices, threads and determinism.
 
-Libraries read them when they are imported or first used. Imports no torch, so that a worker can set them first.
+A library reads the variables when it is imported or first used. This module does not import torch, so that a worker can
+set the variables first.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from collections.abc import Iterable
 
 from esper_ab.contracts.settings import ProcessArithmetic
 
-_ALLOCATOR = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")  # torch reads the first since 2.0, the other since 2.9
+_ALLOCATOR = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")  # torch reads the first since 2.0, the second since 2.9
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 def variables(uuids: Iterable[str], arithmetic: ProcessArithmetic) -> dict[str, str]:
-    """Return the environment for a process that owns these GPUs; "" stands for a device that is not a GPU.
+    """Return the environment for a process that owns the GPUs `uuids`; "" stands for a device that is not a GPU.
 
-    The CUDA allocator uses expandable segments, because a run's tensors change their sizes with every seed, unless the
-    user has set allocator options.
+    Unless the user has set allocator options, the CUDA allocator uses expandable segments, because a run's tensors
+    change their sizes with every seed.
     """
     return {
         **({} if any(name in os.environ for name in _ALLOCATOR) else {_ALLOCATOR[0]: "expandable_segments:True"}),
@@ -30,6 +31,6 @@ def variables(uuids: Iterable[str], arithmetic: ProcessArithmetic) -> dict[str, 
 def determinism(arithmetic: ProcessArithmetic) -> dict[str, str]:
     """Return cuBLAS's setting for determinism.
 
-    Without it, cuBLAS may vary the order of sums, and torch raises an error.
+    Without this setting, cuBLAS may vary the order of sums, and torch raises an error.
     """
     return {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"} if arithmetic.deterministic else {}

@@ -1,6 +1,6 @@
-"""The Gymnasium environments of one run, stepped in a plain loop, as `Environments` of workers/environments.py.
+"""The Gymnasium environments of one run, stepped in a plain loop; implements `Environments` of workers/environments.py.
 
-Also defines the inputs of users' functions: a reward gets the facts of one step, an outcome gets one episode.
+Also defines the inputs of users' functions: a reward gets the facts of one step, and an outcome gets one episode.
 
 For an environment at path p, reset k takes its seed from p/"reset"/k, and the actions of the rollout take their
 uniforms from p/"actions". An environment that depends only on its reset seeds and actions is therefore
@@ -37,20 +37,20 @@ from workers.user_rewards.user_code import line_of, one_line
 class GymFacts(ReadOnlyArrays):
     """Complete input of a reward: one step of E environments.
 
-    Where `stepped` is False, the environment had already ended: its row is zeros, and its `info` is that of its last
+    Where `stepped` is False, the environment had already ended: its row is all zeros, and its `info` is from its last
     step.
 
     Facts are read-only, because all rewards of a step, the policy and the next observation share them.
     """
 
     observation: Floats32  # [E, width] flat, before the step
-    action: NDArray[Any]  # [E] of a Discrete space, else [E, …] in its shape; what the environment was given
+    action: NDArray[Any]  # [E] for a Discrete space, else [E, …] with the space's shape; as given to the environment
     next_observation: Floats32  # [E, width] after the step, before any reset
     env_reward: Floats  # [E] the environment's own reward
     terminated: Bools  # [E]
-    truncated: Bools  # [E] by the environment's own limit or that of the run
+    truncated: Bools  # [E] by the environment's own limit or the run's
     step: Ints  # [E] of the environment's episode, from 1
-    info: tuple[Mapping[str, Any], ...]  # one per environment, as it returned it; read-only
+    info: tuple[Mapping[str, Any], ...]  # one per environment, as returned; read-only
     stepped: Bools  # [E] False: the episode ended before this step, and its reward is ignored
 
     def of(self, stepped: Bools) -> GymFacts:
@@ -86,7 +86,7 @@ class GymEpisode:
     """Complete input of an outcome: one environment's episode of T steps."""
 
     observations: list[Floats32] = field(default_factory=list)  # T + 1, flat; empty if no function may read them
-    actions: list[Any] = field(default_factory=list)  # T, as given to the environment; empty if no function may
+    actions: list[Any] = field(default_factory=list)  # T, as given to the environment; empty if observations are
     env_rewards: list[float] = field(default_factory=list)  # T
     info: Mapping[str, Any] = field(default_factory=dict)  # of the last step
     terminated: bool = False
@@ -120,7 +120,7 @@ class GymSpec:
     codec: Codec
     outcome: Callable[[GymEpisode], float]
     keeps: bool  # keep observations and actions of whole episodes for the outcome; they may take a lot of memory
-    worst: float | None = None  # replaces an outcome that is no number; None: such an outcome is an error
+    worst: float | None = None  # replaces an outcome that is no number; if None, such an outcome is an error
     measures: Callable[[GymEpisode], dict[str, float | None]]
     steps: int  # of a rollout
     resets: bool = False  # reset an environment that ends within a rollout; else it stays ended
@@ -130,7 +130,7 @@ class GymSpec:
 
 
 class _Place:
-    """One environment and the episode it is in."""
+    """One environment and its current episode."""
 
     def __init__(self, spec: GymSpec, seen: Floats32) -> None:
         """Create the environment; `seen` [width], a row of the caller's array, holds its current observation."""
@@ -153,11 +153,11 @@ class _Place:
         except USER_FAULTS as error:
             raise _failed("reset", self.env.reset, error, repeats=self._repeats) from error
         self.seed, self.over = seed, False
-        self.decisions: list[list[float]] = []  # since the reset, where the next rollout may go on
+        self.decisions: list[list[float]] = []  # since the reset, if the next rollout may go on
         self.episode = GymEpisode(observations=[self.seen.copy()] if self._keeps else [])
 
     def step(self, action: Any) -> float:
-        given = copy(action) if self._keeps else None  # an environment may write into its own
+        given = copy(action) if self._keeps else None  # an environment may write into its action
         try:
             returned = self.env.step(action)
             if type(returned) is not tuple or len(returned) != len(_OF_STEP):
@@ -214,7 +214,7 @@ def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
 def _failed(name: str, method: Callable[..., Any], error: BaseException, *, repeats: bool) -> ValueError:
     """Return an error that names, in one line, the method that failed and the line of code.
 
-    It is a UserCodeFailed, which is not retried, if the environment `repeats`.
+    If the environment `repeats`, the error is a UserCodeFailed, which is not retried.
     """
     reason = str(error) if isinstance(error, ValueError) else one_line(error)
     return (UserCodeFailed if repeats else ValueError)(f"{name} of the environment: {reason}{line_of(error, method)}")
@@ -252,7 +252,7 @@ class GymEnvironments:
         return self._uniforms[at]
 
     def step(self, decisions: Decisions) -> tuple[Happened[GymStep], GymSeen]:
-        """Step every live environment; reset those that ended if a rollout may contain several episodes."""
+        """Step every live environment; if a rollout may contain several episodes, reset environments that ended."""
         spec, before = self._spec, self._seen
         rewards, actions = np.zeros(self.n_envs), spec.codec.actions(decisions)
         over, rows = self._step == spec.steps, decisions.tolist() if spec.continues else None
@@ -297,7 +297,7 @@ class GymEnvironments:
         )
 
     def ends(self) -> Ended:
-        """Return the results of every environment's rollout: means over the episodes that ended in it.
+        """Return the results of every environment's rollout: means over the episodes that ended in the rollout.
 
         If no episode ended in an environment, it has neither outcome nor measures, because users' functions get only
         complete episodes.
@@ -305,7 +305,9 @@ class GymEnvironments:
         return Ended(tuple(self._end_of(env) for env in range(self.n_envs)), ())
 
     def carried(self) -> dict[str, Any]:
-        """Return, for every environment in mid-episode, its reset seed, decisions since then and last observation."""
+        """Return the state of every environment that is mid-episode.
+
+        The state consists of the reset seed, the decisions since the reset, and the last observation."""
         if not self._spec.continues:
             return {}
         kind = torch.float64 if self._spec.codec.box else torch.int64
@@ -320,9 +322,9 @@ class GymEnvironments:
         return {"going_on": going_on}
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
-        """Replay the environments that were in mid-episode, and compare their observations with the saved ones.
+        """Replay environments that were mid-episode, and compare their observations with the saved ones.
 
-        Raises ValueError if they differ. Environments that are known not to repeat are reset instead of replayed.
+        Raises ValueError if any differ. Environments that are known not to repeat are reset instead of replayed.
         """
         goes_on = all_false(self.n_envs)
         for env, kept in carried["going_on"].items() if self._spec.continues and self._spec.repeats else ():
@@ -357,7 +359,7 @@ class GymEnvironments:
 
     def _end_of(self, env: int) -> EnvEpisode:
         spec, episodes = self._spec, self._ended[env]
-        measures = [spec.measures(episode) for episode in episodes]  # first: an outcome of the user's may write into it
+        measures = [spec.measures(episode) for episode in episodes]  # first: a user's outcome may write into an episode
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
         worst, failed = spec.worst, not all(map(countable, outcomes))
         if failed and worst is None:

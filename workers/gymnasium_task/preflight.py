@@ -33,7 +33,7 @@ from workers.gymnasium_task.world import (
 )
 from workers.user_rewards.user_code import Load, as_planned, copied
 
-_LIMIT = 2000  # steps, at most, of an episode that is played again
+_LIMIT = 2000  # maximum number of steps of an episode that is played again
 
 
 def probe(questions: Questions, names: AboutTask) -> AboutTask:
@@ -131,10 +131,10 @@ class _Look:
 
 
 def _behaviour(shown: str, played: GymEnvironments, new: GymEnvironments) -> tuple[bool, bool]:
-    """Return whether the episode repeats in any environment, and whether it repeats only in newly created ones.
+    """Return whether the episode repeats in any environment, and whether it repeats only in new environments.
 
     `shown`: digest of the episode in `played`. A run resets the same environments again and again, whereas an
-    evaluation, or a run that is restored, creates new ones.
+    evaluation or a restored run creates new environments.
     """
     if _episode(new)[0] != shown:
         return False, False
@@ -147,7 +147,7 @@ def _episode(
 ) -> tuple[str, tuple[EnvEpisode, ...], float]:
     """Play an episode of random actions; `look` is called with the facts of every step.
 
-    Return the sha256 of its facts and results, its results, and its seconds.
+    Return the sha256 of the episode's facts and results, the results, and the seconds that the episode took.
     """
     controller, sha, began = RandomActions(), hashlib.sha256(), time.perf_counter()
     seen = environments.begin([RngPath(0) / "preflight" / env for env in range(environments.n_envs)])

@@ -1,4 +1,4 @@
-"""Converts Gymnasium's spaces to those of a policy: flat observations, and decisions by heads or continuous ones."""
+"""Converts Gymnasium's spaces to a policy's spaces: flat observations, and either heads or continuous decisions."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class Codec:
 
     @property
     def bounds(self) -> tuple[tuple[float, float] | None, ...]:
-        """The bounds of a box by dimension, None where either is infinite; empty for other spaces."""
+        """The bounds of a box by dimension, with None where either bound is infinite; empty for every other space."""
         both = zip(self.low.tolist(), self.high.tolist(), strict=True) if self.box else ()
         return tuple(pair if np.isfinite(pair).all() else None for pair in both)
 
     def flat(self, observation: Any) -> NDArray[Any]:
-        """Return an observation as [width], to be copied to float32; it may be a view of the environment's own array.
+        """Return an observation [width] to be copied to float32; the result may be a view of the environment's array.
 
-        Raises ValueError if its width is not that of its space, or if a number is beyond the range of float32.
+        Raises ValueError if the width differs from the space's, or if a number is beyond the range of float32.
         """
         if self._plain and type(observation) is np.ndarray and observation.size == self.spaces.observation_width and (
             observation.dtype == _FLOAT32 or observation.dtype.kind in _INTEGERS

@@ -1,6 +1,6 @@
 """The Gymnasium environments of a run: how they are created, their rewards and their outcomes.
 
-Resolves the names of tasks, outcomes and rewards to functions, from Gymnasium's registry or of the user's own. Every
+Resolves the names of tasks, outcomes and rewards to functions from Gymnasium's registry or from the user. Every
 error is a one-line ValueError that names what was asked for, the fault and the remedy.
 """
 
@@ -58,7 +58,7 @@ def maker(task: str, load: Load) -> Callable[[], Env]:
 
 
 def _check_registered(name: str, what: str) -> None:
-    """Import the module of `module:ID`, if any, and look up the id; ValueError if it is unknown or lacks a version."""
+    """Import the module of `module:ID`, if any, and look up ID; ValueError if ID is unknown or has no version."""
     module, colon, found = name.rpartition(":")
     if colon and not all(part.isidentifier() for part in module.split(".")):
         raise ValueError(f"{what}: expected {GYM_PREFIX}ID or {GYM_PREFIX}module:ID")
@@ -140,7 +140,7 @@ def _number(function: Callable[[GymEpisode], Any], what: str) -> Outcome:
 
 
 def reward_of(settings: RewardSettings, load: Load) -> Reward:
-    """Return the function of a reward mode, `env` or a user's own, with its constants bound."""
+    """Return the function of a reward mode (`env` or a user's own), with the mode's constants bound."""
     mode = settings.mode
     what = f"reward mode {mode!r}"
     if mode == ENV_REWARD:
@@ -213,7 +213,7 @@ class GymWorld:
     def environments(
         self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
     ) -> GymEnvironments:
-        """Create the run's first `n_envs` environments for rollouts of `steps`; `whole`: a rollout is one episode."""
+        """Create the run's first `n_envs` environments for rollouts of `steps`; if `whole`, each is one episode."""
         rollout = "episodes" if whole else self._spec.settings.gym.rollout
         spec = GymSpec(
             make=self._make, codec=self._codec, outcome=self._outcome,

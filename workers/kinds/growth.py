@@ -32,7 +32,7 @@ from workers.vocabulary import HEADS, Op, head_sizes
 
 
 class GrowthWorld:
-    """A run's task, with its splits per device in `data`; `loader` loads the user's rewards."""
+    """A run's task, with the task's splits per device in `data`; `loader` loads the user's rewards."""
 
     def __init__(self, spec: RunSpec, task: Task, data: dict[str, DeviceData], loader: Load = as_it_is) -> None:
         """Create the world; Unusable if the kernel that `spec` asks for is not available here."""
@@ -83,7 +83,7 @@ class Growth(Kind):
         return preflight.probe(questions, doing)
 
     def step_s(self, questions: Questions, device: str) -> float:
-        """Return the seconds of one optimiser step of the hosts; 0 if there are none to time."""
+        """Return the seconds of one optimiser step of the hosts; 0 if there are no hosts to time."""
         asked = questions.hosts and questions.task in catalog.names("workers.tasks")
         return preflight.step_s(questions, torch.device(device)) if asked else 0.0
 
@@ -107,7 +107,7 @@ class Growth(Kind):
         return session
 
     def controller(self, spec: RunSpec) -> Controller[Any]:
-        """Return the controller that `spec` names, for its slots and blueprints."""
+        """Return the controller named in `spec`, for the slots and blueprints in `spec`."""
         settings = spec.settings
         make: Callable[..., Controller[Any]] = catalog.entry("workers.controllers", settings.controller.name, "make")
         return make(settings.controller, spec.slots, settings.growth.blueprints)

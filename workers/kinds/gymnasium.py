@@ -34,7 +34,7 @@ class Gymnasium(Kind):
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], Session]:
         """Return a function that creates a run.
 
-        It raises a one-line ValueError if the code has changed since planning.
+        The function raises a one-line ValueError if the code has changed since planning.
         """
         # gymnasium is optional
         from workers.gymnasium_task.world import GymWorld

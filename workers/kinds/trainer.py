@@ -20,7 +20,7 @@ class Trainer(Kind):
     """A Python trainer or a command."""
 
     def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
-        """Rehearse the trainer if the questions name one; its measures are those that the rehearsal found."""
+        """Rehearse the trainer if the questions name one; the measures are those that the rehearsal found."""
         question, outcome = questions.trainer, questions.trainer_outcome
         names = AboutTask(rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
         if question is None or outcome is None:
@@ -36,7 +36,7 @@ class Trainer(Kind):
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], TrainerSession]:
         """Return a function that creates a run.
 
-        It raises a one-line ValueError if the files have changed since planning.
+        The function raises a one-line ValueError if the files have changed since planning.
         """
         devices = torch_devices(lane.devices)
         return lambda spec: open_session(spec, experiment_dir, str(devices[spec.env_devices[0]]), lane.uuids)

@@ -26,7 +26,7 @@ _TRACEBACK_CHARS = 20_000
 
 
 class WrongDevice(RuntimeError):
-    """Torch sees other devices than the plan names."""
+    """The devices that torch sees are not those in the plan."""
 
 
 def main(order: WorkerOrder) -> None:
@@ -41,7 +41,7 @@ def main(order: WorkerOrder) -> None:
 
 
 def main_in_thread(order: WorkerOrder) -> None:
-    """Run a worker in a thread; the number of threads is the only setting of the process that it changes."""
+    """Run a worker in a thread, and change no setting of the process except the number of threads."""
     _serve(order, _set_threads, lambda experiment_dir, log_file: None)
 
 
@@ -50,7 +50,7 @@ def _serve(
 ) -> bool:
     """Say Hello and serve runs until Stop; return True if only this package's code was executed.
 
-    An error is reported to the coordinator, then raised for the log.
+    An error is reported to the coordinator, then raised so that the log shows the error.
     """
     link = Link(
         order.endpoint, order.identity, keys=link_keys.take(order.identity), lost_after_s=order.lost_after_s,
@@ -78,7 +78,7 @@ def _serve(
 
 
 def failure(error: BaseException) -> Failed:
-    """Return the report of an error: one line and, unless it is the user's fault alone, the end of the traceback."""
+    """Return the report of an error: one line and, unless only the user is at fault, the end of the traceback."""
     if isinstance(error, UserCodeFailed):
         summary = str(error).splitlines()[0][:_SUMMARY_CHARS]
         return Failed(summary=summary, traceback="", again=error.again)
@@ -97,7 +97,7 @@ def _set_threads(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
 
 
 def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
-    """Pin torch's arithmetic; return the titles of the lane's devices, whose UUIDs are checked ("" for a core)."""
+    """Pin torch's arithmetic and check the UUIDs of the lane's GPUs; return each device's title ("" for a core)."""
     from workers.devices.by_torch import pin, seen_gpus
 
     pin(arithmetic)
@@ -109,7 +109,7 @@ def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
 
 
 def _driver() -> str:
-    """Return the version of the GPU driver's kernel module, as it reports it; "" if there is none."""
+    """Return the version that the GPU driver's kernel module reports; "" if there is no such module."""
     try:
         return _DRIVER.read_text(encoding="utf-8").splitlines()[0][:_DRIVER_CHARS]
     except (OSError, IndexError):
@@ -117,7 +117,7 @@ def _driver() -> str:
 
 
 def check_gpus(lane: Lane, seen: list[str]) -> None:
-    """Raise WrongDevice unless torch sees exactly the GPUs of the lane, which may also have CPU devices."""
+    """Raise WrongDevice unless torch sees exactly the lane's GPUs; the lane's CPU devices do not count."""
     planned = [uuid for uuid in lane.uuids if uuid]
     if seen != planned:
         raise WrongDevice(f"lane {lane.name} is {', '.join(planned)}, but torch sees {', '.join(seen) or 'no GPU'}")

@@ -2,8 +2,8 @@
 
 A successful send in ZeroMQ does not mean delivery. The reports of a run (Ready, EpisodeFinished, Evaluated) are
 therefore kept, and resent until the Release of their milestone arrives. The coordinator drops repeated reports; if it
-has already released their milestone, it sends the Release again. A coordinator on another machine may end without any
-other sign than a lost connection, so a watch ends the worker when the connection is lost.
+has already released their milestone, it sends the Release again. When a coordinator on another machine ends,
+a lost connection may be the only sign. A watch therefore ends the worker when the connection is lost.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _end(why: str) -> None:
 
 
 class LinkWatch:
-    """Monitors the connection of `socket` in a thread, from before it connects until `close`."""
+    """Monitors the connection of `socket` in a thread, from before the socket connects until `close`."""
 
     def __init__(
         self, socket: zmq.Socket[bytes], lost_after_s: float, beat_s: float, end: Callable[[str], None] = _end
@@ -92,7 +92,7 @@ _LINGER_FINISHED_MS = 5000
 
 
 class LinkLost(ConnectionError):
-    """The coordinator accepted no data for 30 s, or for longer if a LinkWatch decides when it is lost."""
+    """The coordinator accepted no data for 30 s, or for longer if a LinkWatch decides when the coordinator is lost."""
 
 
 class Link:
@@ -102,15 +102,15 @@ class Link:
         self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: LinkKeys | None = None,
         lost_after_s: float = 0.0, beat_s: float = 2.0,
     ) -> None:
-        """Connect; `keys`: the connection's keys, for an endpoint that requires them.
+        """Connect. `keys`: the connection's keys, if the endpoint requires keys.
 
-        `lost_after_s`: this process ends after that time without a connection; 0 means that it waits for ever.
-        `beat_s`: time between two of the heartbeats that test the connection.
+        `lost_after_s`: this process ends after this time without a connection; with 0, the process waits for ever.
+        `beat_s`: time between the heartbeats that test the connection.
         """
         self._process = os.getpid()
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
-        # A watchdog, if there is one, decides when the coordinator is lost; sends time out later than it does.
+        # A send times out later than the watch, so that the watch, if any, decides when the coordinator is lost.
         self._send_timeout_s = max(_SEND_TIMEOUT_S, 2 * lost_after_s)
         options: dict[int, int | bytes] = {
             zmq.IDENTITY: identity.encode(), zmq.LINGER: 0, zmq.SNDHWM: 64, zmq.IMMEDIATE: 1, zmq.RECONNECT_IVL: 100,
@@ -128,7 +128,7 @@ class Link:
         self._resend_after_s = resend_after_s
         self.run: RunRef | None = None  # last assigned
         self._milestone = -1  # of the last report
-        self._kept = b""  # a report until its release, the Hello until there are orders
+        self._kept = b""  # a report until its release; the Hello until orders arrive
         self._hello = b""
         self._waiting: deque[messages.CoordinatorMessage] = deque()  # received by `cancelled`
 
@@ -153,15 +153,15 @@ class Link:
     def orders(self) -> messages.CoordinatorMessage | None:
         """Return the next message while no run is assigned.
 
-        It resends Hello every 30 s, because orders are lost when a connection breaks.
+        While waiting, it resends Hello every 30 s, because orders are lost when a connection breaks.
         """
         self._kept, self._milestone = self._hello, -1
         return self.receive()
 
     def receive(self, timeout_s: float | None = None) -> messages.CoordinatorMessage | None:
-        """Return the next message that is not a repeat, or None after `timeout_s`; ProtocolError if it is malformed.
+        """Return the next message that is not a repeat, or None after `timeout_s`; ProtocolError if one is malformed.
 
-        While it waits, it resends an unacknowledged report every 30 s.
+        While waiting, it resends an unacknowledged report every 30 s.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         resend_at = time.monotonic() + self._resend_after_s
@@ -199,7 +199,7 @@ class Link:
     def _end_forked_child(self) -> None:
         """End this process if it is a forked child of the one that connected.
 
-        A second process of the same run would write to the run's files, and wait for ever at sockets of its parent.
+        A second process of the same run would write to the run's files and would wait for ever at the parent's sockets.
         """
         if os.getpid() != self._process:
             with suppress(OSError):
@@ -215,7 +215,7 @@ class Link:
         return self.run is not None and run == self.run.name
 
     def _is_new(self, message: messages.CoordinatorMessage) -> bool:
-        """Record assignments and acknowledgements; return False for a repeat, which answers a resent message."""
+        """Record assignments and acknowledgements; return False for a repeat, sent in answer to a resent message."""
         if isinstance(message, messages.Assign) and self._is_mine(message.spec.ref.name):
             return False
         if isinstance(message, messages.Assign):

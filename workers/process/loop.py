@@ -85,7 +85,7 @@ def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str],
 
 
 def _how_much(spec: messages.RunSpec) -> str:
-    """Return a sentence with the GPU memory that a run took before it ran out, and the settings that need less."""
+    """Return a sentence with the GPU memory that a run took before memory ran out, and the settings that need less."""
     peak, total = max((
         (torch.cuda.max_memory_allocated(gpu), torch.cuda.get_device_properties(gpu).total_memory)
         for gpu in range(torch.cuda.device_count())
@@ -141,7 +141,7 @@ def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tu
 
 
 def _save(link: Link, session: AnySession, order: messages.WorkerOrder, milestone: int) -> Checkpoint | None:
-    """Save the session's state, if any, before the record is sent, so that no record lacks its checkpoint."""
+    """Save the session's state, if any, before the record is sent, so that every record has its checkpoint."""
     state, spec = session.state(), session.spec
     if state is None:
         return None
@@ -155,7 +155,7 @@ def _save(link: Link, session: AnySession, order: messages.WorkerOrder, mileston
 def _when_there_is_room(link: Link, spec: messages.RunSpec, milestone: int, write: Callable[[], T]) -> T:
     """Call `write` and return its result.
 
-    On a full disk, report it, wait and retry until it succeeds or the run ends.
+    If the disk is full, report that, wait, and retry until `write` succeeds or the run ends.
     """
     while True:
         try:
@@ -168,7 +168,7 @@ def _when_there_is_room(link: Link, spec: messages.RunSpec, milestone: int, writ
 
 
 def _await_release(link: Link, spec: messages.RunSpec, milestone: int) -> None:
-    """Wait for the release of `milestone`, which says that its record is on disk and the run may continue."""
+    """Wait for the release of `milestone`, sent when the milestone's record is on disk and the run may continue."""
     while True:
         found = _listen(link, spec, None)
         if isinstance(found, messages.Release) and (found.run_name, found.milestone) == (spec.ref.name, milestone):
@@ -176,7 +176,7 @@ def _await_release(link: Link, spec: messages.RunSpec, milestone: int) -> None:
 
 
 def _listen(link: Link, spec: messages.RunSpec, timeout_s: float | None) -> messages.CoordinatorMessage | None:
-    """Return the next message, None after `timeout_s`; raise _Stopped or _Cancelled for those messages."""
+    """Return the next message, or None after `timeout_s`; raise _Stopped for a Stop, _Cancelled for a Cancel."""
     message = link.receive(timeout_s)
     if isinstance(message, messages.Stop):
         raise _Stopped(message.reason)
@@ -188,8 +188,8 @@ def _listen(link: Link, spec: messages.RunSpec, timeout_s: float | None) -> mess
 def _progress(link: Link, spec: messages.RunSpec, milestone: int, phase: str) -> OnStep:
     """Return a callback that reports progress, and raises _Cancelled if the run was cancelled.
 
-    It does both at most every 20 ms, because some environments step in 0.1 ms and a report takes 0.02 ms. It does not
-    check for Stop, which can wait for the end of the episode.
+    The callback does both at most every 20 ms, because some environments step in 0.1 ms and a report takes 0.02 ms. A
+    Stop is not looked for, because a Stop can wait for the end of the episode.
     """
     next_at = 0.0
 

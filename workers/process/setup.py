@@ -26,7 +26,7 @@ _KEPT_BYTES = 1 << 30
 
 
 def redirect_output(experiment_dir: Path, log_file: str) -> None:
-    """Append everything that Python or a library writes to stdout or stderr to `log_file` below that directory."""
+    """Append everything that Python or a library writes to stdout or stderr to `log_file` below `experiment_dir`."""
     descriptor = open_below(experiment_dir, log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for standard in (1, 2):
         os.dup2(descriptor, standard)
@@ -41,8 +41,8 @@ def set_environment(lane: Lane, arithmetic: Arithmetic) -> None:
 def keep_freed_memory() -> None:
     """Make the allocator keep the memory that training frees, instead of faulting it in again every step.
 
-    Page faults of activations took up to half of a training step. It affects speed, never a result, and does nothing
-    if the C library has no mallopt.
+    Page faults of activations took up to half of a training step. The setting affects speed, never a result, and is
+    skipped if the C library has no mallopt.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -82,7 +82,7 @@ def forked_children_end_with_it() -> None:
 
 
 def end() -> NoReturn:
-    """End this process, whose work is done, without Python's clean-up of torch, which takes half a second.
+    """End this process after its work, but skip Python's clean-up of torch, which takes half a second.
 
     Functions registered with atexit are called. Files that other code has open are not flushed.
     """

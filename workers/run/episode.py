@@ -1,6 +1,6 @@
 """Plays one episode, step by step, with environments, a controller and rewards; training and evaluation use this loop.
 
-Independent of sockets, records and kinds of task; it returns numbers per environment.
+The loop is independent of sockets, records and kinds of task, and returns numbers per environment.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def step_through(
     env: Environments[S, Facts], paths: Sequence[RngPath], decider: Controller[S],
     rewards: Mapping[str, Callable[[Facts], Floats]], stopwatch: Stopwatch, on_step: Callable[[int], None],
 ) -> dict[str, Floats]:
-    """Step through an episode at `paths`, one per environment; return the sums of `rewards`. No outcome is computed.
+    """Step through an episode at `paths` (one per environment); return the sums of `rewards`, but compute no outcome.
 
-    The decider learns from the first of `rewards`; the others are only summed. Raises UserCodeFailed, which names the
-    mode, if a reward is not finite or is too large to compute with.
+    The decider learns from the first of `rewards`; the others are only summed. If a reward is not finite or is too
+    large to compute with, raises a UserCodeFailed that names the mode.
     """
     decider.begin_episode(env.n_envs)
     seen = env.begin(paths)
@@ -67,7 +67,9 @@ def step_through(
 
 
 def _earned(mode: str, values: Floats, seen: Seen, alive: np.integer[Any]) -> Floats:
-    """Return rewards [E], 0 for environments that have ended (`alive` have not); UserCodeFailed if `flaw` finds one."""
+    """Return rewards [E], with 0 for ended environments; UserCodeFailed if `flaw` finds a flaw.
+
+    `alive`: number of environments that have not ended."""
     earned = values if alive == len(values) else np.where(seen.alive, values, 0.0)
     if wrong := flaw(earned):
         raise UserCodeFailed(f"reward mode {mode!r} {wrong} at step {seen.step}: {values.tolist()}")

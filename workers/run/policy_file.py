@@ -1,4 +1,4 @@
-"""A saved policy: one file with everything needed to run the policy; loading it cannot execute code.
+"""A saved policy: one file with everything needed to run the policy; loading the file cannot execute code.
 
     policy = load("experiments/demo/policies/shaped/0.pt")
     decisions = policy.decider(greedy=False).decide(view, uniforms)
@@ -40,15 +40,15 @@ class SavedPolicy:
 
 
 def save(experiment_dir: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
-    """Write the policy file of a run durably; return its sha256. If it raises OSError, a previous file is unchanged."""
+    """Write the policy file of a run durably; return its sha256. After an OSError, a previous file is unchanged."""
     state = {"format": FORMAT, "spec": msgspec.to_builtins(spec), "agent": None if agent is None else agent.state()}
     return durable.write(experiment_dir, spec.policy_file, state_bytes.to_bytes(state))
 
 
 def load(path: str | Path) -> SavedPolicy:
-    """Load a policy file without executing anything in it; ValueError, with the remedy, if it is not a policy file.
+    """Load a policy file without executing anything in it; ValueError with the remedy if the file is no policy file.
 
-    If the kernel of its run is not available here, torch computes its decisions.
+    If the kernel of the policy's run is not available here, torch computes the decisions.
     """
     try:
         data = read_regular(Path(path), FILE_LIMIT_BYTES)

@@ -1,6 +1,6 @@
 """One run on one worker: its environments, policy and records. Independent of sockets, task kinds and other runs.
 
-Its results depend only on its RunSpec. Their digests exclude names, devices and telemetry.
+A run's results depend only on its RunSpec. The digests of the results exclude names, devices and telemetry.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WARM_UP_STEPS = 4
 
 
 class Session:
-    """A run from its first episode to its evaluation, in its `world`."""
+    """A run in `world`, from the first episode to the evaluation."""
 
     def __init__(self, spec: RunSpec, world: World) -> None:
         """Create environments and policy; ValueError if a name in `spec` does not exist."""
@@ -50,9 +50,9 @@ class Session:
         self.agent = self._fresh_agent() if spec.settings.has_policy else None
 
     def warm_up(self, on_step: OnStep) -> float:
-        """Play a short throw-away episode with a policy of its own, so that episode 0 is not cold; return its seconds.
+        """Play a short throw-away episode with a separate policy, so that episode 0 is not cold; return its seconds.
 
-        Its outcome is not computed, because a user's outcome function gets only complete episodes.
+        The outcome is not computed, because a user's outcome function gets only complete episodes.
         """
         self._stopwatch.lap()  # excludes making the environments, and restoring a checkpoint
         agent, stopwatch = None if self.agent is None else self._fresh_agent(), Stopwatch()
@@ -66,7 +66,7 @@ class Session:
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
         """Play training episode `episode` and update the policy from it."""
-        self._stopwatch.lap()  # excludes the wait for the release from the episode
+        self._stopwatch.lap()  # keeps the wait for the release out of the episode's time
         paths = paths_below(self._path / "train" / episode, self._env.n_envs)
         result = play(self._env, paths, self._decider(self.agent), self._rewards, self._stopwatch, on_step)
         on_update(self.spec.steps)
@@ -79,9 +79,9 @@ class Session:
         )
 
     def state(self) -> dict[str, Any] | None:
-        """Return all state that a run carries from one episode to the next: agent and environments; None without any.
+        """Return all state that a run carries from one episode to the next, or None if there is none.
 
-        It consists of the agent's state and of the state that its environments carry. Every random number has an
+        The state consists of the agent's state and the state that the environments carry. Every random number has an
         address instead of a position in a stream. Therefore no generator of Python, numpy, torch or CUDA is used, and
         none is saved.
         """
@@ -98,8 +98,8 @@ class Session:
     def resume(self, state: dict[str, Any]) -> None:
         """Restore `state` before the first episode.
 
-        Raises ValueError if `state` belongs to another run; a missing entry or another shape raises an error of
-        `state_bytes.FOREIGN`. After an error the session begins from the start, as without this call.
+        Raises ValueError if `state` belongs to a different run, and an error of `state_bytes.FOREIGN` if an entry is
+        missing or has the wrong shape. After an error, the session begins from the start, as without this call.
         """
         if state["format"] != STATE_FORMAT:
             raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
@@ -131,7 +131,7 @@ class Session:
     def evaluate_policy(self, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedEpisode, ...]:
         """Play the evaluation's episodes with a frozen policy's sampled actions, and the first also with greedy ones.
 
-        They are scored by every mode with its default constants. A policy without probabilities has no greedy actions.
+        They are scored in every mode with default constants. A policy without probabilities has no greedy actions.
         """
         spec, found = self.spec, list[EvaluatedEpisode]()
         kinds: list[tuple[Literal["sampled", "greedy"], tuple[int, ...]]]
@@ -150,14 +150,14 @@ class Session:
     def evaluation_episode(
         self, episode: int, eval_episodes: int, decider: Controller[Any], on_step: OnStep
     ) -> Ended:
-        """Play the first `eval_episodes` environments of an evaluation episode; every mode's defaults score them."""
+        """Play the first `eval_episodes` environments of an evaluation episode; score them by every mode's defaults."""
         steps = self._world.evaluation_steps
         env = self._world.environments(RewardSettings(), steps, eval_episodes, self._stopwatch, whole=True)
         paths = paths_below(self._path / "evaluate" / episode, eval_episodes)
         return play(env, paths, decider, self._eval_rewards, self._stopwatch, on_step)
 
     def _fresh_agent(self) -> PPOAgent:
-        """Create the agent; it always runs on the CPU, because it is small and no device then affects its bits."""
+        """Create the agent, which is small and always runs on the CPU, so that no device affects its bits."""
         spaces = self._world.spaces
         return PPOAgent(AgentSpec(
             observation_width=spaces.observation_width, head_names=spaces.head_names, head_sizes=spaces.head_sizes,
@@ -176,6 +176,6 @@ class Session:
 
 
 def _digest(envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes) -> str:
-    """Return the sha256 of the results that are equal in groups with equal settings: no name, device or telemetry."""
+    """Return a sha256 that is equal for groups with equal settings: names, devices and telemetry are left out."""
     facts = [msgspec.structs.replace(env, device="") for env in envs]
     return hashlib.sha256(msgspec.json.encode([facts, ppo]) + policy).hexdigest()

@@ -1,8 +1,8 @@
-"""Atomic, durable files, and a run's checkpoints. After a kill, full disk or power cut a file is complete or absent.
+"""Atomic, durable files, and a run's checkpoints. After a kill, full disk or power cut, a file is complete or absent.
 
 Each file is written to a temporary name, synced and renamed, and its folder is synced, so a reader sees the old bytes
-or the new ones. A sha256 recorded elsewhere detects later damage, because neither zip nor torch notices a flipped bit.
-A checkpoint is written before its milestone's record is sent, so a recorded episode never has to be rerun.
+or the new ones. Later damage is detected by a sha256 recorded elsewhere, because neither zip nor torch notices a
+flipped bit. A checkpoint is written before its milestone's record is sent, so a recorded episode never has to be rerun.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Damaged(ValueError):
 
 
 def write(root: Path, name: str, data: bytes) -> str:
-    """Write `data` durably to `name` below `root`; return its sha256. On OSError a previous file is unchanged.
+    """Write `data` durably to `name` below `root`; return its sha256. After an OSError, a previous file is unchanged.
 
     Each file may have only one writer at a time: leftovers of a killed writer are removed here.
     """
@@ -46,9 +46,9 @@ def read(path: Path, sha256: str, size_bytes: int) -> bytes:
 
 
 def store(experiment_dir: Path, run: RunRef, milestone: int, data: bytes, writer: int = 1) -> Checkpoint:
-    """Write a new checkpoint, then remove those that are too old. On OSError all earlier ones are unchanged.
+    """Write a new checkpoint, then remove those too old. After an OSError, all earlier checkpoints are unchanged.
 
-    `writer`: the writer number in the worker's order.
+    `writer`: the writer number in the WorkerOrder.
     """
     file = file_of(run, milestone, writer)
     sha256 = write(experiment_dir, file, data)
@@ -59,7 +59,7 @@ def store(experiment_dir: Path, run: RunRef, milestone: int, data: bytes, writer
 def take_up(
     experiment_dir: Path, run: RunRef, offered: tuple[Checkpoint, ...], resume: Callable[[bytes], None]
 ) -> tuple[int, tuple[str, ...]]:
-    """Resume from the first intact checkpoint in `offered` (newest first); `resume` raises Damaged if it is not intact.
+    """Resume from the first intact checkpoint in `offered` (newest first); `resume` raises Damaged if one is broken.
 
     Return the milestone of the restored run, or 0 if no checkpoint was intact, and a sentence for each damaged
     checkpoint.

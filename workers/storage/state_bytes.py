@@ -1,7 +1,7 @@
 """Serialises plain containers of arrays and builtins to bytes that cannot execute code. Equal states give equal bytes.
 
-Arrays are written, and restored, as tensors. torch.save always writes to memory: writing to a file on a full disk, it
-would destroy the existing file and raise RuntimeError.
+Arrays are written, and restored, as tensors. torch.save is only used to write to memory: if it wrote to a
+file on a full disk, it would destroy the existing file and raise RuntimeError.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FOREIGN = (
 )  # fmt: skip
 
 
-# Pickle encodes empty bytes as this call; with arguments it could allocate any amount that a file asks for.
+# Pickle encodes empty bytes as this call; with arguments, the call could allocate any amount that a file names.
 torch.serialization.add_safe_globals([(lambda: b"", "builtins.bytes")])
 
 
@@ -36,9 +36,9 @@ def to_bytes(state: dict[str, Any]) -> bytes:
 
 
 def from_bytes(data: bytes) -> dict[str, Any]:
-    """Return the state that `to_bytes` serialised, on the CPU; for other bytes, raises one of FOREIGN."""
+    """Return the state that `to_bytes` serialised, on the CPU; for bytes from elsewhere, raises one of FOREIGN."""
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
-        if sum(entry.file_size for entry in packed.infolist()) > len(data):  # ours are not compressed
+        if sum(entry.file_size for entry in packed.infolist()) > len(data):  # our files are not compressed
             raise ValueError("it would take more memory than its file size")
     state: dict[str, Any] = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     return state
@@ -47,8 +47,8 @@ def from_bytes(data: bytes) -> dict[str, Any]:
 def _canonical(value: Any) -> Any:
     """Return an equal value in which only equal strings are shared.
 
-    Pickle writes an object it has already seen as a reference. Without this step the bytes would depend on which equal
-    strings and lists happen to be one object, and that differs between a new state and a loaded one.
+    Pickle writes an object that it has already seen as a reference. Without this function, the bytes would depend on
+    which equal strings and lists happen to be one object, which differs between a new state and a loaded state.
     """
     if isinstance(value, dict):
         return {_canonical(key): _canonical(item) for key, item in value.items()}

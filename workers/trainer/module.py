@@ -60,7 +60,7 @@ class Run:
         return self.given
 
     def seed(self, *address: PathPart) -> int:
-        """Return a seed, 0 … 2^31 - 1, for this replicate and address; it is the same in every group."""
+        """Return a seed, 0 … 2^31 - 1, for this replicate and address; the seed is the same in every group."""
         path = self.rng
         for part in address:
             path /= part
@@ -116,14 +116,14 @@ def flat(settings: TrainerSettings) -> dict[str, TrainerValue]:
 
 
 def load(path: str) -> tuple[PythonTrainer, UserCode]:
-    """Execute the file at `path`; return the trainer it defines, and its code."""
+    """Execute the file at `path`; return the trainer that the file defines, and the file's code."""
     what = f"trainer {Path(path).name}"
     code = user_code.load(what, path)
     return _of(code.module, what), code
 
 
 def as_planned(order: TrainerOrder, experiment_dir: Path) -> PythonTrainer:
-    """Execute the copy made at planning time; ValueError if the copy is unusable or has changed since then."""
+    """Execute the copy that was made for the plan; ValueError if the copy is unusable or has changed."""
     what, reference = f"trainer {Path(order.reference).name}", f"{order.reference}:"  # of the whole file
     code = RewardCode(reference=reference, folder=order.folder, file=order.files[0], sha256=order.sha256)
     return _of(user_code.load_planned(what, code, experiment_dir), what)
@@ -148,7 +148,7 @@ def _of(module: ModuleType, what: str) -> PythonTrainer:
 
 
 def number(value: Any, what: str) -> float:
-    """Return a number of any library as a float, finite or not."""
+    """Return a number of any library as a float, which need not be finite."""
     if isinstance(value, bool | str | bytes):
         raise ValueError(f"{what} is {value!r}, not a number")
     try:
@@ -182,7 +182,7 @@ def next_point(points: Iterator[Point], number: int, run: Run, outcome: str) -> 
 def outcomes_of(returned: Any, outcome: str) -> list[float]:
     """Return the outcomes of an evaluation.
 
-    `evaluate` returns one or a list; each item is a number, or a dict with the outcome's name.
+    `evaluate` returns one outcome or a list; each outcome is a number, or a dict with the outcome's name.
     """
     found = []
     for one in returned if isinstance(returned, list | tuple) else [returned]:

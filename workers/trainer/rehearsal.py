@@ -2,10 +2,10 @@
 
 - Two seeds must give different results: if a trainer ignores its seed, all replicates are the same run.
 - The same seed twice shows whether the trainer is bit-reproducible.
-- Another process that continues from a state shows whether the trainer resumes.
-- A process that has not trained evaluates the last state, which shows whether evaluation needs anything else.
+- Continuing from a state in a different process shows whether the trainer resumes.
+- The last state is evaluated in a process that has not trained, to see whether evaluation needs anything else.
 
-Each part, a trial, is its own process, with the threads, determinism and number of GPUs that runs have.
+Each part is called a trial and has its own process, with the threads, determinism and number of GPUs that runs have.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     rng: RngPath
     folder: str
     gpu: bool
-    last: int  # it ends after this many points
-    first: int = 0  # `last`: only evaluate the state in `state_file`
-    state_file: str = ""  # holds the state after point `first` - 1; "": start from scratch
+    last: int  # the trial ends after this many points
+    first: int = 0  # if equal to `last`, only the state in `state_file` is evaluated
+    state_file: str = ""  # holds the state after point `first` - 1; if "", start from scratch
     keep: str = ""  # prefix of the state files' names; the point's number follows
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a trial. Numbers are text, so that non-finite ones can be compared."""
+    """The result of a trial. Numbers are stored as text, so that non-finite numbers can be compared."""
 
     points: tuple[dict[str, str], ...]
     outcomes: tuple[str, ...]
@@ -73,7 +73,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def attempt(trial: Trial, device: str) -> Tried:
-    """Train and evaluate; ValueError if the trainer breaks a rule; the trainer's own exceptions pass through."""
+    """Train and evaluate; ValueError if the trainer breaks a rule. The trainer's own exceptions are not caught."""
     question, data = trial.question, Path(trial.state_file).read_bytes() if trial.state_file else b""
     trainer, _ = module.load(question.reference)
     run = Run(
@@ -99,7 +99,7 @@ def attempt(trial: Trial, device: str) -> Tried:
 
 
 EVALUATIONS = 16  # outcomes an evaluation may return as a list when no number was asked for
-_SEEDS = 3  # seeds tried before equal results count as one run: two seeds may both end at a task's maximum
+_SEEDS = 3  # seeds to try before equal results count as one run, because two seeds may both reach a task's maximum
 _NAME_CHARS = 48
 _LOG = "rehearsal.log"
 Doing = Callable[[str], None]
@@ -128,8 +128,8 @@ def measure_names(metrics: Iterable[str]) -> dict[str, str]:
 def behaviour(whole: Tried, again: Tried, resumed: Tried | None, alone: Tried) -> tuple[bool, Resumption]:
     """Return whether a trainer is bit-reproducible, and how it continues from the state after point 0.
 
-    `whole` and `again`: the same run twice, uninterrupted. `resumed`: the run continued from that state, or None.
-    `alone`: only the evaluation of the last state.
+    `whole` and `again`: the same run twice, uninterrupted. `resumed`: the run continued from the state after point 0,
+    or None. `alone`: only the evaluation of the last state.
     """
     repeats = (whole.points, whole.outcomes) == (again.points, again.outcomes)
     if resumed is None or not resumed.state_was_read:
@@ -204,7 +204,7 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
 
 
 def _evaluated(alone: Future[Tried]) -> Tried:
-    """Return the evaluation by a process that has not trained; ValueError if it fails."""
+    """Return the evaluation in a process that has not trained; ValueError if the evaluation fails."""
     try:
         return alone.result()
     except ValueError as error:
@@ -217,7 +217,7 @@ def _rng(question: TrainerQuestion, seed: int) -> RngPath:
 
 
 def _pins(question: TrainerQuestion) -> dict[str, str]:
-    """Return the environment of a run's process: its arithmetic and, if there is one, the pool's first GPU."""
+    """Return the environment variables of a run's process: arithmetic and, if the run needs a GPU, which GPU."""
     names = [name for name, _ in seen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))] if question.gpu else []
     seen = {f"cuda:{index}": name for index, name in enumerate(names)}
     own = names[:1] if question.gpu == "cuda" else [seen.get(question.gpu, "")]
@@ -227,7 +227,7 @@ def _pins(question: TrainerQuestion) -> dict[str, str]:
 def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:
     """Run one trial in its own process.
 
-    Raises ValueError with the fault that the process reports or, if it crashes, with its last line.
+    Raises ValueError with the fault that the process reports or, if the process crashes, with the last line of output.
     """
     child = subprocess.run(
         child_command("workers.commands.try_trainer"), input=msgspec.json.encode(trial), capture_output=True,
@@ -279,7 +279,7 @@ def named_files(
     """Return the files below the command's folder that the command names under any group's settings.
 
     A word names a file by itself, after an equals sign (`--config=FILE`) or as a module (`-m train`). The program
-    counts only if it is a path, because other programs are looked up on PATH.
+    counts only if given as a path, because a bare name is looked up on PATH.
     """
     root, named = Path(directory).resolve(), list[str]()
     for settings in groups:

@@ -1,7 +1,7 @@
 """Runs a command as a process: arguments, environment, output, liveness, outcome.
 
-The outcome is a key of a JSON file, the last row of a CSV column, or a key given to wandb.log. If it cannot be read, a
-one-line ValueError names the file and its contents.
+The outcome is a key of a JSON file, the last row of a CSV column, or a key given to wandb.log. If the outcome
+cannot be read, a one-line ValueError names the file and its contents.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, f
 from esper_ab.contracts.wording import how_ended
 
 WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py
-_SHOWN = 12  # most names in a message
+_SHOWN = 12  # maximum number of names in a message
 
 
 def read_outcome(source: OutcomeSource, out: Path) -> float:
-    """Return the number, finite or not, that `source` names below the folder `out`."""
+    """Return the number to which `source` refers below the folder `out`; the number need not be finite."""
     if source.wandb:
         return _of_wandb(source.key, out / WANDB_FILE)
     file, key = source.path or _only_file(source.key, out), source.key
@@ -112,11 +112,11 @@ def _list(names: Iterable[str]) -> str:
 _LOOK_S = 1.0  # between two liveness checks
 _STAND_IN = Path(__file__).parent / "standin"
 _SEEDS = 2**31  # a seed that every library accepts
-_LINES, _LINE_CHARS = 3, 160  # of its output, in a message
+_LINES, _LINE_CHARS = 3, 160  # of a command's output, in a message
 
 
 class ScriptFailed(UserCodeFailed):
-    """A command failed; the message is one line with the end of its output."""
+    """A command failed; the message is one line with the end of the command's output."""
 
     again = True  # the fault may be gone next time
 
@@ -139,11 +139,11 @@ def words_of(command: str, settings: Mapping[str, TrainerValue], seed: int, out:
 
 
 def environment(source: OutcomeSource, out: Path, pins: Mapping[str, str]) -> dict[str, str]:
-    """Return the script's environment: that of this process and, for an outcome from wandb, the stand-in.
+    """Return the script's environment: this process's own, `pins` and, for an outcome from wandb, the stand-in.
 
     `pins`: the variables that `workers.devices.pinned` sets for devices and threads.
     """
-    more = {"PYTHONUNBUFFERED": "1"}  # unbuffered, or a killed script would lose its last lines
+    more = {"PYTHONUNBUFFERED": "1"}  # otherwise a killed script would lose its last lines
     if source.wandb:
         more |= {
             "PYTHONPATH": os.pathsep.join(filter(None, (str(_STAND_IN), os.environ.get("PYTHONPATH", "")))),
@@ -155,9 +155,9 @@ def environment(source: OutcomeSource, out: Path, pins: Mapping[str, str]) -> di
 def run_script(
     words: list[str], directory: str, variables: Mapping[str, str], log: tuple[Path, str], on_sign: Callable[[], None]
 ) -> None:
-    """Run a program to its end, with its output in the file `log` (root, name below it); ScriptFailed if it fails.
+    """Run a program to its end, with output to the file `log` (root, name below root); ScriptFailed if it fails.
 
-    `on_sign` is called while the program works, that is, if it has used CPU time or written output since the last
+    `on_sign` is called while the program works, that is, if CPU time was used or output was written since the last
     check. An exception in `on_sign` ends the program, and so does the end of this process.
     """
     root, name = log
@@ -183,7 +183,7 @@ def run_script(
                     on_sign()
                 worked = now
     finally:
-        guarded.stdin.close()  # it then ends the program, if that is still running
+        guarded.stdin.close()  # tells the supervisor to end the program, if still running
         guarded.wait()
     if status:
         end = _end_of(root / name, before)

@@ -1,4 +1,4 @@
-"""A run of the user's own training, a Python trainer or a command, as a session for `workers.process.loop`."""
+"""Sessions for `workers.process.loop` that run the user's own training, which is a Python trainer or a command."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class TrainerSession(ABC):
         assert spec.trainer is not None, "the run has a trainer"
         self.spec, self.order, self.root = spec, spec.trainer, experiment_dir
         self.path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label) / "trainer"
-        self.point = 0  # points done
-        self.done: bytes | None = None  # the state after them
+        self.point = 0  # number of points done
+        self.done: bytes | None = None  # the state after these points
 
     @abstractmethod
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
@@ -72,7 +72,7 @@ class TrainerSession(ABC):
 
     @property
     def stateless(self) -> bool:
-        """False: only a checkpoint records a trainer's progress; without one the run starts over."""
+        """False, because a trainer's progress is only in its checkpoint; without a checkpoint, the run starts over."""
         return False
 
     def warm_up(self, on_step: OnStep) -> float:
@@ -81,15 +81,15 @@ class TrainerSession(ABC):
         return 0.0
 
     def state(self) -> dict[str, Any] | None:
-        """Return the state for a checkpoint; None during a run that would start over."""
+        """Return the state for a checkpoint; None during a run that cannot resume and would start over."""
         if self.done is None or not (self.order.resumes or self.point == self.spec.episodes):
             return None
         return {"format": STATE_FORMAT, "point": self.point, "state": self.done}
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Continue like the session that `state` was taken from; ValueError if it is of another version.
+        """Continue like the session that `state` was taken from; ValueError if `state` has a different format.
 
-        On that error, and on any of `state_bytes.FOREIGN`, the session is unchanged.
+        After this error, or an error of `state_bytes.FOREIGN`, the session is unchanged.
         """
         if state["format"] != STATE_FORMAT:
             raise ValueError(f"format {state['format']}, expected {STATE_FORMAT}")
@@ -98,10 +98,10 @@ class TrainerSession(ABC):
 
     @abstractmethod
     def _begin_at(self, point: int, done: bytes) -> None:
-        """Make the training continue at `point` from the state `done`; unchanged if it raises."""
+        """Make the training continue at `point` from the state `done`; an error leaves the session unchanged."""
 
     def _end(self, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:
-        """Return the record of an outcome; if the outcome is not finite, it is replaced by the worst one."""
+        """Return the record of an outcome; if the outcome is not finite, it is replaced by the worst outcome."""
         failed, worst = not countable(outcome), self.order.worst
         if failed and worst is None:
             raise UserCodeFailed(
@@ -176,7 +176,7 @@ class PythonSession(TrainerSession):
 
 
 class CommandSession(TrainerSession):
-    """A run of a command: one point, at its end."""
+    """A run of a command, whose only point is at its end."""
 
     def __init__(self, spec: RunSpec, experiment_dir: Path, uuids: Iterable[str]) -> None:
         super().__init__(spec, experiment_dir)
@@ -200,10 +200,10 @@ class CommandSession(TrainerSession):
         return self._record(episode, outcome, {}, began)
 
     def _begin_at(self, point: int, done: bytes) -> None:
-        """Do nothing: a command's only state is the one at its end."""
+        """Do nothing, because a command has no state before its end."""
 
     def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
-        """Return the outcome that the command left."""
+        """Return the outcome that was read after the command ended."""
         return [float(done)]
 
 
