@@ -4,7 +4,7 @@
     scripts/mutants [ROOM ...] --record        also write the scores to tests/golden/mutants/scores.toml
     scripts/mutants [ROOM ...] --draw          draw new lists of 200 mutants per room: a new baseline
 
-A room's list is in tests/golden/mutants, one mutant per line, in random order. Each is tried, in one process, against
+A room's list is in tests/golden/mutants, one mutant per line, in random order. Each is tried in one process against
 the room's unit tests that enter the function (for statistics, verdict and design, also tests/statistics). The tests of
 the mutant's module run first, and Hypothesis examples are fixed. The detecting test is recorded and tried first next
 time. The score is the share of killed mutants among those that still exist. A mutant that changes nothing, which no

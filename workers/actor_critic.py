@@ -176,7 +176,7 @@ class ActorCritic(ABC):
 
     @abstractmethod
     def decide(self, seen: Floats32, memory: Floats32, masks: Masks | None, uniforms: Floats | None) -> Decision:
-        """Decide for normalised observations [E, width] by `uniforms` [E, heads] in [0, 1); if None, greedily.
+        """Decide for normalised observations [E, width] by `uniforms` [E, heads] in [0, 1), or greedily if None.
 
         `memory` [2, E, hidden] advances by a step, in place. A greedy continuous decision is the mean. A head's mask is
         computed from the choices of all earlier heads; if `masks` is None, every choice is valid.

@@ -130,7 +130,7 @@ class Environments(Protocol[Seen_co, Facts_co]):
         """Return the results of the episode; call once, after its last step."""
 
     def carried(self) -> dict[str, Any]:
-        """Return the state that outlives an episode, as plain containers of tensors and builtins; {} if none."""
+        """Return state that outlives an episode, as plain containers of tensors and builtins; {} if there is none."""
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
         """Restore the state that `carried` returned; call before the first episode.

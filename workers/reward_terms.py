@@ -162,7 +162,8 @@ def _of_measured(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -
 def _proxy(facts: StepFacts, unmeasured: Bools, settings: RewardSettings) -> Floats:
     """Return the proxy of unmeasured seeds, [E, 1].
 
-    A network has only one accuracy change. Unmeasured seeds share this change, so that more seeds earn no more.
+    A network has only one accuracy change. Unmeasured seeds share this change, so that having more of them earns no
+    more.
     """
     gain = np.where(facts.acc_delta > 0, facts.acc_delta, 0.0)
     share = gain / np.maximum(unmeasured.sum(axis=1), 1)

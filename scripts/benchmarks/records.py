@@ -65,7 +65,8 @@ print(json.dumps({"wall_s": time.perf_counter() - began, "core_s": used.ru_utime
 """
 
 
-# A follower of a run (a coordinator, status --follow) keeps numbers of every episode: bytes each, without start-up's.
+# A follower of a run (a coordinator, status --follow) keeps numbers of its episodes: bytes per episode, without those
+# of start-up.
 _HELD = """
 import resource, sys
 from pathlib import Path

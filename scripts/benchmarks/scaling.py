@@ -34,7 +34,7 @@ _LAUNCH = [sys.executable, "-m", "esper_ab.launch", "--eval-episodes", "4", "--s
 
 
 def measure(repeats: int) -> dict[str, Any]:
-    """Measure episodes of digits with two lanes and with one, alternating; with one lane, groups run one by one."""
+    """Measure real episodes of digits with two lanes and with one in turn; with one lane, groups run one by one."""
     episodes, repeats = (4, 2) if repeats <= FEW else (12, repeats)
     found: dict[str, list[dict[str, float]]] = {"one": [], "two": []}
     multiply_adds, kept = fma_rounds(), list[float]()

@@ -14,7 +14,7 @@ import msgspec
 from esper_ab.contracts.own_packages import take_output
 
 Question = TypeVar("Question")
-REFUSED = (ValueError, KeyError, OSError, RuntimeError)  # raised by an answer to name what cannot be done
+REFUSED = (ValueError, KeyError, OSError, RuntimeError)  # raised by an answer to say what cannot be done
 
 
 def answer_stdin(answer: Callable[[Question], object], decoder: msgspec.json.Decoder[Question]) -> int:

@@ -126,7 +126,7 @@ def describe(questions: Questions) -> Machine:
     _doing("measuring this machine")  # none of the user's code runs any more
     pin(Arithmetic())  # before CUDA begins
     try:
-        seen = seen_gpus(pool)  # now: before, a trainer's rehearsal had the GPUs to itself
+        seen = seen_gpus(pool)  # only now: a trainer's rehearsal had the GPUs to itself
         gpus, unusable = find_gpus(questions.gpus, seen, functools.partial(kind.step_s, questions))
     except RuntimeError as error:
         gpus, unusable = [], f"CUDA does not start: {error}"

@@ -1,8 +1,8 @@
 """`python -m workers.commands.heuristic`: run the heuristic controller alone and report every seed's life.
 
 The question (one JSON line on stdin) and the answer are structs of esper_ab.contracts.children. The hosts are those on
-which an experiment with the same rng seed evaluates its first replicate. They are trained by the kernel that `--kernel
-auto` chooses. After an error, the exit status is 2 and stderr has one line.
+which an experiment with the same rng seed evaluates its first replicate. They are trained by the kernel that
+`--kernel auto` chooses. After an error, the exit status is 2 and stderr has one line.
 """
 
 from __future__ import annotations

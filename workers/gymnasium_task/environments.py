@@ -307,7 +307,8 @@ class GymEnvironments:
     def carried(self) -> dict[str, Any]:
         """Return the state of every environment that is mid-episode.
 
-        The state consists of the reset seed, the decisions since the reset, and the last observation."""
+        The state consists of the reset seed, the decisions since the reset, and the last observation.
+        """
         if not self._spec.continues:
             return {}
         kind = torch.float64 if self._spec.codec.box else torch.int64

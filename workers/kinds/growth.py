@@ -88,9 +88,10 @@ class Growth(Kind):
         return preflight.step_s(questions, torch.device(device)) if asked else 0.0
 
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], Session]:
-        """Return a function that creates a run. It raises FileNotFoundError, with the remedy, if the data are missing.
+        """Return a function that creates a run.
 
-        Each task's splits are uploaded once per device and kept between runs.
+        The function raises FileNotFoundError, with the remedy, if the data are missing. Each task's splits are uploaded
+        once per device and kept between runs.
         """
         devices = torch_devices(lane.devices)
 

@@ -69,7 +69,8 @@ def step_through(
 def _earned(mode: str, values: Floats, seen: Seen, alive: np.integer[Any]) -> Floats:
     """Return rewards [E], with 0 for ended environments; UserCodeFailed if `flaw` finds a flaw.
 
-    `alive`: number of environments that have not ended."""
+    `alive`: number of environments that have not ended.
+    """
     earned = values if alive == len(values) else np.where(seen.alive, values, 0.0)
     if wrong := flaw(earned):
         raise UserCodeFailed(f"reward mode {mode!r} {wrong} at step {seen.step}: {values.tolist()}")

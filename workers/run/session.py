@@ -131,7 +131,7 @@ class Session:
     def evaluate_policy(self, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedEpisode, ...]:
         """Play the evaluation's episodes with a frozen policy's sampled actions, and the first also with greedy ones.
 
-        They are scored in every mode with default constants. A policy without probabilities has no greedy actions.
+        Episodes are scored in every mode with default constants. A policy without probabilities has no greedy actions.
         """
         spec, found = self.spec, list[EvaluatedEpisode]()
         kinds: list[tuple[Literal["sampled", "greedy"], tuple[int, ...]]]
@@ -176,6 +176,6 @@ class Session:
 
 
 def _digest(envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes) -> str:
-    """Return a sha256 that is equal for groups with equal settings: names, devices and telemetry are left out."""
+    """Return the sha256 of the results without names, devices and telemetry; equal settings give equal ones."""
     facts = [msgspec.structs.replace(env, device="") for env in envs]
     return hashlib.sha256(msgspec.json.encode([facts, ppo]) + policy).hexdigest()

@@ -46,7 +46,7 @@ def read(path: Path, sha256: str, size_bytes: int) -> bytes:
 
 
 def store(experiment_dir: Path, run: RunRef, milestone: int, data: bytes, writer: int = 1) -> Checkpoint:
-    """Write a new checkpoint, then remove those too old. After an OSError, all earlier checkpoints are unchanged.
+    """Write a new checkpoint, then remove outdated ones. After an OSError, all earlier checkpoints are unchanged.
 
     `writer`: the writer number in the WorkerOrder.
     """

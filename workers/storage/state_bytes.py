@@ -24,7 +24,7 @@ FOREIGN = (
 )  # fmt: skip
 
 
-# Pickle encodes empty bytes as this call; with arguments, the call could allocate any amount that a file names.
+# Pickle encodes empty bytes as this call; with arguments, the call could allocate any amount that a file specifies.
 torch.serialization.add_safe_globals([(lambda: b"", "builtins.bytes")])
 
 
