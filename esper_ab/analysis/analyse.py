@@ -83,7 +83,7 @@ def conditions(history: History) -> str:
 
 
 def facts_of(history: History) -> Facts:
-    """Return the facts in the records besides outcomes: audit findings, and groups that are the same computation."""
+    """Return what the records say besides outcomes: audit findings, and which groups are the same computation."""
     pairs, plan = pairs_in(followed(history)), history.plan
     return Facts(
         scope=conditions(history), findings=tuple(audit(history, pairs)), paired=not plan.experiment.unpaired,

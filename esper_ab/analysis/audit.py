@@ -166,7 +166,7 @@ def _position_balance(history: History, contrast: Contrast, places: Sequence[Pla
         counts = ", ".join(f"{count:+d} at {order + 1}" for order, count in unbalanced)
         yield Finding(
             "order", "notes", contrast.groups,
-            f"{contrast.a} and {contrast.b} did not hold every place in the start order equally often "
+            f"{contrast.a} and {contrast.b} were not equally often at each place in the start order "
             f"(runs of {contrast.a} minus runs of {contrast.b}: {counts}), and the analysis does not adjust for device "
             "and order.",
         )

@@ -32,7 +32,7 @@ def audit_rewards(
     *rewards: str, settings: Mapping[str, object] | None = None, output_dir: str | Path | None = None,
     **options: Unpack[RewardAuditOptions],
 ) -> RewardAuditFindings:
-    """Compute the returns that rewards give to known behaviours, and the outcome lost by choosing behaviours by return.
+    """Compute the return that each reward gives to known behaviours, and the outcome lost by choosing by return.
 
     `rewards` are modes or FILE:FUNCTION; by default, the whole catalogue is audited. `settings` are reward and growth
     settings for all rewards, by dotted key. If `output_dir` is given, the data and the page are written there. Users'

@@ -60,7 +60,7 @@ def run_ab_test(
 ) -> Results:  # fmt: skip
     """Train every variant `runs_per_variant` times, compare the variants, and return when all runs have ended.
 
-    The experiment directory is `output_dir`/NAME and must not exist; `name` overrides NAME, the experiment's own name.
+    The experiment directory, `output_dir`/NAME, must not exist. NAME is the experiment's name unless `name` is given.
     `max_parallel_runs` is the largest number of runs that train at the same time; None means as many as the devices
     allow. The runs of a seed, one per variant, train together. If the limit is smaller than the number of variants, or
     with `parallel_runs=False`, the runs of a seed train one after the other.

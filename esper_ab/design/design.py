@@ -211,7 +211,7 @@ def _check_futility(experiment: ExperimentSettings) -> None:
     if experiment.futility < LEAST_KEPT:
         raise UsageError(asked, f": the power to keep must be at least {LEAST_KEPT} and below 1, or 0 to turn it off")
     if experiment.open_ended:
-        raise UsageError(asked, " needs a fixed number of seeds; without a maximum there is no planned look")
+        raise UsageError(asked, " needs a fixed number of seeds, because without a maximum no look is planned")
     if not experiment.early_stop:
         raise UsageError(asked, " stops comparisons early, but early stopping is off; choose one")
     if len(looks_of(experiment)) == 1:

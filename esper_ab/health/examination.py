@@ -196,7 +196,7 @@ def storage_diagnoses(out: Path, needed_bytes: int) -> Iterator[Diagnosis]:
 
 
 def mount_of(folder: Path, mounts: Sequence[Mount]) -> Mount:
-    """Return the mount that `folder` is on: the deepest one above the folder and, of several, the last."""
+    """Return the mount that `folder` is on: the deepest mount point above the folder, or the last of several there."""
     above = [mount for mount in mounts if folder.is_relative_to(mount.mountpoint)][::-1]
     return max(above, key=lambda mount: len(mount.mountpoint), default=Mount("/", "unknown", ""))
 

@@ -45,7 +45,7 @@ class Paragraphs:
 
 @dataclass(frozen=True)
 class Item:
-    """One sentence of a list, with the command that carries the sentence out, or ""."""
+    """One sentence of a list, with the command that does what the sentence says, or ""."""
 
     sentence: str
     command: str = ""

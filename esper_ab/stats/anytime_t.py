@@ -12,7 +12,7 @@ import math
 
 
 def log_evidence(t: float, df: float, information: float, g: float = 1.0) -> float:
-    """Return the natural log of the e-value of t with `df` >= 1; for `information` > 0 see AdjustedDifference."""
+    """Return the natural log of the e-value of t, for `df` >= 1 and `information` > 0 (see AdjustedDifference)."""
     r = g / (g + information)
     return 0.5 * math.log(r) + (df + 1) / 2.0 * (math.log1p(t * t / df) - math.log1p(r * t * t / df))
 

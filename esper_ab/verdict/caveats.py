@@ -31,7 +31,7 @@ def describe(
     a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False, paired: bool = True,
     binary: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Compute all statistics of outcomes a, b [pairs], by name; None for an undefined one. `lower`: lower is better.
+    """Return all statistics of the outcomes a, b [pairs] by name, None where undefined. `lower`: lower is better.
 
     For unpaired runs and for outcomes of 0 or 1, compute only the statistics that are meaningful for them.
     """

@@ -1,4 +1,4 @@
-"""The comparison of two groups: the statistics of their pairs, the verdict, and the sentences on both."""
+"""Compare two groups: the statistics of their pairs, the verdict, and the sentences that report them."""
 
 from __future__ import annotations
 

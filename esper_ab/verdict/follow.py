@@ -56,7 +56,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def standing(self) -> LookDecision:
-        """The decision if it is confirmed by the last look, as it always is after an early stop; else "open".
+        """The decision if the last look confirms it, as it always does after an early stop; else "open".
 
         Reports use the numbers of the last look, so no claim appears next to an estimate that contradicts it.
         """
@@ -89,8 +89,8 @@ def courses_of(
     """Return the course of every comparison of the design after its first `complete` replicates.
 
     `complete`: number of leading replicates whose runs are all finished or lost. `pairs`: pairs in any order (those of
-    later replicates are ignored), or unpaired runs, which have a single look. Replicates are numbered from 0. `own`: by
-    comparison, the design with that comparison's margin and outcome, if these differ between comparisons.
+    later replicates are ignored), or unpaired runs, which have a single look. Replicates are numbered from 0. `own`:
+    by comparison, the design with its own margin and outcome, if these differ between comparisons.
     """
     tracks = {
         contrast: _Track(design=own[contrast] if own else design, data=pairs.get(contrast, ()))

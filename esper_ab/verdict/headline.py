@@ -95,7 +95,7 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
 
 
 def alike(evidence: Evidence) -> tuple[str, ...]:
-    """Return a key. Comparisons with equal keys share one sentence of `headline_of`; those with the key () share none.
+    """Return the key by which `headline_of` groups comparisons in one sentence; the key () is never grouped.
     """
     return () if evidence.verdict in CLAIMS else (evidence.verdict, headline_of([("a", "b")], evidence))
 

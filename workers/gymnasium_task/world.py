@@ -163,7 +163,9 @@ def _constants(
     names = list(inspect.signature(function).parameters)
     if len(names) < 2:
         if params:
-            raise ValueError(f"{what} takes no constants; declare a msgspec.Struct and take it: (facts, params: Mine)")
+            raise ValueError(
+                f"{what} has no parameter for constants; declare a msgspec.Struct and add it: (facts, params: Mine)"
+            )
         return ()
     declared = annotation_of(function, 1, module, what)
     if not (isinstance(declared, type) and issubclass(declared, msgspec.Struct)):

@@ -1,4 +1,4 @@
-"""A catalogue of analyses that only one kind of task has, one `KIND` per file, named after the kind. Pure."""
+"""A catalogue of analyses for one kind of task only. Each file is named after its kind and defines `KIND`. Pure."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ FORMATS = ("svg", "png", "pdf")
 
 
 def external_figure(result: Answer) -> Figure:
-    """Draw a row per comparison with an estimate, better to the right, and a curve per group with a profile."""
+    """Draw a row for each comparison that has an estimate, better to the right, and each group's profile as a curve."""
     shown = [one for one in result.comparisons if one.estimate is not None]
     with style.look():
         height = 1.1 + 0.36 * max(1, len(shown))

@@ -38,7 +38,7 @@ Value = Callable[[Columns], Sequence[float]]  # a number per episode; NaN where 
 
 @dataclass(frozen=True)
 class Words:
-    """Texts of a figure by episode."""
+    """Texts of a figure whose x axis is the episode."""
 
     name: str
     title: str

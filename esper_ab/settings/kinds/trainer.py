@@ -59,7 +59,7 @@ class TrainerKind(SettingsKind):
             return msgspec.structs.replace(asked, task=_task(reference), n_envs=1, steps=1)
         for one in said:
             if one.key in _OF_COMMAND and one.value != _OF_COMMAND[one.key]:
-                raise UsageError(f"{one.origin}: a command has only one point and one outcome, at its end")
+                raise UsageError(f"{one.origin}: a command reports one outcome, at one point, when it ends")
         _check_command(reference, asked.outcome, {group.name: group.settings.trainer for group in asked.groups})
         _check_filled(reference, rehearsal, Setting("rehearsal"))
         folder = next(one for one in said if one.key == "trainer").folder.resolve()

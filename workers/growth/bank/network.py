@@ -166,7 +166,7 @@ class BatchStatistics:
 def level_forward(
     x: Tensor, p: Params, spec: HostSpec, level: int, statistics: BatchStatistics, *, training: bool
 ) -> Tensor:
-    """Return conv, batch norm, pool (if any), ReLU of x [B,H,W,N,Cin] or [B,H,W,1,Cin] (shared): [B,H',W',N,Cout].
+    """Apply conv, batch norm, pool (if any) and ReLU to x [B,H,W,N or 1 (shared),Cin]; returns [B,H',W',N,Cout].
 
     `p` are stacked parameters [N, …], `statistics` [N, C]; in training, the flat tensors of `statistics` are updated in
     place. ReLU after max-pool equals max-pool after ReLU, at a quarter of the work.

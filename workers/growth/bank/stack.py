@@ -58,7 +58,7 @@ class Places:
         return cast(Tensor, _Moved.apply(x, self, False))  # type: ignore[no-untyped-call]
 
     def put(self, part: Tensor) -> Tensor:
-        """Return zeros with `part` at these rows, differentiable."""
+        """Return a tensor of zeros with `part` at these rows; gradients flow to `part`."""
         return cast(Tensor, _Moved.apply(part, self, True))  # type: ignore[no-untyped-call]
 
     def moved(self, x: Tensor, back: bool) -> Tensor:
