@@ -221,7 +221,7 @@ def test_an_outcome_that_is_no_number_is_refused_with_what_can_stand_for_it(brok
     env = environments()
     env._spec = replace(env._spec, outcome=lambda episode: broken)
     play(env)
-    with pytest.raises(ValueError, match=r"environment 0 is no number.*--outcome-range.*an outcome of your own"):
+    with pytest.raises(ValueError, match=r"environment 0 is not a number.*--outcome-range.*an outcome of your own"):
         env.ends()
 
 
