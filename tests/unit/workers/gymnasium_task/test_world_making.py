@@ -108,7 +108,7 @@ def test_rewards_and_their_constants(own: Path) -> None:
     with pytest.raises(UserCodeFailed, match=r"failed: KeyError: 'place' \(own.py, line"):
         reward("told")
     for name, params, said in (
-        ("env", {"weight": 1.0}, "no parameter for"), ("reward", {"weight": 1.0}, "no parameter for constants"),
+        ("env", {"weight": 1.0}, "has no constants"), ("reward", {"weight": 1.0}, "no parameter for constants"),
         ("weighted", {"wait": 1.0}, "has no constant 'wait'; Params has weight"),
         ("weighted", {"weight": "heavy"}, "Expected `float`"), ("untyped", {}, "annotate 'params'"),
     ):  # fmt: skip
