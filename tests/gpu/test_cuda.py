@@ -59,14 +59,14 @@ def devices_of_environments(history: History) -> dict[str, Counter[str]]:
 
 
 def digests(history: History, run: str) -> list[str]:
-    """Of a run's records, its evaluation last."""
+    """Return the digests of a run's records; that of its evaluation is the last."""
     evaluation = history.runs[run].evaluation
     assert evaluation is not None
     return [*(record.digest for record in records_of(history.runs[run])), evaluation.digest]
 
 
 def began_with_cuda(folder: Path) -> list[dict[str, Any]]:
-    """On the test device: every process that did, with its GPUs."""
+    """Return every process that began with CUDA on the test device, with its GPUs."""
     return [json.loads(line) for line in (folder / "gpus" / "used").read_text().splitlines()]
 
 
