@@ -115,9 +115,9 @@ def test_what_does_not_go_together_with_a_trainer_is_refused(changes: dict[str, 
     ({"outcome": ""}, "the outcome that decides, a key of the JSON or a column of the CSV that the command"),
     ({"group": ("slow:lr=1", "fast:lr=2")}, "unknown key 'lr'; if it is a setting of your trainer, write trainer.lr"),
     ({"sets": ("learning_rate=1",)}, "unknown key 'learning_rate'; if it is a setting of your trainer"),
-    ({"episodes": 3}, "--episodes: a command has only one point"),
-    ({"eval_episodes": 4}, "--eval-episodes: a command has only one point"),
-    ({"outcome_over": "last-tenth"}, "--outcome-over: a command has only one point"),
+    ({"episodes": 3}, "--episodes: a command reports one outcome"),
+    ({"eval_episodes": 4}, "--eval-episodes: a command reports one outcome"),
+    ({"outcome_over": "last-tenth"}, "--outcome-over: a command reports one outcome"),
 ])  # fmt: skip
 def test_a_command_that_would_not_do_what_was_asked_is_refused(changes: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError) as refused:
