@@ -147,8 +147,7 @@ def calibration_table(found: list[Shipped]) -> str:
     """Return a Markdown table with one row per calibration."""
     lines = [
         "| task, training episodes | pairs | SD of policies, points | SD of an episode | evaluation noise with 4 "
-        "episodes, % "
-        "| s per episode, training / evaluation | episodes of `auto` | evaluation noise then, % |",
+        "episodes, % | s per episode, training / evaluation | episodes of `auto` | evaluation noise then, % |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for one in found:
@@ -178,8 +177,7 @@ def compared_text(few: dict[str, Any], many: dict[str, Any], found: dict[str, An
         low, high = one["sd_limits"]
         lines.append(
             f"| {one['eval_episodes']} | {one['pairs']} | {one['sd']:.2f} ({low:.2f} to {high:.2f}) | "
-            f"{one['grown_per_run']} "
-            f"| {100 * one['share']:.0f} | {one['needed']} |"
+            f"{one['grown_per_run']} | {100 * one['share']:.0f} | {one['needed']} |"
         )
     best = few["best"]
     met = found["pairs"] <= 2 / 3 and found["compute"] <= 1.0
@@ -193,8 +191,7 @@ def compared_text(few: dict[str, Any], many: dict[str, Any], found: dict[str, An
     if isinstance(best, EvalEpisodesAnswer) and best.needed.replicates:
         told += (
             f" `power`, asked after the comparison with {best.eval_episodes} episodes alone, said: "
-            f"{best.needed.replicates} pairs "
-            f"with --eval-episodes {best.best} in the place of {few['needed']}, at "
+            f"{best.needed.replicates} pairs with --eval-episodes {best.best} in the place of {few['needed']}, at "
             f"{best.needed.replicates * best.cost_times / few['needed']:.2f} times the compute."
         )
     return "\n".join([*lines, "", told])

@@ -34,8 +34,7 @@ _RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
 @json_flag
 @valued("--fail-unless", "REQUIREMENT",
     "Exit with status 12 if the verdict does not support it, as in 'new better-than old'; for several tasks, the "
-    "verdict "
-    "on their mean. Repeatable.", "requirements", multiple=True)
+    "verdict on their mean. Repeatable.", "requirements", multiple=True)
 @external_options(*_RULE)
 @click.pass_context
 def command(

@@ -29,8 +29,7 @@ _SHOWN = 8  # names shown in an error
 
 
 @command_with(
-    "esper-ab logs experiments/EXPERIMENT", "esper-ab logs experiments/EXPERIMENT shaped/0 "
-                             "--follow"
+    "esper-ab logs experiments/EXPERIMENT", "esper-ab logs experiments/EXPERIMENT shaped/0 --follow"
 )
 @experiment_argument
 @click.argument("name", metavar="[GROUP/REPLICATE]", default="")

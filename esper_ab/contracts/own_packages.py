@@ -41,8 +41,7 @@ def folder(package: str) -> Path:
     ):
         raise ModuleNotFoundError(
             f"the package {package!r} of esper-ab is missing in {_ROOT}: another distribution with a package of that "
-            "name may "
-            "have overwritten or removed it; `pip install --force-reinstall --no-deps esper-ab` restores it"
+            "name may have overwritten or removed it; `pip install --force-reinstall --no-deps esper-ab` restores it"
         )
     return path
 
@@ -135,8 +134,7 @@ def _claim(package: str) -> None:
         found = file or ", ".join(getattr(there, "__path__", ())) or "nowhere"
         raise ForeignPackage(
             f"this process has imported another package `{package}` from {found}, but {init.parent} is needed; use a "
-            "process "
-            "that has not imported that package"
+            "process that has not imported that package"
         )
 
 

@@ -315,8 +315,7 @@ def _at_looks(design: Design) -> str:
     if len(design.comparisons) > 1:
         shared = (
             f"; {len(design.comparisons)} comparisons share alpha {design.alpha:g}, and a comparison that is decided "
-            "as "
-            "larger than the margin hands its share to the others"
+            "as larger than the margin hands its share to the others"
         )
     stops = "" if design.early_stop or len(design.looks) == 1 else "; no early stop"
     if design.futility is not None:

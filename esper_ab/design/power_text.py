@@ -59,8 +59,7 @@ def next_text(noise: EvaluationNoise) -> str:
     least = f" (a verdict needs {LEAST_PAIRS})" if variance < 1.0 else ""
     return (
         f"--eval-episodes {eval_episodes}: {'at most ' if more else ''}{variance:.2f} times the variance at {cost:.2f} "
-        f"times the "
-        f"cost of a run, so {pairs} pairs{least} and {compute} compute for the same precision"
+        f"times the cost of a run, so {pairs} pairs{least} and {compute} compute for the same precision"
     )
 
 
@@ -214,8 +213,7 @@ def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
         *lines,
         f"  With --eval-episodes {eval_episodes.best} the SD of differences is {sd} instead of {seen}, and "
         f"a run costs {eval_episodes.cost_times:.2f} times as much:",
-        f"  {_needs(eval_episodes.needed, margin).removesuffix('.')} instead of {_count(before)}"
-        f"{compute}.",
+        f"  {_needs(eval_episodes.needed, margin).removesuffix('.')} instead of {_count(before)}{compute}.",
     ]
 
 
@@ -247,8 +245,7 @@ def _stops(row: PowerRow) -> str:
     lost = 100.0 * (row.power - row.stops.power)
     return (
         f" Stopping for futility costs {lost / 100.0:.3f} of that power. On average it uses "
-        f"{row.stops.expected_none:.1f} "
-        f"seeds instead of {row.stops.expected_none_without:.1f} if nothing differs, and "
+        f"{row.stops.expected_none:.1f} seeds instead of {row.stops.expected_none_without:.1f} if nothing differs, and "
         f"{row.stops.expected:.1f} instead of {row.expected:.1f} if the difference equals the margin."
     )
 

@@ -170,8 +170,8 @@ def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
     least = next(count for count in itertools.count(first) if not _mixed_up(experiment, count, 1))
     raise UsageError(
         Setting("order", experiment.order), f": in this random order, {a} and {b} are confounded with device and start "
-        f"order after {first} seeds; the first look needs {least} seeds, as in "
-        "", Setting("looks", (least, max(replicates, least))),
+        f"order after {first} seeds; the first look needs {least} seeds, as in ",
+        Setting("looks", (least, max(replicates, least))),
         ", or ", Setting("order", "balanced"),
     )  # fmt: skip
 

@@ -97,8 +97,7 @@ def plan_text(
     lines = [
         _sentence(
             f"{asked.name}: {counted(len(asked.groups), 'group')} x {counted(asked.seeds, 'seed')} = "
-            f"{counted(n_runs, 'run')}{at_first}, "
-            f"task {asked.task_title}",
+            f"{counted(n_runs, 'run')}{at_first}, task {asked.task_title}",
             width,
         ),
         _sentence(f"  each: {_size(asked)}", width),

@@ -79,8 +79,7 @@ def _make_group(asked: _Asked, request: Request, defaults: Mapping[str, object])
     if not re.fullmatch(GROUP_NAME, asked.name):
         raise UsageError(
             f"group name {asked.name!r}: a group's name is part of file names, so it must start with a letter or digit "
-            "and "
-            "contain only letters, digits and _.=+-, at most 64 characters"
+            "and contain only letters, digits and _.=+-, at most 64 characters"
         )
     layers = {**request.weak, **asked.table, **request.strong, **asked.own}
     values = {**defaults, **{key: one.value for key, one in layers.items()}}

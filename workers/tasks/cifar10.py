@@ -39,8 +39,7 @@ def _read(path: Path, expected: int) -> tuple[NDArray[np.uint8], Ints]:
             raise ValueError(f"{len(labels)} images, not {expected}")
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"no CIFAR-10 file {path}; `esper-ab growth fetch cifar10` downloads it; data_dir can name "
-            "another folder"
+            f"no CIFAR-10 file {path}; `esper-ab growth fetch cifar10` downloads it; data_dir can name another folder"
         ) from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}; `esper-ab growth fetch cifar10` replaces it") from None
