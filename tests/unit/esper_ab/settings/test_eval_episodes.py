@@ -9,12 +9,10 @@ from support.asking import asked, experiment, machine, planned
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.plan.blocks import extend
-from esper_ab.settings.eval_episodes import DEFAULT_EVAL_EPISODES, EvaluationNoise, choose_eval_episodes, shipped
+from esper_ab.settings.eval_episodes import DEFAULT_EVAL_EPISODES, EvaluationNoise, choose_eval_episodes
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_request, read_toml
 from esper_ab.stats.evaluation_noise import Components
-
-DIGITS = next(one for one in shipped() if one.task == "digits")
 
 
 def noise(policy: float, episode: float, ratio_high: float, evaluation_episode_s: float = 0.1) -> EvaluationNoise:
@@ -35,13 +33,12 @@ def test_a_number_is_a_number() -> None:
     assert choose_eval_episodes(experiment(eval_episodes=7)).why == ""
 
 
-def test_auto_is_the_default_and_the_plan_has_its_number_and_its_reason() -> None:
+def test_auto_is_the_default_and_without_a_calibration_it_is_16_in_whole_rounds_of_environments() -> None:
     assert experiment().eval_episodes == "auto"
-    found = choose_eval_episodes(experiment())
-    plan = planned(experiment(), machine())
-    assert plan.experiment.eval_episodes == found.eval_episodes == DIGITS.noise.best(3, 4)
-    pairs = DIGITS.noise.components.runs
-    assert f"from {pairs} earlier pairs (shaped - simplified) on digits with 3 x 4 training episodes" in found.why
+    for changes, number in (({}, DEFAULT_EVAL_EPISODES), ({"n_envs": 6}, 18)):
+        found = choose_eval_episodes(experiment(**changes))
+        assert planned(experiment(**changes), machine()).experiment.eval_episodes == found.eval_episodes == number
+        assert "the default of 16" in found.why
 
 
 def test_the_number_is_part_of_the_digest_and_the_same_for_every_run() -> None:
@@ -66,28 +63,6 @@ def test_it_depends_on_nothing_that_an_experiment_finds_or_is_called(rng_seed, r
     assert choose_eval_episodes(other) == choose_eval_episodes(experiment())
 
 
-def test_without_a_calibration_it_is_the_documented_number_in_whole_episodes() -> None:
-    for changes in ({"task": "mine"}, {"steps": 7}, {"slots": ("early",)}, {"episodes": 5000}):
-        found = choose_eval_episodes(experiment(**changes))
-        assert found.eval_episodes == DEFAULT_EVAL_EPISODES
-        assert "the default of 16" in found.why
-    assert choose_eval_episodes(experiment(task="mine", n_envs=6)).eval_episodes == 18
-
-
-def test_the_nearest_budget_counts() -> None:
-    twelve = next(one for one in shipped() if one.task == "digits" and one.noise.episodes == 12)
-    assert choose_eval_episodes(experiment(episodes=20, n_envs=8)).eval_episodes == twelve.noise.best(20, 8)
-    assert choose_eval_episodes(experiment(episodes=2, n_envs=4)).eval_episodes == DIGITS.noise.best(2, 4)
-
-
-def test_a_calibration_is_near_up_to_four_times_as_many_and_as_few_training_episodes() -> None:
-    budgets = [one.noise.episodes * one.noise.n_envs for one in shipped() if one.task == "digits"]
-    least, most = min(budgets) // 4, max(budgets) * 4
-    for episodes, is_near in ((least - 1, False), (least, True), (most, True), (most + 1, False)):
-        found = choose_eval_episodes(experiment(episodes=episodes, n_envs=1))
-        assert ("earlier pairs" in found.why) == is_near, episodes
-
-
 def test_an_outcome_of_training_needs_one_episode() -> None:
     found = choose_eval_episodes(experiment(outcome_over="last-tenth", n_envs=6))
     assert found.eval_episodes == 6
@@ -110,14 +85,6 @@ def test_no_policy_variance_is_bounded_and_dear_hosts_are_fewer() -> None:
     assert noise(1.0, 16.0, 1.0).variance_times(4) == pytest.approx(5 / 2)
     assert none.cost_times(32) == pytest.approx((16 + 32) / (16 + 16))
     assert none.cost_share == pytest.approx(0.5)
-
-
-def test_what_ships_says_how_it_was_made() -> None:
-    assert len({one.rng_seed for one in shipped()}) == len(shipped())
-    for one in shipped():
-        assert one.noise.components.episode > 0.0
-        assert one.noise.components.eval_episodes >= 32
-        assert all((one.machine, one.date, one.kernel, one.slots))
 
 
 @pytest.mark.parametrize("typed", ["auto", "12"])
