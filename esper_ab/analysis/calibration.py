@@ -10,16 +10,8 @@ import numpy as np
 
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.design.calibration import (
-    autocorrelation,
-    factor_effects,
-    false_claims,
-    intraclass_correlation,
-    last_episodes,
-    spread,
-)
-from esper_ab.design.calibration_file import SCHEMA, Calibration, circumstances_of
-from esper_ab.design.design import LEAST_RUNS, Contrast, Design, default_looks, find_bounds
+from esper_ab.design.calibration_file import SCHEMA, Calibration, Spread, circumstances_of
+from esper_ab.design.design import LEAST_RUNS, Contrast, Design
 from esper_ab.design.power import PowerQuestion
 from esper_ab.design.power_text import RHO, ROWS, Known, check_varied, power_tables
 from esper_ab.journal.fold import History, RunHistory
@@ -31,7 +23,9 @@ from esper_ab.stats.evaluation_noise import Components
 from esper_ab.stats.floats import Floats
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import Pair
-from esper_ab.stats.variances import components
+from esper_ab.stats.variances import components, sd_limits
+
+_LEVEL = 0.95  # confidence of the limits of a spread
 
 # --- evaluation noise ------------------------------------------------------------------------------------------------
 # Evaluation noise of an experiment: its share in the outcome's variance, what it cost, what to plan next. Pure.
@@ -173,22 +167,15 @@ def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:
 def calibration_of(history: History, replicates: int, *, deterministic: bool, named: bool) -> Calibration:
     """Return the calibration from the finished runs of an A/A experiment, for an experiment of `replicates`.
 
-    The rules are tried on draws from a generator that is seeded with the plan's digest. Unless the user has `named` a
-    margin, the margin is the difference that can be found with this many replicates. Raises UsageError if too few runs
-    have an outcome.
+    Unless the user has `named` a margin, the margin is the difference that can be found with this many replicates.
+    Raises UsageError if too few runs have an outcome.
     """
     plan, experiment = history.plan, history.plan.experiment
     runs = [run for run in history.runs.values() if outcome_of(run, experiment.outcome_over) is not None]
     if len(runs) < LEAST_RUNS:
         raise UsageError(f"only {len(runs)} runs have an outcome; a calibration needs at least {LEAST_RUNS}")
     outcomes = np.array([outcome_of(run, experiment.outcome_over) for run in runs], dtype=np.float64)
-    trained = np.array([run.columns.of("outcome") for run in runs], dtype=np.float64)
-    curves = trained[:, np.isfinite(trained).all(axis=0)]  # a rollout in which no episode ended has no outcome
-    per_group = min(replicates, len(runs) // 2)
-    looks = default_looks(per_group)
-    nominal = find_bounds([(0, 1)] * per_group, 1, looks, (experiment.alpha,))[0] if per_group >= LEAST_PAIRS else ()
-    rng = np.random.Generator(np.random.Philox(key=int(plan.digest[:32], 16)))
-    whole = spread(outcomes)
+    whole = _spread(outcomes)
     known = Known(source="these runs", sd=whole.sd, df=whole.runs - 1)
     margin = experiment.margin if named else _resolvable(known, replicates, experiment.alpha)
     group = experiment.groups[0]
@@ -202,14 +189,9 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
         versions=history.started.versions,
         code=history.started.code,
         spread=whole,
-        autocorrelation=autocorrelation(curves) if curves.shape == trained.shape else None,
-        intraclass=intraclass_correlation(last_episodes(curves)),
-        effects=factor_effects(outcomes, _factors(history, runs)),
         deterministic=deterministic,
         noise=noise_of_runs(history),
         planned=replicates,
-        replicates=per_group,
-        claims=false_claims(curves, outcomes, per_group, tuple(zip(looks, nominal, strict=False)), rng),
         margin=margin,
         margin_named=named,
         power=power_tables(known, RHO, ROWS, PowerQuestion(margin=margin, alpha=experiment.alpha))
@@ -227,13 +209,8 @@ def _resolvable(known: Known, replicates: int, alpha: float) -> float:
     return float(f"{table.rows[0].smallest:.2g}")
 
 
-def _factors(history: History, runs: list[RunHistory]) -> dict[str, list[str]]:
-    """Return the levels of both factors by run: the device of the run, and its place in the start order."""
-    devices = {lane.name: "+".join(lane.devices) for lane in history.plan.lanes}
-    places = {
-        spec.ref.name: str(place + 1) for block in history.blocks for place, spec in enumerate(block.runs)
-    }
-    return {
-        "device": [devices[run.ref.device] for run in runs],
-        "start order": [places[run.ref.name] for run in runs],
-    }
+def _spread(x: Floats) -> Spread:
+    """Return the spread of finite values [runs], at least two."""
+    sd, df = float(np.std(x, ddof=1)), x.size - 1
+    low, high = sd_limits(sd, df, _LEVEL)
+    return Spread(runs=int(x.size), mean=math.fsum(x) / x.size, sd=sd, low=low, high=high, level=_LEVEL)

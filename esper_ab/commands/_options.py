@@ -91,8 +91,8 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "For several tasks: outcomes that score 0 and 1, for performance profiles and the optimality gap; one "
             "range, or TASK=WORST..TARGET,…. [default: the ends of the tasks' ranges, if all are known]"),
         "eval_episodes": takes("N|auto",
-            "Evaluation episodes per trained policy; auto: that with the least variance x cost, by a calibration. "
-            "[default: auto]"),
+            "Evaluation episodes per trained policy; auto: those with the least variance x cost by --calibration, else "
+            "16. [default: auto]"),
         "unpaired": switched("Give each group its own randomness, for calibration."),
         "calibration": takes("FILE",
             "File written by `esper-ab calibrate`, with the spread between runs of one group.", type=PATH),

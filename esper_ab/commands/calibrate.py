@@ -42,11 +42,10 @@ _NO_MARGIN = 1.0  # placeholder for an A/A plan without a margin: decides nothin
     "Number of independent runs of the group; an even number.", type=click.IntRange(min=LEAST_RUNS),
     default=20)
 @valued("--seeds", "R",
-    "Number of seeds of the experiment that you plan; the error rates of its rules are "
-    "measured.", type=click.IntRange(1, MOST_SEEDS), default=10)
+    "Number of seeds of the experiment that you plan.", type=click.IntRange(1, MOST_SEEDS), default=10)
 @experiment_options(without=_OWN, one_task=True)
 def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
-    """Train one group repeatedly, and show how often each rule would find a difference by chance.
+    """Train one group repeatedly, and show how much its runs differ by chance.
 
     If the calibration is interrupted, repeat the command with its --name to continue.
     """

@@ -12,7 +12,6 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.wording import significant
-from esper_ab.design.calibration import FactorEffect, FalseClaims, Intraclass, Spread
 from esper_ab.design.power import PowerTable
 from esper_ab.design.power_text import next_text, share_text, table_lines
 from esper_ab.settings.eval_episodes import EvaluationNoise
@@ -27,8 +26,19 @@ from esper_ab.stats.text import digits_for
 # It applies only to an experiment that trains this group in the same way, as `check_belongs` verifies.
 
 
-SCHEMA = 5
+SCHEMA = 6
 FILE_NAME = "calibration.json"
+
+
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """The standard deviation between runs, with confidence limits that assume normality, in the unit of the values."""
+
+    runs: int
+    mean: float
+    sd: float  # n - 1 in the denominator
+    low: float
+    high: float
+    level: float  # confidence of [low, high]
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,14 +53,9 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     versions: dict[str, str]
     code: dict[str, str]  # sources, commit, dirty
     spread: Spread  # of the runs' outcomes
-    autocorrelation: float | None  # lag 1, of the training outcome by episode within runs
-    intraclass: Intraclass | None  # of the training outcome in the last episodes
-    effects: tuple[FactorEffect, ...]  # of device and start order on the outcome
     deterministic: bool  # whether a run repeated in another lane with the same randomness gave the same records
     noise: EvaluationNoise | None  # of these runs; None if the outcome is not from the evaluation or from one episode
     planned: int  # seeds of the planned experiment
-    replicates: int  # seeds with which the rules were simulated: at most half the runs
-    claims: tuple[FalseClaims, ...]
     margin: float
     margin_named: bool  # by the user or the task; if not, `planned` uncorrelated pairs detect it with 80 % power
     power: tuple[PowerTable, ...]  # by pair correlation
@@ -135,25 +140,15 @@ def calibration_text(found: Calibration) -> str:
     """Describe all results of a calibration, in lines of at most 100 characters."""
     s, outcome, digits = found.spread, found.outcome, digits_for(found.margin)
     mean = outcome.value(f"{s.mean:.{digits - 1}f}")
-    unit = f", {outcome.apart}" if outcome.apart else ""
     lines = [
         found.sentence,
         f"Mean {outcome.label} {mean}; task {found.circumstances['task']}, outcome "
         f"{found.circumstances['outcome_over']}.",
-        f"{_curve_sentence(found)}.",
         *_noise_lines(found),
-        "",
-        f"Device and start order (least squares, 95 % intervals{unit}):",
-        *_effect_lines(found, digits),
-        "",
         "Determinism: two devices with the same randomness gave the same records."
         if found.deterministic
         else "Determinism: two devices with the same randomness gave DIFFERENT records: pairs have less in common than "
         "they should.",
-        "",
-        f"How often each rule finds a difference by chance, with these runs split at random into two groups of "
-        f"{found.replicates}{_fewer(found)}; a rule promises 5 %:",
-        *(_claim_line(claims, found.replicates) for claims in found.claims),
     ]
     lines += _margin_lines(found)
     if found.power:
@@ -178,50 +173,7 @@ def _margin_lines(found: Calibration) -> list[str]:
     ]
 
 
-def _fewer(found: Calibration) -> str:
-    if found.replicates == found.planned:
-        return ""
-    return f" (you plan {found.planned} seeds, for which this test would need {2 * found.planned} runs)"
-
-
 def _noise_lines(found: Calibration) -> list[str]:
     if found.noise is None:
         return []
     return [f"Evaluation noise: {share_text(found.noise)} of the runs' variance. {next_text(found.noise)}."]
-
-
-def _curve_sentence(found: Calibration) -> str:
-    told = []
-    if found.autocorrelation is None:
-        needs = "needs at least four episodes that vary, with an outcome in every run"
-        told.append(f"Autocorrelation of the training outcome: {needs}")
-    else:
-        told.append(f"Autocorrelation of the training outcome at lag 1: {found.autocorrelation:.2f}")
-    icc = found.intraclass
-    if icc is None:
-        told.append("intraclass correlation: not defined here")
-    else:
-        told.append(
-            f"intraclass correlation of the last {icc.episodes} episodes: {icc.r:.2f} ({icc.low:.2f} to {icc.high:.2f})"
-        )
-    return "; ".join(told)
-
-
-def _effect_lines(found: Calibration, digits: int) -> list[str]:
-    if not found.effects:
-        return ["  one device and one start order: nothing to compare"]
-    lines = []
-    for effect in found.effects:
-        lines += [
-            f"  {effect.factor} {level.level} minus {level.against}: {level.mean:+.{digits}f} "
-            f"[{level.low:+.{digits}f}, {level.high:+.{digits}f}]"
-            for level in effect.levels
-        ] or [f"  {effect.factor}: too few runs"]
-    if any(effect.aliased for effect in found.effects):
-        lines.append("  Device and start order change together in this plan: each is estimated without the other.")
-    return lines
-
-
-def _claim_line(claims: FalseClaims, per_group: int) -> str:
-    size = "" if claims.runs_per_group == per_group else f" ({claims.runs_per_group} run per group)"
-    return f"  {claims.rate:6.1%}  {claims.rule}{size}"

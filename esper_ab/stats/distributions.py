@@ -69,11 +69,6 @@ def f_ppf(p: ArrayLike, df_above: float, df_below: float) -> Any:
     return _special().fdtri(df_above, df_below, p)
 
 
-def f_isf(p: ArrayLike, df_above: float, df_below: float) -> Any:
-    """Return the x with P(F > x) = p."""
-    return _special().fdtri(df_above, df_below, 1.0 - _array(p))
-
-
 def _special() -> Any:
     from scipy import special
 

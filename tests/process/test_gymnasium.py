@@ -95,7 +95,3 @@ def test_rollouts_in_which_no_episode_ends_are_read_by_every_command(tmp_path: P
         done(command, tmp_path / "x")
     sql = "SELECT count(*) AS a, count(outcome) AS b, count(length) AS c, count(reward_sum) AS d FROM episodes"
     assert json.loads(done("query", tmp_path / "x", "--json", sql)) == [{"a": 4, "b": 0, "c": 0, "d": 4}]
-    done("calibrate", "--task", "gym:CartPole-v1", "--runs", "4", "--output-dir", tmp_path, "--name", "c",
-         *SMALL[4:], *how)  # fmt: skip
-    of_curves = load_calibration(tmp_path / "c")
-    assert (of_curves.autocorrelation, of_curves.intraclass) == (None, None)

@@ -36,18 +36,15 @@ def test_what_is_written_is_read(found: Calibration, tmp_path: Path) -> None:
     assert load_calibration(tmp_path / "calibration.json") == found
 
 
-def test_it_is_of_all_runs_and_of_the_rules_that_half_of_them_allow(found: Calibration) -> None:
-    assert found.spread.runs == 12
-    assert (found.planned, found.replicates, found.mode) == (10, 6, "shaped")
-    assert {effect.factor for effect in found.effects} == {"device", "start order"}
+def test_it_is_of_all_runs(found: Calibration) -> None:
+    assert (found.spread.runs, found.planned, found.mode) == (12, 10, "shaped")
+    assert found.spread.low < found.spread.sd < found.spread.high
     assert [table.rho for table in found.power] == [0.0, 0.3, 0.6]
 
 
 def test_the_text_says_it_all(found: Calibration) -> None:
     text = " ".join(calibration_text(found).split())
     assert found.sentence in text
-    assert "you plan 10 seeds, for which this test would need 20 runs" in text
-    assert "change together in this plan" in text
     assert "gave the same records" in text
     different = calibration_text(msgspec.structs.replace(found, deterministic=False))
     assert "DIFFERENT" in different
