@@ -35,7 +35,7 @@ SECTIONS = {
         "init": "Write an experiment file, ready to run, with every setting and its default as a comment.",
         "power": "Show the smallest difference that R seeds can detect, and the seeds that a margin needs.",
         "design": "Write a plan for runs made elsewhere, before the first run: comparisons, looks and bounds.",
-        "calibrate": "Train one group repeatedly, and show how often each rule would find a difference by chance.",
+        "calibrate": "Train one group repeatedly, and show how much its runs differ by chance.",
         "growth": "Audit rewards for growth, run its heuristic controller alone, or download a task's data.",
     },
     "Afterwards": {

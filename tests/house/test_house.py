@@ -177,7 +177,6 @@ READS_ITSELF = {
     "workers/process/entry.py": "likewise",
     "workers/commands/describe.py": "likewise",
     "report/page.py": "a part of the package", "readers/records.py": "likewise",
-    "settings/eval_episodes.py": "likewise",
     "contracts/own_packages.py": "likewise", "contracts/source_files.py": "likewise",
     "workers/datasets/task.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
