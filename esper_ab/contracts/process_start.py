@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-import psutil
-
 
 def usable_cores() -> int:
     """Return the number of cores that this process may use, or of all cores if the system has no CPU affinity."""
@@ -18,6 +16,8 @@ def process_started(pid: int) -> float | None:
     Together with `pid`, the start time identifies a process. psutil's start times cannot do this: they depend on the
     boot time, which is rounded to seconds and changes when the clock is set.
     """
+    import psutil  # imported here, because `status` of a finished experiment asks for no process
+
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:

@@ -5,7 +5,6 @@ The plan's hash covers the design.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
@@ -367,9 +366,11 @@ def find_bounds(
 
 @cache
 def _simulated(asked: _Arguments) -> tuple[tuple[float, ...], ...]:
+    # Imported here, because a plan with one look, and `status`, need none of these.
+    import hashlib
+
     import numpy as np
 
-    # Here, because a plan with one look needs neither numpy nor scipy.
     from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p
 
     rng = np.random.Generator(np.random.PCG64(int(hashlib.sha256(msgspec.json.encode(asked)).hexdigest(), 16)))

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import socket
 import stat
 import struct
 import time
@@ -71,7 +70,7 @@ _UNKNOWN = Holder(pid=0, host="", started=0, since="")
 
 def _is_alive(named: Holder) -> bool:
     """True if the holder runs; a process on another host is assumed to run."""
-    return named.pid > 0 and (named.host != socket.gethostname() or process_started(named.pid) == named.started)
+    return named.pid > 0 and (named.host != os.uname().nodename or process_started(named.pid) == named.started)
 
 
 class Lock:
@@ -123,7 +122,7 @@ class Lock:
 
     def _sign(self) -> None:
         own = Holder(
-            pid=os.getpid(), host=socket.gethostname(), started=process_started(os.getpid()) or 0,
+            pid=os.getpid(), host=os.uname().nodename, started=process_started(os.getpid()) or 0,
             since=datetime.now(UTC).isoformat(timespec="seconds"), slurm_job=os.environ.get("SLURM_JOB_ID", ""),
             ray_job=ray_job(os.environ.get(_RAY_JOB, "")),
         )  # fmt: skip

@@ -136,7 +136,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # Own modules that a call may load, and libraries that it may not: what everybody waits for, many times a day.
 OWN = {("status", "EXPERIMENT"): 45, ("launch", "--help"): 12}
-NEVER_LIGHTLY = HEAVY | {"asyncio", "ssl"}
+NEVER_LIGHTLY = HEAVY | {"asyncio", "ssl", "psutil", "hashlib"}
 
 
 @pytest.mark.parametrize("words", OWN, ids=" ".join)
