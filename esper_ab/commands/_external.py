@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from esper_ab.commands._parameters import PATH, Decorator, Flags, in_order, valued
+from esper_ab.commands._parameters import PATH, Decorator, Flags, in_order, switch, valued
 from esper_ab.contracts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ _OPTIONS = {
     "figure": valued("--figure", "FILE.svg|png|pdf", "Draw the result; replaces an existing file.", type=PATH),
     "columns": valued("--columns", "OURS=THEIRS,…",
         "Map column names, as in group=algorithm,outcome=return.", default=""),
+    "verbose": switch("--verbose", "Also print every table.", "-v"),
 }  # fmt: skip
 RULE = ("margin", "better", "unit", "label", "worst", "control", "alpha")
 
@@ -72,13 +73,14 @@ def as_in_python(flags: Flags) -> dict[str, Any]:
     return {name: told_by_task(value) if name in by_task else value for name, value in flags.items()}
 
 
-def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool) -> str:
-    """Draw the figure if it is requested, and return the verdicts as text or JSON."""
+def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose: bool) -> str:
+    """Draw the figure if it is requested, and return the verdicts as JSON or text; `verbose`: not only one screen."""
     # Imported here, so that --help needs no numpy, and a call without a figure no matplotlib.
-    from esper_ab.report.external import external_json
+    from esper_ab.report.external import external_json, external_report
+    from esper_ab.report.text import render_text
 
     if figure is not None:
         from esper_ab.report.figures.catalogue import external_figure, write_figure  # as above
 
         write_figure(external_figure(found), figure)
-    return external_json(found) + "\n" if json else str(found)
+    return external_json(found) + "\n" if json else render_text(external_report(found), whole=verbose)

@@ -17,7 +17,7 @@ from esper_ab.commands._parameters import json_flag
     "esper-ab compare experiments/ONE experiments/OTHER", "esper-ab compare experiments/ONE experiments/OTHER --json",
 )
 @click.argument("folders", metavar="EXPERIMENT EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
-@external_options("control", "alpha", "scores", "figure")
+@external_options("control", "alpha", "scores", "figure", "verbose")
 @json_flag
 def command(folders: tuple[Path, ...], control: str, alpha: float, scores: str, **shown: Any) -> None:
     """Compare the groups of several experiment directories; exploratory.

@@ -30,7 +30,7 @@ _RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
     "esper-ab judge results.csv --margin 25 --columns group=algorithm,outcome=return",
 )
 @click.argument("words", metavar="[PLAN] FILE|[TASK=]EXPERIMENT…", nargs=-1, required=True)
-@external_options("scores", "columns", "figure")
+@external_options("scores", "columns", "figure", "verbose")
 @json_flag
 @valued("--fail-unless", "REQUIREMENT",
     "Exit with status 12 if the verdict does not support it, as in 'new better-than old'; for several tasks, the "
@@ -38,8 +38,7 @@ _RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
 @external_options(*_RULE)
 @click.pass_context
 def command(
-    context: click.Context, /, words: tuple[str, ...], requirements: tuple[str, ...], columns: str, figure: Path | None,
-    json: bool, **options: Any
+    context: click.Context, /, words: tuple[str, ...], requirements: tuple[str, ...], columns: str, **options: Any
 ) -> None:
     """Judge outcomes of runs made elsewhere by PLAN, noting deviations; or, without PLAN, explore them.
 
@@ -57,10 +56,11 @@ def command(
     from esper_ab.verdict.judge import judge
     from esper_ab.verdict.requirement import parse_requirement, require
 
+    shown = {name: options.pop(name) for name in ("figure", "json", "verbose")}
     if len(words) == 1:
         if requirements:
             raise UsageError("--fail-unless needs a plan, because results without a plan are exploratory")
-        click.echo(printed(_explore(Path(words[0]), columns, options), figure=figure, json=json), nl=False)
+        click.echo(printed(_explore(Path(words[0]), columns, options), **shown), nl=False)
         return
     told = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     if told:
@@ -68,7 +68,7 @@ def command(
     plan = read_plan(Path(words[0]))
     asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
     found = with_scores(judge(plan, _read(words[1:], columns, plan.scales)), told_by_task(options["scores"]))
-    click.echo(printed(found, figure=figure, json=json), nl=False)
+    click.echo(printed(found, **shown), nl=False)
     last = found.comparisons[-1].question.task
     require(asked, [one for one in found.comparisons if one.question.task == last])
 

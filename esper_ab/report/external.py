@@ -8,7 +8,7 @@ from typing import Any
 from esper_ab.contracts.wording import counted, shell_command, visible
 from esper_ab.design.design import rule
 from esper_ab.report.content import comparison_json, indented
-from esper_ab.report.document import Card, Document, Paragraphs, Verdicts
+from esper_ab.report.document import Card, Document, Paragraphs, Section, Verdicts
 from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, needed_caveats, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
 from esper_ab.report.text import paragraph, written
@@ -31,10 +31,12 @@ SCHEMA = 1
 def external_report(result: Answer) -> Document:
     """Return the report of runs done elsewhere, before any layout."""
     how = "Rule" if result.plan else "Rule, chosen after the runs"
-    return Document(nodes=(
+    every, shown = tables(result), 1 + bool(result.profiles)
+    return Document(rest="the same command with -v", nodes=(
         Paragraphs((EXPLORATORY if result.exploratory else f"Judged by the plan with the sha256 {result.plan[:12]}…",)),
         departures(result), *(verdicts(result, task) for task in tasks_of(result)),
-        Paragraphs((rule_sentence(result.design),), how), *tables(result), *remarks(result),
+        Paragraphs((rule_sentence(result.design),), how), *every[:shown],
+        Section(tuple(every[shown:])), *remarks(result),
     ))  # fmt: skip
 
 

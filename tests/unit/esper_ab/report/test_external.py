@@ -22,10 +22,12 @@ def test_what_was_not_declared_says_so_at_every_verdict(effect):
 
 
 def test_what_was_planned_shows_the_looks_and_what_was_not_followed():
-    text = render_text(external_report(judge(PLAN, outcomes(rows(*drawn(12, 0.5))))))
+    report = external_report(judge(PLAN, outcomes(rows(*drawn(12, 0.5)))))
+    text = render_text(report, whole=True)
     assert "EXPLORATORY" not in text
     assert "NOT AS PLANNED\n  ! Not in the plan, so ignored: seed 10, 11 (4 rows)." in text
     assert "\nLooks\n" in text
+    assert "\nLooks\n" not in render_text(report), "one screen"
 
 
 def test_json_says_the_same():
