@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import conducted, fake_plans, wrong_keys
+from support import conducted, fake_plans
 from support.being_killed import alive
 from support.children import environment
 from support.launcher_contract import check_contract
@@ -152,22 +152,6 @@ def test_workers_outlive_a_coordinator_that_stands_still_and_go_on(allocation, t
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
 
 
-@pytest.mark.parametrize(("entry", "deaths"), [("wrong", 1), ("old", 2)])
-def test_a_worker_with_a_wrong_or_an_old_key_gets_nowhere_and_is_followed_by_another(
-    allocation, tmp_path, monkeypatch, on_one_machine, entry, deaths
-):
-    """A key that nobody was told of; that of the worker before, which left it behind and ended."""
-    monkeypatch.setenv(wrong_keys.VARIABLE, str(tmp_path / "key"))
-    made = SlurmLauncher(f"support.wrong_keys:{entry}")
-    made.use(devices())
-    events = conducted.run(tmp_path / "run", PLAN, launcher=made)
-    assert conducted.counts(events) == {"worker_death": deaths, "restart": deaths}
-    last = conducted.incidents(events, "worker_death")[-1]
-    assert "before it was ready for a run" in last.detail
-    assert any("the coordinator has another worker in its place" in line for line in last.last_words), last.last_words
-    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-
-
 def test_a_stop_that_ends_the_workers_too_is_no_failure_of_a_run(allocation, cluster, tmp_path, monkeypatch):
     """As a preemption does: SIGTERM for the coordinator, and its steps are killed before the barrier is reached."""
     monkeypatch.setenv("FAKE_FAULT", "hang:b/0:2")
@@ -182,26 +166,6 @@ def test_a_stop_that_ends_the_workers_too_is_no_failure_of_a_run(allocation, clu
     events = conducted.events_of(tmp_path / "run")
     assert conducted.counts(events) == {"interrupted": 1}
     assert events[-1].status == "interrupted"
-
-
-@pytest.mark.slow
-def test_a_lost_node_is_known_within_a_minute(allocation, cluster, tmp_path):
-    """All at once: slurmd, the steps' daemons and the workers. What was recorded is kept, and goes on elsewhere."""
-    lost: list[float] = []
-
-    def lose(event):
-        if isinstance(event, EpisodeRecorded) and not lost:
-            lost.append(time.monotonic())
-            cluster.lose_node("n3")
-
-    limits = Limits(floor_s=30.0, start_up_s=30.0)
-    try:
-        with pytest.raises(WorkerFailed) as raised:
-            conducted.run(tmp_path / "run", PLAN, conducted.Watcher(lose), launcher=launcher(), limits=limits)
-    finally:
-        cluster.start_node("n3")
-    assert "cpu:4" in str(raised.value) or "cpu:5" in str(raised.value)
-    assert time.monotonic() - lost[0] < 180
 
 
 @pytest.mark.slow

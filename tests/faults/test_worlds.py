@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import fault_crew
-from support.fault_world import EPISODES, LIVES, REPLICATES, described, live, make_world, peaceful
+from support.fault_world import LIVES, PLAN, described, live, make_world, peaceful
 from support.planted_death import Death
 
 from esper_ab.analysis.trained_by import result_hash
@@ -14,7 +13,6 @@ from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
 
-CREW = fault_crew.fake(REPLICATES, EPISODES)
 RNG_SEEDS = (1, 4, 5)  # among them pieces of large messages, blows from outside, three lives
 
 
@@ -22,7 +20,7 @@ RNG_SEEDS = (1, 4, 5)  # among them pieces of large messages, blows from outside
 def undisturbed(tmp_path_factory):
     """Result hash of the experiment without faults."""
     experiment_dir = tmp_path_factory.mktemp("undisturbed")
-    experiment_run.run(CREW.plan, experiment_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
+    experiment_run.run(PLAN, experiment_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
     return result_hash(fold(read(experiment_dir / JOURNAL_NAME)))
 
 
@@ -30,23 +28,10 @@ def undisturbed(tmp_path_factory):
     *RNG_SEEDS, *(pytest.param(rng_seed, marks=pytest.mark.slow) for rng_seed in range(100, 160)),
 ])  # fmt: skip
 def test_a_world_of_faults_ends_as_one_without(rng_seed, undisturbed, tmp_path):
-    outcome = live(make_world(rng_seed), CREW, tmp_path / "run", undisturbed)
+    outcome = live(make_world(rng_seed), tmp_path / "run", undisturbed)
     assert not outcome.problem, described(outcome)
     assert outcome.faults >= 2 or rng_seed not in RNG_SEEDS, described(outcome)
     assert outcome.lives <= LIVES + len(outcome.blows)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)  # its lives know how crowded the machine is
-def test_real_workers_that_are_killed_leave_what_undisturbed_ones_leave(tmp_path):
-    crew = fault_crew.real(replicates=1, episodes=2)
-    calm, world = tmp_path / "calm", peaceful(floor_s=120.0)
-    assert live(world, crew, calm, "").lives == 1
-    world.deaths["w00/1"] = Death(place="checkpoint rename", n=1)
-    world.deaths["w01/1"] = Death(place="policy write", n=1, moment="middle")
-    outcome = live(world, crew, tmp_path / "run", result_hash(fold(read(calm / JOURNAL_NAME))), calm)
-    assert not outcome.problem, described(outcome)
-    assert outcome.faults == 2
 
 
 @pytest.mark.parametrize("how", [
@@ -56,7 +41,7 @@ def test_a_worker_that_hangs_in_the_middle_of_a_checkpoint(how, undisturbed, tmp
     death = Death(place="checkpoint write", n=3, moment="middle", how=how)
     world = peaceful(floor_s=3.0)
     world.deaths["w01/1"] = death
-    outcome = live(world, CREW, tmp_path / "run", undisturbed)
+    outcome = live(world, tmp_path / "run", undisturbed)
     assert not outcome.problem, described(outcome)
     assert outcome.planted == [("w01/1", death)]
     (hung,) = [event for event in read(tmp_path / "run" / JOURNAL_NAME) if isinstance(event, Incident)][:1]

@@ -149,41 +149,6 @@ def test_ctrl_c_once_finishes_the_barrier_in_progress_and_says_how_to_go_on_in_t
     assert signal.getsignal(signal.SIGINT) is before
 
 
-class PressedWhileLeaving(InlineLauncher):
-    """Ctrl-C again at the first look for a worker that was told to leave, which has not left by then."""
-
-    def start(self, order):
-        return Leaving(super().start(order), self)
-
-
-class Leaving:
-    def __init__(self, worker, launcher):
-        self._worker, self._launcher = worker, launcher
-
-    def __getattr__(self, name):
-        return getattr(self._worker, name)
-
-    def join(self, timeout_s):
-        if not hasattr(self._launcher, "pressed"):
-            self._launcher.pressed = True
-            os.kill(os.getpid(), signal.SIGINT)
-            return False
-        return self._worker.join(timeout_s)
-
-
-def test_a_second_ctrl_c_that_comes_after_the_barrier_ends_the_workers_and_is_told_apart(tmp_path):
-    launcher = PressedWhileLeaving("support.fake_worker:main_in_thread")
-    with pytest.raises(Interrupted) as caught:
-        run(fake_plans.plan(episodes=400), tmp_path, launcher, (press_ctrl_c_at(1),))
-    said, go_on = str(caught.value).splitlines()
-    assert said.startswith("stopped by Ctrl-C after the current barrier")
-    assert "another Ctrl-C, after that barrier" in said
-    assert go_on.startswith("to go on: ")
-    *_, last = events = list(read(tmp_path / JOURNAL_NAME))
-    assert [event.category for event in of(Incident, events)] == ["interrupted"] * 2
-    assert last.detail == said
-
-
 def test_a_stop_that_takes_long_says_whom_it_waits_for_and_a_second_ctrl_c_ends_it(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "hang:a/0:2")
     said = []

@@ -33,13 +33,6 @@ def undisturbed(tmp_path_factory):
     return records(events_of(experiment_dir))
 
 
-def test_more_lanes_than_the_soft_limit_allows(tmp_path):
-    """The usual soft limit is 1024, whatever the hard one is."""
-    done = conducted(tmp_path / "run", 48, 400, 6, "inline")
-    assert done.returncode == 0, done.stderr
-    assert events_of(tmp_path / "run")[-1].status == "finished"
-
-
 @pytest.mark.parametrize(("launcher", "each"), [("local", 4), ("inline", 11)])
 def test_a_plan_that_cannot_fit_is_refused_before_anything_starts(tmp_path, launcher, each):
     done = conducted(tmp_path / "run", 64, 90, 10, launcher)
@@ -62,16 +55,6 @@ def test_a_worker_without_descriptors_is_started_when_there_are_some(tmp_path, u
     assert [entry.category for entry in incidents(events)] == ["worker_death", "start_delayed", "restart"]
     (entry,) = incidents(events, "start_delayed")
     assert entry.detail.startswith("worker w00/2 on cpu:0 cannot be started: no file descriptor was free (ulimit -n)")
-
-
-def test_a_worker_that_can_never_be_started_ends_the_experiment_in_order(tmp_path):
-    done = conducted(tmp_path / "run", 128, 128, 2, "local", "ipc", "miser", fault="die:a/0:2:1")
-    assert done.returncode == 4, done.stderr
-    why, how_to_go_on = done.stderr.splitlines()
-    assert re.fullmatch(r"error: worker w00/2 on cpu:0 could not be started within \d+ s: no file descriptor was free "
-                        r"\(ulimit -n\)", why)
-    assert "resume" in how_to_go_on
-    assert events_of(tmp_path / "run")[-1].status == "failed"
 
 
 def test_strangers_that_use_up_descriptors_end_nothing(tmp_path, undisturbed):

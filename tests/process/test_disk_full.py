@@ -5,7 +5,6 @@ Each test runs the function of the same name under `SCENARIOS` in such a child; 
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shutil
@@ -20,14 +19,13 @@ if __name__ == "__main__":  # the child is not started by pytest, which puts thi
     sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
 import msgspec
-from support import fake_plans, fake_worker
+from support import fake_plans
 from support.elsewhere import scales
 
 from esper_ab.analysis.audit_checks import conduct_findings
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.commands._check import examine
 from esper_ab.contracts.errors import DiskFull, Interrupted
-from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
 from esper_ab.control.rules.workers import Limits
@@ -140,39 +138,6 @@ def a_run_waits_for_room_and_goes_on(folder):
     sys.stdout.writelines(f"warning: {notice}\n" for notice in neighbour.notices)
 
 
-def a_checkpoint_waits_for_room(folder):
-    """The disk is full when the second one is written; its worker says so and tries again."""
-    save = fake_worker.save
-
-    def fill_before(link, order, spec, milestone):
-        if (spec.ref.name, milestone) == ("a/0", 2) and not (folder / "ballast").exists():
-            fill(folder)
-        while True:  # as the real worker does, without torch
-            try:
-                return save(link, order, spec, milestone)
-            except OSError as error:
-                if error.errno != errno.ENOSPC:
-                    raise
-            link.send(Progress(run=spec.ref, milestone=milestone, step=0, phase="disk full"))
-            link.receive(1.0)
-
-    fake_worker.save = fill_before
-    neighbour = Neighbour(folder, lambda: make_room(folder))
-    neighbour.filled = True
-    learning = fake_plans.plan(cores=1, placement="sequence", episodes=4)  # nobody else writes meanwhile
-    experiment_dir = new(folder)
-    experiment_run.run(learning, experiment_dir, LAUNCHER, (neighbour,))
-    assert any("for a checkpoint of a/0: waiting" in notice for notice in neighbour.notices)
-    assert "no space on the disk for a checkpoint" in {
-        entry.detail.partition(": ")[2] for entry in load(experiment_dir).history.incidents
-    }
-    assert not list(experiment_dir.rglob(".*.pt.*"))
-    fake_worker.save = save
-    alone = new(folder.parent, "alone")
-    experiment_run.run(learning, alone, LAUNCHER, ())
-    assert hash_of(experiment_dir) == hash_of(alone)
-
-
 def a_run_gives_up_after_a_while_and_resumes(folder):
     experiment_dir = new(folder)
     neighbour = Neighbour(folder)
@@ -263,8 +228,8 @@ def nothing_is_left_of_what_finds_no_room(folder):
 SCENARIOS = {
     function.__name__: function
     for function in (
-        a_checkpoint_waits_for_room, a_run_waits_for_room_and_goes_on, a_run_gives_up_after_a_while_and_resumes,
-        ctrl_c_ends_the_wait, ctrl_c_once_ends_a_wait_for_the_first_line, a_report_is_whole_or_not_at_all,
+        a_run_waits_for_room_and_goes_on, a_run_gives_up_after_a_while_and_resumes, ctrl_c_ends_the_wait,
+        ctrl_c_once_ends_a_wait_for_the_first_line, a_report_is_whole_or_not_at_all,
         nothing_is_left_of_what_finds_no_room,
     )
 }  # fmt: skip

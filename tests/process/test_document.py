@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
+import runpy
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -73,25 +74,19 @@ def test_the_custom_class_is_an_experiment() -> None:
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """The block for programmatic execution as a script of its own, which guards nothing by `__name__`."""
+def executed(tmp_path_factory: pytest.TempPathFactory, warm_children: None) -> tuple[Path, str]:
+    """The block for programmatic execution, in this process: one of its own is in test_python_page.py."""
     folder = tmp_path_factory.mktemp("document")
-    environment = {**os.environ, "PYTHONPATH": str(BLOCKS)}
-    line = [sys.executable, str(BLOCKS / "programmatic.py")]
-    ended = subprocess.run(
-        line, cwd=folder, capture_output=True, text=True, timeout=280, check=False, env=environment
-    )
-    return folder / "custom_results" / "my_experiment", ended
-
-
-def test_the_script_runs_once_and_counts_what_succeeded(executed) -> None:
-    _, ended = executed
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.splitlines() == ["variant_a: 5/5 successful", "variant_b: 5/5 successful"]
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
+        patch.chdir(folder)
+        patch.syspath_prepend(BLOCKS)
+        runpy.run_path(str(BLOCKS / "programmatic.py"))
+    return folder / "custom_results" / "my_experiment", printed.getvalue()
 
 
 def test_success_is_that_every_expected_record_arrived(executed) -> None:
-    experiment_dir, _ = executed
+    experiment_dir, printed = executed
+    assert printed.splitlines()[-2:] == ["variant_a: 5/5 successful", "variant_b: 5/5 successful"]
     history = load(experiment_dir).history
     assert len(history.runs) == 10
     assert all(run.evaluation is not None and len(run.episodes) == 1 for run in history.runs.values())

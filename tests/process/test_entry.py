@@ -95,14 +95,3 @@ def test_a_thread_refuses_a_gpu_which_it_could_not_have_to_itself():
     lane = Lane(name="cuda:1", devices=("cuda:1",), uuids=("GPU-b",))
     with pytest.raises(entry.WrongDevice, match="lane cuda:1 has GPUs, and a thread has none of its own"):
         entry._set_threads(lane, Arithmetic())
-
-
-@pytest.mark.parametrize(("module", "out"), [
-    ("esper_ab.launchers.local", {"torch", "numpy", "scipy", "matplotlib"}),
-    ("esper_ab.control.experiment_run", {"torch", "matplotlib"}),  # its looks are statistics
-    ("workers.process.link", {"torch", "numpy", "scipy", "matplotlib"}),
-])  # fmt: skip
-def test_torch_and_figures_stay_out_until_they_are_needed(module, out):
-    code = f"import sys, {module}; assert not {out} & set(sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr

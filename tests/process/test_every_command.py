@@ -2,8 +2,7 @@
 
 Help has examples that work, `--json` is pure JSON, errors are one line (and an object), a pipe gets plain lines.
 
-Commands are called in this process, with descriptors captured, so that what their children print counts, too. Those
-that change the process itself, because they train, are processes.
+Commands are called in this process, with descriptors captured, so that what their children print counts, too.
 """
 
 from __future__ import annotations
@@ -13,14 +12,13 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import click
 import pytest
 from support.command_lines import check_command_line, examples_of, leaves
 from support.elsewhere import csv_text, rows, scales
+from support.in_process import esper_ab
 from support.patience import within
 
 from esper_ab.commands._exit_status import invoke
@@ -75,11 +73,10 @@ REFUSED = {"resume"}  # a finished run cannot be resumed: what is said then is a
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with two finished experiment directories, two experiment files, and those that the examples name."""
     folder = tmp_path_factory.mktemp("place")
-    done = subprocess.run(
-        [sys.executable, "-m", "esper_ab.commands.cli", "launch", *_TINY, "--launcher", "inline", "--name", "one",
-         "--json"],
-        cwd=folder, capture_output=True, text=True, timeout=280, check=False, env=os.environ | COLOURFUL,
-    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in COLOURFUL.items():
+            patch.setenv(name, value)
+        done = esper_ab("launch", *_TINY, "--launcher", "inline", "--name", "one", "--json", folder=folder)
     assert done.returncode == 0, done.stderr
     assert not CODES.search(done.stdout + done.stderr)  # the live view, too
     assert "wait/0: done" in done.stderr
@@ -216,50 +213,6 @@ def test_json_is_all_there_is_on_stdout(name: str, capfd: pytest.CaptureFixture[
     except json.JSONDecodeError:
         assert name == "logs"
         assert all(json.loads(line) for line in out.splitlines())
-
-
-# --- an experiment directory in which something else stands in place of .lock ---
-
-TAKE_THE_LOCK = {
-    "tidy": ("EXPERIMENT",), "resume": ("UNFINISHED",),
-}  # fmt: skip
-LOCK_STANDS_FOR = {
-    "link": lambda lock: lock.symlink_to("../../precious"),
-    "dangling link": lambda lock: lock.symlink_to("../../nothing"),
-    "pipe": os.mkfifo,
-    "folder": Path.mkdir,
-}
-
-
-@pytest.mark.parametrize(("name", "kind"), [
-    *(("tidy", kind) for kind in LOCK_STANDS_FOR),
-    *((name, "pipe") for name in NAMES if name == "resume" or ("EXPERIMENT" in CALLS[name] and name != "tidy")),
-])  # fmt: skip
-def test_what_stands_in_place_of_a_lock_is_neither_written_nor_waited_for(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str,
-    kind: str,
-) -> None:  # fmt: skip
-    shutil.copytree(place / "experiments", tmp_path / "experiments", ignore=shutil.ignore_patterns(".lock"))
-    journal = tmp_path / "experiments" / "two" / "events.jsonl"
-    journal.write_bytes(journal.read_bytes().rpartition(b"\n")[0].rpartition(b"\n")[0] + b"\n")  # without its end
-    (tmp_path / "precious").write_text("thesis")
-    for run in ("one", "two"):
-        LOCK_STANDS_FOR[kind](tmp_path / "experiments" / run / ".lock")
-    words = {"EXPERIMENT": "experiments/one", "UNFINISHED": "experiments/two", "COPY": "experiments/two"}
-    args = [words.get(arg, arg) for arg in TAKE_THE_LOCK.get(name, CALLS[name])]
-    monkeypatch.chdir(tmp_path)
-    with within(60):
-        status = invoke(group, [*name.split(), *args], "esper-ab")
-    out, error = capfd.readouterr()
-    assert (tmp_path / "precious").read_text() == "thesis"
-    assert not (tmp_path / "nothing").exists()
-    if name in TAKE_THE_LOCK:
-        what = "is a symbolic link" if "link" in kind else "is not a regular file"
-        *_, last = error.splitlines()  # a preflight on a busy machine says first that it takes long
-        assert status == 2, out + error
-        assert re.match(rf"error: experiments/(one|two)/\.lock {what}: remove it", last)
-    else:
-        assert status == 0, error
 
 
 @pytest.mark.parametrize("others", ["journal", "all but the journal"])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -73,25 +71,6 @@ def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_change
     assert any(record.seed_events for run in load(same_twice).history.runs.values() for record in records_of(run))
 
 
-def test_by_default_the_plan_chooses_the_hosts_and_a_repetition_has_the_same_plan(tmp_path: Path) -> None:
-    """No calibration ships for four steps: 16 hosts, of all runs; the file of settings names the number."""
-    small = ("--groups", "wait,shaped", "--task", "synthetic", "--steps", "4", "--episodes", "1", "--n-envs", "3")
-    done("launch", *small, "--seeds", "1", "--quiet", "--name", "run", "--output-dir", str(tmp_path),
-         "--launcher", "inline", "--placement", "sequence", "--devices", "cpu:0")  # fmt: skip
-    history = load(tmp_path / "run").history
-    for run in history.runs.values():
-        assert run.evaluation is not None
-        kinds = [played.actions for played in run.evaluation.episodes]
-        assert kinds.count("sampled") == run.spec.eval_episodes == 18
-        assert kinds.count("greedy") == (3 if run.ref.controller == "ppo" else 0)
-    said = "--eval-episodes auto: 18 evaluation episodes per run (the default of 16"
-    assert any(said in note for note in history.plan.notes)
-    config = tmp_path / "run" / "experiment.toml"
-    assert "eval_episodes = 18" in config.read_text()
-    again = json.loads(done("launch", str(config), "--output-dir", str(tmp_path / "x"), "--dry-run", "--json"))
-    assert again["plan"]["digest"] == history.plan.digest
-
-
 def test_what_a_run_leaves_behind(same_twice: Path) -> None:
     for group in ("a", "b"):
         for replicate in (0, 1):
@@ -121,15 +100,3 @@ def test_saved_policies_are_evaluated_later(same_twice: Path) -> None:
 def test_the_issue_query_works(same_twice: Path) -> None:
     sql = "SELECT group_id, reward_mode, AVG(outcome) FROM env_episodes GROUP BY ALL"
     assert {row["group_id"] for row in json.loads(done("query", str(same_twice), sql, "--json"))} == {"a", "b"}
-
-
-@pytest.mark.slow  # how they are planned: tests/unit/esper_ab/plan/test_blocks.py
-def test_more_groups_than_cores_share_them(tmp_path: Path) -> None:
-    core = str(min(os.sched_getaffinity(0)))
-    on_one_core = [shutil.which("taskset") or "taskset", "-c", core, sys.executable, "-m", "esper_ab.launch"]
-    ended = subprocess.run(
-        [*on_one_core, *SMALL, "--output-dir", str(tmp_path), "--groups", "wait,random,schedule"],
-        capture_output=True, text=True, timeout=280, check=False,
-    )  # fmt: skip
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert {run.ref.device for run in load(tmp_path / "run").history.runs.values()} == {"cpu:0", "cpu:1", "cpu:2"}

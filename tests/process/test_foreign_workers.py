@@ -121,13 +121,6 @@ def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_comm
 
 
 @pytest.mark.slow
-def test_names_of_the_standard_library_shadow_nothing_under_python_m(tmp_path: Path) -> None:
-    there = Folder(tmp_path, "select.py", "queue.py", "signal.py", "socket.py", "pickle.py", "subprocess.py")
-    there.gives(*LAUNCH, *SMALL, "--groups", "random,wait", "--name", "run")
-    assert load(tmp_path / "experiments" / "run").history.ended is not None
-
-
-@pytest.mark.slow
 def test_a_process_that_has_imported_another_package_of_the_name(tmp_path: Path, finished: Path) -> None:
     """Its threads cannot have ours, and are refused in one line; worker processes are not concerned."""
     (tmp_path / "workers").mkdir()

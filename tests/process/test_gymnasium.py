@@ -14,7 +14,6 @@ from support.being_killed import workers_when_recorded
 from support.conducted import digests
 from support.gym_world import own_file
 from support.in_process import done, esper_ab
-from support.journals import records_of
 
 from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.load import load
@@ -81,17 +80,3 @@ def test_a_calibration_needs_no_margin_and_gives_one_to_start_from(tmp_path: Pat
     assert (found.mode, found.margin_named, found.spread.runs) == ("env", False, 4)
     assert found.deterministic
     assert found.margin > found.spread.sd / 10.0
-
-
-@pytest.mark.slow
-def test_rollouts_in_which_no_episode_ends_are_read_by_every_command(tmp_path: Path) -> None:
-    """No pole falls within three steps, so training has no outcome at all."""
-    how = ("--episodes", "2", "--set", "gym.rollout=resets", "--steps", "3")
-    launch(tmp_path, "x", *how, groups="env,random")
-    found = load(tmp_path / "x")
-    envs = [env for run in found.history.runs.values() for record in records_of(run) for env in record.envs]
-    assert {env.outcome for env in envs} == {None}
-    for command in ("status", "report", "tidy", "export"):
-        done(command, tmp_path / "x")
-    sql = "SELECT count(*) AS a, count(outcome) AS b, count(length) AS c, count(reward_sum) AS d FROM episodes"
-    assert json.loads(done("query", tmp_path / "x", "--json", sql)) == [{"a": 4, "b": 0, "c": 0, "d": 4}]

@@ -18,7 +18,7 @@ from support.conducted import THREADS
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts import link_keys
 from esper_ab.contracts.codec import ProtocolError, decode_from_worker
-from esper_ab.control.hub import BAD_MESSAGES_REPORTED, BadMessage, Hub, Keys
+from esper_ab.control.hub import BAD_MESSAGES_REPORTED, BadMessage, Hub
 from esper_ab.journal.fold import fold
 
 PLAN = fake_plans.plan()
@@ -186,15 +186,6 @@ def test_a_key_opens_once_it_is_known_and_until_the_next_incarnation(hub):
     hub.register("w00/1", keys.public)  # said by one that was replaced meanwhile
     assert not opens(hub, keys)
     assert heard(hub, 0) == []
-
-
-def test_the_keys_of_ten_thousand_workers_take_no_time():
-    """Restarts among them: every registration looks at its own worker alone."""
-    known, keys = Keys(), [zmq.curve_keypair()[0].decode() for _ in range(100)]
-    began = time.process_time()
-    for number in range(10_000):
-        known.register(f"w{number}/1", keys[number % 100])
-    assert time.process_time() - began < 2
 
 
 def test_only_the_first_bad_messages_of_all_are_told(hub):

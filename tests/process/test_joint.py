@@ -93,15 +93,6 @@ def test_one_process_at_a_time_carries_the_parts_out(capsys: pytest.CaptureFixtu
     assert not (directory / "digits").exists()
 
 
-@pytest.mark.slow
-def test_trackers_follow_a_part_that_is_begun_by_resume(tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    done(*LAUNCH, "--task", "synthetic,digits", "--name", "both", "--track", "tensorboard", folder=tmp_path)
-    shutil.rmtree(tmp_path / "experiments/both/digits")
-    done("resume", "experiments/both", "--launcher", "inline", "--quiet", folder=tmp_path)
-    assert (tmp_path / "experiments/both/digits/tensorboard").is_dir()
-
-
 def test_a_part_whose_settings_were_changed_is_not_launched(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(place / "experiments/both/digits")
     settings = place / "experiments/both/digits.toml"

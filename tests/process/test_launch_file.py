@@ -36,12 +36,6 @@ devices = ["cpu:0", "cpu:1"]
 [launcher]
 name = "inline"
 """
-BROKEN = """
-def reward(facts, settings):
-    if len(facts.op) == 2:  # as many environments as a run has, and not the preflight
-        raise RuntimeError('the planted failure')
-    return facts.val_acc
-"""
 
 
 def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
@@ -50,10 +44,7 @@ def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """x.py, x.toml, and broken.py, which needs a reward that fails."""
     (tmp_path / "x.py").write_text(FILE.format(reward="sparse"))
-    (tmp_path / "reward.py").write_text(BROKEN)
-    (tmp_path / "broken.py").write_text(FILE.format(reward="reward.py:reward"))
     (tmp_path / "x.toml").write_text(TOML)
     return tmp_path
 
@@ -65,23 +56,6 @@ def test_a_file_is_run_and_every_record_can_be_told(folder: Path) -> None:
         assert said in done.stderr
     experiment = load(folder / "out" / "x").history.plan.experiment
     assert (experiment.name, experiment.max_parallel, experiment.placement) == ("x", 1, "sequence")
-
-
-def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(folder: Path) -> None:
-    done = run(folder, "broken.py", "--no-retry", "--quiet", "--launcher", "inline")
-    assert done.returncode == 4
-    assert done.stdout.startswith("Which one?\n  a: the usual\nIs the held-out accuracy on ")
-    assert "report: experiments/x/report.html" in done.stdout
-    assert "Nothing can be said about a and b: no pair is complete." in done.stdout
-    summary = " ".join((folder / "experiments" / "x" / "summary.txt").read_text().split())
-    assert "No run of a and 1 run of b was lost" in summary
-    assert "a: 2 of 2 runs failed\n" in done.stdout
-    assert "esper-ab launch" in summary
-    after_plan = done.stdout.partition(" continues it\n")[2]
-    assert after_plan
-    assert "resume" not in after_plan + done.stderr + summary  # its copy of the reward would fail again
-    assert "RuntimeError: the planted failure (reward.py, line 4), in warm-up of run b/0" in done.stdout
-    assert "every seed was given up, as a retry would fail in the same way: fix it, then launch again" in done.stderr
 
 
 def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too(folder: Path) -> None:

@@ -9,11 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.journals import records_of
 
 from esper_ab.design.calibration_file import FILE_NAME, load_calibration
 from esper_ab.journal.file import JOURNAL_NAME
-from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
 SMALL = ("--task", "synthetic", "--steps", "4", "--n-envs", "2", "--eval-episodes", "2", "--quiet", "--name", "x")
@@ -82,31 +80,3 @@ def test_power_reads_the_calibration_and_the_run(calibrated: Path) -> None:
     assert known["sd"] == load_calibration(calibrated).spread.sd
     assert known["df"] == 3
     assert json.loads(command("power", "--experiment", str(calibrated), "--json").stdout)["known"]["df"] == 2
-
-
-def digests(history: History) -> dict[str, list[str]]:
-    return {
-        name: [*(record.digest for record in records_of(run)), run.evaluation.digest if run.evaluation else ""]
-        for name, run in history.runs.items()
-    }
-
-
-@pytest.mark.slow
-def test_no_record_depends_on_how_runs_share_the_machine(tmp_path: Path) -> None:
-    """Fixed and shuffled sequence, side by side, parallel: the same records to the bit."""
-    ways = {
-        "fixed": ("--placement", "sequence", "--order", "fixed"),
-        "shuffled": ("--placement", "sequence", "--order", "shuffled"),
-        "shared": ("--placement", "share"),
-        "parallel": ("--placement", "spread"),
-    }
-    found = {}
-    for name, flags in ways.items():
-        command("launch", "--groups", "a=shaped,b=shaped", "--unpaired", "--seeds", "2", "--episodes", "2",
-                *SMALL[:-1], name, "--output-dir", str(tmp_path), *flags)  # fmt: skip
-        found[name] = load(tmp_path / name).history
-    assert digests(found["fixed"]) == digests(found["shuffled"]) == digests(found["shared"])
-    assert digests(found["fixed"]) == digests(found["parallel"])
-    assert digests(found["fixed"])["a/0"] != digests(found["fixed"])["b/0"]
-    verdict = json.loads((tmp_path / "fixed" / "verdict.json").read_text())
-    assert verdict["design"]["positions_matter"] is False

@@ -7,17 +7,15 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
 from support import fake_plans
-from support.being_killed import alive, killed_at, workers_when_recorded
+from support.being_killed import alive, killed_at
 from support.conducted import conclusions, counts, incidents, of, records, resume, run, taken_up
 from support.fake_worker import FAULT_VARIABLE
 from support.in_process import esper_ab
-from support.journals import planted_effect, records_of, write
+from support.journals import planted_effect, write
 
 from esper_ab.contracts.errors import Interrupted
 from esper_ab.journal.events import (
@@ -144,34 +142,3 @@ def test_coordinators_killed_one_after_the_other_lose_and_double_nothing(tmp_pat
     while any(alive(event.pid) for event in of(WorkerStarted, left)) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not [event.pid for event in of(WorkerStarted, left) if alive(event.pid)]
-
-
-@pytest.mark.slow
-def test_real_training_that_lost_a_worker_and_its_coordinator_ends_as_if_nothing_had_happened(tmp_path):
-    def launch(name):
-        return [
-            sys.executable, "-m", "esper_ab.launch", "--task", "synthetic", "--groups", "shaped,simplified",
-            "--episodes", "6", "--steps", "6", "--n-envs", "2", "--seeds", "1", "--eval-episodes", "2",
-            "--devices", "cpu:0,cpu:1", "--quiet", "--json", "--output-dir", str(tmp_path), "--name", name,
-        ]  # fmt: skip
-
-    subprocess.run(launch("whole"), check=True, capture_output=True)
-    process = subprocess.Popen(launch("run"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    (second,) = (one.pid for one in workers_when_recorded(tmp_path / "run", process, 1) if one.worker == "w01")
-    os.kill(second, signal.SIGKILL)
-    workers = workers_when_recorded(tmp_path / "run", process, 3)
-    process.kill()
-    process.communicate()
-    assert esper_ab("resume", tmp_path / "run", "--quiet").returncode == 0
-    assert not [one.pid for one in workers if alive(one.pid)]
-    whole, again = load(tmp_path / "whole").history, load(tmp_path / "run").history
-    for name, of_run in whole.runs.items():
-        before, after = (records_of(run) for run in (of_run, again.runs[name]))
-        assert [record.digest for record in before] == [record.digest for record in after]
-        assert of_run.evaluation.digest == again.runs[name].evaluation.digest
-        assert of_run.evaluation.policy_sha256 == again.runs[name].evaluation.policy_sha256
-    verdicts = [json.loads((tmp_path / name / "verdict.json").read_text()) for name in ("whole", "run")]
-    said = [[(one["verdict"], one["sentence"]) for one in verdict["comparisons"]] for verdict in verdicts]
-    assert said[0] == said[1]  # the findings about how it went differ, as they should
-    assert {"worker_death", "restart"} <= {entry.category for entry in again.incidents}
-    assert not [entry for entry in again.incidents if entry.category == "inexact_resume"]

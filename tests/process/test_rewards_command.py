@@ -119,13 +119,6 @@ def test_what_cannot_be_done_is_one_line_and_status_2(folder: Path, args: tuple[
     assert words in refused(folder, *TINY, "--search", "0", *args)
 
 
-def test_slots_are_those_asked_for(folder: Path) -> None:
-    text = done("growth", "rewards", "sparse", *TINY, "--search", "0", "--slots", "late", "--json", folder=folder)
-    answer = msgspec.convert(json.loads(text), RewardAudit).answer
-    assert answer.slots == ("late",)
-    assert {entry.split(":")[2] for one in answer.behaviours for entry in one.schedule} == {"late"}
-
-
 def test_from_python_it_is_the_same_reward_audit(made: tuple[str, RewardAudit], folder: Path, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     asked = {"task": "synthetic", "schedules": 4, "hosts": 1, "steps": 6, "searched": 3}
@@ -173,13 +166,3 @@ def test_an_experiment_journals_it_and_its_report_shows_its_rewards(
     loaded = load_experiment(experiment_dir).reward_audit
     assert loaded is not None
     assert [one.name for one in loaded.rewards] == ["sparse", "mine.py:gain"]
-
-
-@pytest.mark.parametrize(
-    ("file", "words"),
-    [("nowhere.json", "`esper-ab growth rewards` writes one"), ("mine.py", "not a reward audit of this version")],
-)
-def test_what_is_no_reward_audit_is_refused_before_anything_else(folder: Path, file: str, words: str) -> None:
-    ended = esper_ab(*LAUNCH, "--groups", "sparse,wait", "--reward-audit", file, folder=folder)
-    assert ended.returncode == 2
-    assert words in ended.stderr

@@ -12,7 +12,6 @@ from support.conducted import digests
 
 from esper_ab import ABExperiment, ABVariant, create_experiment, load_experiment, run_ab_test
 from esper_ab.commands.logs import sources
-from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.load import load
 
 pytestmark = pytest.mark.usefixtures("warm_children")
@@ -125,12 +124,6 @@ def test_one_run_at_a_time_is_a_sequence_on_one_device(results) -> None:
     plan = load(results.path).history.plan
     assert (plan.experiment.placement, plan.experiment.max_parallel) == ("sequence", 1)
     assert {device for lane in plan.lanes for device in lane.devices} == {"cpu:0"}
-
-
-def test_a_stated_placement_is_not_changed(tmp_path: Path) -> None:
-    stated = ABExperiment("x", variants=[ABVariant("a"), ABVariant("b")], base_config={"placement": "spread"})
-    with pytest.raises(UsageError, match=r"^max_parallel_runs=1, but the 2 runs .*; use placement=sequence to train"):
-        run_ab_test(stated, tmp_path, parallel_runs=False)
 
 
 # Python's own trap: whoever spawns a process of their own from an unguarded script has the script run again in it.

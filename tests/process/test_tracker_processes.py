@@ -19,12 +19,12 @@ from esper_ab.analysis.trained_by import result_hash
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.execution.experiment import make_observers
-from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
-from esper_ab.journal.file import JOURNAL_NAME, Journal
+from esper_ab.journal.events import MilestoneReleased
+from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.trackers.beside import Trackers, start_tracking
 from esper_ab.trackers.settings import NAMES, Tracking
-from esper_ab.trackers.state import FOLDER, TrackerProgress, at_work, read_progress, save_settings, take, write_progress
+from esper_ab.trackers.state import TrackerProgress, at_work, read_progress, save_settings, take, write_progress
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:::tensorboard", "ignore:::google"),
@@ -155,48 +155,6 @@ def test_a_tracker_ends_when_the_coordinator_was_killed(tmp_path):
     assert read_progress(experiment_dir, "tensorboard").state == "done"
     assert read_progress(experiment_dir, "tensorboard").lines == len(events)
     eventually(lambda: not stray(experiment_dir))
-
-
-def test_a_tracker_sees_what_is_written_while_it_follows(tmp_path):
-    events = SMALL.events()
-    experiment_dir = journals.write(tmp_path / "run", events[:20])
-    journal, _ = Journal.take_up(experiment_dir, list)
-    start_tracking(experiment_dir, Tracking(tensorboard=True))
-    eventually(lambda: (experiment_dir / "tensorboard" / "shaped" / "0").exists())
-    for event in events[20:-1]:
-        journal.append(event)
-    journal.commit()
-    eventually(lambda: (experiment_dir / "tensorboard" / "shaped" / "1").exists())
-    assert at_work(experiment_dir, "tensorboard")
-    journal.append(ExperimentEnded(status="finished", detail=""))
-    journal.commit()
-    journal.close()
-    eventually(lambda: read_progress(experiment_dir, "tensorboard").state == "done")
-    assert read_progress(experiment_dir, "tensorboard").lines == len(events)
-
-
-def test_a_damaged_line_is_told_and_nothing_behind_it(tmp_path):
-    experiment_dir = journals.write(tmp_path / "run", SMALL.events())
-    lines = (experiment_dir / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
-    lines[18] = lines[18].replace(b'"kind"', b'"kinds"')
-    (experiment_dir / JOURNAL_NAME).write_bytes(b"".join(lines))
-    start_tracking(experiment_dir, Tracking(tensorboard=True))
-    eventually(lambda: read_progress(experiment_dir, "tensorboard").state == "failed")
-    assert "line 19" in read_progress(experiment_dir, "tensorboard").detail
-    eventually(lambda: not stray(experiment_dir))
-    assert (experiment_dir / FOLDER / "settings.json").exists()
-
-
-def test_wandb_online_without_a_key_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("WANDB_API_KEY", raising=False)
-    experiment_dir = journals.write(tmp_path / "run", SMALL.events())
-    line = [sys.executable, "-m", "esper_ab.commands.cli", "track", str(experiment_dir), "--wandb", "online"]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert done.returncode == 1
-    (said,) = [line for line in done.stderr.splitlines() if "goes on trying" not in line]
-    assert said.startswith("warning: wandb: ")
-    assert "key" in said.lower()
 
 
 def test_what_takes_long_without_a_word_is_said_to(tmp_path, monkeypatch, capfd):

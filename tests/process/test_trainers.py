@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from support import trainers
-from support.in_process import done, esper_ab
+from support.in_process import done
 
-from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
@@ -77,26 +76,6 @@ def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path: Path, monkeypatch
     page = (tmp_path / "runs/command/report.html").read_text() + (tmp_path / "runs/command/summary.txt").read_text()
     for foreign in ("trainer:", "Learning curves", "episodes of"):  # of another task, or of one with curves
         assert foreign not in page + log
-
-
-def test_a_trainer_that_exits_in_training_is_an_error_that_is_told_in_full_once(tmp_path: Path) -> None:
-    path = Path(trainers.python_file(tmp_path))
-    text = path.read_text()
-    path.write_text(text.replace("run.alive(1)", "run.alive(1)\n        if point == 2: raise SystemExit(0)"))
-    ended = esper_ab(
-        "launch", "--output-dir", tmp_path / "runs", "--name", "exits", "--launcher", "inline", "--margin", "1",
-        "--groups", "a,b", "--higher", "score", path, "--seeds", "1",
-        "--episodes", "3",
-    )  # fmt: skip
-    assert ended.returncode == WorkerFailed.exit_code
-    warnings = [line for line in ended.stderr.splitlines() if line.startswith("warning:")]
-    told = [
-        [line.endswith(", in the same way as before") for line in warnings if f", in episode 2 of run {run}" in line]
-        for run in ("a/0", "b/0")
-    ]
-    assert [False, True, True] in told  # the other run may be given up with it, before its third worker dies
-    assert all(alike == [False, True, True][: len(alike)] for alike in told)
-    assert 'mine.py", line' in ended.stderr
 
 
 KILLED = """

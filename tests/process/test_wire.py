@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import socket
 import stat
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 import zmq
 from support import fake_plans
-from support.children import environment
 from support.fake_worker import report_of
 
 from esper_ab.contracts.codec import LARGEST_BYTES, encode
@@ -181,27 +178,3 @@ def test_a_closed_descriptor_is_reported(hub):
     assert one(hub) == Readable(ours.fileno())
     hub.unwatch(ours.fileno())
     ours.close()
-
-
-FIRST_DECODING_BY_MANY = """
-import sys, threading
-from support import fake_plans
-from esper_ab.contracts.codec import decode_from_coordinator, encode
-from esper_ab.contracts.messages import Assign
-data = encode(Assign(spec=fake_plans.plan().blocks[0].runs[0]))
-together = threading.Barrier(8)
-def decode():
-    together.wait()
-    decode_from_coordinator(data)
-sys.setswitchinterval(1e-6)
-threads = [threading.Thread(target=decode) for _ in range(8)]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
-"""
-
-
-@pytest.mark.parametrize("attempt", range(4))  # without the cure, about every second one crashes
-def test_threads_may_decode_their_first_message_at_once(attempt):
-    command = [sys.executable, "-c", FIRST_DECODING_BY_MANY]
-    done = subprocess.run(command, env=environment(), capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -10,48 +9,13 @@ import sys
 import time
 
 import pytest
-from support import fake_plans
 from support.being_killed import alive, worker_pids
 from support.children import environment
-from support.fake_worker import FAULT_VARIABLE
 
-from esper_ab.contracts.errors import WorkerFailed, WorkerHung
-from esper_ab.control.experiment_run import run
-from esper_ab.control.rules.workers import Limits
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, read
-from esper_ab.launchers.local import LocalLauncher
 
 PATIENCE_S = 60.0
-
-
-def conduct(experiment_dir, plan, limits=None):
-    run(plan, experiment_dir, LocalLauncher("support.fake_worker:main"), (), limits)
-    return list(read(experiment_dir / JOURNAL_NAME))
-
-
-def assert_nobody_left(experiment_dir, workers=2):
-    pids = worker_pids(experiment_dir)
-    assert len(pids) == workers
-    assert not [pid for pid in pids if alive(pid)]
-    assert multiprocessing.active_children() == []
-
-
-def test_a_run_whose_worker_is_always_killed_is_named_and_the_others_are_ended(tmp_path, monkeypatch):
-    monkeypatch.setenv(FAULT_VARIABLE, "die:b/0:2")
-    with pytest.raises(WorkerFailed, match=r"worker w01/3 on cpu:1 was killed by SIGKILL .* in episode 1 of run b/0"):
-        conduct(tmp_path, fake_plans.plan())
-    assert_nobody_left(tmp_path, workers=4)
-
-
-def test_a_hung_worker_shows_where_it_is_stuck_and_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setenv(FAULT_VARIABLE, "hang:a/0:2")
-    with pytest.raises(WorkerHung, match=r"in episode 1 of run a/0") as caught:
-        conduct(tmp_path, fake_plans.plan(), Limits(floor_s=1.0, start_up_s=PATIENCE_S))
-    assert "fake_worker.py" in str(caught.value)
-    assert "in _hang" in str(caught.value)
-    assert "w01/" not in str(caught.value).splitlines()[0]
-    assert_nobody_left(tmp_path, workers=4)
 
 
 def start_experiment(experiment_dir, sockets, episodes=30_000):

@@ -23,7 +23,6 @@ from esper_ab.contracts.codec import ProtocolError, decode_from_worker, encode
 from esper_ab.contracts.errors import JournalError, UsageError, WorkerFailed
 from esper_ab.contracts.experiment_files import check_name
 from esper_ab.contracts.records import Checkpoint
-from esper_ab.control.rules.validation import Rejected, milestone_of
 from esper_ab.journal.events import ExperimentEnded, Incident
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
@@ -210,19 +209,6 @@ def test_a_worker_cannot_name_a_file_elsewhere(where):
     ):
         with pytest.raises(ProtocolError):
             decode_from_worker(encode(message))
-
-
-def test_a_worker_cannot_name_the_file_of_another_run():
-    finished, evaluated = report_of(SPEC, 1), report_of(SPEC, 3)
-    checkpoint = Checkpoint(milestone=1, file="checkpoints/b/0/1.pt", sha256="0" * 64, size_bytes=1)
-    record = msgspec.structs.replace(evaluated.record, policy_file="policies/b/0.pt")
-    for message in (
-        msgspec.structs.replace(finished, checkpoint=checkpoint),
-        msgspec.structs.replace(finished, checkpoint=msgspec.structs.replace(checkpoint, milestone=2)),
-        msgspec.structs.replace(evaluated, record=record),
-    ):
-        with pytest.raises(Rejected):
-            milestone_of(message, SPEC, fake_plans.OPEN)
 
 
 def test_a_journal_cannot_name_a_file_elsewhere(tmp_path):

@@ -24,11 +24,8 @@ from esper_ab.journal.fold import fold
 _FORBIDDEN = ("dropped_pair", "inexact_resume")  # by faults that leave a replicate two lives at every milestone
 
 
-def check(experiment_dir: Path, expected_hash: str, undisturbed: Path | None = None) -> list[AnyEvent]:
-    """The journal of a finished experiment; AssertionError for whatever was lost, doubled or left behind.
-
-    `undisturbed`: a directory that has the same policies and checkpoints, byte by byte.
-    """
+def check(experiment_dir: Path, expected_hash: str) -> list[AnyEvent]:
+    """The journal of a finished experiment; AssertionError for whatever was lost, doubled or left behind."""
     events = list(read(experiment_dir / JOURNAL_NAME))
     assert events[-1] == ExperimentEnded(status="finished", detail="")
     check_records(events)
@@ -36,8 +33,6 @@ def check(experiment_dir: Path, expected_hash: str, undisturbed: Path | None = N
     assert not entries, entries
     assert result_hash(fold(events)) == expected_hash
     check_files(experiment_dir, events)
-    if undisturbed is not None:
-        assert kept(experiment_dir) == kept(undisturbed)
     return events
 
 
@@ -75,15 +70,6 @@ def check_files(experiment_dir: Path, events: Sequence[AnyEvent]) -> None:
             assert (len(data), hashlib.sha256(data).hexdigest()) == (checkpoint.size_bytes, checkpoint.sha256)
     unfinished = [path.name for path in experiment_dir.rglob(".*") if path.is_file() and path.name != ".lock"]
     assert not unfinished, unfinished
-
-
-def kept(experiment_dir: Path) -> dict[str, str]:
-    """sha256 of every policy and checkpoint, by name."""
-    return {
-        str(path.relative_to(experiment_dir)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for folder in ("policies", "checkpoints") for path in sorted((experiment_dir / folder).rglob("*"))
-        if path.is_file()
-    }  # fmt: skip
 
 
 def alive_in_session(session: int) -> list[str]:

@@ -11,6 +11,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,12 +22,11 @@ from pathlib import Path
 from esper_ab.control.descriptors import crowding
 from esper_ab.journal.events import WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
-from support import fault_crew
+from support import children, fake_plans
 from support.fault_checker import alive_in_session, check
-from support.fault_crew import Crew
 from support.planted_death import PLACES, Death, planted, struck
 
-REPLICATES, EPISODES = 2, 4
+PLAN = fake_plans.plan(seeds=2, episodes=4)
 LIVES = 3  # of the coordinator, at most: the last is left in peace
 _MOMENTS = ("before", "middle", "after")
 _SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGSEGV", "SIGABRT")
@@ -114,13 +114,8 @@ def _moment(rng: random.Random, place: str) -> str:
     return rng.choice(_MOMENTS if place.endswith("write") else ("before", "after"))
 
 
-def live(
-    world: World, crew: Crew, experiment_dir: Path, expected_hash: str, undisturbed: Path | None = None
-) -> Outcome:  # fmt: skip
-    """Run the world's experiment in `experiment_dir`, life after life, and check what it has come to.
-
-    `undisturbed`: the directory whose policies and checkpoints it is to have, byte by byte.
-    """
+def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
+    """Run the world's experiment in `experiment_dir`, life after life, and check what it has come to."""
     outcome = Outcome(world=world)
     log = experiment_dir.parent / f"{experiment_dir.name}.deaths"
     with _private_tmp() as tmp:
@@ -131,9 +126,9 @@ def live(
         try:
             for life in range(1, 2 + sum(name.startswith("coordinator") for name in world.deaths) + len(blows)):
                 outcome.lives = life
-                if _one_life(crew, experiment_dir, around, (blows, outcome)) == 0:
+                if _one_life(experiment_dir, around, (blows, outcome)) == 0:
                     break
-            check(experiment_dir, expected_hash, undisturbed)
+            check(experiment_dir, expected_hash)
         except (AssertionError, subprocess.TimeoutExpired) as error:
             outcome.problem = f"{type(error).__name__}: {error}"
         outcome.planted = struck(log)
@@ -141,15 +136,16 @@ def live(
     return outcome
 
 
-def _one_life(
-    crew: Crew, experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow], Outcome]
-) -> int | None:  # fmt: skip
+def _one_life(experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow], Outcome]) -> int | None:
     """Exit status of one coordinator; no process of its session may be left soon after."""
     blows, outcome = now
     _begin(experiment_dir)
     life = outcome.lives
+    command = [sys.executable, "-m", "support.faulty_experiment", experiment_dir, str(life), str(outcome.world.floor_s)]
     with (experiment_dir.parent / f"{experiment_dir.name}.stderr").open("ab") as errors:
-        process = fault_crew.coordinator(crew, experiment_dir, life, outcome.world.floor_s, (around, errors))
+        process = subprocess.Popen(
+            command, env=children.environment(**around), stderr=errors, start_new_session=True
+        )
     try:
         begun, patience_s = time.monotonic(), _PATIENCE_S
         while process.poll() is None:

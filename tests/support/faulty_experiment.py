@@ -1,9 +1,8 @@
 """A coordinator in a process of its own that can be told when to die; begins the experiment or takes it up.
 
-    python -m support.faulty_experiment RUN_DIR LIFE PLAN ENTRY FLOOR_S START_UP_S
+    python -m support.faulty_experiment RUN_DIR LIFE FLOOR_S
 
-PLAN is a file with the plan as JSON, ENTRY that of the workers. Imports when it runs: a spawned worker imports this
-file, too, and is to watch its parent as early as a real one.
+Imports when it runs: a spawned worker imports this file, too, and is to watch its parent as early as a real one.
 """
 
 from __future__ import annotations
@@ -14,27 +13,23 @@ from pathlib import Path
 from support import stand_in
 
 
-def main(run_dir: str, life: str, plan: str, entry: str, floor_s: str, start_up_s: str) -> int:
+def main(run_dir: str, life: str, floor_s: str) -> int:
     """Conduct or resume, and return the exit status."""
-    import msgspec
-
     from esper_ab.contracts.errors import EsperError
     from esper_ab.control import experiment_run
     from esper_ab.control.rules.workers import Limits
     from esper_ab.journal.file import JOURNAL_NAME
     from esper_ab.launchers.local import LocalLauncher
-    from esper_ab.plan.plan import Plan
-    from support import planted_death
+    from support import fault_world, planted_death
 
     planted_death.install(f"coordinator/{life}")
-    experiment_dir, launcher = Path(run_dir), LocalLauncher(entry)
-    limits = Limits(floor_s=float(floor_s), start_up_s=float(start_up_s))
+    experiment_dir, launcher = Path(run_dir), LocalLauncher("support.planted_death:worker")
+    limits = Limits(floor_s=float(floor_s), start_up_s=15.0)
     try:
         if (experiment_dir / JOURNAL_NAME).exists():
             experiment_run.resume(experiment_dir, launcher, (), limits)
         else:
-            read = msgspec.json.decode(Path(plan).read_bytes(), type=Plan)
-            experiment_run.run(read, experiment_dir, launcher, (), limits)
+            experiment_run.run(fault_world.PLAN, experiment_dir, launcher, (), limits)
     except EsperError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

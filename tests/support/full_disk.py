@@ -19,6 +19,7 @@ import torch
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Progress, Ready, Release
 from support.coordinator_stub import Conversation
 from support.tensor_world import make_session
+from workers.process import loop
 from workers.storage import durable
 
 
@@ -46,6 +47,7 @@ def listing(experiment_dir: Path) -> list[str]:
 
 def main(experiment_dir: Path, what: str) -> None:
     torch.set_num_threads(1)
+    loop._ASK_FOR_ROOM_S = 0.1
     spec = make_session().spec
     seen: dict[str, object] = {}
     ballast = experiment_dir / "ballast"

@@ -52,14 +52,6 @@ def worker(order: WorkerOrder) -> None:
     fake_worker.main(order)
 
 
-def real_worker(order: WorkerOrder) -> None:
-    """Entry of a real worker with its death planted."""
-    from workers.process import entry
-
-    install(order.identity)
-    entry.main(order)
-
-
 def install(identity: str) -> None:
     """Plant the death of `identity` into this process, if there is one."""
     deaths = msgspec.json.decode(os.environ.get(VARIABLE, "{}"), type=dict[str, Death])

@@ -127,12 +127,6 @@ class SlurmCluster:
     def start_node(self, name: str) -> None:
         self._start(name, "slurmd", "-D", "-N", name)
 
-    def lose_node(self, name: str) -> None:
-        """As when its power fails: slurmd, the steps' daemons and their tasks are gone at once."""
-        for pid in self._processes_of(name):
-            _kill(pid)
-        self._daemons.pop(name).wait()
-
     def stop_node(self, name: str) -> list[int]:
         """As when it cannot be reached: all of them stand still, until `go_on` with what is returned."""
         stopped = self._processes_of(name)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium import spaces
 from gymnasium.wrappers import TimeLimit
 from support.gym_world import Walk
 
@@ -276,40 +275,6 @@ def test_an_outcome_that_writes_into_its_episode_changes_nothing(how: dict[str, 
         env._spec = replace(env._spec, outcome=outcome)
         found.append([(digest(play(env, episode)), env.ends()) for episode in range(4)])
     assert found[0] == found[1]
-
-
-def test_an_outcome_is_told_what_an_episode_ended_with_although_the_environment_goes_on() -> None:
-    told = list[float]()
-    env = environments(kind=Open, steps=30, resets=True)
-    env._spec = replace(env._spec, outcome=lambda episode: told.append(float(episode.info["drift"][0])) or 0.0)
-    rollout = play(env)
-    env.ends()
-    ended = [
-        float(happened.facts.info[i]["drift"][0])
-        for i in range(ENVS) for _, happened in rollout
-        if happened.facts.terminated[i] or happened.facts.step[i] == 9
-    ]  # fmt: skip
-    assert told == ended
-    assert len(set(told)) == len(told) > ENVS
-
-
-def test_an_environment_may_write_into_the_actions_that_it_is_given() -> None:
-    class Grasping(Walk):
-        action_space = spaces.MultiDiscrete([2])
-
-        def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-            before = int(action[0])
-            action[:] = 7
-            return super().step(before)
-
-    env, seen = environments(kind=Grasping), list[Any]()
-    env._spec = replace(
-        env._spec, codec=Codec(Walk.observation_space, Grasping.action_space),
-        outcome=lambda episode: seen.extend(int(action[0]) for action in episode.actions) or 0.0,
-    )  # fmt: skip
-    rollout = play(env)
-    env.ends()
-    assert {0, 1} == set(seen) == {int(one.facts.action[0, 0]) for _, one in rollout}
 
 
 def test_facts_are_built_once_for_all_their_readers_and_not_before() -> None:
