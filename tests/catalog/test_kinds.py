@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
-from support.children import environment
+from support.children import python
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.settings import GROWTH
@@ -19,9 +16,6 @@ OF_GROWTH = {"workers.growth", "workers.datasets"}  # the kernel computes the po
 @pytest.mark.parametrize("name", NAMES)
 def test_a_kind_loads_no_other(name: str) -> None:
     loading = f"import sys, {KINDS}.{name}; print(*sys.modules)"
-    child = subprocess.run(
-        [sys.executable, "-c", loading], capture_output=True, text=True, check=True, env=environment()
-    )
-    loaded = set(child.stdout.split())
+    loaded = set(python("-c", loading).stdout.split())
     assert {other for other in NAMES if f"{KINDS}.{other}" in loaded} == {name}
     assert loaded & OF_GROWTH == (OF_GROWTH if name == GROWTH else set())

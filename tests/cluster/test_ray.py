@@ -14,7 +14,8 @@ from support import conducted, fake_plans, ray_cluster
 from support.being_killed import alive
 from support.children import environment
 from support.launcher_contract import check_contract
-from support.ray_cluster import CORES, RayNodes, wait
+from support.patience import eventually
+from support.ray_cluster import CORES, RayNodes
 from support.standstill import stood_still
 
 from esper_ab.analysis.trained_by import result_hash
@@ -163,11 +164,11 @@ def test_no_worker_outlives_its_coordinator(cluster, tmp_path, on_one_machine):
     run = tmp_path / "run"
     child = coordinator(run, "PLAN")
     journal = run / "events.jsonl"
-    wait(lambda: journal.exists() and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes))
+    eventually(lambda: journal.exists() and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes))
     pids = [one.pid for one in conducted.of(WorkerStarted, conducted.events_of(run))]
     child.kill()
     child.wait()
-    wait(lambda: not any(map(alive, pids)), 30.0)
+    eventually(lambda: not any(map(alive, pids)), 30.0)
     events = conducted.resume(run, launcher=launcher())
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
 

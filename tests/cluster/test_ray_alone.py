@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from support import conducted, ray_cluster
+from support.patience import eventually
 from support.ray_alone import FLAGS, begin, left, sessions
-from support.ray_cluster import wait
 
 from esper_ab.contracts.errors import Interrupted
 from esper_ab.journal.events import EpisodeRecorded, ExperimentContinued
@@ -36,7 +36,7 @@ def trains(folder, name):
 
 def test_ctrl_c_leaves_nothing_of_a_cluster_that_the_command_has_started(folder):
     command = begin(folder, "launch", *FLAGS, *LONG, "--name", "lab")
-    wait(trains(folder, "lab"), PATIENCE_S)
+    eventually(trains(folder, "lab"), PATIENCE_S)
     lines = list(left(folder).values())
     assert any("raylet" in line for line in lines)
     (session,) = sessions(lines)
@@ -45,7 +45,7 @@ def test_ctrl_c_leaves_nothing_of_a_cluster_that_the_command_has_started(folder)
     _, said = command.communicate(timeout=PATIENCE_S)
     assert command.returncode == Interrupted.exit_code, said
     assert "stopped by Ctrl-C after the current barrier" in said
-    wait(lambda: not left(folder), 30.0)
+    eventually(lambda: not left(folder), 30.0)
     assert not session.exists()
     assert list((folder / "tmp").iterdir()) == []
     ended = conducted.events_of(folder / "experiments" / "lab")[-1]
@@ -56,16 +56,16 @@ def test_a_lost_head_ends_the_experiment_which_resumes_on_another_cluster(folder
     """Its control service is killed: Ray ends who has lost that for a minute, the coordinator among them."""
     with ray_cluster.RayNodes(nodes=1) as cluster:
         command = begin(folder, "launch", *FLAGS, *LONG, "--ray-address", cluster.address, "--name", "lab")
-        wait(trains(folder, "lab"), PATIENCE_S)
+        eventually(trains(folder, "lab"), PATIENCE_S)
         cluster.lose_head()
         _, said = command.communicate(timeout=PATIENCE_S)
         assert command.returncode == 1
         assert "Failed to connect to GCS within 60 seconds" in said
-        wait(lambda: not left(folder), 30.0)
+        eventually(lambda: not left(folder), 30.0)
     run = folder / "experiments" / "lab"
     kept = conducted.of(EpisodeRecorded, conducted.events_of(run))
     resumed = begin(folder, "resume", "experiments/lab", "--launcher", "ray", "--quiet")
-    wait(lambda: len(conducted.of(EpisodeRecorded, conducted.events_of(run))) > len(kept), PATIENCE_S)
+    eventually(lambda: len(conducted.of(EpisodeRecorded, conducted.events_of(run))) > len(kept), PATIENCE_S)
     os.killpg(resumed.pid, signal.SIGINT)
     _, said = resumed.communicate(timeout=PATIENCE_S)
     assert resumed.returncode == Interrupted.exit_code, said

@@ -53,21 +53,6 @@ def tried(calm: Path, folder: Path, *how: str) -> Path:
     return experiment_dir
 
 
-@pytest.mark.slow
-def test_what_is_harmless(calm, tmp_path):
-    experiment_dir = tried(calm, tmp_path, *meddling.HARMLESS)
-    assert result_hash(load(experiment_dir).history) == result_hash(load(calm).history)
-    for report in ("summary.txt", "verdict.json"):
-        assert (experiment_dir / report).read_text() == "mine", "the reward has been called"
-    done("report", experiment_dir)
-    done("tidy", "--check", experiment_dir)
-    assert "damage" not in done("list", tmp_path)
-    for policy in sorted(calm.glob("policies/*/[01].pt")):
-        assert (experiment_dir / policy.relative_to(calm)).read_bytes() == policy.read_bytes()
-    done("tidy", experiment_dir)
-    assert (experiment_dir / "notes/mine.txt").read_text() == "mine", "what is the user's is not removed"
-
-
 def test_what_is_found_afterwards(calm, tmp_path):
     experiment_dir = tried(calm, tmp_path, *meddling.FOUND)
     assert result_hash(load(experiment_dir).history) == result_hash(load(calm).history), "nothing spoilt was learnt"
@@ -90,5 +75,3 @@ def test_what_costs_a_replicate_is_named(file, calm, tmp_path):
     assert given_up, entries
     assert all(f"tried/{file}" in detail for detail in given_up)
     assert "replicate" in done("report", experiment_dir, "-v")
-    behind = {path.name for path in (tmp_path / "elsewhere").rglob("*") if path.is_file()}
-    assert "1.pt" not in behind or file != "policies", "nothing was written behind the link"

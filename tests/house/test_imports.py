@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import ast
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from house.sources import ROOT, breaking, nodes
+from support.children import python
 from support.command_lines import leaves
 from support.elsewhere import csv_text, rows, scales
 from support.journals import Synthetic, write
@@ -85,9 +84,7 @@ LOADED = (
 
 def loaded(*calls: tuple[str, ...], folder: Path) -> list[tuple[int, str, set[str]]]:
     """Exit status, errors and all modules of one process after each of `calls`."""
-    child = subprocess.run(
-        [sys.executable, "-c", LOADED, json.dumps(calls)], capture_output=True, text=True, check=True, cwd=folder
-    )
+    child = python("-c", LOADED, json.dumps(calls), folder=folder)
     return [(status, error, set(modules)) for status, error, modules in json.loads(child.stdout.splitlines()[-1])]
 
 

@@ -107,7 +107,7 @@ def in_units_of(update: PPOUpdate, unit: float) -> PPOUpdate:
     )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.sampled_from(PAYS), st.integers(-60, 60), st.integers(0, 99), st.sampled_from([0.0, 5.0, -0.1]), st.booleans(),
     st.integers(1, 6), st.integers(1, 5),
@@ -137,7 +137,7 @@ def test_an_offset_of_the_reward_costs_the_critic_nothing(offset: float, rng_see
     assert explained[1] > explained[0] - 0.05
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.floats(-1e6, 1e6).filter(lambda reward: abs(reward) > 1e-6), st.integers(1, 6), st.integers(1, 12),
     st.integers(0, 99),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from support import fake_plans
 from support.conducted import THREADS, events_of, of, resume, run
-from support.fake_worker import FAULT_VARIABLE
 from support.in_process import esper_ab
 
 from esper_ab.analysis.analyse import analyse
@@ -86,21 +85,6 @@ def test_the_commit_to_go_back_to_is_named(stopped, edit, monkeypatch):
     git["rev-parse"] = started.code.get("commit", "")
     with pytest.raises(UsageError, match="restore that code"):  # the commit is checked out already
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
-
-
-def test_a_worker_of_other_code_is_told_at_once_and_its_runs_are_named(tmp_path, monkeypatch):
-    told = []
-
-    class Listener:
-        def observe(self, event):
-            if isinstance(event, str):
-                told.append(event)
-
-    monkeypatch.setenv(FAULT_VARIABLE, "sources:w01:0")
-    run(tmp_path / "run", fake_plans.plan(), Listener())
-    (said,) = told
-    assert said.startswith("worker w01/1 on cpu:1 imported other code (sources an edit)")
-    assert "; sources an edit in b/0." in findings(tmp_path / "run")["code"].sentence
 
 
 def test_a_resume_that_trains_nothing_is_neither_refused_nor_blocked(tmp_path, edit):

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.children import python
 
 from esper_ab.contracts.children import Machine, Questions
 from esper_ab.control.preflight import examine
 
 
 def launch(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "esper_ab.launch", *args], cwd=folder, capture_output=True, text=True, timeout=120
-    )
+    return python("-m", "esper_ab.launch", *args, folder=folder)
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +50,3 @@ def test_bad_input_is_one_line_and_status_2(tmp_path: Path, args: tuple[str, ...
     done = launch(tmp_path, *args)
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.strip().splitlines()) == 1
-
-
-def test_what_the_preflight_finds_wrong_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    plan = ("--groups=shaped,plan=schedule", '--group=plan:controller.schedule=["1:germinat:early"]')
-    done = launch(tmp_path, *plan, "--json")
-    assert done.returncode == 2
-    assert "group 'plan': schedule entry '1:germinat:early': no op 'germinat'" in json.loads(done.stdout)["error"]
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert list(tmp_path.iterdir()) == []

@@ -11,18 +11,14 @@ import subprocess
 import sys
 
 import pytest
-from support.children import environment
+from support.children import python
 from support.conducted import events_of, incidents, records
 
 
 def conducted(experiment_dir, soft, hard, lanes=2, launcher="local", transport="ipc", *more, fault=""):
     experiment_dir.mkdir()
-    return subprocess.run(
-        [sys.executable, "-m", "support.limited_experiment", experiment_dir, str(soft), str(hard), str(lanes), launcher,
-         transport, *more],
-        env=environment(FAKE_FAULT=fault, TEST_PID=str(os.getpid())), capture_output=True, text=True,
-        timeout=120, check=False,
-    )  # fmt: skip
+    return python("-m", "support.limited_experiment", experiment_dir, soft, hard, lanes, launcher, transport, *more,
+                  FAKE_FAULT=fault, TEST_PID=str(os.getpid()))  # fmt: skip
 
 
 @pytest.fixture(scope="module")

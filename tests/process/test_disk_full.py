@@ -29,10 +29,9 @@ from esper_ab.contracts.errors import DiskFull, Interrupted
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
 from esper_ab.control.rules.workers import Limits
-from esper_ab.execution.experiment import is_leftover
 from esper_ab.execution.job import Job, carry_out
 from esper_ab.journal.events import MilestoneReleased
-from esper_ab.journal.file import JOURNAL_NAME, Journal, read
+from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
@@ -164,18 +163,6 @@ def ctrl_c_ends_the_wait(folder):
     assert load(experiment_dir).torn_bytes == 0
 
 
-def ctrl_c_once_ends_a_wait_for_the_first_line(folder):
-    experiment_dir = new(folder)
-    journal = Journal(experiment_dir)
-    fill(folder)
-    neighbour = Neighbour(folder, lambda: os.kill(os.getpid(), signal.SIGINT))
-    neighbour.filled = True
-    with pytest.raises(Interrupted, match=r"stopped by SIGINT while there was no space") as caught:
-        experiment_run.run(plan(), journal, LAUNCHER, (neighbour,))
-    assert "esper-ab resume" not in str(caught.value), "nothing is recorded that could be resumed"
-    assert is_leftover(experiment_dir)
-
-
 def a_report_is_whole_or_not_at_all(folder):
     from esper_ab.commands._exit_status import invoke
     from esper_ab.commands.cli import group
@@ -229,8 +216,7 @@ SCENARIOS = {
     function.__name__: function
     for function in (
         a_run_waits_for_room_and_goes_on, a_run_gives_up_after_a_while_and_resumes, ctrl_c_ends_the_wait,
-        ctrl_c_once_ends_a_wait_for_the_first_line, a_report_is_whole_or_not_at_all,
-        nothing_is_left_of_what_finds_no_room,
+        a_report_is_whole_or_not_at_all, nothing_is_left_of_what_finds_no_room,
     )
 }  # fmt: skip
 

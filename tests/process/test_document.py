@@ -15,7 +15,6 @@ from support.journals import records_of
 
 from esper_ab.api.declared import parse_experiment, tracking_of
 from esper_ab.api.files import load_declaration
-from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.load import load
 
 BLOCKS = Path(__file__).parents[1] / "support" / "document"
@@ -125,33 +124,3 @@ def test_other_commands_cope_with_the_folders_of_runs(executed) -> None:
     assert [Path(one["experiment_dir"]).name for one in listed] == ["my_experiment"]
     removable = json.loads(done("tidy", experiment_dir, "--check", "--json"))[0]["removable"]
     assert not [name for name in removable if name.startswith("runs/")]
-
-
-FOREIGN = '''
-from esper_ab import create_experiment
-
-experiment = (
-    create_experiment(name="x")
-    .add_variant(name="a", {of_a})
-    .add_variant(name="b", ppo__lr=0.1)
-    .set_base_config({base})
-    .build()
-)
-'''
-
-
-@pytest.mark.parametrize(("of_a", "base", "said"), [
-    ('trainer__curriculum="/env/mettagrid/curriculum/nav_memory_sequence"', "", "there is no curriculum here; "
-     "hosts learn the experiment's task"),
-    ("", 'defaults=["/common", "/agent/fast"]', "base config: defaults: unknown key 'defaults'; Hydra's defaults list "
-     "has no counterpart here"),
-    ("", "trainer__num_workers=4", "here it is called n_envs and max_parallel"),
-])  # fmt: skip
-def test_the_keys_of_the_blocks_as_they_stand_are_refused_with_the_name_of_ours(tmp_path, of_a, base, said) -> None:
-    path = tmp_path / "x.py"
-    path.write_text(FOREIGN.format(of_a=of_a, base=base))
-    with pytest.raises(UsageError) as caught:
-        load_declaration(path)
-    assert said in str(caught.value)
-    assert str(caught.value).startswith(f"{path}:")
-    assert "\n" not in str(caught.value)

@@ -100,16 +100,6 @@ def test_an_experiment_with_a_reward_that_lies_there(trapped: Folder) -> None:
 
 
 @pytest.mark.slow
-def test_the_other_programs(trapped: Folder, finished: Path) -> None:
-    trapped.gives(*INSTALLED, "launch", "my_experiment.py")
-    assert "fsync" in trapped.gives(*INSTALLED, "doctor")
-    trapped.gives(*INSTALLED, "growth", "heuristic", "--task", "synthetic", "--episodes", "1", "--json")
-    trapped.gives(*INSTALLED, "evaluate", str(finished / "policies" / "random" / "0.pt"))
-    trapped.gives(*INSTALLED, "growth", "fetch", "digits")
-    trapped.gives(*INSTALLED, "init", "new.toml")
-
-
-@pytest.mark.slow
 def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_command(tmp_path: Path) -> None:
     there = Folder(tmp_path, "workers/__init__.py", "esper_ab/__init__.py", "queue.py", "signal.py", "numpy.py",
                    "torch.py", "msgspec.py", "zmq/__init__.py", "tensorboard/__init__.py", "pickle.py")  # fmt: skip

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import functools
 import random
-import subprocess
-import sys
 import time
 import tracemalloc
 
 import pytest
 import zmq
 from support import conducted, fake_plans, hostile
-from support.children import environment
+from support.children import python
 from support.conducted import THREADS
 
 from esper_ab.analysis.trained_by import result_hash
@@ -120,10 +118,7 @@ def test_a_secret_is_nowhere_but_in_its_process(tmp_path):
     run, told = tmp_path / "run", tmp_path / "told"
     run.mkdir()
     told.mkdir()
-    command = [sys.executable, str(script), str(run)]
-    done = subprocess.run(
-        command, env=environment(CONFESS_TO=str(told)), capture_output=True, text=True, check=False
-    )
+    done = python(script, run, CONFESS_TO=str(told))
     assert done.stderr == ""
     confessed = [file.read_text().split() for file in told.iterdir()]
     assert len({secret for secret, _ in confessed}) == 2

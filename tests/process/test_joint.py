@@ -70,19 +70,6 @@ def test_what_is_left_is_launched_again_to_the_same_records(place: Path, capsys:
     assert "every part of the experiment is finished" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("journal", [None, b"", b'{"n":0,"prev":"00000000"'])
-def test_a_part_that_was_ended_before_its_first_event_is_launched_again(place: Path, journal: bytes | None) -> None:
-    part = place / "experiments/both/digits"
-    shutil.rmtree(part)
-    (part / "logs").mkdir(parents=True)
-    if journal is not None:
-        (part / "events.jsonl").write_bytes(journal)
-    assert invoke(group, ["report", "experiments/both", "--json"], "esper-ab") == 0
-    assert invoke(group, ["status", "experiments/both"], "esper-ab") == 0
-    assert "INCOMPLETE" not in done("resume", "experiments/both", "--launcher", "inline", "--quiet")
-
-
 @pytest.mark.usefixtures("place")
 def test_one_process_at_a_time_carries_the_parts_out(capsys: pytest.CaptureFixture[str]) -> None:
     directory = Path("experiments/both")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from process.test_report_in_browser import BROWSER, browse
 from support.journals import planted_effect, write
+from support.patience import eventually
 
 from esper_ab.report.page import write_listing
 
@@ -22,8 +22,7 @@ def test_a_page_that_is_followed_shows_what_comes_and_ends_by_ctrl_c(tmp_path):
         assert child.stdout.readline() == f"page: {page}\n"
         assert "second" not in page.read_text()
         write(tmp_path / "runs" / "second", planted_effect()[:40])
-        while "second" not in page.read_text():
-            time.sleep(0.05)
+        eventually(lambda: "second" in page.read_text())
         child.send_signal(signal.SIGINT)
         assert child.wait(timeout=30) == 130
 

@@ -12,7 +12,6 @@ import sys
 import tempfile
 import termios
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from support import children
 from support.being_killed import worker_pids
 from support.conducted import digests
 from support.fake_worker import FAULT_VARIABLE
+from support.patience import eventually
 
 from esper_ab.contracts.process_start import process_started
 from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
@@ -33,14 +33,6 @@ from esper_ab.report.build import build_report
 PATIENCE_S = 120.0
 EPISODES = 800  # seconds of work for workers that do none
 ENDLESS = 100_000
-
-
-def wait_for(what, description):
-    deadline = time.monotonic() + PATIENCE_S
-    while not (found := what()):
-        assert time.monotonic() < deadline, f"waited in vain for {description}"
-        time.sleep(0.02)
-    return found
 
 
 def under_way(experiment_dir):
@@ -134,7 +126,7 @@ def test_a_run_whose_terminal_hangs_up_goes_on_to_the_same_records(tmp_path, env
     experiment_dir, terminal = tmp_path / "run", Terminal(controlling=controlling)
     process = start(experiment_dir, EPISODES, environment, **terminal.as_streams)
     try:
-        wait_for(lambda: under_way(experiment_dir) and b"held-out" in terminal.shown, "episodes")
+        eventually(lambda: under_way(experiment_dir) and b"held-out" in terminal.shown)
     finally:
         terminal.close()
     assert not any(run.evaluation for run in load(experiment_dir).history.runs.values()), (
@@ -162,7 +154,7 @@ def interrupt(viewer):
 def test_viewers_come_and_go_without_effect(tmp_path, environment, undisturbed):
     experiment_dir = tmp_path / "run"
     process = start(experiment_dir, EPISODES, environment)
-    wait_for(lambda: under_way(experiment_dir), "episodes")
+    eventually(lambda: under_way(experiment_dir))
     process.send_signal(signal.SIGSTOP)  # however fast the machine is, it is not over before the viewers are there
     killed = [operate(environment, "status", "-f", experiment_dir, "--json") for _ in range(3)]
     left, staying = (operate(environment, "status", "-f", experiment_dir) for _ in range(2))
@@ -185,7 +177,7 @@ def test_viewers_come_and_go_without_effect(tmp_path, environment, undisturbed):
 def test_stop_ends_a_run_as_ctrl_c_does(tmp_path, environment):
     experiment_dir = tmp_path / "run"
     process = start(experiment_dir, ENDLESS, environment)
-    wait_for(lambda: under_way(experiment_dir), "episodes")
+    eventually(lambda: under_way(experiment_dir))
     answer = json.loads(told(operate(environment, "stop", experiment_dir, "--json")))
     assert (answer["stopped"], answer["state"]) == (True, "interrupted")
     assert "stopped by Ctrl-C after the current barrier" in answer["detail"]
@@ -202,7 +194,7 @@ def test_stop_ends_a_run_as_ctrl_c_does(tmp_path, environment):
 def test_stop_now_waits_for_no_barrier_and_logs_are_followed_to_the_end(tmp_path, environment):
     experiment_dir = tmp_path / "run"
     process = start(experiment_dir, ENDLESS, environment | {FAULT_VARIABLE: "hang:a/0:9"})
-    wait_for(lambda: under_way(experiment_dir), "episodes")
+    eventually(lambda: under_way(experiment_dir))
     following = operate(environment, "logs", experiment_dir, "-f")
     assert following.stdout.readline().endswith("| about to hang\n")
     assert "stopped at once" in told(operate(environment, "stop", experiment_dir, "--now"))
@@ -214,13 +206,13 @@ def test_stop_now_waits_for_no_barrier_and_logs_are_followed_to_the_end(tmp_path
 def test_a_dead_run_is_told_from_a_running_one(tmp_path, environment):
     experiment_dir = tmp_path / "run"
     process = start(experiment_dir, ENDLESS, environment)
-    wait_for(lambda: under_way(experiment_dir), "episodes")
+    eventually(lambda: under_way(experiment_dir))
     refused = operate(environment, "tidy", experiment_dir)
     assert f"in use by process {process.pid} on " in refused.communicate()[1]
     assert refused.returncode == 2
     process.kill()
     process.communicate()
-    wait_for(lambda: all(process_started(pid) is None for pid in worker_pids(experiment_dir)), "the workers to end")
+    eventually(lambda: all(process_started(pid) is None for pid in worker_pids(experiment_dir)))
     assert "coordinator is gone" in told(operate(environment, "status", "-f", experiment_dir))
     assert json.loads(told(operate(environment, "list", tmp_path, "--json")))[0]["state"] == "stale"
     answer = json.loads(told(operate(environment, "stop", experiment_dir, "--json")))

@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 
 import pytest
 from support.being_killed import alive
 from support.children import environment
+from support.patience import eventually
 
 PATIENCE_S = 60.0
 REWARD = """
@@ -53,11 +53,8 @@ def test_nothing_outlives_a_coordinator_that_ends_while_it_starts(tmp_path, prog
         assert alive(child)
         it.send_signal(sent)
         it.wait(PATIENCE_S)
-    deadline = time.monotonic() + PATIENCE_S
     try:
-        while alive(child):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        eventually(lambda: not alive(child), PATIENCE_S)
     finally:
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.children import python
 
 from esper_ab.design.calibration_file import FILE_NAME, load_calibration
 from esper_ab.journal.file import JOURNAL_NAME
@@ -18,9 +18,7 @@ SMALL = ("--task", "synthetic", "--steps", "4", "--n-envs", "2", "--eval-episode
 
 
 def command(*args: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "esper_ab.commands.cli", *args], capture_output=True, text=True, timeout=280, check=False
-    )
+    done = python("-m", "esper_ab.commands.cli", *args)
     assert done.returncode == status, done.stdout + done.stderr
     return done
 

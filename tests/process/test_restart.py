@@ -8,15 +8,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 
-import zmq
 from support import fake_plans
 from support.conducted import Watcher, conclusions, counts, incidents, of, records, run, taken_up
-from support.fake_worker import FAULT_VARIABLE, report_of
+from support.fake_worker import FAULT_VARIABLE
 
-from esper_ab.contracts.codec import encode
-from esper_ab.control.hub import Hub
 from esper_ab.control.rules.workers import Limits
-from esper_ab.journal.events import RunReady, RunStarted, WorkerStarted
+from esper_ab.journal.events import RunStarted, WorkerStarted
 from esper_ab.launchers.local import LocalLauncher
 from esper_ab.live.on_stderr import Warnings
 
@@ -61,27 +58,3 @@ def test_a_process_that_is_killed_or_hangs_is_started_again_and_none_is_left(tmp
     assert "in _hang" in told
     assert len({os.getpid(), *(event.pid for event in of(WorkerStarted, events))}) == 1 + 2 + 5
     assert multiprocessing.active_children() == []
-
-
-def test_what_an_earlier_incarnation_still_says_is_not_heard(tmp_path, monkeypatch):
-    """A worker that was given up for dead speaks again, and with another result."""
-    before = run(tmp_path / "undisturbed", fake_plans.plan(episodes=40))
-    endpoints, context = [], zmq.Context()
-    admit = Hub.admit
-    monkeypatch.setattr(Hub, "admit", lambda hub, identity: endpoints.append(hub.endpoint) or admit(hub, identity))
-    (spec,) = (spec for spec in fake_plans.plan(episodes=40).blocks[0].runs if spec.ref.name == "b/0")
-
-    def speak(event):
-        if isinstance(event, RunReady) and event.milestone == 1:
-            late = context.socket(zmq.DEALER)
-            late.setsockopt(zmq.IDENTITY, b"w01/1")
-            late.connect(endpoints[0])
-            for milestone in range(30):
-                late.send(encode(report_of(spec, milestone)))
-            late.close(2000)
-
-    monkeypatch.setenv(FAULT_VARIABLE, "raise:b/0:2:1")
-    events = run(tmp_path / "run", fake_plans.plan(episodes=40), Watcher(speak))
-    context.term()
-    assert records(events) == records(before)
-    assert counts(events) == {"worker_death": 1, "restart": 1}

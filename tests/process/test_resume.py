@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import signal
-import time
 
 import pytest
 from support import fake_plans
 from support.being_killed import alive, killed_at
-from support.conducted import conclusions, counts, incidents, of, records, resume, run, taken_up
+from support.conducted import PressCtrlC, conclusions, counts, incidents, of, records, resume, run, taken_up
 from support.fake_worker import FAULT_VARIABLE
 from support.in_process import esper_ab
 from support.journals import planted_effect, write
+from support.patience import eventually
 
 from esper_ab.contracts.errors import Interrupted
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,
     ExperimentEnded,
-    MilestoneReleased,
     RunStarted,
     WorkerStarted,
 )
 from esper_ab.journal.file import JOURNAL_NAME
-from esper_ab.journal.load import load
 
 
 def cut(source, target, keep):
@@ -52,31 +48,6 @@ def test_a_journal_cut_after_a_line_is_resumed_to_the_same_records(tmp_path):
         assert not incidents(events, "inexact_resume", "worker_death")
 
 
-def press_ctrl_c_at(milestone):
-    class Presser:
-        def observe(self, event):
-            if isinstance(event, MilestoneReleased) and event.milestone == milestone:
-                os.kill(os.getpid(), signal.SIGINT)
-
-    return Presser()
-
-
-def test_after_ctrl_c_nothing_is_run_again(tmp_path):
-    whole = run(tmp_path / "whole", fake_plans.plan(episodes=40, seeds=2))
-    stopped = tmp_path / "stopped"
-    with pytest.raises(Interrupted):
-        run(stopped, fake_plans.plan(episodes=40, seeds=2), press_ctrl_c_at(8))
-    with pytest.raises(Interrupted) as caught:
-        resume(stopped, press_ctrl_c_at(20))
-    assert str(caught.value).splitlines()[-1] == f"to go on: esper-ab resume {stopped}"
-    last = [len(of_run.episodes) for of_run in load(stopped).history.runs.values()]
-    events = resume(stopped)
-    assert records(events) == records(whole)
-    assert [milestones[-1] for milestones in taken_up(events).values()][:2] == last[:2]
-    assert [len(milestones) for milestones in taken_up(events).values()] == [3, 3, 1, 1]
-    assert counts(events) == {"interrupted": 2}
-
-
 def damage(experiment_dir, name):
     """Flip a bit of the newest checkpoint of a run."""
     file = max((experiment_dir / "checkpoints" / name).glob("*.pt"), key=lambda path: int(path.stem))
@@ -90,7 +61,7 @@ def test_what_was_damaged_is_done_again_and_has_to_be_the_same(tmp_path, monkeyp
     """Else it is an alarm, and what was recorded first stays."""
     whole, stopped = run(tmp_path / "whole", fake_plans.plan(episodes=4)), tmp_path / "stopped"
     with pytest.raises(Interrupted):
-        run(stopped, fake_plans.plan(episodes=4), press_ctrl_c_at(0))
+        run(stopped, fake_plans.plan(episodes=4), PressCtrlC(0))
     milestones = {name: damage(stopped, name) for name in ("a/0", "b/0")}
     monkeypatch.setenv(FAULT_VARIABLE, f"other:b/0:{milestones['b/0']}")
     events = resume(stopped)
@@ -138,7 +109,4 @@ def test_coordinators_killed_one_after_the_other_lose_and_double_nothing(tmp_pat
     assert records(left) == expected
     assert conclusions(left) == conclusions(whole)
     assert counts(left) == {}
-    deadline = time.monotonic() + 1.0
-    while any(alive(event.pid) for event in of(WorkerStarted, left)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not [event.pid for event in of(WorkerStarted, left) if alive(event.pid)]
+    eventually(lambda: not any(alive(event.pid) for event in of(WorkerStarted, left)), 1.0)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.children import python
 from support.conducted import digests
 
 from esper_ab import ABExperiment, ABVariant, create_experiment, load_experiment, run_ab_test
@@ -142,7 +141,6 @@ else:
 
 def test_a_script_that_is_imported_into_another_process_fails_at_once_and_says_why(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SPAWNS)
-    line = [sys.executable, "script.py"]
-    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = python("script.py", folder=tmp_path)
     assert 'put the call below `if __name__ == "__main__":`' in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]

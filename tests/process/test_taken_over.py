@@ -24,12 +24,3 @@ def test_the_same_launch_takes_the_directory_and_trains(tmp_path):
     again = esper_ab("launch", *FLAGS, folder=tmp_path)
     assert again.returncode == 2
     assert "exists already" in again.stderr
-
-
-def test_a_joint_launch_takes_its_directory(tmp_path):
-    left = tmp_path / "experiments" / "lab"
-    left.mkdir(parents=True)
-    Journal(left).close()
-    (left / "plan.json").write_text("{}")
-    done("launch", *FLAGS, "--grid", "n_envs=1,2", folder=tmp_path)
-    assert [load(path.parent).history.finished for path in left.glob("*/events.jsonl")] == [True, True]

@@ -7,12 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from support import conducted, fake_plans, journals, tracked
+from support.children import python
+from support.patience import eventually
 from support.tracking import PATIENCE_S, SMALL, held, track
 
 from esper_ab.analysis.trained_by import result_hash
@@ -43,13 +44,6 @@ def stray(experiment_dir):
         except OSError:
             continue
     return found
-
-
-def eventually(what):
-    deadline = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_run_that_is_followed_gives_the_same_records_and_trackers_what_back_fill_gives(tmp_path, capfd):
@@ -145,10 +139,7 @@ def test_a_tracker_ends_when_the_coordinator_was_killed(tmp_path):
         event_files = experiment_dir / "tensorboard" / "shaped"
         eventually(lambda: list(event_files.rglob("events.*")))
         assert at_work(experiment_dir, "tensorboard")  # there is nothing more, and it waits
-        refused = subprocess.run(
-            [sys.executable, "-m", "esper_ab.commands.cli", "track", experiment_dir, "--tensorboard"],
-            capture_output=True, text=True
-        )
+        refused = python("-m", "esper_ab.commands.cli", "track", experiment_dir, "--tensorboard")
         assert (refused.returncode, "already follows this experiment" in refused.stderr) == (2, True)
         coordinator.kill()
     eventually(lambda: not at_work(experiment_dir, "tensorboard"))

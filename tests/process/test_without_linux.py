@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.children import python
 from support.elsewhere import csv_text, drawn, rows, scales
 from support.journals import Synthetic, write
 
@@ -41,9 +40,7 @@ def test_numbers_are_judged_and_experiments_are_read(tmp_path: Path) -> None:
         ("power", "--experiment", "done"), ("report", "done"), ("status", "done"), ("list", "."),
         ("tidy", "done"), ("stop", "done"),
     )  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, json.dumps(calls)], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
+    done = python("-c", SCRIPT, json.dumps(calls), folder=tmp_path)
     assert not done.returncode, done.stderr
     said = dict(zip(calls, json.loads(done.stdout.splitlines()[-1]), strict=True))
     assert {words for words, status in said.items() if status} <= {("stop", "done")}, done.stderr

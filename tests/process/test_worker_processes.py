@@ -11,6 +11,7 @@ import time
 import pytest
 from support.being_killed import alive, worker_pids
 from support.children import environment
+from support.patience import eventually
 
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, read
@@ -43,10 +44,7 @@ def test_no_worker_outlives_its_coordinator_by_more_than_a_second(tmp_path, sock
             os.kill(pid, signal.SIGSTOP)
     process.kill()
     process.communicate()
-    deadline = time.monotonic() + 1.0
-    while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not [pid for pid in pids if alive(pid)]
+    eventually(lambda: not any(map(alive, pids)), 1.0)
     reading = read(tmp_path / JOURNAL_NAME)
     assert sum(isinstance(event, EpisodeRecorded) for event in reading) >= 2
 

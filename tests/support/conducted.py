@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import Counter
 
 from esper_ab.control import experiment_run
-from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken, PlanExtended, RunEvaluated, RunReady
+from esper_ab.journal.events import (
+    EpisodeRecorded,
+    Incident,
+    LookTaken,
+    MilestoneReleased,
+    PlanExtended,
+    RunEvaluated,
+    RunReady,
+)
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
@@ -25,6 +35,17 @@ class Watcher:
     def observe(self, event):
         self.seen.append(event)
         self._act(event)
+
+
+class PressCtrlC:
+    """An observer that presses Ctrl-C when a block is released from `milestone`."""
+
+    def __init__(self, milestone):
+        self._milestone = milestone
+
+    def observe(self, event):
+        if isinstance(event, MilestoneReleased) and event.milestone == self._milestone:
+            os.kill(os.getpid(), signal.SIGINT)
 
 
 def run(experiment_dir, plan, *observers, launcher=THREADS, limits=None):

@@ -1,10 +1,9 @@
 """A coordinator in a process of its own with few file descriptors, and somebody in it who takes the rest for a while.
 
-    python -m support.limited_experiment RUN_DIR SOFT HARD LANES LAUNCHER TRANSPORT [hog|miser]
+    python -m support.limited_experiment RUN_DIR SOFT HARD LANES LAUNCHER TRANSPORT [hog]
 
 LAUNCHER is local or inline. `hog` has every descriptor taken when a worker is to be started again, until a start is
-late for it; `miser` keeps them, and no start may be late for longer than eight seconds. What is printed: "exhausted"
-when at some event no descriptor was free, for whatever reason.
+late for it. What is printed: "exhausted" when at some event no descriptor was free, for whatever reason.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from support import stand_in
 class Hog:
     """An observer that sees whether descriptors are free, and has taken them until a start is late."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    def __init__(self, waits: bool) -> None:
+        self.waits = waits  # to take them
         self._taken: list[int] = []
         self._limits = (0, 0)
         self.exhausted = False
@@ -33,8 +32,8 @@ class Hog:
             os.close(os.dup(0))
         except OSError as error:
             self.exhausted |= error.errno == errno.EMFILE
-        if getattr(event, "category", "") == "start_delayed" and self.kind == "hog":
-            self.kind = ""  # once
+        if getattr(event, "category", "") == "start_delayed" and self.waits:
+            self.waits = False  # once
             while self._taken:
                 os.close(self._taken.pop())
             resource.setrlimit(resource.RLIMIT_NOFILE, self._limits)
@@ -49,7 +48,7 @@ class Hog:
                 self._taken.append(os.dup(0))
 
 
-def main(experiment_dir: Path, lanes: int, launcher: str, transport: str, kind: str) -> None:
+def main(experiment_dir: Path, lanes: int, launcher: str, transport: str, hogs: bool) -> None:
     """Two lanes per block, as many blocks as lanes allow."""
     from esper_ab.contracts.messages import WorkerOrder
     from esper_ab.control import experiment_run, hub
@@ -60,11 +59,11 @@ def main(experiment_dir: Path, lanes: int, launcher: str, transport: str, kind: 
     from support import fake_plans
     from support.fake_worker import main_in_thread  # noqa: F401  imported while there are descriptors
 
-    hog = Hog(kind)
+    hog = Hog(hogs)
 
     class Late(LocalLauncher):
         def start(self, order: WorkerOrder) -> LocalWorker:
-            if order.incarnation > 1 and hog.kind:
+            if order.incarnation > 1 and hog.waits:
                 hog.take_all()
             return super().start(order)
 
@@ -76,8 +75,7 @@ def main(experiment_dir: Path, lanes: int, launcher: str, transport: str, kind: 
     groups = tuple("abcdefghijklmnopqrstuvwxyz"[:lanes])
     plan = fake_plans.plan(cores=lanes, groups=groups, episodes=3)
     check_launcher(started_by, plan.lanes)
-    limits = Limits(start_up_s=8.0 if kind == "miser" else 60.0)
-    experiment_run.run(plan, experiment_dir, started_by, (hog,), limits)
+    experiment_run.run(plan, experiment_dir, started_by, (hog,), Limits(start_up_s=60.0))
     sys.stdout.write("exhausted\n" if hog.exhausted else "")
 
 
@@ -88,7 +86,7 @@ if __name__ == "__main__":
     stand_in.die_with_parent()
     resource.setrlimit(resource.RLIMIT_NOFILE, (int(soft), int(hard)))
     try:
-        main(Path(folder), int(n_lanes), by, over, next(iter(more), ""))
+        main(Path(folder), int(n_lanes), by, over, more == ["hog"])
     except EsperError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(error.exit_code)

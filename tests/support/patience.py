@@ -1,11 +1,24 @@
-"""A limit to how long a call in this process may take."""
+"""Waits that end: for a call in this process, and for what other processes do."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
+
+
+def eventually(ask: Callable[[], Answer], seconds: float = 600.0) -> Answer:
+    """The first answer that is true; AssertionError when there is none within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not (answer := ask()):
+        assert time.monotonic() < deadline, f"not within {seconds:.0f} s"
+        time.sleep(0.02)
+    return answer
 
 
 class TookTooLong(BaseException):

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import time
-from collections.abc import Callable
 from typing import Any
 
-PATIENCE_S = 120.0
 CORES = 2  # that each node claims to have
 _STORE_BYTES = 80 << 20
-_POLL_S = 0.05
 _TRIES = 4  # to start a node
 _SETTINGS = {
     "RAY_raylet_start_wait_time_s": "60",  # for one try
@@ -70,10 +66,3 @@ class RayNodes:
 
     def close(self) -> None:
         self._cluster.shutdown()
-
-
-def wait(is_so: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
-    deadline = time.monotonic() + patience_s
-    while not is_so():
-        assert time.monotonic() < deadline, f"not within {patience_s:.0f} s"
-        time.sleep(_POLL_S)

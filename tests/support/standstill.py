@@ -10,6 +10,7 @@ from pathlib import Path
 
 from esper_ab.journal.events import WorkerStarted
 from support import conducted
+from support.patience import eventually
 
 STANDSTILL_S = 45.0
 PATIENCE_S = 240.0
@@ -21,11 +22,8 @@ def stood_still(coordinator: subprocess.Popen[bytes], run: Path) -> list[object]
     Its workers have to be those that it began with: nobody was lost, ended or started again.
     """
     journal = run / "events.jsonl"
-    deadline = time.monotonic() + PATIENCE_S
-    while not (journal.exists() and b'"episode"' in journal.read_bytes()):
-        assert time.monotonic() < deadline
-        assert coordinator.poll() is None
-        time.sleep(0.02)
+    eventually(lambda: journal.exists() and b'"episode"' in journal.read_bytes(), PATIENCE_S)
+    assert coordinator.poll() is None
     os.kill(coordinator.pid, signal.SIGSTOP)
     recorded = len(conducted.events_of(run))
     time.sleep(STANDSTILL_S)  # which is what is tested

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 from support import journals, tracked
+from support.children import python
 
 PATIENCE_S = 600.0  # libraries that load in seconds take minutes on a machine that is fifteen times overloaded
 SMALL = journals.Synthetic(replicates=2, episodes=3, n_envs=2, steps=10, eval_episodes=2)
@@ -15,8 +14,7 @@ SMALL = journals.Synthetic(replicates=2, episodes=3, n_envs=2, steps=10, eval_ep
 def track(experiment_dir, *flags):
     """`esper-ab track` with all trackers unless told otherwise; its JSON."""
     flags = flags or ("--wandb", "--tensorboard")
-    line = [sys.executable, "-m", "esper_ab.commands.cli", "track", str(experiment_dir), "--json", *flags]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    done = python("-m", "esper_ab.commands.cli", "track", experiment_dir, "--json", *flags)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.reward_facts import NAN, make_facts
 
@@ -34,7 +34,6 @@ def test_a_falling_loss_earns(loss_delta, expected):
     assert reward(loss_delta=loss_delta)[0] == pytest.approx(expected)
 
 
-@settings(deadline=None)
 @given(st.floats(1e-6, 1e3))
 def test_sign(change):
     assert reward(loss_delta=change)[0] > 0 > reward(loss_delta=-change)[0]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.reward_facts import make_facts
 
@@ -83,7 +83,6 @@ def standing(history):
     return weight * potential(history[-1].seeds, SETTINGS).sum()
 
 
-@settings(deadline=None)
 @given(scripts)
 def test_simplified_telescopes_and_shaped_does_with_its_birth_bonus(script):
     history = lives(script)

@@ -53,11 +53,3 @@ def test_neighbours_are_near_and_seldom_the_same() -> None:
     varied = [offered.vary("child", parent, rng).lives for _ in range(100)]
     assert sum(lives != parent.lives for lives in varied) > 60
     assert max(len(set(lives) ^ set(parent.lives)) for lives in varied) <= 2
-
-
-def test_words_say_what_a_life_does() -> None:
-    named = {one.name: one for one in Behaviours(SLOTS[-1]).reference}
-    assert named["one good seed"].description == "early conv_heavy at 1, kept"
-    assert named["the same fossilised"].description == "early conv_heavy at 1, fossilised"
-    assert named["blending for ever"].lives[0].words == "early conv_light at 1 to alpha 0.7, blends for ever"
-    assert named["prune everything"].lives[0].words == "early conv_light at 1, pruned at 5"

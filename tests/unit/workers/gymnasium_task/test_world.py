@@ -130,19 +130,6 @@ def test_a_warm_up_makes_its_own_environments_once_and_keeps_none(tmp_path: Path
     assert (counted.alive, counted.most) == (n_envs, 2 * n_envs)
 
 
-@pytest.mark.parametrize("rollout", ["resets", "continues"])
-def test_a_rollout_in_which_no_episode_ends_has_no_outcome_and_an_evaluation_has_one(
-    tmp_path: Path, rollout: str
-) -> None:
-    own = own_file(tmp_path, ENDS)
-    session = gym_session(f"{own}:Ends", outcome="info:steps", gym={"rollout": rollout}, steps=2)
-    assert {env.outcome for env in session.train(0, quiet, quiet).envs} == {None}
-    assert all(env.reward_sum is not None for env in session.train(1, quiet, quiet).envs)
-    assert all(
-        played.outcome.outcome == played.outcome.steps for played in session.evaluate(tmp_path, quiet).episodes
-    )
-
-
 def test_a_reward_may_write_into_its_own_array_at_the_next_step(tmp_path: Path) -> None:
     own = own_file(tmp_path, """
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 import torch
 import torch.nn.functional as F
+from support.children import python
 
 from workers.layers import device as _device
 from workers.layers.operations import by_groups, by_products, conv, group_norm, norm_groups
@@ -118,5 +116,5 @@ def test_group_norm_of_detached_features_does_not_crash_the_process() -> None:
         "y = group_norm(torch.randn(64, 4, 4, 3, 8), gain, bias)\n"
         "torch.autograd.grad(y.square().sum(), [gain, bias])\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = python("-c", program)
     assert done.returncode == 0, done.stderr

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from support import fake_plans
+from support.children import python
 
-from esper_ab.contracts.errors import OutOfMemory, UsageError, UserCodeFailed
+from esper_ab.contracts.errors import OutOfMemory, UserCodeFailed
 from esper_ab.contracts.messages import Assign, Failed, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.hub import Hub
-from esper_ab.control.preflight import check_launcher
-from esper_ab.launchers.inline import InlineLauncher
-from esper_ab.launchers.local import LocalLauncher
 from workers.devices import pinned
 from workers.process.entry import WrongDevice, check_gpus, failure
 from workers.process.link import Link
@@ -26,15 +22,6 @@ from workers.trainer.script import ScriptFailed
 CPU = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))
 GPU = Lane(name="cuda:1", devices=("cuda:1",), uuids=("GPU-b",))
 BOTH = Lane(name="cuda:1+cpu:0", devices=("cuda:1", "cpu:0"), uuids=("GPU-b", ""))
-
-
-@pytest.mark.parametrize("lane", [GPU, BOTH], ids=lambda lane: lane.name)
-def test_threads_get_no_gpu_and_processes_do(lane: Lane) -> None:
-    """Threads would all compute on the first GPU, in arithmetic that nobody pinned; records would say otherwise."""
-    with pytest.raises(UsageError, match=f"launcher inline on {lane.name.replace('+', '.')}: .*launcher local"):
-        check_launcher(InlineLauncher(), (CPU, lane))
-    check_launcher(LocalLauncher(), (CPU, lane))
-    check_launcher(InlineLauncher(), (CPU,))
 
 
 @pytest.mark.parametrize("lane", [GPU, BOTH], ids=lambda lane: lane.name)
@@ -59,7 +46,7 @@ def test_a_worker_that_has_done_its_work_ends_with_what_was_registered_and_witho
         "import atexit\nfrom workers.process import setup\nclass Torn:\n    def __del__(self): print('torn')\n"
         "torn = Torn()\natexit.register(print, 'registered')\nprint('written')\nsetup.end()\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    done = python("-c", code)
     assert done.stdout.split() == ["written", "registered"]
 
 

@@ -80,11 +80,3 @@ def test_it_tries_as_many_as_it_is_allowed() -> None:
     found, score = search(OFFERED, [(one, 1.0) for one, _ in start], 13, PATH, grade)
     assert [one.name for one in tried] == [f"search {n + 1}" for n in range(13)]
     assert (found, score) == (start[0][0], 1.0)  # of equal scores the first
-
-
-def test_a_positive_multiple_of_the_score_finds_the_same() -> None:
-    start = started(5)
-    doubled = [(one, 2 * score) for one, score in start]
-    one, _ = search(OFFERED, start, 24, PATH, earliest)
-    other, _ = search(OFFERED, doubled, 24, PATH, lambda behaviours: 2 * earliest(behaviours))
-    assert one == other

@@ -294,15 +294,6 @@ def test_a_cancelled_run_is_given_up_at_the_next_step(tmp_path: Path) -> None:
         assert worker.hear(Ready).run.name == "b/0"
 
 
-def test_a_cancelled_run_is_given_up_while_it_waits(tmp_path: Path) -> None:
-    with Conversation(tmp_path) as worker:
-        worker.say(Assign(spec=make_session().spec))
-        worker.hear(Ready)
-        worker.say(Cancel(run_name="a/0", reason="its seed cannot be completed"))
-        worker.say(Assign(spec=make_session(group="b").spec))
-        assert worker.hear(Ready).run.name == "b/0"
-
-
 def small_disk(size: str, command: list[str], path: Path) -> subprocess.CompletedProcess[str]:
     """`command` with a file system of `size` at `path`, which nobody else sees; skips where that is not permitted."""
     mount = f'mount -t tmpfs -o size={size} tmpfs "$0"'

@@ -264,7 +264,7 @@ def test_execution_of_several_environments_is_that_of_each_alone() -> None:
 @given(
     st.integers(0, 2**32 - 1), st.sampled_from(["permissive", "strict"]), st.integers(0, 3), st.integers(1, 25)
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_random_play_never_raises_and_counts_add_up(rng_seed: int, gates: str, max_seeds: int, steps: int) -> None:
     rng = np.random.default_rng(rng_seed)
     game = Episode(make_lifecycle(4, steps, gates, max_seeds), rng)
@@ -294,7 +294,7 @@ def every_decision(lifecycle: Lifecycle, step: int, rng: np.random.Generator) ->
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["permissive", "strict"]))
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 def test_valid_changes_state_and_masked_raises_in_every_reachable_state(rng_seed: int, gates: str) -> None:
     rng = np.random.default_rng(rng_seed)
     game = Episode(make_lifecycle(1, 20, gates), rng)

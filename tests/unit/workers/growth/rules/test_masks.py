@@ -21,7 +21,7 @@ def permitted_head_by_head(masks: DecisionMasks, decision: list[int]) -> bool:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_a_decision_is_permitted_where_each_head_is_given_those_before(rng_seed: int) -> None:
     """Anything may be said, sensible or not, in any state that can be reached."""
     rng = np.random.default_rng(rng_seed)
