@@ -14,13 +14,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support import conducted, fake_plans
+from support import conducted, fake_plans, orders
 from support.children import python
 
 from esper_ab.contracts import catalog, own_packages
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.contracts.settings import Arithmetic
 from esper_ab.execution.launching import LAUNCHERS, make_launcher
 from esper_ab.journal.events import WorkerStarted
 from esper_ab.launchers import Launcher, LauncherFactory, Worker
@@ -76,10 +75,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def order(folder: Path, does: str, incarnation: int = 1) -> WorkerOrder:
-    return WorkerOrder(
-        endpoint="ipc:///nowhere", worker=does, incarnation=incarnation, lane=CPU, arithmetic=Arithmetic(threads=1),
-        experiment_dir=str(folder), log_file=f"logs/{does}.log",
-    )  # fmt: skip
+    return orders.order(
+        worker=does, incarnation=incarnation, experiment_dir=str(folder), log_file=f"logs/{does}.log"
+    )
 
 
 def ended(worker: Worker) -> bool:

@@ -13,7 +13,6 @@ from support.patience import eventually
 from support.ray_alone import FLAGS, begin, left, sessions
 
 from esper_ab.contracts.errors import Interrupted
-from esper_ab.journal.events import EpisodeRecorded, ExperimentContinued
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PATIENCE_S = 300.0
@@ -50,26 +49,3 @@ def test_ctrl_c_leaves_nothing_of_a_cluster_that_the_command_has_started(folder)
     assert list((folder / "tmp").iterdir()) == []
     ended = conducted.events_of(folder / "experiments" / "lab")[-1]
     assert ended.status == "interrupted"
-
-
-def test_a_lost_head_ends_the_experiment_which_resumes_on_another_cluster(folder):
-    """Its control service is killed: Ray ends who has lost that for a minute, the coordinator among them."""
-    with ray_cluster.RayNodes(nodes=1) as cluster:
-        command = begin(folder, "launch", *FLAGS, *LONG, "--ray-address", cluster.address, "--name", "lab")
-        eventually(trains(folder, "lab"), PATIENCE_S)
-        cluster.lose_head()
-        _, said = command.communicate(timeout=PATIENCE_S)
-        assert command.returncode == 1
-        assert "Failed to connect to GCS within 60 seconds" in said
-        eventually(lambda: not left(folder), 30.0)
-    run = folder / "experiments" / "lab"
-    kept = conducted.of(EpisodeRecorded, conducted.events_of(run))
-    resumed = begin(folder, "resume", "experiments/lab", "--launcher", "ray", "--quiet")
-    eventually(lambda: len(conducted.of(EpisodeRecorded, conducted.events_of(run))) > len(kept), PATIENCE_S)
-    os.killpg(resumed.pid, signal.SIGINT)
-    _, said = resumed.communicate(timeout=PATIENCE_S)
-    assert resumed.returncode == Interrupted.exit_code, said
-    events = conducted.events_of(run)
-    assert conducted.of(EpisodeRecorded, events)[: len(kept)] == kept
-    assert conducted.of(ExperimentContinued, events)
-    assert not conducted.incidents(events, "inexact_resume", "worker_death")

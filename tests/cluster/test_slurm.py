@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,8 +17,7 @@ from support.standstill import stood_still
 
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts.children import Device
-from esper_ab.contracts.errors import Interrupted, WorkerFailed
-from esper_ab.control.rules.workers import Limits
+from esper_ab.contracts.errors import Interrupted
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.slurm import SlurmLauncher, expand_cores
@@ -27,7 +25,6 @@ from esper_ab.launchers.slurm import SlurmLauncher, expand_cores
 PLAN = fake_plans.plan(6, ("a", "b", "c"), seeds=4, episodes=3)
 LONGER = fake_plans.plan(6, ("a", "b", "c"), seeds=60, episodes=3)
 PATIENCE_S = 60.0
-STANDSTILL_S = 90.0
 
 
 def devices(nodes=("n1", "n2", "n3")):
@@ -43,10 +40,6 @@ def launcher(nodes=("n1", "n2", "n3")):
     made = SlurmLauncher("support.fake_worker:main")
     made.use(devices(nodes))
     return made
-
-
-def contents(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture(scope="module")
@@ -166,33 +159,6 @@ def test_a_stop_that_ends_the_workers_too_is_no_failure_of_a_run(allocation, clu
     events = conducted.events_of(tmp_path / "run")
     assert conducted.counts(events) == {"interrupted": 1}
     assert events[-1].status == "interrupted"
-
-
-@pytest.mark.slow
-def test_a_node_that_stands_still_and_comes_back_changes_nothing(allocation, cluster, tmp_path, on_one_machine):
-    """The experiment has given it up meanwhile: what its workers do then is nobody's business, until they are gone."""
-    workers: list[int] = []
-    stopped: list[int] = []
-
-    def stop(event):
-        if isinstance(event, EpisodeRecorded) and not stopped:
-            workers.extend(cluster.tasks_of("n3"))
-            stopped.extend(cluster.stop_node("n3"))
-
-    began, limits = time.monotonic(), Limits(floor_s=30.0, start_up_s=300.0)
-    try:
-        with pytest.raises(WorkerFailed):
-            conducted.run(tmp_path / "run", PLAN, conducted.Watcher(stop), launcher=launcher(), limits=limits)
-        kept = contents(tmp_path / "run")
-        cluster.wait(lambda: time.monotonic() - began > STANDSTILL_S, 2 * STANDSTILL_S)
-    finally:
-        cluster.go_on(stopped)
-    assert workers
-    cluster.wait(lambda: not any(map(alive, workers)), 2 * STANDSTILL_S)
-    assert contents(tmp_path / "run") == kept
-    events = conducted.resume(tmp_path / "run")
-    assert conducted.records(events).keys() == conducted.records(on_one_machine).keys()
-    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
 
 
 def test_cores_per_node_in_slurms_notation():

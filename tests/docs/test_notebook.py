@@ -28,6 +28,7 @@ def last(cell):
     return cell.outputs[-1]["data"]
 
 
+@pytest.mark.slow  # the same calls one by one: tests/unit/esper_ab/api, and test_python_page.py beside this file
 @pytest.mark.timeout(300)
 def test_it_runs_clean(stored, tmp_path, monkeypatch):
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):

@@ -29,13 +29,9 @@ examine(Questions(task="synthetic", data_dir="", user_rewards=(sys.argv[1] + "/h
 """
 WORKER = """
 import sys, time
-from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.contracts.settings import Arithmetic
 from esper_ab.launchers.local import LocalLauncher
-LocalLauncher("support.hanging:main").start(WorkerOrder(
-    endpoint="ipc:///nowhere", worker="w00", incarnation=1, lane=Lane(name="cpu:0", devices=("cpu:0",), uuids=("",)),
-    arithmetic=Arithmetic(threads=1), experiment_dir=sys.argv[1], log_file="logs/w00.log",
-))
+from support.orders import order
+LocalLauncher("support.hanging:main").start(order(experiment_dir=sys.argv[1], log_file="logs/w00.log"))
 time.sleep(1e6)
 """
 

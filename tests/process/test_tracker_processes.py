@@ -8,8 +8,8 @@ import socket
 import subprocess
 import sys
 from contextlib import ExitStack
-from pathlib import Path
 
+import psutil
 import pytest
 from support import conducted, fake_plans, journals, tracked
 from support.children import python
@@ -36,14 +36,8 @@ pytestmark = [
 
 def stray(experiment_dir):
     """Processes that have to do with `experiment_dir`."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if str(experiment_dir).encode() in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return found
+    there = psutil.process_iter(["cmdline"])
+    return [one.pid for one in there if str(experiment_dir) in " ".join(one.info["cmdline"] or ())]
 
 
 def test_a_run_that_is_followed_gives_the_same_records_and_trackers_what_back_fill_gives(tmp_path, capfd):

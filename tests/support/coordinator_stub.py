@@ -7,14 +7,13 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from esper_ab.contracts.messages import Lane, Message, Progress, Stop, WorkerOrder
-from esper_ab.contracts.settings import Arithmetic
+from esper_ab.contracts.messages import Message, Progress, Stop
 from esper_ab.control.hub import Hub, Received
+from support.orders import order
 from workers.process.link import Link
 from workers.process.loop import serve
 
 PATIENCE_S = 60.0
-LANE = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))
 
 
 class Conversation:
@@ -25,12 +24,10 @@ class Conversation:
 
     def __init__(self, experiment_dir: Path) -> None:
         self._hub = Hub()
-        order = WorkerOrder(
-            endpoint=self._hub.endpoint, worker="w00", incarnation=1, lane=LANE, arithmetic=Arithmetic(),
-            experiment_dir=str(experiment_dir), log_file="logs/w00.log",
+        self._order = order(
+            endpoint=self._hub.endpoint, experiment_dir=str(experiment_dir), log_file="logs/w00.log"
         )
-        self._hub.admit(order.identity)
-        self._order = order
+        self._hub.admit(self._order.identity)
         self._unread: list[Message] = []
         self.signs: list[Progress] = []
         self._thread = threading.Thread(target=self._work, daemon=True)

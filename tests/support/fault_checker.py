@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.journal.events import (
@@ -75,11 +79,8 @@ def check_files(experiment_dir: Path, events: Sequence[AnyEvent]) -> None:
 def alive_in_session(session: int) -> list[str]:
     """Living processes of a session: pid and command line."""
     found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, its_session = stat.read_text().rpartition(")")[2].split()[:4]
-            if int(its_session) == session and state != "Z":
-                found.append(f"{stat.parent.name}: {(stat.parent / 'cmdline').read_bytes().replace(bytes(1), b' ')!r}")
-        except (FileNotFoundError, ProcessLookupError):
-            continue
+    for process in psutil.process_iter(["status", "cmdline"]):
+        with suppress(ProcessLookupError):
+            if os.getsid(process.pid) == session and process.info["status"] != psutil.STATUS_ZOMBIE:
+                found.append(f"{process.pid}: {process.info['cmdline']}")
     return found

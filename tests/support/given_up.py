@@ -9,16 +9,11 @@ import atexit
 import sys
 
 from esper_ab.commands.cli import main
-from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.launchers.inline import InlineLauncher
-from support import fake_plans
+from support.orders import order
 
 if __name__ == "__main__":
     atexit.register(sys.stdout.write, "torn down")
-    plan = fake_plans.plan()
-    order = WorkerOrder(
-        endpoint="", worker="w00", incarnation=1, lane=plan.lanes[0], arithmetic=plan.experiment.arithmetic,
-        experiment_dir=sys.argv.pop(1), log_file="w00.log",
-    )  # fmt: skip
-    InlineLauncher("support.hanging:main").start(order).kill()
+    given = order(experiment_dir=sys.argv.pop(1), log_file="w00.log")
+    InlineLauncher("support.hanging:main").start(given).kill()
     sys.exit(main())

@@ -60,9 +60,5 @@ class RayNodes:
         self.nodes.remove(node)
         node.kill_raylet()
 
-    def lose_head(self) -> None:
-        """End the head's control service, as when its machine is gone."""
-        self._cluster.head_node.kill_gcs_server()
-
     def close(self) -> None:
         self._cluster.shutdown()

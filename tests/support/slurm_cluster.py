@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 NODES = ("n1", "n2", "n3")
 CPUS = 4  # that each node claims to have
@@ -127,26 +128,6 @@ class SlurmCluster:
     def start_node(self, name: str) -> None:
         self._start(name, "slurmd", "-D", "-N", name)
 
-    def stop_node(self, name: str) -> list[int]:
-        """As when it cannot be reached: all of them stand still, until `go_on` with what is returned."""
-        stopped = self._processes_of(name)
-        for pid in stopped:
-            _signal(pid, signal.SIGSTOP)
-        return stopped
-
-    def go_on(self, stopped: list[int]) -> None:
-        for pid in stopped:
-            _signal(pid, signal.SIGCONT)
-
-    def tasks_of(self, name: str) -> list[int]:
-        """The processes of jobs on a node."""
-        return [pid for pid in _parents() if f"SLURMD_NODENAME={name}".encode() in _environment(pid)]
-
-    def _processes_of(self, name: str) -> list[int]:
-        parents, tasks = _parents(), self.tasks_of(name)
-        steps = {parents[pid] for pid in tasks if _name(parents[pid]) == "slurmstepd"}
-        return [self._daemons[name].pid, *steps, *tasks]
-
     def run(self, *command: str, **how: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, **how)  # type: ignore[call-overload,no-any-return]
 
@@ -191,15 +172,16 @@ class SlurmCluster:
             self.run("scancel", "--full", "--signal=KILL", "--user=root")
             self.run("scancel", "--user=root")
         for daemon in reversed(list(self._daemons.values())):
-            children = _descendants(daemon.pid)
+            children = psutil.Process(daemon.pid).children(recursive=True)
             daemon.terminate()
             try:
                 daemon.wait(_LEAVE_S)
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
-            for pid in children:
-                _kill(pid)
+            for child in children:
+                with suppress(psutil.NoSuchProcess):
+                    child.kill()
         self._daemons.clear()
 
 
@@ -209,44 +191,3 @@ def _free_ports(count: int) -> list[int]:
     for one in sockets:
         one.close()
     return ports
-
-
-def _kill(pid: int) -> None:
-    _signal(pid, signal.SIGKILL)
-
-
-def _signal(pid: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, number)
-
-
-def _parents() -> dict[int, int]:
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            try:
-                found[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            except (OSError, ValueError):
-                continue
-    return found
-
-
-def _descendants(pid: int) -> list[int]:
-    parents, found = _parents(), [pid]
-    for one in found:
-        found += [child for child, parent in parents.items() if parent == one]
-    return found[1:]
-
-
-def _environment(pid: int) -> list[bytes]:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
-
-
-def _name(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""

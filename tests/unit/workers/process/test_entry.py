@@ -8,9 +8,10 @@ import pytest
 import torch
 from support import fake_plans
 from support.children import python
+from support.orders import order
 
 from esper_ab.contracts.errors import OutOfMemory, UserCodeFailed
-from esper_ab.contracts.messages import Assign, Failed, Lane, WorkerOrder
+from esper_ab.contracts.messages import Assign, Failed, Lane
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.hub import Hub
 from workers.devices import pinned
@@ -55,23 +56,20 @@ def test_a_run_that_does_not_fit_its_gpu_is_not_started_again_and_says_what_need
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 
     hub = Hub()
-    order = WorkerOrder(
-        endpoint=hub.endpoint, worker="w00", incarnation=1, lane=CPU, arithmetic=Arithmetic(), experiment_dir="",
-        log_file="",
-    )  # fmt: skip
-    hub.admit(order.identity)
-    link = Link(hub.endpoint, order.identity)
-    while not hub.send(order.identity, Assign(spec=fake_plans.plan().blocks[0].runs[0], milestone=0)):
+    told = order(endpoint=hub.endpoint)
+    hub.admit(told.identity)
+    link = Link(hub.endpoint, told.identity)
+    while not hub.send(told.identity, Assign(spec=fake_plans.plan().blocks[0].runs[0], milestone=0)):
         hub.poll(0.02)
     with pytest.raises(OutOfMemory) as caught:
-        serve(link, order, out_of_memory)
+        serve(link, told, out_of_memory)
     link.close(finished=True)
     hub.close()
-    told = failure(caught.value)
-    assert (told.again, failure(ValueError("no")).again) == (False, True)
-    assert told.summary.startswith("OutOfMemory: cpu:0: the run took up to ")
-    assert told.summary.endswith("fewer --n-envs or a smaller growth.batch_size need less")
-    assert "Tried to allocate 2.00 GiB" in told.traceback
+    said = failure(caught.value)
+    assert (said.again, failure(ValueError("no")).again) == (False, True)
+    assert said.summary.startswith("OutOfMemory: cpu:0: the run took up to ")
+    assert said.summary.endswith("fewer --n-envs or a smaller growth.batch_size need less")
+    assert "Tried to allocate 2.00 GiB" in said.traceback
 
 
 @pytest.mark.parametrize(("told", "found"), [
