@@ -93,11 +93,49 @@ def _unaddressed(source: str) -> list[str]:
     return re.findall(rf"`esper-ab (?:{about_experiments})`", re.sub(r'(?s)""".*?"""|#.*?\n', "", source))
 
 
+def _misses_an_exit(source: str) -> list[int]:
+    """Handlers of Exception, which SystemExit is none of: a user who calls sys.exit() ends no process of ours."""
+    handlers = (node for node in nodes(source) if isinstance(node, ast.ExceptHandler) and node.type)
+    return [node.lineno for node in handlers if ast.unparse(node.type) == "Exception"]
+
+
+def _imports_in_a_loop(source: str) -> list[int]:
+    """An import within a loop is paid for in every turn, and hides what a module needs."""
+    loops = (node for node in nodes(source) if isinstance(node, ast.For | ast.While))
+    return [node.lineno for loop in loops for node in ast.walk(loop) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def _share(term: ast.expr) -> float | None:
+    """The literal factor of `0.9 * x`."""
+    if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Mult):
+        for side in (term.left, term.right):
+            if isinstance(side, ast.Constant) and isinstance(side.value, float):
+                return side.value
+    return None
+
+
+def _literal_averages(source: str) -> list[int]:
+    """Lines with a smoothing whose weight is written where it is used: 0.9 * x + 0.1 * y, or lerp(x, 0.1)."""
+    lines = []
+    for node in nodes(source):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            a, b = _share(node.left), _share(node.right)
+            if a is not None and b is not None and abs(a + b - 1.0) < 1e-9:
+                lines.append(node.lineno)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("lerp", "lerp_"):
+            lines += [node.lineno for arg in node.args if isinstance(arg, ast.Constant)]
+    return lines
+
+
 # A rule, what breaks it, and the folders or the one file that it does not hold for.
 RULES: list[tuple[Callable[[str], list[int] | list[str]], str, str]] = [
     (_starts_python, 'subprocess.run([sys.executable, "-m", module])', "esper_ab/contracts/own_packages.py"),
     (_starts_python, "with ProcessPoolExecutor() as pool: ...", "esper_ab/contracts/own_packages.py"),
     (_forgets_bytes, "except msgspec.DecodeError:", ""),
+    (_misses_an_exit, "try: train()\nexcept Exception: pass", "esper_ab/.*"),
+    (_imports_in_a_loop, "for _ in found: import torch", ""),
+    (_literal_averages, "y = 0.9 * y + x * 0.1", "esper_ab/.*"),
+    (_literal_averages, "y.lerp_(x, 0.1)", "esper_ab/.*"),
     (_untyped_commands, 'f"to go on: esper-ab resume {experiment_dir}"', ""),
     # those that are left know the directory of the experiment that they speak of
     (_unaddressed, 'f"{entries}: see `esper-ab report`"', r"(?!esper_ab/(live|report|control|execution|journal)/).*"),

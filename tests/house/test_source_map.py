@@ -1,5 +1,4 @@
-"""source-map.md and ddp.md in docs/internals: every ticket has its row, every test they name exists, and two habits
-hold that no other test watches."""
+"""source-map.md and ddp.md in docs/internals: every ticket has its row, and every test that they name exists."""
 
 from __future__ import annotations
 
@@ -66,41 +65,3 @@ def files_named() -> list[tuple[str, str]]:
 def test_a_named_file_of_tests_exists() -> None:
     assert len(files_named()) > 40
     assert not [(page, file) for page, file in files_named() if not (ROOT / file).exists()]
-
-
-def test_no_import_stands_in_a_loop() -> None:
-    """An import within a loop is paid for in every turn, and hides what a module needs."""
-    for path in SOURCES:
-        loops = (node for node in nodes(path.read_text()) if isinstance(node, ast.For | ast.While))
-        for loop in loops:
-            inside = [node for node in ast.walk(loop) if isinstance(node, ast.Import | ast.ImportFrom)]
-            assert not inside, f"{path.relative_to(ROOT)}:{inside[0].lineno}"
-
-
-def _share(term: ast.expr) -> float | None:
-    """The literal factor of `0.9 * x`."""
-    if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Mult):
-        for side in (term.left, term.right):
-            if isinstance(side, ast.Constant) and isinstance(side.value, float):
-                return side.value
-    return None
-
-
-def literal_averages(source: str) -> list[int]:
-    """Lines with a smoothing whose weight is written where it is used: 0.9 * x + 0.1 * y, or lerp(x, 0.1)."""
-    lines = []
-    for node in nodes(source):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            a, b = _share(node.left), _share(node.right)
-            if a is not None and b is not None and abs(a + b - 1.0) < 1e-9:
-                lines.append(node.lineno)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("lerp", "lerp_"):
-            lines += [node.lineno for arg in node.args if isinstance(arg, ast.Constant)]
-    return lines
-
-
-def test_smoothing_constants_have_one_place() -> None:
-    assert literal_averages("y = 0.9 * y + x * 0.1") == [1]
-    assert literal_averages("y.lerp_(x, 0.1)") == [1]
-    for path in (ROOT / "workers").rglob("*.py"):
-        assert not literal_averages(path.read_text()), path.relative_to(ROOT)
