@@ -18,7 +18,7 @@ def launch(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def machine() -> Machine:
+def machine(warm_children: None) -> Machine:
     return examine(Questions(task="digits", data_dir="", user_rewards=("nowhere.py:reward", "json:nothing")))
 
 

@@ -6,6 +6,7 @@ import json
 import runpy
 import sys
 from contextlib import redirect_stdout
+from functools import partial
 from io import StringIO
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from support.in_process import done
 from support.journals import records_of
 
+import esper_ab
 from esper_ab.api.declared import parse_experiment, tracking_of
 from esper_ab.api.files import load_declaration
 from esper_ab.journal.load import load
@@ -74,11 +76,12 @@ def test_the_custom_class_is_an_experiment() -> None:
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory, warm_children: None) -> tuple[Path, str]:
-    """The block for programmatic execution, in this process: one of its own is in test_python_page.py."""
+    """The block for programmatic execution, in threads of this process: tests/docs/test_python_page.py has others."""
     folder = tmp_path_factory.mktemp("document")
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
         patch.chdir(folder)
         patch.syspath_prepend(BLOCKS)
+        patch.setattr(esper_ab, "run_ab_test", partial(esper_ab.run_ab_test, launcher="inline"))
         runpy.run_path(str(BLOCKS / "programmatic.py"))
     return folder / "custom_results" / "my_experiment", printed.getvalue()
 

@@ -50,6 +50,7 @@ def fragile(folder: Path, failures: int, runs: int, how: str = DIES) -> ABExperi
     )
 
 
+@pytest.mark.slow  # workers without torch: test_restart.py; a run taken up at any point: storage/test_durable.py
 def test_a_run_that_fails_is_taken_up_again_to_the_same_records(tmp_path: Path) -> None:
     calm = run_ab_test(fragile(tmp_path, 0, 1), tmp_path / "calm", launcher="inline", parallel_runs=False)
     failing = run_ab_test(fragile(tmp_path, 1, 1), tmp_path / "failing")
