@@ -1,17 +1,12 @@
 """The disk fills up under a real worker loop, then somebody makes room. Prints what was seen as one JSON object.
 
-    unshare -Urm sh -c 'mount -t tmpfs -o size=8m tmpfs DIR && exec python -m support.full_disk DIR bytes'
-
-With "inodes" it is not the bytes that there are no more of, but the files.
+    unshare -Urm sh -c 'mount -t tmpfs -o size=8m tmpfs DIR && exec python -m support.full_disk DIR'
 """
 
 from __future__ import annotations
 
-import itertools
 import json
-import shutil
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -23,15 +18,9 @@ from workers.process import loop
 from workers.storage import durable
 
 
-def fill(ballast: Path, what: str) -> None:
-    """Take every byte that is left, or every file."""
-    ballast.mkdir()
-    if what == "inodes":
-        with suppress(OSError):
-            for number in itertools.count():
-                (ballast / str(number)).touch()
-        return
-    with (ballast / "bytes").open("wb", buffering=0) as file:
+def fill(ballast: Path) -> None:
+    """Take every byte that is left."""
+    with ballast.open("wb", buffering=0) as file:
         for size in (1 << 16, 1 << 12):
             try:
                 while file.write(b"x" * size):
@@ -42,10 +31,10 @@ def fill(ballast: Path, what: str) -> None:
 
 def listing(experiment_dir: Path) -> list[str]:
     found = (path.relative_to(experiment_dir) for path in experiment_dir.rglob("*") if path.is_file())
-    return sorted(str(path) for path in found if path.parts[0] != "ballast")
+    return sorted(str(path) for path in found if path.name != "ballast")
 
 
-def main(experiment_dir: Path, what: str) -> None:
+def main(experiment_dir: Path) -> None:
     torch.set_num_threads(1)
     loop._ASK_FOR_ROOM_S = 0.1
     spec = make_session().spec
@@ -56,20 +45,20 @@ def main(experiment_dir: Path, what: str) -> None:
         worker.hear(Ready)
         worker.say(Release(run_name="a/0", milestone=0))
         first = worker.hear(EpisodeFinished)
-        fill(ballast, what)
+        fill(ballast)
         worker.say(Release(run_name="a/0", milestone=1))
         for _ in range(2):  # it says so, and says so again
             worker.hear(Progress, phase="disk full")
         seen["while full"] = listing(experiment_dir)
         kept = first.checkpoint
         seen["previous intact"] = bool(durable.read(experiment_dir / kept.file, kept.sha256, kept.size_bytes))
-        shutil.rmtree(ballast)
+        ballast.unlink()
         second = worker.hear(EpisodeFinished)
         seen["digests"] = [first.record.digest, second.record.digest]
-        fill(ballast, what)
+        fill(ballast)
         worker.say(Release(run_name="a/0", milestone=2))
         worker.hear(Progress, phase="disk full")
-        shutil.rmtree(ballast)
+        ballast.unlink()
         seen["evaluation"] = worker.hear(Evaluated).record.digest
         worker.say(Release(run_name="a/0", milestone=3))
     seen["afterwards"] = listing(experiment_dir)
@@ -77,4 +66,4 @@ def main(experiment_dir: Path, what: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]))
