@@ -2,14 +2,8 @@
 
     scripts/bench hosts                        native kernel against torch path and loop; episodes; memory
     scripts/bench hosts --envs 16 --quick      fewer cells and repeats; results are written only with --out
-    scripts/bench hosts --compile              also torch.compile of vmap for bare hosts; takes minutes longer
-    scripts/bench profile                      composition of a training step
-    scripts/bench deterministic                cost of --deterministic
-    scripts/bench devices                      one run on one device and on two
     scripts/bench coordination                 barrier round trip, and many concurrent blocks
     scripts/bench fleet                        1,000 to 10,000 runs at once, over TCP with keys; a minute and a half
-    scripts/bench clusters                     fault recovery with each installed launcher
-    scripts/bench scaling                      two runs on two cores against one run on one core
     scripts/bench startup                      --help, status, launch to first episode
     scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk
     scripts/bench ppo                          PPO against the bare environment; --sb3 PYTHON: also Stable-Baselines3
@@ -31,10 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests"))  # fake workers and their plans
 DOCS = ROOT / "docs" / "evidence" / "benchmarks"
-PARTS = (
-    "hosts", "profile", "deterministic", "devices", "coordination", "fleet", "clusters", "scaling", "startup",
-    "records", "ppo",
-)  # fmt: skip
+PARTS = ("hosts", "coordination", "fleet", "startup", "records", "ppo")
 
 
 def _arguments(words: list[str]) -> argparse.Namespace:
@@ -45,7 +36,6 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--live-seeds", nargs="+", type=int, default=[0, 1, 3], choices=[0, 1, 2, 3])
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--quick", action="store_true", help="3 repeats; results are written only with --out")
-    parser.add_argument("--compile", action="store_true")
     parser.add_argument("--sb3", default="", metavar="PYTHON", help="interpreter with stable-baselines3 installed")
     parser.add_argument("--out", type=Path, help="folder for the records (default docs/evidence/benchmarks)")
     return parser.parse_args(words)
@@ -122,7 +112,7 @@ def main(words: list[str]) -> None:
         if seeds and 16 in options.envs
     ]
     repeats = 3 if options.quick else options.repeats
-    found = hosts.measure_all(cases, repeats, compiled=options.compile)
+    found = hosts.measure_all(cases, repeats)
     record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}
     if options.quick and options.out is None:
         print(table.render(record))

@@ -13,10 +13,8 @@ import numpy as np
 import torch
 
 from benchmarks import baseline
-from benchmarks.baseline import Loop
 from benchmarks.machine import Lap, Spread, fma_loop, interleaved
-from benchmarks.vmapped import Vmapped
-from benchmarks.worlds import Case, World, assert_equal, assert_vmapped, build, flops_per_step
+from benchmarks.worlds import Case, World, assert_equal, build, flops_per_step
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, HostKernel
@@ -60,7 +58,7 @@ def yardstick_sha256() -> str:
     return hashlib.sha256(Path(baseline.__file__).read_bytes()).hexdigest()
 
 
-def training(case: Case, repeats: int, gflops: Callable[[], float], *, compiled: bool) -> dict[str, Any]:
+def training(case: Case, repeats: int, gflops: Callable[[], float]) -> dict[str, Any]:
     """Time one training step by the native kernel, the torch path and the loop, after checking that all agree.
 
     The FMA peak is measured in alternation with them, because the CPU's clock and load vary.
@@ -73,21 +71,14 @@ def training(case: Case, repeats: int, gflops: Callable[[], float], *, compiled:
         "native": assert_equal(checked, torch.float32, ROUNDED, by),
     }
     world = build(case)
-    order = torch.from_numpy(world.order)
-
-    def epoch(trained: Loop | Vmapped) -> Callable[[], Any]:
-        return lambda: trained.train_epoch(world.x, world.split.y, order)
-
+    order, loop = torch.from_numpy(world.order), world.loop()
     peaks: list[float] = []
     works = {
         "native": build(case, kernel=by).bank_epoch,
         "torch": world.bank_epoch,
-        "loop": epoch(world.loop()),
+        "loop": lambda: loop.train_epoch(world.x, world.split.y, order),
         "peak": lambda: peaks.append(gflops()),
     }
-    if case.live_seeds == 0 and compiled:
-        assert_vmapped(replace(checked, batches=1), ROUNDED)
-        works["vmapped"] = epoch(Vmapped(world.loop().hosts, world.task.host.pools, case.settings))
     laps = interleaved(works, repeats)
     flops, peak = flops_per_step(case), Spread.of(peaks[1:]).median
     ways = [name for name in works if name != "peak"]
@@ -188,7 +179,7 @@ def _largest_kib() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
-def measure_all(cases: Iterable[Case], repeats: int, *, compiled: bool) -> dict[str, Any]:
+def measure_all(cases: Iterable[Case], repeats: int) -> dict[str, Any]:
     """Measure everything in the order of the table; print one line per case."""
     results: dict[str, Any] = {
         "kernel": native().kernel, "yardstick_sha256": yardstick_sha256(),
@@ -196,7 +187,7 @@ def measure_all(cases: Iterable[Case], repeats: int, *, compiled: bool) -> dict[
     }  # fmt: skip
     gflops = fma_loop()
     for case in cases:
-        found = training(case, repeats, gflops, compiled=compiled and case.n_envs == 16)
+        found = training(case, repeats, gflops)
         results["training"].append(found)
         ratio = found["ratio"]["loop"]["core"]
         print(f"{case}: {ratio['median']:.1f} [{ratio['low']:.1f}, {ratio['high']:.1f}]", flush=True)

@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-from benchmarks import deterministic, devices
 from benchmarks.marks import between
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import TaskFacts
@@ -143,23 +142,6 @@ def fleet_table(record: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def clusters_table(record: dict[str, Any]) -> str:
-    """Return the table of faults with each launcher."""
-    about = record["machine"]
-    lines = [
-        f"Measured by `scripts/bench clusters` on {_where(about)}; three nodes on this machine, workers without torch.",
-        "",
-        "| launcher | fault | start to first release, s | fault to its entry, s | to the run's next report, s |",
-        "|---|---|---|---|---|",
-    ]  # fmt: skip
-    lines += [
-        f"| {one['launcher']} | {one['fault']} | {one['first_release_s']:.1f} | {one['known_s']:.1f} "
-        f"| {one['good_s']:.1f} |"
-        for one in record["faults"]
-    ]
-    return "\n".join(lines)
-
-
 def write() -> None:
     """Write the tables, and print fitted rates next to those in the code."""
     hosts = json.loads((DATA / "hosts.json").read_text(encoding="utf-8"))
@@ -169,16 +151,11 @@ def write() -> None:
         "growth table": growth_table(speed),
         "memory table": memory_table(hosts["memory"]),
     }
-    for part, module in (("deterministic", deterministic), ("devices", devices)):
-        if (DATA / f"{part}.json").exists():
-            tables[f"{part} table"] = module.table(json.loads((DATA / f"{part}.json").read_text(encoding="utf-8")))
     if (DATA / "coordination.json").exists():
         cells = json.loads((DATA / "coordination.json").read_text(encoding="utf-8"))["cells"]
         tables["coordinator table"] = coordinator_table(cells)
     if (DATA / "fleet.json").exists():
         tables["fleet table"] = fleet_table(json.loads((DATA / "fleet.json").read_text(encoding="utf-8")))
-    if (DATA / "clusters.json").exists():
-        tables["clusters table"] = clusters_table(json.loads((DATA / "clusters.json").read_text(encoding="utf-8")))
     page = PAGE.read_text(encoding="utf-8")
     for mark, text in tables.items():
         page = between(page, mark, text)

@@ -26,13 +26,12 @@ def _training(results: list[dict[str, Any]]) -> list[str]:
             *_case(r["case"]),
             _range(r["ratio"]["loop"]["core"], 1),
             _range(r["ratio"]["torch"]["core"], 1),
-            _range(r["ratio"]["vmapped"]["core"], 1) if "vmapped" in r["ratio"] else "",
             *(_range(r["ms"][way]["core_ms"]) for way in ("native", "torch", "loop")),
             *(f"{100 * r['share_of_peak'][way]:.0f} %" for way in ("native", "torch", "loop")),
         ]
         for r in results
     ]
-    header = ["hosts", "n_envs", "live seeds", "loop ÷ native", "torch path ÷ native", "compiled vmap ÷ native"]
+    header = ["hosts", "n_envs", "live seeds", "loop ÷ native", "torch path ÷ native"]
     header += ["native, ms per step", "torch path, ms", "loop, ms"]
     header += ["native, share of the FMA peak", "torch path", "loop"]
     return ["## One training step of all environments", "", *_rows(header, rows)]
@@ -100,10 +99,9 @@ def render(record: dict[str, Any]) -> str:
         "agree within 1e-4 (torch path and loop in float64: 1e-9) in every parameter, moment and loss.",
         "",
         "The loop is `scripts/benchmarks/baseline.py`: plain modules in channels-last layout, one fused SGD per "
-        f"environment (sha256 {record['yardstick_sha256'][:16]}). Compiled vmap is the strongest torch baseline found, "
-        "`scripts/benchmarks/vmapped.py`; it applies to bare hosts only and is compiled anew for each topology. "
-        "32x32x3: hosts of task cifar10 on generated images, batch 32; digits: batch 64. Seeds are of all seven "
-        "blueprints in turn; where the table says so they are all of one.",
+        f"environment (sha256 {record['yardstick_sha256'][:16]}). 32x32x3: hosts of task cifar10 on generated images, "
+        "batch 32; digits: batch 64. Seeds are of all seven blueprints in turn; where the table says so they are all "
+        "of one.",
         "",
     ]
     parts = (

@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.baseline import Host, Loop, Seed, fill, flat, seed_parameters
-from benchmarks.vmapped import Vmapped
 from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, HostKernel
@@ -139,22 +138,6 @@ def assert_equal(case: Case, dtype: torch.dtype, tolerance: float, kernel: HostK
     worst = max(float((a - b).abs().max()) for a, b in pairs)
     assert worst <= tolerance, f"{case}: bank and loop differ by {worst}"
     return worst
-
-
-def assert_vmapped(case: Case, tolerance: float) -> None:
-    """Raise AssertionError if a step of the vmapped hosts and of the loop differs by more than `tolerance` anywhere."""
-    world = build(case)
-    loop, order = world.loop(), torch.from_numpy(world.order)
-    vmapped = Vmapped(world.loop().hosts, world.task.host.pools, case.settings)
-    vmapped.train_epoch(world.x, world.split.y, order)
-    loop.train_epoch(world.x, world.split.y, order)
-    worst = 0.0
-    for env, host in enumerate(loop.hosts):
-        pairs = [(value, vmapped.parameters[name][env]) for name, value in host.named_parameters()]
-        for norm, (mean, var) in zip(host.norms, vmapped.moments, strict=True):
-            pairs += [(norm.running_mean, mean[env]), (norm.running_var, var[env])]
-        worst = max(worst, *(float((a.detach() - b).abs().max()) for a, b in pairs))
-    assert worst <= tolerance, f"{case}: vmapped hosts and loop differ by {worst}"
 
 
 def flops_per_step(case: Case) -> float:
