@@ -7,7 +7,7 @@ LEAST_PAIRS = 6  # with fewer, no exact test could back a rejection at 5 %: 2 / 
 # group's runs is unseen in .85^R of experiments: 38 % with 6 pairs, 9 % with 15.
 LEAST_EQUIVALENCE_PAIRS = 15
 # If every pair is followed by a look: the least number of pairs at which a difference above the margin that comes from
-# rare collapses is taken for a small one no more often than in a plan of 20 pairs (tests/simulation).
+# rare collapses is taken for a small one no more often than in a plan of 20 pairs (docs/evidence/rates.md).
 LEAST_OPEN_ENDED_PAIRS = 25
 
 

@@ -81,14 +81,6 @@ def latent(rng: np.random.Generator, size: tuple[int, int, int], correlation: fl
     return z
 
 
-def ar1(rng: np.random.Generator, size: tuple[int, int, int], phi: float) -> Floats:
-    """Normal outcomes of SD 1, each group an autoregression over replicates."""
-    x = rng.standard_normal(size)
-    for r in range(1, size[2]):
-        x[..., r] = phi * x[..., r - 1] + np.sqrt(1 - phi**2) * x[..., r]
-    return x
-
-
 @dataclass(frozen=True)
 class Unequal:
     """The last group has a law of its own; in the others, runs also collapse now and then."""

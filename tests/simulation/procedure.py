@@ -174,11 +174,6 @@ def follow(d: Floats, rule: Rule, margin: float, present: Bools | None = None, c
     return state
 
 
-def planned(pairs: int) -> Rule:
-    """A plan of so many pairs, with the looks it has by default."""
-    return Rule(default_looks(pairs))
-
-
 def anytime(most: int, small_from: int = OPEN_ENDED_SMALL) -> Rule:
     """A plan without a maximum, followed to `most` pairs."""
     return Rule(tuple(range(LEAST, most + 1)), anytime=True, small_from=small_from)
@@ -216,6 +211,15 @@ def drift(d: Floats) -> tuple[Floats, Floats]:
     lag = (rest[..., 1:] * rest[..., :-1]).sum(-1) / (rest**2).sum(-1)
     z = (lag + 1 / n) / ((n - 2) / (n * np.sqrt(n - 1)))  # Moran 1948: mean -1/n, variance (n-2)^2 / (n^2 (n-1))
     return np.asarray(trend), np.asarray(stats.norm.sf(z))
+
+
+def welch(a: Floats, b: Floats, alpha: float) -> Floats:
+    """+1, -1, 0 by Welch's t of runs [experiments, runs]."""
+    parts = [x.var(-1, ddof=1) / x.shape[-1] for x in (a, b)]
+    total = parts[0] + parts[1]
+    df = total**2 / (parts[0] ** 2 / (a.shape[-1] - 1) + parts[1] ** 2 / (b.shape[-1] - 1))
+    t = (a.mean(-1) - b.mean(-1)) / np.sqrt(total)
+    return np.where(2 * stats.t.sf(np.abs(t), df) <= alpha, np.sign(t), 0.0)
 
 
 @dataclass(frozen=True)

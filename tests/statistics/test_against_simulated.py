@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 import pytest
 from simulation import counts
-from simulation.cells import welch
 from simulation.procedure import (
     OPEN_ENDED_SMALL,
     Losses,
@@ -20,6 +19,7 @@ from simulation.procedure import (
     follow,
     johnson,
     settle,
+    welch,
 )
 from support.looks import design
 

@@ -1,0 +1,82 @@
+"""The rules keep their error rates on simulated runs, which tests/simulation follows through every look.
+
+docs/evidence/rates.md has the rates of many more laws and plans, and names the commit of the program that wrote it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simulation import counts
+from simulation.laws import SHAPES, Unequal, latent, runs
+from simulation.procedure import ALPHA, Losses, Rule, anytime, comparisons, default_looks, false_claims, follow, settle
+
+MARGIN, ERRORS = 2.0, 3.0  # how many standard errors a rate may lie above 5 %
+FEW = ("normal", "lognormal", "15 % of runs collapse", "success in 10 episodes", "learns or not")
+
+
+def planned(pairs: int) -> Rule:
+    return Rule(default_looks(pairs), paths=100_000)
+
+
+PLANS = {  # groups, against a control, looks
+    "10 pairs": (2, False, planned(10)), "20 pairs": (2, False, planned(20)), "anytime to 40": (2, False, anytime(40)),
+    "all pairs of 3, 10": (3, False, planned(10)), "5 against a control, 20": (6, True, planned(20)),
+}  # fmt: skip
+
+
+def most(number: int) -> float:
+    return ALPHA + ERRORS * (ALPHA * (1 - ALPHA) / number) ** 0.5
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("law", [pytest.param(law, marks=() if law in FEW else pytest.mark.slow) for law in SHAPES])
+def test_groups_of_one_shape_keep_five_percent(law, plan):
+    """Any false claim of any comparison, a gate that holds for a group a margin worse, intervals all at once."""
+    groups, against, rule = PLANS[plan]
+    of, number = comparisons(groups, against), 2_000
+    first, second = np.array(of).T
+    for up in (np.zeros(groups), MARGIN * (np.arange(groups) == 0)):
+        rng = np.random.default_rng([36, *f"{law} {plan}".encode()])
+        x = runs(law, latent(rng, (number, groups, rule.looks[-1]), 0.5)) * 1.6 + up[:, None]
+        state, true = follow(x[:, first] - x[:, second], rule, MARGIN, coarse=law.startswith("success")), up[first]
+        true = true - up[second]
+        gate_a, gate_b = state.not_worse(MARGIN)
+        open_ = (gate_a & (true <= -MARGIN)) | (gate_b & (true >= MARGIN))
+        missed = (true < state.first_low) | (state.first_high < true)
+        for what in (false_claims(state, true, MARGIN), open_, missed):
+            assert what.any(1).mean() <= most(number)
+
+
+CRASHES = {  # share of A's runs that collapse, by how much, and how much lower A is: the collapses crash instead
+    "falsely better": (0.15, 20.0, 0.0), "falsely better, rarer": (0.05, 50.0, 0.0), "falsely small": (0.15, 20.0, 3.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CRASHES)
+def test_a_group_that_lost_runs_is_not_falsely_better_and_nothing_is_falsely_small(name):
+    chance, depth, lower = CRASHES[name]
+    law, rule, rng = Unequal(correlation=0.9, rate=chance, depth=depth), planned(20), np.random.default_rng(37)
+    x, crashed = law.draw(rng, (2_000, 2, 20))
+    lossy = Losses(x[:, 0] - lower, x[:, 1], crashed[:, 0], crashed[:, 1], rng.random((2_000, 20)) < 0.5)
+    observed, said = settle(lossy, rule, MARGIN, -depth)
+    lost = (crashed[:, 0] & (np.arange(20) < np.array(rule.looks)[observed.look])).any(1)  # before the last look
+    wrong = [(s.crossed[:, 0] > 0) if not lower else (s.equivalent | s.below | s.not_worse(MARGIN)[0])[:, 0]
+             for s in (observed, said)]  # fmt: skip
+    assert wrong[1][lost].mean() <= ALPHA
+    assert wrong[0][lost].mean() > 0.2  # what the pairs alone would say
+
+
+@pytest.mark.parametrize("pairs", [10, 20])
+@pytest.mark.parametrize("correlation", [-0.2, 0.0, 0.6])
+def test_outcomes_of_0_and_1_keep_five_percent_and_their_intervals_hold(pairs, correlation):
+    """Exact, over all tables of the pairs and many chances."""
+    a, b = (x.ravel() for x in np.meshgrid(*[np.round(np.arange(0.05, 0.96, 0.05), 2)] * 2))
+    table, cells = counts.tables(pairs), counts.joint(a, b, np.array(correlation))
+    keep = ~np.isnan(cells[:, 0])
+    law, true = counts.chances(table, cells[keep]), (a - b)[keep]
+    low, high = counts.paired_interval(*table.T, counts.z_of(np.array(ALPHA)))
+    claimed = counts.claims(counts.mcnemar(table[:, 1], table[:, 2]), low, high, ALPHA)
+    assert (law @ (claimed != 0))[np.isclose(true, 0)].max() <= ALPHA
+    cover = (law * ((low <= true[:, None] + 1e-12) & (true[:, None] <= high + 1e-12))).sum(1)
+    assert cover.mean() >= 0.946
