@@ -5,9 +5,9 @@
     scripts/goldens --only lost plan   only those whose names start with these
 
 All experiments are made in one temporary folder, so run only one such script at a time. Experiments are trained by the
-command line, or run by the engine with drawn outcomes; tables are judged by a plan of `esper-ab design`. Words and
-numbers are compared (floats to seven digits) and, for experiments, the digests of their records. Digests of `growth`
-and `cartpole` are the same only on one kind of CPU; `--without-records` skips them.
+command line, or run by the engine with drawn outcomes; tables of outcomes are judged again as they are stored. Words
+and numbers are compared (floats to seven digits) and, for experiments, the digests of their records. Digests of
+`growth` and `cartpole` are the same only on one kind of CPU; `--without-records` skips them.
 
 tests/statistics/test_goldens.py judges the stored goldens again, without training.
 """
@@ -29,10 +29,7 @@ HERE = Path(tempfile.gettempdir()).resolve() / "esper_ab_goldens"  # always the 
 sys.path.insert(0, str(ROOT / "tests"))
 
 import golden_runs  # noqa: E402
-import golden_tables  # noqa: E402
-from support import golden_json  # noqa: E402
-
-GOLDENS = golden_runs.GOLDENS | golden_tables.GOLDENS
+from support import golden, golden_json  # noqa: E402
 
 
 def main() -> int:
@@ -41,13 +38,14 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=[""], metavar="NAME", help="goldens whose names start with NAME")
     parser.add_argument("--without-records", action="store_true", help="do not compare digests of records")
     asked = parser.parse_args()
-    chosen = [name for name in GOLDENS if name.startswith(tuple(asked.only))]
+    names = sorted({*golden_runs.GOLDENS, *golden_json.names()})
+    chosen = [name for name in names if name.startswith(tuple(asked.only))]
     differ = 0
     for name in chosen:
         began = time.perf_counter()
-        made = _made(name)
         path = golden_json.FOLDER / f"{name}.json"
         stored = golden_json.stored(name) if path.is_file() else {}
+        made = _made(name) if name in golden_runs.GOLDENS else golden.rejudged(stored)
         if asked.write:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(golden_json.encoded(made), encoding="utf-8")
@@ -67,7 +65,7 @@ def _made(name: str) -> dict[str, Any]:
     try:
         with contextlib.chdir(HERE):
             golden_runs.prepare()
-            made = golden_json.plain(GOLDENS[name]())
+            made = golden_json.plain(golden_runs.GOLDENS[name]())
     finally:
         shutil.rmtree(HERE, ignore_errors=True)
     return json.loads(json.dumps(made).replace(str(HERE), "HERE").replace(sys.executable, "PYTHON"))

@@ -11,17 +11,6 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXAMPLE = DOCS / "examples" / "shaping"
 
 
-def test_what_the_page_prints_is_in_the_summary() -> None:
-    page, summary = ((DOCS / "evidence" / "shaping.md").read_text(), (EXAMPLE / "summary.txt").read_text())
-    quoted = page.split("has the figures:")[1].split("Training took")[0]
-    printed = " ".join(summary.split())
-    for line in filter(None, map(str.strip, quoted.splitlines()[1:])):
-        assert " ".join(line.split()) in printed
-    assert "energy's own reward rose" in quoted
-    assert "4          -152.80  -130.95" in summary
-    assert "-152.80 against -130.95" in page
-
-
 def test_the_code_of_the_page_is_that_of_the_example() -> None:
     code = (DOCS / "evidence" / "shaping.md").read_text().split("```python\n")[1].split("```")[0]
     for function in code.strip().split("\n\n\n"):

@@ -6,7 +6,7 @@
     records        digests of what was recorded; only of experiments
     answer         words and numbers of every verdict, floats to nine digits; no digest of a plan, no date, no path
 
-`replay` judges plan and observations again. scripts/goldens makes all of it anew, from the first run on.
+`replay` judges plan and observations again. scripts/goldens makes experiments anew, from the first run on.
 """
 
 from __future__ import annotations
@@ -121,29 +121,6 @@ def _told_facts(known: Mapping[str, Facts]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def of_explored(
-    outcomes: Observations, scales: Sequence[Scale], rule: Rule, scores: Mapping[str, tuple[float, float]],
-    **asked: Any,
-) -> dict[str, Any]:  # fmt: skip
-    """Golden of a table that nothing was planned for; `asked`: whether runs form pairs, and what rows are."""
-    golden = {
-        "kind": "table",
-        "plan": {
-            "source": outcomes.source, "pair_column": outcomes.pair_column, "scales": msgspec.to_builtins(scales),
-            "control": rule.control, "alpha": rule.alpha, "scores": dict(scores), **asked,
-        },
-        "observations": _table(map(_row, outcomes.rows)),
-    }  # fmt: skip
-    return golden | {"answer": _explored(golden)}
-
-
-def of_refused(source: str, pair_column: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Golden of a table that is no table of outcomes; `rows`: by the columns of observations."""
-    plan = {"source": source, "pair_column": pair_column}
-    golden = {"kind": "refused", "plan": plan, "observations": _table(map(dict, rows))}
-    return golden | {"answer": _refused(golden)}
-
-
 # --- judged again --------------------------------------------------------------------------------------------------
 
 
@@ -168,6 +145,12 @@ def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
             yield "answer", golden["answer"], _explored(golden)
         case "refused":
             yield "answer", golden["answer"], _refused(golden)
+
+
+def rejudged(golden: Mapping[str, Any]) -> dict[str, Any]:
+    """A golden of a table, with what is said of it now."""
+    ((_, _, answer),) = replay(golden)
+    return {**golden, "answer": plain(answer)}
 
 
 def promised_and_seen(golden: Mapping[str, Any]) -> tuple[AnalysisPlan, Observations]:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from esper_ab.api.files import defines_trainer, load_declaration
-from esper_ab.commands._asking import read_what
 from esper_ab.contracts.errors import UsageError
 
 HEAD = "from esper_ab import ABExperiment, ABVariant, create_experiment, run_ab_test\n"
@@ -106,12 +105,7 @@ def test_equal_ones_count_as_one_and_anything_else_as_two(written, change: str) 
     ("\nexperiment = mak('x')", 2, "NameError: name 'mak' is not defined"),
     ("def get_experiment():\n    return 1 / 0", 2, "ZeroDivisionError: division by zero"),
     ("exit(3)", 1, "SystemExit: 3"),
-    ("experiment = create_experiment('x').add_variant('a').add_variant('b', q=1).build()", 1, "variant 'b': q: unkn"),
-    ("def experiment():\n    return create_experiment('x')", 1, "experiment is not built yet; end it with .build()"),
-    ("def get_experiment():\n    return {}", 1, "get_experiment() must be an experiment, not dict"),
-    ("def get_experiment():\n    return ABExperiment('x')", 1, "get_experiment: experiment 'x' has no variant"),
     ("def get_experiment(lr):\n    return make('x', lr)", 1, "get_experiment needs lr, but is called without"),
-    ("run_ab_test(make('x'))", 1, "run_ab_test is called while file.py is being loaded"),
     ("raise RuntimeError('two\\nlines \\x1b[31m')", 1, "RuntimeError: two"),
 ])  # fmt: skip
 def test_an_error_in_the_file_is_one_line_with_its_place(written, text: str, line: int, said: str) -> None:
@@ -131,23 +125,6 @@ def test_an_error_in_what_it_imports_has_the_files_line(written) -> None:
     finally:
         del sys.modules["deep_down"]
     assert str(caught.value) == at(path, 2) + "ValueError: deep"
-
-
-@pytest.mark.parametrize(("name", "text", "said"), [
-    ("file.py", "", "no experiment; define create_NAME_experiment(), get_experiment() or experiment in it"),
-    ("file.py", "experiment = ABExperiment('x')", "experiment: experiment 'x' has no variant"),
-    ("file.yaml", "", "expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes"),
-    ("nowhere/file.py", None, "No such file or directory"),
-    ("nowhere.toml", None, "No such file or directory"),
-    ("file.py", "async def get_experiment():\n    return make('x')", "is async, but is called without await"),
-    ("file.toml", "groups = [", "not TOML"),
-])  # fmt: skip
-def test_what_is_no_experiment_file_is_refused(written, tmp_path: Path, name: str, text: str | None, said: str) -> None:
-    path = tmp_path / name if text is None else written(text, name)
-    with pytest.raises(UsageError) as caught:
-        read_what({"what": str(path)})
-    assert said in str(caught.value)
-    assert str(caught.value).startswith(str(path))
 
 
 def test_what_a_file_prints_is_not_the_commands_output(written, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab import create_experiment, run_ab_test
+from esper_ab import create_experiment
 from esper_ab.api.setting_names import in_python, spelled
 from esper_ab.contracts.errors import Setting, UsageError, as_flag
 
@@ -72,11 +72,6 @@ def refusal(how):
     with pytest.raises(UsageError) as caught:
         how()
     return str(caught.value)
-
-
-def test_a_bad_name_is_that_of_the_argument(tmp_path):
-    assert refusal(lambda: run_ab_test(START.build(), tmp_path, name="a b")).startswith("name 'a b': must start with")
-    assert refusal(lambda: run_ab_test(START.build(), tmp_path, name=3)) == "name=3: expected str, got int"
 
 
 @pytest.mark.parametrize("base", [{"outcome": "shaped"}, {"nonsense": 1}])

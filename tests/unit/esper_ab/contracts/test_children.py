@@ -28,11 +28,6 @@ def test_a_gpu_is_called_by_its_uuid_and_an_instance_as_the_environment_calls_it
     assert gpu_names(uuids, visible) == names
 
 
-def test_what_a_worker_is_told_is_what_it_finds() -> None:
-    (told,) = gpu_names([UUID], f"MIG-{UUID}")
-    assert gpu_names([UUID], told) == [told]
-
-
 @pytest.mark.parametrize(
     ("visible", "beyond"),
     [

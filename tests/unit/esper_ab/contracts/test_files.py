@@ -176,13 +176,6 @@ def test_a_file_that_is_created_replaces_nothing(root):
     assert not (root / "nowhere").exists()
 
 
-def test_what_is_not_there_is_removed_already(root):
-    remove_below(root, "a/x")
-    remove_below(root, "never/made/x")
-    assert remove_empty_below(root, "never/made")
-    assert [path.name for path in root.iterdir()] == ["a"]
-
-
 def test_a_folder_with_something_in_it_stays(root):
     write_below(root, "a/b/c", b"")
     assert not remove_empty_below(root, "a/b")

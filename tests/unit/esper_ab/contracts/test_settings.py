@@ -7,7 +7,16 @@ from fractions import Fraction
 
 import pytest
 
-from esper_ab.contracts.settings import LARGEST, as_float, expected_instead, shown, whole_number
+from esper_ab.contracts.settings import (
+    GROWTH,
+    GYMNASIUM,
+    LARGEST,
+    as_float,
+    expected_instead,
+    kind_of_task,
+    shown,
+    whole_number,
+)
 
 
 @pytest.mark.parametrize(("text", "number"), [
@@ -30,3 +39,8 @@ def test_a_number_that_python_does_not_write_is_told_by_its_size() -> None:
 ])  # fmt: skip
 def test_a_number_beyond_any_float_is_infinite(value: object, number: float) -> None:
     assert as_float(value) == number
+
+
+def test_the_kind_of_a_task_is_in_its_name() -> None:
+    assert kind_of_task("digits") == GROWTH
+    assert [kind_of_task(task) for task in ("gym:CartPole-v1", "/a/env.py:make", "a.b:make")] == [GYMNASIUM] * 3

@@ -59,12 +59,6 @@ def test_a_name_that_was_asked_for_is_never_changed(tmp_path):
     assert claim_directory(asked) is asked
 
 
-def test_what_cannot_be_made_is_refused(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot be created"):
-        claim_directory(ready(tmp_path / "file" / "below"))
-
-
 def test_a_plan_below_a_folder_that_is_no_utf_8_has_its_json(tmp_path):
     there = tmp_path / os.fsdecode(b"\xff") / "lab"
     assert json.loads(encode_plan(ready(there)))["experiment_dir"] == str(there)

@@ -29,8 +29,9 @@ def extend(experiment_dir):
     going_on.resume(experiment_dir, InlineLauncher(), seeds=9, watched=False, allow_changed_code=True)
 
 
-@pytest.mark.parametrize(("go_on", "events"), [(resume, stopped), (extend, one_replicate)], ids=["resume", "extend"])
-@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize(("link", "go_on", "events"), [
+    *((link, resume, stopped) for link in LINKS), ("policies", extend, one_replicate),
+])  # fmt: skip
 def test_nothing_is_written_behind_a_link(tmp_path, link, go_on, events):
     experiment_dir = write(tmp_path / "run", events())
     precious = tmp_path / "precious"

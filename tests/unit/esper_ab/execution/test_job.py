@@ -34,10 +34,9 @@ def test_unknown_memory_is_no_excess():
     assert len(excesses(cost(1.0, 64 * GIB), Room(0, "limit x"))) == 1, "a limit that is used up leaves nothing"
 
 
-@pytest.mark.parametrize("stdin", ["</dev/null", "<&-"])
-@pytest.mark.parametrize(("flags", "status"), [((), 2), (("--dry-run",), 0)])
+@pytest.mark.parametrize(("stdin", "flags", "status"), [("</dev/null", (), 2), ("<&-", ("--dry-run",), 0)])
 def test_without_a_terminal_it_is_refused_and_the_flag_named(
-    tmp_path: Path, flags: tuple[str, ...], status: int, stdin: str
+    tmp_path: Path, stdin: str, flags: tuple[str, ...], status: int
 ):
     done = subprocess.run(
         ["sh", "-c", f'exec "$@" {stdin}', "sh", sys.executable, "-m", "esper_ab.launch",

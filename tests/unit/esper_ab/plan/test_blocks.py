@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -12,17 +11,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.asking import TASK, experiment, group, machine, planned
 
-import esper_ab
-from esper_ab.contracts.children import Device, Machine, UserReward
+from esper_ab.contracts.children import Device, UserReward
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, PolicySettings, PPOSettings, RewardSettings
+from esper_ab.contracts.settings import ControllerSettings, PolicySettings, PPOSettings, RewardSettings
 from esper_ab.design.counterbalance import estimable_orders, identified
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.notes import ENOUGH_EPISODES
 from esper_ab.plan.plan import Plan
-from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment, ResolvedExperiment
+from esper_ab.settings.experiment import AskedArithmetic
 from esper_ab.settings.resolve import resolve
 
 LOOSE = AskedArithmetic(deterministic=False)  # with it device and start order could matter on cores, too
@@ -175,11 +173,6 @@ def test_no_more_runs_train_at_the_same_time_than_allowed(most: int, placement: 
     assert not most or busy <= most
 
 
-def test_a_limit_below_one_block_is_refused_with_what_would_do() -> None:
-    with pytest.raises(UsageError, match="--placement sequence to train one after the other, or allow 3"):
-        planned(experiment(("a", "b", "c"), max_parallel=2), machine(3))
-
-
 def test_runs_that_may_not_fit_their_gpu_are_named() -> None:
     """Those who share it count together; of several devices of a run each has its part; a CPU's is not meant."""
     large = msgspec.structs.replace(TASK, host_values=16_384)
@@ -205,40 +198,6 @@ def test_more_cpu_lanes_than_cores_are_time_sliced_aloud() -> None:
     assert any(note.startswith("No GPU: 3 CPU cores, 1 thread each") for note in plan.notes)
 
 
-@pytest.mark.parametrize(
-    ("changes", "there", "words"),
-    [
-        ({"placement": "spread"}, machine(gpus=1), "--placement share trains them at the same time on 1"),
-        ({"devices": ("cuda:5",)}, machine(gpus=1), "no 'cuda:5' here; available: cuda:0, cpu:0, cpu:1"),
-        ({"devices": ("cuda",)}, machine(), "no 'cuda' here; available: cpu:0, cpu:1"),
-        ({"devices": ("cpu:0", "cpu:0")}, machine(), "cpu:0 is named twice"),
-        ({"devices": ("cpu:0",), "devices_per_run": 2}, machine(), "--devices-per-run 2, but the pool has 1 (cpu:0)"),
-        ({"devices_per_run": 5}, machine(gpus=10), "a device would have no environment"),
-        ({}, machine(gpu_problem="torch is a build without CUDA"), "to use the CPU anyway, add --devices cpu"),
-        ({"task": "digit"}, machine(), "no task 'digit'; did you mean digits?"),
-        ({}, machine(task_problem="not there"), "task digits: not there"),
-        ({"slots": ("erly",)}, machine(), "did you mean early"),
-        ({"slots": ("late", "early")}, machine(), "as in --slots early late"),
-        ({"slots": ("early", "early")}, machine(), "as in --slots early"),
-        ({"n_envs": 1}, machine(), "ppo.minibatches=2 with --n-envs 1"),
-        (
-            {"groups": (group("a"), group("b", growth=GrowthSettings(blueprints=("norm", "conv_lite"))))}, machine(),
-            "no blueprint 'conv_lite'; did you mean conv_light",
-        ),
-        (
-            {"groups": (group("a"), group("b", reward=RewardSettings(mode="f.py:r")))},
-            machine(user_rewards=(UserReward(reference="f.py:r", sha256="", problem="no file"),)),
-            "group 'b': reward=f.py:r: no file",
-        ),
-    ],
-)
-def test_refused_in_one_line(changes: dict[str, object], there: Machine, words: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        planned(experiment(**changes), there)  # type: ignore[arg-type]
-    assert words in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 def test_a_gpu_that_torch_cannot_use_does_not_hinder_an_asked_cpu_run() -> None:
     there = machine(gpu_problem="torch is a build without CUDA")
     assert planned(experiment(devices=("cpu",)), there).experiment.devices == ("cpu:0", "cpu:1")
@@ -255,22 +214,6 @@ def test_a_plan_has_all_that_was_known_when_it_was_made() -> None:
     assert (plan.run_sd, plain.run_sd) == (3.5, None)
     assert plan.step_s == plain.step_s == estimate(plan.experiment, plan.lanes, there).step_s > 0.0
     assert msgspec.structs.replace(plan, notes=plain.notes, run_sd=None) == plain
-
-
-def test_nobody_makes_a_plan_out_of_another() -> None:
-    """By the names under which the package holds plans: plan, history.plan, self._plan, …"""
-    replaced = re.compile(r"structs\.replace\(\s*(?:\w+\.)*_?plan,")
-    package = Path(esper_ab.__file__).parent
-    assert not [path.name for path in package.rglob("*.py") if replaced.search(path.read_text())]
-
-
-@pytest.mark.parametrize("field", ["name", "slots", "devices"])
-def test_what_is_resolved_leaves_nothing_open(field: str) -> None:
-    resolved = msgspec.structs.asdict(planned(experiment(), machine()).experiment)
-    assert all(resolved[one] for one in ("name", "slots", "devices"))
-    assert not getattr(AskedExperiment(groups=resolved["groups"]), field)
-    with pytest.raises(TypeError, match=field):
-        ResolvedExperiment(**{key: value for key, value in resolved.items() if key != field})
 
 
 # --- no group's orders depend on another group ----------------------------------------------------------------------

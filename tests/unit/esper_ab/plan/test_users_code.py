@@ -125,15 +125,6 @@ def test_a_run_is_expected_to_take_what_it_took_in_the_rehearsal() -> None:
     assert one.duration_s - one.start_up_s == pytest.approx(6 * (3 * 2.0 + 1.0))
 
 
-def test_workers_of_a_trainer_start_as_all_others_do() -> None:
-    """All load torch at the same time on the cores that there are."""
-    facts = msgspec.structs.replace(there(), start_s=5.0)
-    made = plan(facts, devices=("cpu:0", "cpu:1"))
-    alone = msgspec.structs.replace(facts, devices=facts.devices[:1])
-    assert estimate(made.experiment, made.lanes, facts).start_up_s == pytest.approx(5.0)
-    assert estimate(made.experiment, made.lanes, alone).start_up_s == pytest.approx(10.0)
-
-
 @pytest.mark.parametrize("said", [PYTHON, COMMAND])
 def test_settings_that_are_written_plan_the_same_experiment_again(tmp_path: Path, said: dict[str, object]) -> None:
     facts = there(settings={"slow": {"lr": 0.1}, "fast": {"lr": 0.2}}, evaluations=1)
@@ -161,8 +152,3 @@ def test_an_experiment_keeps_the_trainer_that_was_rehearsed(tmp_path: Path) -> N
     with pytest.raises(UsageError, match=r"mine\.py changed while the experiment was planned"):
         make_experiment_directory(tmp_path / "two", made, facts, "")
     assert not (tmp_path / "two").exists()
-
-
-def test_a_problem_of_the_trainer_is_the_user_s() -> None:
-    with pytest.raises(UsageError, match=r"trainer .*mine\.py: no function train"):
-        plan(there(problem="no function train(run) there"))

@@ -97,13 +97,6 @@ def test_a_plan_of_format_1_is_read_and_is_called_what_it_was_called():
     assert (plan.design.outcome_over, plan.groups, plan.design.looks) == ("given", ("new", "old"), (10, 14, 20))
 
 
-def test_a_plan_of_format_1_that_was_changed_is_refused(tmp_path):
-    changed = tmp_path / "plan.json"
-    changed.write_text(FORMAT_1.read_text().replace('"margin": 2.0', '"margin": 1.0'))
-    with pytest.raises(UsageError, match="was changed after it was written"):
-        read_plan(changed)
-
-
 def test_the_table_of_a_plan_of_format_1_may_keep_its_column_endpoint():
     rows = [
         (group, seed, 70 + seed % 3 + (group == "new") * (3 + seed % 2))
@@ -120,14 +113,6 @@ def test_one_value_is_for_all_tasks_and_each_may_have_its_own():
     assert [(one.task, one.margin, one.outcome.better) for one in found] == [("a", 2.0, "higher"), ("b", 0.5, "lower")]
     assert found[0].outcome.difference("1.20") == "1.20 points"
     assert [one.margin for one in scales_of(("a", "b"), told_by_task("3"))] == [3.0, 3.0]
-
-
-@pytest.mark.parametrize("how", [
-    {"margin": "nan"}, {"margin": "inf"}, {"margin": "1e-320"}, {"margin": "1e200"}, {"margin": 1.0, "label": None},
-])  # fmt: skip
-def test_what_means_nothing_is_refused(how):
-    with pytest.raises(UsageError):
-        scales_of(("a", "b"), **how)
 
 
 def test_a_range_of_scores_has_two_finite_ends():

@@ -1,4 +1,3 @@
-import os
 
 import numpy as np
 import pandas as pd
@@ -88,28 +87,6 @@ def test_only_ends_of_lines_end_a_row(tmp_path, inside, ends):
     assert [(row.group, row.value, row.row) for row in read_csv(file).rows] == [
         ("a", 1.0, 2), ("b", 2.0, 4), ("c", 3.0, 5),
     ]  # fmt: skip
-
-
-def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="is not a regular file"):
-        read_csv(tmp_path / "pipe")
-
-
-def test_a_link_to_itself_cannot_be_read_and_another_can(tmp_path):
-    (tmp_path / "itself").symlink_to("itself")
-    with pytest.raises(OSError, match="symbolic links"):
-        read_csv(tmp_path / "itself")
-    (tmp_path / "f.csv").write_text("group,seed,outcome\na,0,1\n")
-    (tmp_path / "link").symlink_to("f.csv")
-    assert len(read_csv(tmp_path / "link").rows) == 1
-
-
-@pytest.mark.parametrize("text", ['{"a": 1.0, "a": 1.0}', ' [1]\n', '{"a": "b"}\n{"a": "c"}\n'])
-def test_json_is_called_json(tmp_path, text):
-    (tmp_path / "x").write_text(text)
-    with pytest.raises(UsageError, match="x is JSON; expected a CSV file"):
-        read_csv(tmp_path / "x")
 
 
 FOUND = rows(*drawn(7, 1.0))

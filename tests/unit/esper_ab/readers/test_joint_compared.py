@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 from support.journals import Shape, Synthetic, planted_effect, write
 
-from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.compare import command
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RewardCode
@@ -35,10 +34,6 @@ def source(name, synthetic, *, plan=(), events=None, **experiment):
 
 
 A, B = source("a", FLOOR), source("b", OTHER)
-
-
-def test_what_must_agree_agrees():
-    assert incomparable([A, B]) == ()
 
 
 @pytest.mark.parametrize(
@@ -181,15 +176,3 @@ def test_the_command_says_all_of_it(folders):
         "a compared shaped and wait by its own plan; `esper-ab report a` shows that verdict",
     ):  # fmt: skip
         assert words in text
-
-
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (["a", "c"], "cannot be compared:\n  rng_seed: 11 in a; 12 in c\n  n_envs: 4 in a; 2 in c\n"),
-        (["a", "b", "--margin", "3"], "no option --margin"),
-    ],
-)
-def test_what_is_refused(folders, capsys, args, words):
-    assert invoke(command, args, "esper-ab compare") == 2
-    assert words in capsys.readouterr().err

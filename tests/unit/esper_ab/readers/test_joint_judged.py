@@ -45,12 +45,6 @@ def _verdicts(result):
     return {one.question.task: str(one.verdict) for one in result.judged.comparisons}
 
 
-def test_no_part_begun_is_a_report_without_runs(tmp_path):
-    result = judge_directory(tmp_path, JOINT, PLAN)
-    assert set(_verdicts(result).values()) == {"NO INFERENCE"}
-    assert "INCOMPLETE" in render_page(joint_report(result))
-
-
 def test_what_a_part_has_beyond_the_plan_is_not_counted(directory, tmp_path):
     (tmp_path / "digits").symlink_to(directory / "digits")
     write(tmp_path / "mixture", Synthetic(groups=GROUPS, replicates=6, more=2).events())

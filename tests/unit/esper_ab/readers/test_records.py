@@ -47,12 +47,6 @@ def test_no_column_is_always_null(experiment_dir, view):
         assert any(row[index] is not None for row in answer.rows), column
 
 
-def test_one_select_at_a_time(experiment_dir):
-    for several in ("SELECT 1; SELECT 2", "CREATE TEMP TABLE t AS SELECT 1 AS x; SELECT x FROM t"):
-        with pytest.raises(UsageError, match="expected one SELECT"):
-            query(experiment_dir, several)
-
-
 def test_the_incidents_is_empty_or_complete(experiment_dir, failed_dir):
     assert query(experiment_dir, "SELECT * FROM incidents").rows == ()
     answer = query(failed_dir, "SELECT category, run, episode, detail FROM incidents")
@@ -155,8 +149,6 @@ def test_a_torn_tail_does_not_break_queries(tmp_path):
         ("-- only a comment", "expected one SELECT"),
         ("SELECT * FROM nowhere", "Table with name nowhere does not exist"),
         ("SELECT * FROM '/etc/hosts'", "does not exist"),
-        ("SELECT * FROM experiment_dir", "does not exist"),
-        ("INSTALL httpfs", "expected one SELECT"),
         ("SET enable_external_access = true", "expected one SELECT"),
     ],
 )
@@ -174,7 +166,6 @@ def test_a_bad_query_is_one_line_with_the_views(experiment_dir, sql, words):
     [
         "COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
         "EXPLAIN ANALYZE COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
-        "PREPARE p AS COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false); EXECUTE p",
         "SELECT 1; COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
         "ATTACH '{}' AS other",
         "EXPORT DATABASE '{}'",

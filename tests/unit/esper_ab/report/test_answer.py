@@ -14,7 +14,7 @@ from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.execution.going_on import extension
 from esper_ab.journal.fold import fold
 from esper_ab.plan.text import question
-from esper_ab.report.answer import basis, next_steps, reproduction
+from esper_ab.report.answer import next_steps, reproduction
 from esper_ab.report.content import Content, content
 from esper_ab.report.experiment import render_brief, verdicts
 from esper_ab.settings.experiment import ResolvedExperiment
@@ -187,17 +187,6 @@ def test_a_terminal_is_left_with_question_answer_report_and_the_next_step(name):
     steps = next_steps(shown)
     assert brief.endswith(steps[0].command or steps[0].sentence)
     assert len(lines) <= 12
-
-
-def test_the_question_names_groups_task_and_direction():
-    assert question(found("better")) == "Is the held-out accuracy on digits higher with shaped than with simplified?"
-    assert question(found("three groups")).startswith("With which of ")
-
-
-def test_what_it_rests_on_names_runs_differences_rule_and_audit():
-    said = " ".join(basis(found("better")))
-    for part in ("all 12 runs are evaluated", "differ in reward.mode", "declared before the first run", "Audit: "):
-        assert part in said
 
 
 def test_commands_that_repeat_it_are_read_back_by_a_shell():

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 
 import matplotlib as mpl
-import pytest
 from support.journals import planted_effect, write
 
-from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import Lock
 from esper_ab.report.build import build_report, printed
@@ -43,19 +41,3 @@ def test_the_same_journal_gives_the_same_bytes(tmp_path):
     assert f"{experiment_dir}/experiment.toml" in second.text  # a command can be pasted anywhere
     assert second.text.endswith(f"The rest: esper-ab report {experiment_dir} --verbose\n")
     assert not re.search(rb"20\d\d-\d\d-\d\d", before[2])
-
-
-def test_a_changed_journal_is_not_reported(tmp_path):
-    experiment_dir = write(tmp_path / "run", planted_effect())
-    journal = experiment_dir / JOURNAL_NAME
-    journal.write_bytes(journal.read_bytes().replace(b'"episode":3', b'"episode":4', 1))
-    with pytest.raises(JournalError):
-        build_report(experiment_dir)
-
-
-def test_no_journal_is_a_usage_error(tmp_path):
-    with pytest.raises(UsageError, match="no journal"):
-        build_report(tmp_path)
-    (tmp_path / JOURNAL_NAME).touch()
-    with pytest.raises(UsageError, match="is still empty"):
-        build_report(tmp_path)

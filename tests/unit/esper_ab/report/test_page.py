@@ -6,7 +6,6 @@ import base64
 import hashlib
 import html
 import re
-from importlib import resources
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -40,48 +39,12 @@ def test_every_point_of_a_figure_names_its_run():
             assert f'data-mark="{place}-{run.run.replicate}"><title>{group}, seed {run.run.replicate}: ' in text
 
 
-def _properties(body: str) -> set[str]:
-    return set(re.findall(r"([\w-]+)\s*:", body))
-
-
-def _overridden(css: str) -> list[str]:
-    """Selectors to which a media query gives a property that a later rule of the same selector takes away again."""
-    rules = re.compile(r"([^{}@;]+)\{([^{}]*)\}")
-    found, ours = [], re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
-    for query in re.finditer(r"@media[^{]*\{((?:[^{}]*\{[^{}]*\})*)\s*\}", ours):
-        behind = re.sub(r"@media[^{]*\{(?:[^{}]*\{[^{}]*\})*\s*\}", "", ours[query.end():])
-        later = [(name.strip(), body) for names, body in rules.findall(behind) for name in names.split(",")]
-        for names, body in rules.findall(query[1]):
-            given = _properties(body)
-            found += [
-                name.strip() for name in names.split(",")
-                if any(name.strip() == other and given & _properties(rule) for other, rule in later)
-            ]  # fmt: skip
-    return found
-
-
-def test_no_rule_for_phones_or_paper_is_taken_away_by_a_later_one():
-    """The last of two rules of one selector wins, also over one of a media query: that stands behind what it alters."""
-    css = (resources.files("esper_ab.report") / "report.css").read_text(encoding="utf-8")
-    assert css.count("@media") >= 3
-    assert _overridden(css) == []
-    assert _overridden("@media print { a, b { top: 0; } } b { top: 1px; }") == ["b"]
-    assert _overridden("b { top: 1px; } @media print { a, b { top: 0; } }") == []
-
-
 def test_the_first_screen_has_the_answer_its_figures_its_basis_and_the_next_step_before_any_fold():
     found = content(fold(planted_effect()))
     text = render_page(experiment_report(found))
     order = (found.comparisons[0].headline, "figure-effects", "figure-curves", "What it rests on", "What to do next")
     places = [text.index(part) for part in (*order, "<details")]
     assert places == sorted(places)
-
-
-def test_paper_has_the_first_screen_and_the_folds_that_are_open():
-    css = (resources.files("esper_ab.report") / "report.css").read_text(encoding="utf-8")
-    printed = css[css.index("@media print") :]
-    assert re.search(r"\.section:not\(\[open\]\)[^{]*\{ display: none; \}", printed)
-    assert "figure svg { max-height: 7cm; }" in printed
 
 
 def test_what_scrolls_and_can_be_reached_by_keys_has_a_role_and_a_name():
@@ -139,7 +102,3 @@ def test_a_finished_experiment_without_report_says_what_status_says(tmp_path):
     page = html.unescape(written(tmp_path, tmp_path / "page.html"))
     assert remedy in page
     assert "no verdict yet" not in page
-
-
-def test_tables_that_scroll_have_a_name(folder, tmp_path):
-    assert 'tabindex="0" role="region" aria-label="experiments"' in written(folder, tmp_path / "page.html")

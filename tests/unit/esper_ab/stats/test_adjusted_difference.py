@@ -128,18 +128,3 @@ def test_too_few_pairs_have_no_deviation():
     assert (one.mean, one.df, one.sd, one.p, one.interval(0.05)) == (2.0, 0, None, None, None)
     two = adjusted_difference([3.0, 8.0], [1.0, 2.0], [(0, 1), (1, 0)], 2)
     assert (two.mean, two.df, two.t) == (approx(4.0), 0, None)
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "sides"),
-    [
-        ([1.0], [1.0, 2.0], [(0, 1)]),
-        ([1.0], [1.0], []),
-        ([[1.0]], [[1.0]], [(0, 1)]),
-        ([math.nan], [1.0], [(0, 1)]),
-        ([1.0], [math.inf], [(0, 1)]),
-    ],
-)
-def test_what_is_no_list_of_pairs_is_refused(a, b, sides):
-    with pytest.raises(ValueError, match="must be"):
-        adjusted_difference(a, b, sides, 1)

@@ -86,10 +86,3 @@ def test_worst_pairs_are_in_the_wrong_order_and_the_first_bounds_every_choice(pa
     worst = max([0.0, *every])
     assert (found[0].loss if found else 0.0) == worst
     assert worst <= 2 * linear_distance(scores, outcomes) + 1e-7
-
-
-@pytest.mark.parametrize("pair", [([], []), ([1.0], [1.0, 2.0]), ([float("nan")], [1.0])])
-def test_what_cannot_be_ranked_is_refused(pair: tuple[list[float], list[float]]) -> None:
-    for compute in (best_of_n, regret, linear_distance):
-        with pytest.raises(ValueError, match="must be"):
-            compute(*pair)

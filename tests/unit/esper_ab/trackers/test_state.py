@@ -21,10 +21,6 @@ def experiment_dir(tmp_path):
     return experiment_dir
 
 
-def test_nothing_follows_a_run_unless_it_was_asked_for(tmp_path):
-    assert tracking_now(tmp_path) == ()
-
-
 def test_every_tracker_has_a_line_and_what_is_missing_has_a_remedy(experiment_dir, capsys):
     write_progress(experiment_dir, "wandb", TrackerProgress(state="done", lines=30, where="here"))
     write_progress(experiment_dir, "tensorboard", TrackerProgress(state="following", lines=12))
