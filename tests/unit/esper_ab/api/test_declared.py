@@ -84,13 +84,6 @@ def test_base_settings_are_for_all_and_a_variants_own_win():
     }  # fmt: skip
 
 
-def test_a_later_base_setting_replaces_an_earlier_one_in_the_later_builder_only():
-    first = RATES.set_base_config(episodes=2, n_envs=2)
-    second = first.set_base_config({"episodes": 9})
-    assert [parse_experiment(one.build()).episodes for one in (first, second)] == [2, 9]
-    assert parse_experiment(second.build()).n_envs == 2
-
-
 def test_numbers_of_numpy_are_numbers():
     rates = np.logspace(-4, -3, 2)
     made = (
@@ -134,20 +127,6 @@ def test_what_is_built_is_nobody_elses_and_a_change_is_in_no_other():
     first.base_config["devices"].append("cpu:1")
     assert (parse_experiment(second), about(second), tracking_of(second)) == asked
     assert builder.build() == second != first
-
-
-def test_what_is_read_of_an_experiment_is_not_changed_with_it():
-    made = ABExperiment("x", variants=[ABVariant("a", overrides={"growth.blueprints": ["norm"]}, tags=["one"])])
-    made.add_variant(ABVariant("b"))
-    made.base_config = {"devices": ["cpu:0"]}
-    what = parse_declaration(made, Path())
-    before = copy.deepcopy(what)
-    made.name, made.description = "y", "other"
-    made.variants[0].overrides["growth.blueprints"].append("attention")
-    made.variants[0].tags.append("two")
-    made.variants.pop()
-    made.base_config["devices"].append("cpu:1")
-    assert what == before
 
 
 def test_an_experiment_can_be_copied_and_sent_to_another_process():

@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from esper_ab.contracts.settings import GroupSettings
-from esper_ab.design.counterbalance import order
-from esper_ab.design.design import Contrast, default_looks, make_design
+from esper_ab.design.design import default_looks
 from esper_ab.design.pairs_needed import pairs_needed
 from esper_ab.design.power import (
     PowerQuestion,
@@ -23,11 +21,7 @@ from esper_ab.design.power import (
     replicates_needed,
     scheme,
 )
-from esper_ab.settings.experiment import Group, ResolvedExperiment
-from esper_ab.stats.pair import Pair
 from esper_ab.stats.variances import sd_limits
-from esper_ab.verdict.follow import courses_of
-from workers.growth.measures import MEASURES
 
 TWO = PowerQuestion(margin=3.5)
 
@@ -82,27 +76,6 @@ def test_published_power_of_the_procedure(rho, replicates, power, used):
     assert row.power == pytest.approx(power, abs=0.012)
     if used:
         assert row.expected == pytest.approx(used, abs=0.15)
-
-
-def test_power_is_what_experiments_find():
-    """Pairs drawn, decided by `follow`, against the simulation of the t alone."""
-    groups = tuple(Group(name=name, settings=GroupSettings()) for name in "ab")
-    experiment = ResolvedExperiment(
-        name="x", groups=groups, slots=("early",), devices=("cpu:0",), seeds=10, margin=0.5, eval_episodes=1
-    )
-    orders = [tuple("ab"[group] for group in order(2, block)) for block in range(10)]
-    design = make_design(experiment, orders, measures=MEASURES)
-    sides = [(names.index("a"), names.index("b")) for names in orders]
-    ab, effect, found = Contrast(a="a", b="b"), 1.0, 0
-    for d in np.random.default_rng(2).standard_normal((800, 10)) + effect:
-        pairs = [
-            Pair(replicate=r, a=50.0 + x, b=50.0, position_a=sides[r][0], position_b=sides[r][1])
-            for r, x in enumerate(d)
-        ]
-        found += courses_of(design, {ab: pairs}, 10)[ab].direction == 1
-    simulation = Simulation(scheme(10, design.looks, TWO), rng())
-    expected = simulation.power(effect)
-    assert found / 800 == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / 800))
 
 
 @pytest.mark.parametrize("replicates", [6, 8, 10, 20, 26])
@@ -195,15 +168,3 @@ def test_stops_for_futility_cost_what_is_declared_at_most_and_save_replicates():
     assert stops.expected_none < 14.0 < stops.expected_none_without <= 20.0
     # simulated: 20 pairs, SD 2: 79.4 %; 16.0 and 13.2 pairs
     assert (stops.power, stops.expected, stops.expected_none) == pytest.approx((0.794, 16.0, 13.2), rel=0.02)
-
-
-@pytest.mark.parametrize(("replicates", "least"), [(6, 0.29), (10, 0.50), (20, 0.835)])
-def test_plans_that_need_not_adjust_find_what_they_should(replicates, least):
-    """d = 1, no correlation in pairs: a target of the project."""
-    free = PowerQuestion(margin=1.0, positions_matter=False)
-    found, held = (
-        Simulation(scheme(replicates, default_looks(replicates), one), rng()).power(1.0 / math.sqrt(2.0))
-        for one in (free, PowerQuestion(margin=1.0))
-    )
-    assert found > held
-    assert found >= least - 0.0035  # two standard errors of the paths; with a million it is 0.291, 0.502, 0.840

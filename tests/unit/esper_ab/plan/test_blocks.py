@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 import msgspec
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.asking import TASK, experiment, group, machine, planned
 
@@ -87,6 +86,7 @@ def test_more_groups_than_a_look_has_pairs_stand_where_the_lot_puts_them(n: int,
     assert first != second
 
 
+@settings(max_examples=20)
 @given(st.integers(2, 6), st.sampled_from([6, 10, 20]), st.integers(1, 24), st.sampled_from(["spread", "share"]))
 def test_every_comparison_is_told_from_lanes_at_every_look(n: int, replicates: int, gpus: int, placement: str) -> None:
     """On several sets of lanes, too: with six groups on twelve devices two sets had three blocks each."""
@@ -99,18 +99,6 @@ def test_every_comparison_is_told_from_lanes_at_every_look(n: int, replicates: i
                 for block in plan.blocks[:look]
             ]
             assert identified([{"a": (first,), "b": (second,)} for first, second in places])
-
-
-def test_a_draw_that_could_only_be_blocked_is_refused_with_what_would_do() -> None:
-    refused = []
-    for rng_seed in range(60):
-        asked = experiment(tuple("abcde"), seeds=6, order="shuffled", rng_seed=rng_seed, arithmetic=LOOSE)
-        try:
-            planned(asked, machine(5))
-        except UsageError as error:
-            refused.append(str(error))
-    assert 0 < len(refused) < 60
-    assert re.search(r"are confounded with device and start order after 6 seeds; the first look needs \d+", refused[0])
 
 
 def test_start_order_turns_with_the_lanes() -> None:
@@ -330,10 +318,3 @@ def test_the_start_of_the_policies_is_said_and_can_be_the_treatment() -> None:
     assert "b starts" not in text
     assert {one.key for one in plan.differences} >= {"policy.bias_prune", "policy.bias_set_alpha_target"}
     assert "their effects cannot be told apart" in text
-
-
-def test_one_replicate_and_unequal_discounts_are_said() -> None:
-    groups = (group("a"), group("b", ppo=PPOSettings(gamma=0.9)))
-    text = "\n".join(planned(experiment(groups=groups, seeds=1), machine()).notes)
-    assert "no verdict on the groups is possible" in text
-    assert "b: ppo.gamma=0.9 differs from reward.gamma=0.995" in text

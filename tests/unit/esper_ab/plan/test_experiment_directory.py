@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from esper_ab.commands._options import gather_lists
@@ -65,6 +65,7 @@ def on_this_machine(asked: AskedExperiment) -> dict[str, Any]:
     return asdict(asked) | {"arithmetic": resolve_kernel(asked.arithmetic, MACHINE)}
 
 
+@settings(max_examples=25)
 @given(
     st.lists(st.from_regex(r"g[A-Za-z0-9_.=+-]{0,20}", fullmatch=True), min_size=2, max_size=4, unique=True),
     st.floats(1e-9, 1e3),

@@ -7,13 +7,12 @@ import json
 import re
 from pathlib import Path
 
-import msgspec
 import pytest
 from support.journals import Synthetic, failed_run, given_up, planted_effect, three_groups, without_evaluations, write
 
 from esper_ab.api.loaded import load_experiment
 from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated, RunReady
+from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
@@ -95,19 +94,6 @@ def test_every_run_has_the_numbers_of_the_fold(tmp_path, outcome, how):
         wanted = (one.outcome, one.evaluated, one.greedy, len(history.runs[name].episodes))
         assert rows[name] == tuple(None if value is None else pytest.approx(value) for value in wanted)
     assert any(row[0] is None for row in rows.values()) == (how != "whole")
-
-
-def test_warm_up_is_that_of_the_first_start(tmp_path):
-    """As a number: "9.5" is more than "10.2" as text."""
-    events = planted_effect()
-    ready = next(n for n, event in enumerate(events) if isinstance(event, RunReady))
-    for number, (first, second) in enumerate([(10.2, 9.5), (0.5, 0.9)]):
-        starts = [msgspec.structs.replace(events[ready], warm_up_s=seconds) for seconds in (first, second)]
-        again = [*events[:ready], *starts, *events[ready + 1 :]]
-        run = starts[0].run.name
-        found = query(write(tmp_path / str(number), again), f"SELECT warm_up_s FROM runs WHERE run = '{run}'").rows
-        assert found == ((first,),)
-        assert fold(again).runs[run].warm_up_s == first
 
 
 def test_evaluations_hold_every_reward(experiment_dir):

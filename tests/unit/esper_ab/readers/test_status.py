@@ -23,16 +23,16 @@ from support.journals import (
 
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.contracts.messages import Progress
-from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken, MilestoneReleased, RunEvaluated
+from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock
-from esper_ab.journal.outcomes import differences_now, group_now, worked_s
+from esper_ab.journal.outcomes import differences_now, group_now
 from esper_ab.live.following import _last_words
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer
-from esper_ab.readers.status import list_runs, reported, status, status_json, status_text
+from esper_ab.readers.status import reported, status, status_json, status_text
 from esper_ab.report.build import build_report
 
 
@@ -61,40 +61,6 @@ def test_a_pipe_gets_a_line_per_barrier_with_ranges_and_no_difference():
     assert "points" not in text
     assert text.splitlines()[-1].split(" | ")[-1].startswith("100 %")
     assert "\x1b" not in text
-
-
-def test_where_every_seed_may_decide_a_line_has_the_difference_so_far():
-    line = next(line for line in show(open_ended(), pace_s=60.0).splitlines() if line.startswith("seed 2 episode 4"))
-    assert "| shaped - simplified +6.88 points, 2 pairs (outcome so far; only a look decides) |" in line
-
-
-def test_work_that_is_recorded_counts_once_although_its_milestone_was_never_released():
-    """As of a run that is evaluated while the other one of its replicate is given up."""
-    events = []
-    for event in planted_effect():
-        if isinstance(event, RunEvaluated):
-            run = event.record.run
-            events.append(Progress(run=run, milestone=9, step=24, phase="evaluate"))
-        if not isinstance(event, MilestoneReleased) or event.milestone < 9 or event.runs[0].endswith("/5"):
-            events.append(event)
-    shares = [float(line.split(" | ")[-1].split(" %")[0]) for line in show(events, pace_s=60.0).splitlines()]
-    assert shares == sorted(shares)
-    assert shares[-1] == 100.0
-
-
-def test_a_view_of_a_past_has_its_hours_and_the_share_that_the_list_shows(tmp_path):
-    """Of runs at a barrier, where no episode is under way."""
-    events = planted_effect()[:-1]
-    half = events[: next(n for n, one in enumerate(events) if isinstance(one, RunEvaluated)) + 1]
-    write(tmp_path, half)
-    history = fold(half)
-    console = Console(file=(out := io.StringIO()), force_terminal=True, width=130, legacy_windows=False)
-    with LiveView(half[0].plan, console, clock=lambda: 0.0, history=history):
-        pass
-    bar = re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", out.getvalue()).splitlines()[-1]
-    assert f"{100 * list_runs(tmp_path)[0].done:.0f} %" in bar
-    assert worked_s(history) > 1.0
-    assert "0:00:00 gone" not in bar
 
 
 def test_a_viewers_last_words_are_the_verdict(tmp_path):

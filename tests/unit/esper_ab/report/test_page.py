@@ -20,9 +20,17 @@ from esper_ab.report.experiment import experiment_report
 from esper_ab.report.page import render_page, write_listing
 
 
-def test_the_policy_of_the_page_allows_its_own_script_and_nothing_else():
-    found = content(fold(planted_effect()))
-    text = render_page(experiment_report(found))
+@pytest.fixture(scope="module")
+def found():
+    return content(fold(planted_effect()))
+
+
+@pytest.fixture(scope="module")
+def text(found):
+    return render_page(experiment_report(found))
+
+
+def test_the_policy_of_the_page_allows_its_own_script_and_nothing_else(text):
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     allowed = dict(part.split(" ", 1) for part in html.unescape(policy).split("; "))
     (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
@@ -31,24 +39,19 @@ def test_the_policy_of_the_page_allows_its_own_script_and_nothing_else():
     assert allowed["default-src"] == "'none'"
 
 
-def test_every_point_of_a_figure_names_its_run():
-    found = content(fold(planted_effect()))
-    text = render_page(experiment_report(found))
+def test_every_point_of_a_figure_names_its_run(found, text):
     for place, group in enumerate(found.groups):
         for run in found.of_group(group):
             assert f'data-mark="{place}-{run.run.replicate}"><title>{group}, seed {run.run.replicate}: ' in text
 
 
-def test_the_first_screen_has_the_answer_its_figures_its_basis_and_the_next_step_before_any_fold():
-    found = content(fold(planted_effect()))
-    text = render_page(experiment_report(found))
+def test_the_first_screen_has_the_answer_its_figures_its_basis_and_the_next_step_before_any_fold(found, text):
     order = (found.comparisons[0].headline, "figure-effects", "figure-curves", "What it rests on", "What to do next")
     places = [text.index(part) for part in (*order, "<details")]
     assert places == sorted(places)
 
 
-def test_what_scrolls_and_can_be_reached_by_keys_has_a_role_and_a_name():
-    text = render_page(experiment_report(content(fold(planted_effect()))))
+def test_what_scrolls_and_can_be_reached_by_keys_has_a_role_and_a_name(text):
     scrolling = re.findall(r'<div [^>]*tabindex="0"[^>]*>', text)
     assert all(re.search(r'role="(region|img)" aria-label="[^"]+"', one) for one in scrolling)
     assert '<div class="scroll" tabindex="0" role="region" aria-label="Outcomes by seed">' in scrolling
