@@ -11,7 +11,7 @@ from support.comparing import design as designed
 from support.comparing import open_ended
 
 from esper_ab.contracts.settings import Arithmetic
-from esper_ab.design.design import Boundary, Contrast, Futility, default_looks, extended, rule
+from esper_ab.design.design import Contrast, default_looks, extended, rule
 from esper_ab.plan.blocks import extend
 
 LOOSE = Arithmetic(deterministic=False)  # with it device and start order could matter on cores, too
@@ -63,60 +63,12 @@ def test_stops_for_futility_change_no_other_bound():
     assert extended(stops, 20).futility == stops.futility
 
 
-def planned(looks, p, comparisons=1, **changes):
-    """A design with these looks and nominal p."""
-    bounds = tuple(Boundary(open=n, alpha=0.05 / n, nominal_p=p) for n in range(comparisons, 0, -1))
-    return designed(6, comparisons, **({"looks": looks, "boundaries": bounds} | changes))
-
-
-ONE, TWO = ((20,), (0.05,)), ((6, 10), (0.0076, 0.0455))
-PLAIN = "paired t, not adjusted for device and order"
-TWO_SAID = "looks after seeds 6 (p <= 0.0076), 10 (p <= 0.045)"
-
-
-@pytest.mark.parametrize(
-    ("design", "said"),
-    [
-        (planned(*ONE), f"{PLAIN}; one look, after seed 20 (p <= 0.05)"),
-        (planned(*TWO), f"{PLAIN}; {TWO_SAID}"),
-        (planned(*TWO, positions_matter=False), f"{PLAIN}, which cannot matter here; {TWO_SAID}"),
-        (planned(*TWO, adjusted=True), f"paired t, adjusted for device and order; {TWO_SAID}"),
-        (designed(5), "none: a verdict needs at least 6 seeds"),
-        (planned(*TWO, early_stop=False), f"{PLAIN}; {TWO_SAID}; no early stop"),
-        (planned(*ONE, early_stop=False), f"{PLAIN}; one look, after seed 20 (p <= 0.05)"),
-        (
-            planned(*TWO, 3),
-            f"{PLAIN}; {TWO_SAID}; 3 comparisons share alpha 0.05, and a comparison "
-            "that is decided as larger than the margin hands its share to the others",
-        ),
-        (
-            planned(*TWO, futility=Futility(power=0.8, nominal_p=(0.07, 0.0))),
-            f"{PLAIN}; {TWO_SAID}; stops for futility if both one-sided tests at the "
-            "margin reach their bound, after seeds 6 (p <= 0.07); this misses at most 20 % of true differences as "
-            "large as the margin, and no other bound depends on it",
-        ),
-        (planned(*ONE, outcome_over="given"), "paired t; one look at all pairs (p <= 0.05)"),
-        (planned(*ONE, outcome_over="given", test="welch"), "Welch's t; one look at all runs (p <= 0.05)"),
-        (planned(*TWO, outcome_over="given"), f"paired t; {TWO_SAID}"),
-        (
-            open_ended(),
-            f"{PLAIN}; anytime-valid t after every pair from the 6th on, decided at an "
-            "e-value of 20",
-        ),
-        (
-            designed(6, 3, looks=(), boundaries=(), anytime_after=0),
-            f"{PLAIN}; anytime-valid t after every pair from the 6th on, decided at an "
-            "e-value of 20 times the 3 comparisons that share alpha",
-        ),
-        (
-            extended(designed(20), 20),
-            f"{PLAIN}; one look, after seed 20 (p <= 0.05); after seed 20, anytime-valid t "
-            "after every pair, decided at an e-value of 100",
-        ),
-    ],
-)
-def test_a_rule_as_it_is_printed(design, said):
-    assert rule(design) == said
+def test_an_open_ended_rule_as_it_is_printed():
+    """The rules of other designs stand in tests/golden/experiments."""
+    rule_of_one = "paired t, not adjusted for device and order; anytime-valid t after every pair from the 6th on, decided "
+    assert rule(open_ended()) == f"{rule_of_one}at an e-value of 20"
+    three = designed(6, 3, looks=(), boundaries=(), anytime_after=0)
+    assert rule(three) == f"{rule_of_one}at an e-value of 20 times the 3 comparisons that share alpha"
 
 
 def test_fewer_than_six_replicates_have_no_boundary():
