@@ -1,7 +1,7 @@
 """Benchmarks: interleaved side-by-side measurements; each run writes JSON and a table to docs/evidence/benchmarks/.
 
     scripts/bench hosts                        native kernel against torch path and loop; episodes; memory
-    scripts/bench hosts --envs 16 --quick      fewer cells and repeats; results are written only with --out
+    scripts/bench hosts --quick                fewer cells and repeats; results are written only with --out
     scripts/bench coordination                 barrier round trip, and many concurrent blocks
     scripts/bench fleet                        1,000 to 10,000 runs at once, over TCP with keys; a minute and a half
     scripts/bench startup                      --help, status, launch to first episode
@@ -31,9 +31,6 @@ PARTS = ("hosts", "coordination", "fleet", "startup", "records", "ppo")
 def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("part", choices=[*PARTS, "tables", "all"])
-    parser.add_argument("--tasks", nargs="+", default=["digits", "cifar10"], choices=["digits", "cifar10"])
-    parser.add_argument("--envs", nargs="+", type=int, default=[1, 4, 16, 64])
-    parser.add_argument("--live-seeds", nargs="+", type=int, default=[0, 1, 3], choices=[0, 1, 2, 3])
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--quick", action="store_true", help="3 repeats; results are written only with --out")
     parser.add_argument("--sb3", default="", metavar="PYTHON", help="interpreter with stable-baselines3 installed")
@@ -41,8 +38,8 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def small(part: str, about: dict[str, Any], options: argparse.Namespace, words: list[str]) -> None:
-    """Run a part that is a module; write its record and, if it has one, its page."""
+def measure(part: str, about: dict[str, Any], options: argparse.Namespace, words: list[str]) -> None:
+    """Run a part; write its record and, if it has one, its page."""
     module = importlib.import_module(f"benchmarks.{part}")
     others = {"sb3": options.sb3} if part == "ppo" else {}
     found = module.measure(3 if options.quick else options.repeats, **others)
@@ -88,40 +85,13 @@ def main(words: list[str]) -> None:
         pages.write()
         return
     import torch
-    from benchmarks import hosts, machine, table
-    from benchmarks.worlds import Case
+    from benchmarks import machine
 
     from workers.process.setup import keep_freed_memory
 
     torch.set_num_threads(1)
     keep_freed_memory()  # as a worker does; the loop gets it for nothing
-    about = machine.describe()
-    if options.part != "hosts":
-        small(options.part, about, options, words)
-        return
-    cases = [
-        Case(task=task, n_envs=n, live_seeds=seeds, batches={1: 16, 4: 8}.get(n, 4))
-        for task in options.tasks
-        for seeds in options.live_seeds
-        for n in options.envs
-    ]
-    cases += [
-        Case(task=task, n_envs=16, live_seeds=seeds, equal_seeds=True)
-        for task in options.tasks
-        for seeds in options.live_seeds
-        if seeds and 16 in options.envs
-    ]
-    repeats = 3 if options.quick else options.repeats
-    found = hosts.measure_all(cases, repeats)
-    record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}
-    if options.quick and options.out is None:
-        print(table.render(record))
-        return
-    folder = options.out or DOCS
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "hosts.json").write_text(json.dumps(record, indent=1) + "\n")
-    (folder / "hosts.md").write_text(table.render(record))
-    print(f"written: {folder / 'hosts.json'}, {folder / 'hosts.md'}")
+    measure(options.part, machine.describe(), options, words)
 
 
 if __name__ == "__main__":

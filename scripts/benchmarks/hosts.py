@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ import numpy as np
 import torch
 
 from benchmarks import baseline
-from benchmarks.machine import Lap, Spread, fma_loop, interleaved
+from benchmarks.machine import FEW, Lap, Spread, fma_loop, interleaved
+from benchmarks.table import render
 from benchmarks.worlds import Case, World, assert_equal, build, flops_per_step
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
@@ -24,6 +25,7 @@ from workers.native import library
 from workers.process.setup import keep_freed_memory
 from workers.run.session import Session
 
+__all__ = ["measure", "render"]
 EXACT, ROUNDED = 1e-9, 1e-4  # after one step, in float64 and in float32
 _MOST_HOSTS_CHECKED = 8
 EPISODES = 3  # number of episodes whose parts are measured
@@ -179,8 +181,16 @@ def _largest_kib() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
-def measure_all(cases: Iterable[Case], repeats: int) -> dict[str, Any]:
+def measure(repeats: int) -> dict[str, Any]:
     """Measure everything in the order of the table; print one line per case."""
+    envs, live_seeds = ((4, 16), (0, 3)) if repeats <= FEW else ((1, 4, 16, 64), (0, 1, 3))
+    cases = [
+        Case(task=task, n_envs=n, live_seeds=seeds, batches={1: 16, 4: 8}.get(n, 4))
+        for task in ("digits", "cifar10") for seeds in live_seeds for n in envs
+    ] + [
+        Case(task=task, n_envs=16, live_seeds=seeds, equal_seeds=True)
+        for task in ("digits", "cifar10") for seeds in live_seeds if seeds
+    ]  # fmt: skip
     results: dict[str, Any] = {
         "kernel": native().kernel, "yardstick_sha256": yardstick_sha256(),
         "training": [], "validation": [], "episode": [], "memory": [],

@@ -78,18 +78,13 @@ def _memory(results: list[dict[str, Any]]) -> list[str]:
     return ["## Memory, native", "", *_rows(header, rows)]
 
 
-def render(record: dict[str, Any]) -> str:
-    """Return the whole page."""
+def render(record: dict[str, Any]) -> list[str]:
+    """Return the page's lines."""
     machine = record["machine"]
     gpu = machine["gpu"] or "none: every figure here is of the CPU, those of a GPU are missing"
     caches = ", ".join(f"{level} {size}" for level, size in machine["caches"].items())
     intro = [
-        "# Host training",
-        "",
-        f"Written by `scripts/bench hosts`. {machine['processor']} (family {machine['family']}, model "
-        f"{machine['model']}, stepping {machine['stepping']}; {caches}), {machine['cores']} cores, "
-        f"{machine['vector_unit']}, torch {machine['torch']}, {machine['threads']} thread, kernel {record['kernel']}; "
-        f"GPU: {gpu}. Load average at the start {machine['load_average']:.1f}.",
+        f"Kernel {record['kernel']}, {machine['vector_unit']}, {machine['threads']} thread; {caches}. GPU: {gpu}.",
         "",
         f"Pure fused multiply-adds in registers: {machine['fma_gflops']:.0f} GFLOP/s at the start; shares of the peak "
         "are of what was measured in turn with each row. Copy bandwidth "
@@ -108,4 +103,4 @@ def render(record: dict[str, Any]) -> str:
         _training(record["training"]), _validation(record["validation"]),
         _episodes(record["episode"]), _memory(record["memory"]),
     )  # fmt: skip
-    return "\n".join([*intro, *(line for part in parts for line in part)]).rstrip() + "\n"
+    return [*intro, *(line for part in parts for line in part)][:-1]  # without the blank line at the end

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from pathlib import Path
@@ -23,15 +22,6 @@ def test_the_table_can_be_read(tmp_path: Path) -> None:
     file.write_text(_block("csv"))
     assert [row.value for row in read_csv(file).rows] == [71.25, 69.5, 74.0, None]
     assert all(f"`{column}`" in PAGE for column in COLUMNS)
-
-
-def test_the_pictures_numbers_are_those_of_the_example() -> None:
-    examples = DOCS / "examples"
-    runs = json.loads((examples / "screening-digits" / "verdict.json").read_bytes())["runs"]
-    kept = {(one["run"]["group_id"], str(one["run"]["replicate"])): one["outcome"] for one in runs}
-    shown = {(row.group, row.replicate): row.value for row in read_csv(examples / "other-numbers.csv").rows}
-    groups = {group for group, _ in shown}
-    assert shown == {key: end for key, end in kept.items() if key[0] in groups and end is not None}
 
 
 def test_the_example_asks_for_what_is_kept_beside_it() -> None:

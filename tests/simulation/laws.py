@@ -30,13 +30,6 @@ def success_rate(episodes: int, chance: float = 0.7) -> Quantile:
     return lambda value: np.searchsorted(steps, value) / episodes
 
 
-def left_skew(skewness: float) -> Quantile:
-    """A gamma law turned round."""
-    shape = 4 / skewness**2
-    table = -stats.gamma.ppf(special.ndtr(-_Z), shape)
-    return lambda value: np.interp(value, _Z, table)
-
-
 @cache
 def _t3() -> Floats:
     return np.asarray(stats.t.ppf(special.ndtr(_Z), 3))
@@ -53,8 +46,6 @@ SHAPES: dict[str, Quantile] = {
     "success in 50 episodes": success_rate(50),
     "ceiling": lambda z: np.minimum(z, 0.5),
     "uniform": special.ndtr,
-    "left skew 1": left_skew(1), "left skew 2": left_skew(2),
-    "left skew 3.5": left_skew(3.5), "left skew 6": left_skew(6),
 }  # fmt: skip
 
 

@@ -10,44 +10,32 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import asking
 
 from esper_ab.commands._options import gather_lists
 from esper_ab.contracts import catalog
-from esper_ab.contracts.children import Device, Kernel, Machine, TaskFacts
+from esper_ab.contracts.children import Kernel, Machine
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.preflight import check_experiment_dir, expected_bytes
-from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import Estimate, estimate
 from esper_ab.plan.experiment_directory import claim_new, experiment_toml, make_experiment_directory, run_toml
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import plan_text
-from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.machine import resolve_kernel
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_toml, request
-from esper_ab.settings.resolve import resolve
-from workers.growth.measures import MEASURES
 
 asdict = msgspec.structs.asdict
 ASKED_ALONE = {"total_timesteps": 0}  # a plan has it as episodes
-MACHINE = Machine(
-    torch_version="2.13", cuda_build="",
-    devices=tuple(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=1 << 33) for i in range(2)),
-    rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"),
-    blueprints=catalog.names("workers.blueprints"),
-    tasks=(TaskFacts(name="digits", title="t", measures=MEASURES, slots=("early", "mid", "late"),
-                     sizes=(1024, 384, 389), sample_values=64, host_params=1090, host_multiply_adds=4928),),
-    multiply_adds_per_s=1e9, user_rewards=(), task_problem="", gpu_problem="",
+MACHINE = asking.machine(
+    controllers=catalog.names("workers.controllers"), native_blueprints=catalog.names("workers.blueprints"),
     kernels=(Kernel(name="native-avx2", build="g++ 12; -O3; sources abc"),),
-    native_blueprints=catalog.names("workers.blueprints"),
-)
+)  # fmt: skip
 
 
-def planned(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), **flags: object) -> Plan:
-    asked = parse(request(groups=groups, group=group, assignments=sets, flags=flags))
-    resolved = resolve(asked, MACHINE, asked.name or "x", choose_eval_episodes(asked).eval_episodes)
-    return make_plan(resolved, MACHINE)[0]
+def planned(*groups: str, **asked: object) -> Plan:
+    return asking.planned(asking.asked(*groups, **asked), MACHINE)  # type: ignore[arg-type]
 
 
 def cost_of(plan: Plan, machine: Machine) -> Estimate:

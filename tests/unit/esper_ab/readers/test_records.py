@@ -187,19 +187,6 @@ def test_what_is_written_later_does_not_count(tmp_path):
     assert found == [(60, 59)]
 
 
-def test_output_as_table_json_and_csv(failed_dir):
-    sql = "SELECT run, outcome, recorded_episodes FROM runs WHERE replicate IN (0, 4) ORDER BY run"
-    text = query_text(query(failed_dir, sql)).splitlines()
-    assert text[0].split() == ["run", "outcome", "recorded_episodes"]
-    assert text[3].split() == ["shaped/4", "NULL", "0"]
-    assert text[-1] == "(4 rows)"
-    rows = json.loads(query_json(query(failed_dir, sql)))
-    assert rows[1] == {"run": "shaped/4", "outcome": None, "recorded_episodes": 0}
-    table = list(csv.DictReader(query_csv(query(failed_dir, sql)).splitlines()))
-    assert [float(row["outcome"]) for row in table[:1]] == [rows[0]["outcome"]]
-    assert table[1]["outcome"] == ""
-
-
 def test_long_results_are_cut_for_the_terminal_only(experiment_dir):
     text = query_text(query(experiment_dir, "SELECT env FROM env_episodes"))
     assert len(text.splitlines()) == 203

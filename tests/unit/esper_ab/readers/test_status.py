@@ -22,7 +22,6 @@ from support.journals import (
 )
 
 from esper_ab.analysis.observe import pairs_of
-from esper_ab.contracts.messages import Progress
 from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
@@ -142,20 +141,6 @@ def test_a_narrow_terminal_breaks_no_word(width, last):
 @pytest.mark.parametrize("terminal", [False, True])
 def test_confounders_are_told_at_once(terminal):
     assert "! worker_death simplified/3: exit code -9" in show(failed_run(), terminal=terminal)
-
-
-def test_signs_of_life_move_the_bar():
-    events = planted_effect()
-    plan, now, out = events[0].plan, [0.0], io.StringIO()
-    console = Console(file=out, force_terminal=True, width=130, color_system=None)
-    with LiveView(plan, console, clock=lambda: now[0]) as view:
-        for event in events[:8]:
-            view.observe(event)
-        before = view._done()
-        for step in (5, 25):
-            now[0] += 1
-            view.observe(Progress(run=plan.blocks[0].runs[0].ref, milestone=1, step=step, phase="train"))
-        assert view._done() == before + 1.0
 
 
 def test_without_numbers_nothing_breaks():

@@ -8,7 +8,6 @@ import json
 import re
 from pathlib import Path
 
-import msgspec
 import pytest
 from support.journals import (
     Shape,
@@ -21,7 +20,6 @@ from support.journals import (
     without_evaluations,
 )
 
-from esper_ab.design.design import make_design
 from esper_ab.journal.events import Incident, LookTaken, RunEvaluated, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import Content, content, render_verdict
@@ -57,16 +55,6 @@ class Page(html.parser.HTMLParser):
 
 def page(events) -> Page:
     return Page(render_page(experiment_report(content(fold(events)))))
-
-
-def planned_anew(events, **settings):
-    """The same journal under another plan: fields of the experiment replaced, its rule made again."""
-    first = events[0]
-    experiment = msgspec.structs.replace(first.plan.experiment, **settings)
-    orders = [tuple(spec.ref.group_id for spec in block.runs) for block in first.plan.blocks]
-    design = make_design(experiment, orders, measures=first.plan.design.measures)
-    plan = msgspec.structs.replace(first.plan, experiment=experiment, design=design)
-    return [msgspec.structs.replace(first, plan=plan), *events[1:]]
 
 
 def six_groups(replicates=20, episodes=12):
@@ -106,16 +94,17 @@ JOURNALS = {
     "no evaluation": lambda: without_evaluations(planted_effect()),
     "only the plan": lambda: planted_effect()[:1],
     "first episodes": lambda: planted_effect()[:9],
-    "three groups, twenty seeds": lambda: planned_anew(
-        Synthetic(groups={"a": Shape(), "b": Shape(mode="sparse"), "c": Shape(accuracy=60.0)}, replicates=20,
-                  episodes=3, n_envs=1).events(), control="a"),
+    "three groups, twenty seeds": lambda: Synthetic(
+        groups={"a": Shape(), "b": Shape(mode="sparse"), "c": Shape(accuracy=60.0)}, replicates=20, episodes=3,
+        n_envs=1, settings={"control": "a"},
+    ).events(),
     "six groups": lambda: six_groups(replicates=6, episodes=4),
     "lost runs": lost_run,
     "left out": left_out,
-    "no maximum": lambda: planned_anew(planted_effect(), open_ended=True),
-    "last tenth, unpaired": lambda: planned_anew(
-        planted_effect(), outcome_over="last-tenth", unpaired=True, order="shuffled"
-    ),
+    "no maximum": lambda: Synthetic(settings={"open_ended": True}).events(),
+    "last tenth, unpaired": lambda: Synthetic(
+        outcome_over="last-tenth", settings={"unpaired": True, "order": "shuffled"}
+    ).events(),
 }
 
 
