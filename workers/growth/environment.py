@@ -69,6 +69,7 @@ class GrowthEnv:
             contexts = data[device].of_contexts(spec.task)
             self._banks.append((bank, contexts))
             self._orders[bank] = Orders(len(contexts[0].train.y), ahead=not is_cpu(like.device))
+        self._threads = ThreadPoolExecutor(len(self._banks), "device")  # starts none before it has work
         # Environment -> the bank that holds it, and its row there.
         self.homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
         self.host_params = self._banks[0][0].host.width
@@ -253,15 +254,14 @@ class GrowthEnv:
         For each context, `work` returns (positions in its rows, result), and this function returns (environments,
         result). CPU devices take turns, because small kernels keep the interpreter busy and threads would only contend
         for it. With GPUs each device has a thread, so that some threads launch kernels while others wait. Threads share
-        no tensor that is written, and all end before this function returns, so each thread computes what it would
+        no tensor that is written, and all are done before this function returns, so each computes what it would
         compute alone.
         """
         parts = [(bank, data, rows) for bank, data in self._banks if len(rows := np.flatnonzero(among[bank.envs]))]
         if len(parts) < 2 or all(is_cpu(data[0].train.x.device) for _, data, _ in parts):
             results = [work(*part) for part in parts]
         else:
-            with ThreadPoolExecutor(max_workers=len(parts), thread_name_prefix="device") as threads:
-                results = list(threads.map(work, *zip(*parts, strict=True)))
+            results = list(self._threads.map(work, *zip(*parts, strict=True)))
         return [
             (bank.envs[rows[at]], result)
             for (bank, _, rows), found in zip(parts, results, strict=True) for at, result in found
