@@ -55,7 +55,7 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     with completed("calibrate"):
         job = _plan(mode, runs, options, request)
     if not options["json"]:
-        click.echo(describe(job, whole=True))
+        click.echo(describe(job, whole=True) + "\nNothing was started." * options["dry_run"])
     elif options["dry_run"]:
         click.echo(encode(job))
     if options["dry_run"]:

@@ -49,7 +49,7 @@ def command(**options: Any) -> None:
     if dry_run and json:
         click.echo(encode(job))
     elif not json:
-        click.echo(describe(job, whole=options["verbose"]))
+        click.echo(describe(job, whole=options["verbose"]) + "\nNothing was started." * dry_run)
     confirm(job, yes=options["yes"], dry_run=dry_run)
     if dry_run:
         return

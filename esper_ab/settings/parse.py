@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -41,6 +42,8 @@ def parse(request: Request) -> AskedExperiment:
     task = request.said("task") or FIELDS["task"].default
     if request.tasks or request.by_task or "," in task:
         raise UsageError(Setting("task"), ": give one task here; only `esper-ab launch` takes several")
+    if task.endswith(".py"):
+        raise UsageError(Setting("task", task), f": name what makes the environment, as in {Path(task).name}:make")
     kind = kind_of(task, trained=bool(request.said("trainer")))
     asked = _collect_groups(request, kind)
     defaults = {key: field.spec.by_kind[kind.name] for key, field in FIELDS.items() if kind.name in field.spec.by_kind}

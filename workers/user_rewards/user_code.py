@@ -181,9 +181,9 @@ def function_of(what: str, module: ModuleType, name: str, *forms: str) -> Callab
     """Return a user's function; ValueError unless it accepts one of `forms`, such as "(facts, settings)"."""
     function: Any = getattr(module, name, None)
     if not callable(function):
-        members = inspect.getmembers(module, inspect.isfunction)
+        members = inspect.getmembers(module, lambda one: inspect.isfunction(one) or inspect.isclass(one))
         own = [key for key, member in members if member.__module__ == module.__name__ and not key.startswith("_")]
-        raise ValueError(f"{what}: no function {name!r}; available functions: {', '.join(own) or 'none'}")
+        raise ValueError(f"{what}: no function {name!r}; available: {', '.join(own) or 'none'}")
     if not any(_takes(function, form.strip("()").split()) for form in forms):
         raise ValueError(f"{what}: {name} must accept the arguments {' or '.join(forms)}")
     return function  # type: ignore[no-any-return]

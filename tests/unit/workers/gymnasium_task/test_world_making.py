@@ -40,7 +40,7 @@ def test_environments_by_id_and_by_file(own: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("gym:CartPol-v1", "CartPole"), ("{own}:nobody", "no function 'nobody'; available functions:"),
+        ("gym:CartPol-v1", "CartPole"), ("{own}:nobody", "no function 'nobody'; available:"),
         ("{own}:outcome", r"must accept the arguments \(\)"), ("{own}x:make", "importing"),
     ],
 )  # fmt: skip

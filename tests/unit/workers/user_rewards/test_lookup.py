@@ -91,7 +91,7 @@ def test_a_users_file_may_hold_dataclasses_and_shadows_no_module(user_file):
         ("shaped:", "expected path/to/file.py:function"),
         ("nowhere.py:reward", "no file '/.*nowhere.py'"),
         ("no.such.module:reward", "importing 'no.such.module' failed: ModuleNotFoundError: No module named 'no'"),
-        ("workers.rewards.sparse:rewards", "no function 'rewards'; available functions: reward$"),
+        ("workers.rewards.sparse:rewards", "no function 'rewards'; available: reward$"),
     ],
 )
 def test_what_cannot_be_found(mode, said):
@@ -103,8 +103,8 @@ def test_what_cannot_be_found(mode, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("def other(facts, settings): pass\n", "no function 'reward'; available functions: other$"),
-        ("reward = 3\n", "no function 'reward'; available functions: none$"),
+        ("def other(facts, settings): pass\n", "no function 'reward'; available: other$"),
+        ("reward = 3\n", "no function 'reward'; available: none$"),
         ("def reward(facts): pass\n", r"must accept the arguments \(facts, settings\)"),
         ("def reward(\n", "running mine.py failed: SyntaxError"),
         ("import nothing_of_the_kind\n", "running mine.py failed: ModuleNotFoundError"),
