@@ -274,10 +274,10 @@ def test_a_name_alone_needs_its_file_where_there_are_several(tmp_path: Path) -> 
     for name, value in (("b.json", 1), ("a/x.json", 2)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps({"return": value}))
-    (tmp_path / "c.csv").write_text("return\n3\n")
-    with pytest.raises(ValueError, match=r"a/x.json, b.json, c.csv in \{out\}; say which has return, as in a/x"):
+    (tmp_path / "0.csv").write_text("return\n3\n")
+    with pytest.raises(ValueError, match=r"0.csv, a/x.json, b.json in \{out\}; say which has return, as in a/x"):
         read_outcome(read_source("return"), tmp_path)
-    found = [read_outcome(read_source(f"{name}:return"), tmp_path) for name in ("b.json", "a/x.json", "c.csv")]
+    found = [read_outcome(read_source(f"{name}:return"), tmp_path) for name in ("b.json", "a/x.json", "0.csv")]
     assert found == [1.0, 2.0, 3.0]
 
 
