@@ -1,7 +1,8 @@
-"""Workers that are to be ended: nobody waits for them, those that do not leave are killed, and each is told of once."""
+"""Workers that start so many at a time, or later; those that are to end are killed in time, and told of once."""
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from contextlib import closing
@@ -9,8 +10,10 @@ from contextlib import closing
 import pytest
 from support import fake_plans
 
+from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.control.fleet import Fleet
 from esper_ab.control.hub import Hub
+from esper_ab.control.rules import workers
 from esper_ab.launchers import Launcher
 
 GRACE_S = 10.0
@@ -46,11 +49,15 @@ class StuckWorker:
 class StuckWorkers(Launcher):
     name, transport, child_processes, descriptors = "stuck", "ipc", False, 3
 
-    def __init__(self, obey):
+    def __init__(self, obey, lacking=0):
+        """`lacking`: so many starts find no descriptor."""
         super().__init__()
-        self._obey, self.started = obey, []
+        self._obey, self._lacking, self.started = obey, lacking, []
 
     def start(self, order):
+        if self._lacking:
+            self._lacking -= 1
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         self.started.append(StuckWorker(order, self._obey))
         return self.started[-1]
 
@@ -87,4 +94,38 @@ def test_a_worker_that_leaves_by_itself_is_told_of_at_once(tmp_path):
         assert fleet.ended(time.monotonic()) == [second]
         assert fleet.any_ending
     for worker in launcher.started:
+        worker.close()
+
+
+def test_so_many_workers_start_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(workers, "AT_ONCE", 2)
+    launcher, now = StuckWorkers(obey=True), time.monotonic()
+    with closing(Hub()) as hub:
+        fleet = Fleet(tmp_path, hub)
+        fleet.start(fake_plans.plan(cores=4, groups=tuple("abcd")), launcher, {})
+        assert [worker.name for worker in launcher.started] == ["w00/1", "w01/1"]
+        fleet.greeted("w01/0")  # which was replaced
+        assert fleet.start_due(now, LONG_S) == []
+        fleet.greeted("w01/1")
+        assert [handle.identity for handle in fleet.start_due(now, LONG_S)] == ["w02/1"]
+        fleet.end(fleet.on_lane("cpu:0"), GRACE_S)
+        assert [handle.identity for handle in fleet.start_due(now, LONG_S)] == ["w03/1"]
+    for worker in launcher.started:
+        worker.close()
+
+
+def test_a_start_that_finds_no_descriptor_is_tried_again_for_a_limited_time(tmp_path):
+    soon, never, now = StuckWorkers(obey=True, lacking=2), StuckWorkers(obey=True, lacking=1000), time.monotonic()
+    with closing(Hub()) as hub:
+        fleet = Fleet(tmp_path, hub)
+        fleet.start(fake_plans.plan(cores=2), soon, {})
+        assert soon.started == []
+        assert len(fleet.start_due(now + GRACE_S, LONG_S)) == len(soon.started) == 2
+    with closing(Hub()) as hub:
+        fleet = Fleet(tmp_path, hub)
+        fleet.start(fake_plans.plan(cores=2), never, {})
+        assert fleet.start_due(now + GRACE_S, LONG_S) == []
+        with pytest.raises(WorkerFailed, match=r"^worker w00/1 on cpu:0 could not be started within 100 s: no file"):
+            fleet.start_due(now + 2 * LONG_S, LONG_S)
+    for worker in soon.started:
         worker.close()
