@@ -1,4 +1,4 @@
-"""Few file descriptors: a plan that cannot fit is refused, and what is lacking for a while is waited for.
+"""Few file descriptors: a plan that cannot fit is refused, and strangers that take the rest end nothing.
 
 libzmq ends the process when it finds none for a connection, so each experiment is a process.
 """
@@ -15,9 +15,9 @@ from support.children import python
 from support.conducted import events_of, incidents, records
 
 
-def conducted(experiment_dir, soft, hard, lanes=2, launcher="local", transport="ipc", *more, fault=""):
+def conducted(experiment_dir, soft, hard, lanes=2, launcher="local", transport="ipc", fault=""):
     experiment_dir.mkdir()
-    return python("-m", "support.limited_experiment", experiment_dir, soft, hard, lanes, launcher, transport, *more,
+    return python("-m", "support.limited_experiment", experiment_dir, soft, hard, lanes, launcher, transport,
                   FAKE_FAULT=fault, TEST_PID=str(os.getpid()))  # fmt: skip
 
 
@@ -43,16 +43,6 @@ def test_a_plan_that_cannot_fit_is_refused_before_anything_starts(tmp_path, laun
     assert list((tmp_path / "run").iterdir()) == []
 
 
-def test_a_worker_without_descriptors_is_started_when_there_are_some(tmp_path, undisturbed):
-    done = conducted(tmp_path / "run", 128, 128, 2, "local", "ipc", "hog", fault="die:a/0:2:1")
-    assert (done.returncode, done.stdout) == (0, "exhausted\n"), done.stderr
-    events = events_of(tmp_path / "run")
-    assert records(events) == undisturbed
-    assert [entry.category for entry in incidents(events)] == ["worker_death", "start_delayed", "restart"]
-    (entry,) = incidents(events, "start_delayed")
-    assert entry.detail.startswith("worker w00/2 on cpu:0 cannot be started: no file descriptor was free (ulimit -n)")
-
-
 def test_strangers_that_use_up_descriptors_end_nothing(tmp_path, undisturbed):
     """Connections over tcp that never say anything, as many as there is room for, and then a worker dies."""
     done = conducted(tmp_path / "run", 128, 128, 2, "local", "tcp", fault="crowd:b/0:1:1,die:a/0:2:1")
@@ -69,5 +59,6 @@ def test_launch_refuses_it_with_the_plan(tmp_path):
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"error: 2 workers need \d+ file descriptors, but this process may open 64: .*\n", done.stderr)
+    *_, said = done.stderr.splitlines()  # a preflight on a busy machine says first that it takes long
+    assert re.fullmatch(r"error: 2 workers need \d+ file descriptors, but this process may open 64: .*", said)
     assert list(tmp_path.iterdir()) == []
