@@ -60,12 +60,13 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
         Reports use the numbers of the last look, so no claim appears next to an estimate that contradicts it.
         """
-        if self.decision in ("open", "futile"):
-            return self.decision
-        last = self.looks[-1]
+        return self.decision if not self.claimed or self.upheld_by(self.looks[-1]) else "open"
+
+    def upheld_by(self, look: Look) -> bool:
+        """True if `look`, the last one or the last one taken again with different runs, supports the claim."""
         if self.decision == "equivalent":
-            return "equivalent" if last.equivalent else "open"
-        return "crossed" if last.crossed and last.mean is not None and last.mean * self.direction > 0.0 else "open"
+            return look.equivalent
+        return look.crossed and look.mean is not None and look.mean * self.direction > 0.0
 
 
 @dataclass
@@ -113,13 +114,6 @@ def retake(design: Design, look: Look, data: Data) -> Look:
     """Take `look` again with different runs, at the same bounds."""
     found = look_data(design, look.replicates, data)
     return take_look(design, look.replicates, found, round(design.alpha / look.alpha))
-
-
-def upholds(course: Course, again: Look) -> bool:
-    """True if the last look, taken again with different runs, still supports the decision."""
-    if course.decision == "equivalent":
-        return again.equivalent
-    return again.crossed and again.mean is not None and again.mean * course.direction > 0.0
 
 
 def _looks(design: Design, complete: int) -> Iterator[int]:
@@ -190,13 +184,15 @@ def follow(plan: AnalysisPlan, observations: Observations) -> Courses:
 
 def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
     """Take every look as `follow` does, for observations in which each group has one cell."""
-    if observations.exploratory:
-        return _at_once(plan, observations)
     cells = cells_of(observations)
-    ready = {contrast: _ready(plan, cells, contrast) for contrast in plan.design.comparisons}
-    pairings = {one: pair_up(cells, one, plan.scales, plan.replicates, join=False) for one in ready}
-    complete, courses = _looked(plan, {one: pairing.pairs for one, pairing in pairings.items()}, ready)
-    for contrast, course in courses.items() if not observations.repeatable else ():
+    if observations.exploratory:
+        pairings = pairings_of(plan, observations)
+        ready = dict.fromkeys(pairings, plan.design.looks[-1])
+    else:
+        ready = {contrast: _ready(plan, cells, contrast) for contrast in plan.design.comparisons}
+        pairings = {one: pair_up(cells, one, plan.scales, plan.replicates, join=False) for one in ready}
+    complete, courses = _looked(plan, pairings, ready)
+    for contrast, course in courses.items() if not (observations.repeatable or observations.exploratory) else ():
         ended = course.decided_at if plan.design.early_stop else None
         used = plan.replicates[: ready[contrast] if ended is None else ended]
         pairings[contrast] = pair_up(cells, contrast, plan.scales, used, join=False)
@@ -209,16 +205,6 @@ def pairings_of(plan: AnalysisPlan, observations: Observations) -> dict[Contrast
     return {one: form(cells, one, plan.scales, plan.replicates) for one in plan.design.comparisons}
 
 
-def _at_once(plan: AnalysisPlan, observations: Observations) -> Courses:
-    pairings, last = pairings_of(plan, observations), plan.design.looks[-1]
-    data = {one: pairing.pairs for one, pairing in pairings.items()}
-    return Courses(complete=last, courses=courses_of(plan.design, data, last, _own(plan)), pairings=pairings)
-
-
-def _own(plan: AnalysisPlan) -> dict[Contrast, Design]:
-    return {contrast: plan.design_of(contrast) for contrast in plan.design.comparisons}
-
-
 def _ready(plan: AnalysisPlan, cells: Cells, contrast: Contrast) -> int:
     """Count the leading replicates in which both groups have their runs, finished or lost."""
     for place, replicate in enumerate(plan.replicates):
@@ -228,10 +214,12 @@ def _ready(plan: AnalysisPlan, cells: Cells, contrast: Contrast) -> int:
 
 
 def _looked(
-    plan: AnalysisPlan, data: Mapping[Contrast, Data], ready: Mapping[Contrast, int]
+    plan: AnalysisPlan, pairings: Mapping[Contrast, Pairing], ready: Mapping[Contrast, int]
 ) -> tuple[int, Mapping[Contrast, Course]]:
     """Take one look after another; return the number of replicates at the last look, and the courses."""
-    design, own, complete = plan.design, _own(plan), 0
+    design, complete = plan.design, 0
+    own = {contrast: plan.design_of(contrast) for contrast in pairings}
+    data = {contrast: pairing.pairs for contrast, pairing in pairings.items()}
     while True:
         courses = courses_of(design, data, complete, own)
         asked = [one for one in ready if not design.early_stop or courses[one].decision == "open"]

@@ -20,9 +20,12 @@ from esper_ab.stats.proportions import Proportions, proportions
 from esper_ab.stats.t_tests import welch
 
 _LIMITS = ("low", "high", "simultaneous_low", "simultaneous_high", "equivalence_low", "equivalence_high")
+_NOT_ASKED = dict[str, float | None].fromkeys(("bound_p", "bound_e", "p", "e", "equivalence_p"))
 _LARGEST_LOG = 700.0  # exp() of more is no float; an e-value beyond it says no more
 Interval = tuple[float, float] | None
 Effect = AdjustedDifference | Proportions
+# Numbers of a look, whether its bound is reached, and its intervals: repeated, simultaneous, of the equivalence.
+_Tested = tuple[dict[str, float | None], bool, tuple[Interval, ...]]
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,63 +110,58 @@ def mixed_up(design: Design, sides: Sides) -> bool:
 
 def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> Look:
     """Test the pairs against the bounds that apply while `n_open` comparisons share alpha."""
-    if design.anytime_after is not None and replicates > design.anytime_after:
-        return _anytime_look(design, replicates, data, n_open)
-    bound = first = twice = None
-    if design.boundaries:
-        at = design.looks.index(replicates)
-        bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
-        # Two one-sided tests at `first`; for proportions the whole interval, as Newcombe's at `twice` errs too often.
-        twice = first if isinstance(data.effect, Proportions) else 2.0 * first
-    interval, simultaneous, equal = (_interval(data, p) for p in (bound, first, twice))
-    reached = data.p is not None and bound is not None and bound > 0.0 and data.p <= bound
-    crossed = reached and _crosses(data, interval)
-    least = design.least_small(replicates)
-    equivalent = not reached and _small(data, equal, design.margin, least)
+    anytime = design.anytime_after is not None and replicates > design.anytime_after
+    asked, reached, intervals = (_anytime if anytime else _planned)(design, replicates, data, n_open)
+    interval, simultaneous, equal = intervals
+    margin, least = design.margin, design.least_small(replicates)
+    limits = [limit for found in intervals for limit in found or (None, None)]
     look = Look(
-        replicates=replicates, pairs=data.pairs, alpha=design.alpha / n_open, bound_p=bound, bound_e=None,
-        p=data.p, e=None, mean=data.mean, **_limits(interval, simultaneous, equal), equivalence_p=first,
-        crossed=crossed, small=_small(data, simultaneous, design.margin, least), equivalent=equivalent, futile=False,
+        replicates=replicates, pairs=data.pairs, alpha=design.alpha / n_open, mean=data.mean,
+        **{**_NOT_ASKED, **asked}, **dict(zip(_LIMITS, limits, strict=True)),
+        crossed=reached and _crosses(data, interval), small=_small(data, simultaneous, margin, least),
+        equivalent=not reached and _small(data, equal, margin, least), futile=False,
     )  # fmt: skip
-    stop = design.futility.nominal_p[design.looks.index(replicates)] if design.futility is not None else 0.0
-    return _with_futility(look, data, stop, design) if stop else look
+    if anytime or design.futility is None:
+        return look
+    stop = design.futility.nominal_p[design.looks.index(replicates)]
+    return _with_futility(look, data, stop, margin) if stop else look
 
 
-def _with_futility(look: Look, data: LookData, stop: float, design: Design) -> Look:
-    """Return the look with its interval at twice `stop`, and whether that interval stops an undecided comparison."""
-    interval = _interval(data, 2.0 * stop)
-    low, high = interval or (None, None)
-    unlikely = _small(data, interval, design.margin, LEAST_PAIRS)
-    futile = unlikely and not look.crossed and not look.equivalent
-    return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=futile)
+def _planned(design: Design, replicates: int, data: LookData, n_open: int) -> _Tested:
+    """Test at the bounds of a planned look."""
+    if not design.boundaries:
+        return {"p": data.p}, False, (None, None, None)
+    at = design.looks.index(replicates)
+    bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
+    # Two one-sided tests at `first`; for proportions the whole interval, as Newcombe's at `twice` errs too often.
+    twice = first if isinstance(data.effect, Proportions) else 2.0 * first
+    reached = data.p is not None and bound > 0.0 and data.p <= bound
+    asked = {"p": data.p, "bound_p": bound, "equivalence_p": first}
+    return asked, reached, tuple(_interval(data, p) for p in (bound, first, twice))
 
 
-def _limits(interval: Interval, simultaneous: Interval, equal: Interval) -> dict[str, float | None]:
-    """Return the fields of a Look for its three intervals."""
-    limits = [limit for found in (interval, simultaneous, equal) for limit in found or (None, None)]
-    return dict(zip(_LIMITS, limits, strict=True))
-
-
-def _interval(data: LookData, p: float | None) -> Interval:
-    """Return the differences that the test does not reject at two-sided `p`."""
-    return data.effect.interval(p) if p and data.p is not None and data.effect else None
-
-
-def _anytime_look(design: Design, replicates: int, data: LookData, n_open: int) -> Look:
+def _anytime(design: Design, replicates: int, data: LookData, n_open: int) -> _Tested:
+    """Test at the bounds of the anytime-valid rule."""
     bound, first = design.evidence * n_open, design.evidence * len(design.comparisons)
     effect = data.effect
     log_e = effect.log_evidence() if effect is not None else None
-    interval, simultaneous, equal = (
-        effect.anytime_interval(e) if effect is not None else None for e in (bound, first, first / 2.0)
-    )
-    reached, least = log_e is not None and log_e >= math.log(bound), design.least_small(replicates)
-    return Look(
-        replicates=replicates, pairs=data.pairs, alpha=design.alpha / n_open, bound_p=None, bound_e=bound, p=None,
-        e=None if log_e is None else math.exp(min(log_e, _LARGEST_LOG)), mean=data.mean,
-        **_limits(interval, simultaneous, equal), equivalence_p=None,
-        crossed=reached and _crosses(data, interval), small=_small(data, simultaneous, design.margin, least),
-        equivalent=not reached and _small(data, equal, design.margin, least), futile=False,
-    )  # fmt: skip
+    asked = {"bound_e": bound, "e": None if log_e is None else math.exp(min(log_e, _LARGEST_LOG))}
+    reached = log_e is not None and log_e >= math.log(bound)
+    evidence = (bound, first, first / 2.0)
+    return asked, reached, tuple(None if effect is None else effect.anytime_interval(e) for e in evidence)
+
+
+def _with_futility(look: Look, data: LookData, stop: float, margin: float) -> Look:
+    """Return the look with its interval at twice `stop`, and whether that interval stops an undecided comparison."""
+    interval = _interval(data, 2.0 * stop)
+    low, high = interval or (None, None)
+    futile = not look.crossed and not look.equivalent and _small(data, interval, margin, LEAST_PAIRS)
+    return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=futile)
+
+
+def _interval(data: LookData, p: float) -> Interval:
+    """Return the differences that the test does not reject at two-sided `p`."""
+    return data.effect.interval(p) if p and data.p is not None and data.effect else None
 
 
 def _crosses(data: LookData, interval: Interval) -> bool:

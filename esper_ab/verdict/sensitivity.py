@@ -11,7 +11,7 @@ from esper_ab.design.design import Contrast, Design
 from esper_ab.stats.correlation import drift
 from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
 from esper_ab.stats.text import p_text
-from esper_ab.verdict.follow import Course, retake, upholds
+from esper_ab.verdict.follow import Course, retake
 from esper_ab.verdict.look import Look
 from esper_ab.verdict.pairing import HalfPair, Lost
 from esper_ab.verdict.vocabulary import Finding
@@ -44,7 +44,7 @@ def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
     worst = design.outcome.worst([value for side in outcomes(used) for value in side])
     ahead = course.direction * design.outcome.sign
     of_a = (True, False) if not ahead else (ahead > 0.0,)
-    survives = all(upholds(course, retake(design, look, _collapsed(used, worst, of_a=one))) for one in of_a)
+    survives = all(course.upheld_by(retake(design, look, _collapsed(used, worst, of_a=one))) for one in of_a)
     return Unseen(rate=1.0 - _MISSED ** (1.0 / len(used)), worst=worst, survives=survives)
 
 
@@ -198,7 +198,7 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
         again, given_a, given_b = _again(design, look, seen, lost, against_a=favours_a)
     return msgspec.structs.replace(
         none, given_a=given_a if lost.a else None, given_b=given_b if lost.b else None, pairs=again.pairs,
-        mean=again.mean, p=again.p, e=again.e, survives=upholds(course, again),
+        mean=again.mean, p=again.p, e=again.e, survives=course.upheld_by(again),
     )  # fmt: skip
 
 
