@@ -7,8 +7,7 @@ about two groups names both and covers the replicates that their comparison uses
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from esper_ab.analysis import audit_checks
@@ -25,17 +24,8 @@ from esper_ab.plan.plan import Block
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.vocabulary import Finding
 
-Key = TypeVar("Key", int, str)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Device and start order of one run of a pair."""
-
-    replicate: int
-    lane: str
-    order: int  # start order within the block
-    sign: int  # +1 for the first group of the comparison, -1 for the second
+Level = TypeVar("Level", int, str)
+Places = Mapping[int, Mapping[Hashable, tuple[str, int]]]  # by replicate and group: lane, start order within the block
 
 
 def audit(history: History, pairs: Pairs) -> Iterator[Finding]:
@@ -48,20 +38,12 @@ def audit(history: History, pairs: Pairs) -> Iterator[Finding]:
     yield from _no_number(history)
 
 
-def told_apart(places: Sequence[Place]) -> bool:
-    """True if the difference of two groups can be separated from the effects of lanes and start orders."""
-    blocks: dict[int, dict[Hashable, tuple[str, int]]] = {}
-    for place in places:
-        blocks.setdefault(place.replicate, {})[place.sign] = (place.lane, place.order)
-    return identified(list(blocks.values()))
-
-
 def _of_comparisons(history: History, pairs: Pairs) -> Iterator[Finding]:
     all_balanced = True
     for contrast in history.design.comparisons:
         used = {pair.replicate for pair in pairs[contrast]}
         places = _places(history.blocks, contrast, used)
-        yield from _aliased(history, contrast, places, len(used))
+        yield from _aliased(history, contrast, places)
         yield from _position_balance(history, contrast, places)
         yield from _amounts(history, contrast, used)
         for finding in _hardware(history, contrast, places):
@@ -88,80 +70,72 @@ def _no_number(history: History) -> Iterator[Finding]:
             )
 
 
-def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int]) -> list[Place]:
+def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int]) -> Places:
     """Return the places of both runs of every pair of `replicates`."""
-    signs = {contrast.a: 1, contrast.b: -1}
-    return [
-        Place(replicate=block.replicate, lane=spec.ref.device, order=order, sign=signs[spec.ref.group_id])
-        for block in blocks
-        if block.replicate in replicates
-        for order, spec in enumerate(block.runs)
-        if spec.ref.group_id in signs
-    ]
+    return {
+        block.replicate: {
+            spec.ref.group_id: (spec.ref.device, order)
+            for order, spec in enumerate(block.runs) if spec.ref.group_id in contrast.groups
+        }
+        for block in blocks if block.replicate in replicates
+    }  # fmt: skip
 
 
-def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pairs: int) -> Iterator[Finding]:
+def _aliased(history: History, contrast: Contrast, places: Places) -> Iterator[Finding]:
     """Report an aliased design, unless there are too few pairs for any inference, which the verdict itself says.
 
     If positions were drawn at random, their effects are noise like any other. While future replicates can still
     separate the groups from positions, nothing is blocked, because no look decides before those replicates.
     """
-    if pairs < LEAST_PAIRS or history.design.positions_drawn or told_apart(places):
+    if len(places) < LEAST_PAIRS or history.design.positions_drawn or identified([*places.values()]):
         return
-    a, b = contrast.a, contrast.b
+    said = f"In the {len(places)} analysed seeds the difference between {contrast.a} and {contrast.b}"
     if not history.design.positions_matter:
-        sentence = (
-            f"In the {pairs} analysed seeds the difference between {a} and {b} coincides with device and "
-            "start order; nothing is confounded, because no record can depend on them."
+        yield Finding(
+            "aliased", "notes", contrast.groups,
+            f"{said} coincides with device and start order; nothing is confounded, because no record can depend on "
+            "them.",
         )
-        yield Finding("aliased", "notes", (a, b), sentence)
         return
-    sentence = (
-        f"In the {pairs} analysed seeds the difference between {a} and {b} cannot be separated from the effects of "
-        "device and start order: the design does not have full rank."
-    )
-    used = {place.replicate for place in places}
+    said = f"{said} cannot be separated from the effects of device and start order: the design does not have full rank."
     coming = {
         block.replicate
         for block in history.blocks
-        if all(history.runs[spec.ref.name].expected for spec in block.runs if spec.ref.group_id in (a, b))
+        if {history.runs[spec.ref.name].expected for spec in block.runs if spec.ref.group_id in contrast.groups} == {True}
     }
-    if told_apart(_places(history.blocks, contrast, used | coming)):
-        yield Finding(
-            "aliased", "notes", (a, b),
-            f"{sentence[:-1]}. No look decides before further seeds separate them.",
-        )
-        return
-    sentence = f"{sentence} {_remedy(history, contrast, places)}"
-    yield Finding("aliased", "blocks", (a, b), sentence)
+    if identified([*_places(history.blocks, contrast, coming | places.keys()).values()]):
+        later = "No look decides before further seeds separate them."
+        yield Finding("aliased", "notes", contrast.groups, f"{said} {later}")
+    else:
+        yield Finding("aliased", "blocks", contrast.groups, f"{said} {_remedy(history, contrast, places)}")
 
 
-def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> str:
+def _remedy(history: History, contrast: Contrast, places: Places) -> str:
     """Say whether more replicates or a different order would separate an aliased comparison from its positions."""
     experiment, n_sets = history.plan.experiment, len(history.plan.lanes) // len(history.plan.experiment.groups)
-    names, more = [group.name for group in experiment.groups], list(places)
+    names, more = [group.name for group in experiment.groups], dict(places)
     if experiment.order == "fixed":
         return "An experiment with `--order balanced` would separate them; more seeds would not."
     for replicate in range(history.replicates, history.replicates + 2 * len(names) * n_sets):
         lanes = history.plan.lanes[replicate % n_sets * len(names) :]
-        for place, group in enumerate(positions(experiment, replicate, n_sets)):
-            sign = {contrast.a: 1, contrast.b: -1}.get(names[group])
-            if sign is not None:
-                more.append(Place(replicate=replicate, lane=lanes[place].name, order=place, sign=sign))
-        if told_apart(more):
+        more[replicate] = {
+            names[group]: (lanes[place].name, place)
+            for place, group in enumerate(positions(experiment, replicate, n_sets)) if names[group] in contrast.groups
+        }  # fmt: skip
+        if identified([*more.values()]):
             return (
                 f"{replicate + 1} seeds would separate them: `esper-ab resume --seeds` adds the missing ones."
             )
     return "Another experiment, with fewer lost seeds, would separate them."
 
 
-def _position_balance(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
+def _position_balance(history: History, contrast: Contrast, places: Places) -> Iterator[Finding]:
     """Report unequal start positions if their effects are not adjusted for, so that only balance cancels these effects.
     """
     unneeded = history.design.adjusted or history.design.positions_drawn or not history.design.positions_matter
-    if unneeded or len(places) < 4:  # with one pair there is nothing to balance
+    if unneeded or len(places) < 2:  # with one pair there is nothing to balance
         return
-    unbalanced = _excess((place.order, place.sign) for place in places)
+    unbalanced = _excess(contrast, places, lambda _, order: order)
     if unbalanced:
         counts = ", ".join(f"{count:+d} at {order + 1}" for order, count in unbalanced)
         yield Finding(
@@ -172,11 +146,12 @@ def _position_balance(history: History, contrast: Contrast, places: Sequence[Pla
         )
 
 
-def _excess(signed: Iterable[tuple[Key, int]]) -> list[tuple[Key, int]]:
-    """Return, for each key whose numbers differ, how many more runs the first group has than the second."""
-    excess: Counter[Key] = Counter()
-    for key, sign in signed:
-        excess[key] += sign
+def _excess(contrast: Contrast, places: Places, level: Callable[[str, int], Level]) -> list[tuple[Level, int]]:
+    """Return, for each `level` of lane and order whose numbers differ, how many more runs the first group has there."""
+    excess: Counter[Level] = Counter()
+    for runs in places.values():
+        excess[level(*runs[contrast.a])] += 1
+        excess[level(*runs[contrast.b])] -= 1
     return sorted((key, count) for key, count in excess.items() if count)
 
 
@@ -229,9 +204,9 @@ def hardware(lane: Lane) -> str:
     return " + ".join(sorted(kinds))
 
 
-def _hardware(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
-    kinds: Mapping[str, str] = {lane.name: hardware(lane) for lane in history.plan.lanes}
-    unbalanced = _excess((kinds[place.lane], place.sign) for place in places)
+def _hardware(history: History, contrast: Contrast, places: Places) -> Iterator[Finding]:
+    kinds = {lane.name: hardware(lane) for lane in history.plan.lanes}
+    unbalanced = _excess(contrast, places, lambda lane, _: kinds[lane])
     if unbalanced:
         counts = ", ".join(f"{count:+d} on {kind}" for kind, count in unbalanced)
         yield Finding(

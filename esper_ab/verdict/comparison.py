@@ -7,8 +7,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from esper_ab.design.design import EXTENSION_STRICTNESS
 from esper_ab.design.pairs_needed import PairsNeeded, PBound, pairs_needed, smallest_resolvable
 from esper_ab.stats.adjusted_difference import AdjustedDifference
@@ -18,54 +16,16 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.signed_rank import signed_rank
-from esper_ab.stats.t_tests import PairedDifference, equivalence, paired_difference
+from esper_ab.stats.t_tests import equivalence, paired_difference
 from esper_ab.verdict import caveats, headline, sentences
 from esper_ab.verdict.caveats import describe
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence, Kind, Level, Numbers
-from esper_ab.verdict.follow import Course, LookDecision
+from esper_ab.verdict.follow import Course
 from esper_ab.verdict.look import Effect, effect_of
 from esper_ab.verdict.pairing import Lost, Question
 from esper_ab.verdict.sensitivity import imputed, limits_with_losses, unseen
 from esper_ab.verdict.sentences import losses_cap
 from esper_ab.verdict.vocabulary import CLAIMS, Finding, Verdict
-
-# --- decision --------------------------------------------------------------------------------------------------------
-# The rule that turns the evidence on one comparison into a verdict. Pure; every ground is an argument.
-#
-# Whether a boundary was crossed, or equivalence shown, is decided at the looks (`looks.py`) and nowhere else.
-
-
-class Grounds(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts that a verdict rests on."""
-
-    pairs: int
-    blocked: bool  # by the audit
-    identical: bool  # equal records in every pair, and so every difference zero
-    decision: LookDecision  # of the looks, where the last one shows it still
-    direction: float  # +1: a is better, -1: b is better, 0: not crossed
-    below_margin: bool  # the simultaneous interval lies inside -margin .. +margin, and there are pairs enough
-    capped: bool  # by the audit or by lost runs: at most INCONCLUSIVE
-
-
-def decide(grounds: Grounds) -> Verdict:
-    """Return the first verdict that applies, in the order of `Verdict`; a cap allows no verdict after NO INFERENCE."""
-    if grounds.blocked:
-        return Verdict.BLOCKED
-    if grounds.pairs < LEAST_PAIRS and (grounds.capped or not grounds.identical):
-        return Verdict.NO_INFERENCE
-    return Verdict.INCONCLUSIVE if grounds.capped else decided(grounds)
-
-
-def decided(grounds: Grounds) -> Verdict:
-    """Return the verdict from the records and the looks alone, before the audit and the losses are applied."""
-    if grounds.identical:
-        return Verdict.IDENTICAL
-    if grounds.decision == "crossed" and grounds.direction > 0:
-        return Verdict.BETTER_BELOW_MARGIN if grounds.below_margin else Verdict.BETTER
-    if grounds.decision == "crossed" and grounds.direction < 0:
-        return Verdict.WORSE_BELOW_MARGIN if grounds.below_margin else Verdict.WORSE
-    return Verdict.EQUIVALENT if grounds.decision == "equivalent" else Verdict.INCONCLUSIVE
-
 
 # --- sample size -----------------------------------------------------------------------------------------------------
 # How many pairs a clear answer to a comparison takes, from the spread of its pairs and the bound of its rule. Pure.
@@ -194,13 +154,12 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Cours
     plain = paired_difference(a, b, level) if used and paired and t is effect else None
     bound = last.equivalence_p if last else None
     tost = equivalence(t, design.margin, bound) if t and bound and several else None
-    found = spread(effect) if several else None
+    found, shown = spread(effect), plain if effect is None else effect
     return Numbers(
         question=question, course=course, pairs=() if isinstance(data, Samples) else data,
         samples=data if isinstance(data, Samples) else None, used=len(used), effect=effect, plain=plain,
-        rank=signed_rank(a, b) if several and paired else None, estimate=_estimate(course, effect, plain),
-        at_look=_interval(question, course, effect), simultaneous=_simultaneous(question, course),
-        futility=_futility(course), equivalence=tost,
+        rank=signed_rank(a, b) if several and paired else None, estimate=shown.mean if shown else None,
+        equivalence=tost,
         descriptive=describe(
             a, b, question.rng_seed, lower=question.sign < 0.0, paired=paired, binary=t is not effect
         ),
@@ -219,18 +178,19 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
         caps.append(losses_cap(question, again, small=course.decision == "equivalent"))
     # Coarse or saturated outcomes can be equal although the records differ, so they do not show that the groups are
     # equal.
-    equal = bool(pairs) and all(pair.a == pair.b for pair in pairs)
-    grounds = Grounds(
-        pairs=len(numbers.data), blocked=any(finding.weight == "blocks" for finding in findings),
-        identical=equal and same_records, decision=course.standing, direction=course.direction * question.sign,
-        below_margin=numbers.last_look is not None and numbers.last_look.small, capped=False,
-    )  # fmt: skip
-    unaudited = decided(grounds)
+    identical = same_records and bool(pairs) and all(pair.a == pair.b for pair in pairs)
+    small = numbers.last_look is not None and numbers.last_look.small
+    unaudited = _seen(numbers, identical=identical, small=small)
     if unaudited is Verdict.EQUIVALENT:
         caps += baselines
-    below = grounds.below_margin and not baselines and (again is None or again.small)
-    verdict = decide(msgspec.structs.replace(grounds, capped=bool(caps), below_margin=below))
-    low, high, level = _equivalence_interval(numbers) if verdict is Verdict.EQUIVALENT else numbers.at_look
+    small = small and not baselines and (again is None or again.small)
+    verdict = Verdict.INCONCLUSIVE if caps else _seen(numbers, identical=identical, small=small)
+    if any(finding.weight == "blocks" for finding in findings):
+        verdict = Verdict.BLOCKED
+    elif len(numbers.data) < LEAST_PAIRS and (caps or not identical):
+        verdict = Verdict.NO_INFERENCE
+    limits = _equivalence_interval if verdict is Verdict.EQUIVALENT else _interval
+    low, high, level = limits(numbers)
     most = None if question.open_ended else max(len(numbers.data), question.planned - len(lost.replicates))
     found = spread(numbers.effect)
     smallest = smallest_difference(question, course, found, most) if found and most is not None else None
@@ -245,6 +205,20 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     )  # fmt: skip
 
 
+def _seen(numbers: Numbers, *, identical: bool, small: bool) -> Verdict:
+    """Return the verdict from the records and the looks alone, before the audit and the losses are applied.
+
+    `identical`: whether the records are equal. `small`: whether the difference is shown to be below the margin.
+    """
+    if identical:
+        return Verdict.IDENTICAL
+    if numbers.course.standing == "crossed":
+        better = Verdict.BETTER_BELOW_MARGIN if small else Verdict.BETTER
+        worse = Verdict.WORSE_BELOW_MARGIN if small else Verdict.WORSE
+        return better if numbers.course.direction * numbers.question.sign > 0.0 else worse
+    return Verdict.EQUIVALENT if numbers.course.standing == "equivalent" else Verdict.INCONCLUSIVE
+
+
 def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Kind | None:
     """Return the kind of INCONCLUSIVE (stopped for futility, or whether the margin was detectable); else None."""
     if numbers.course.standing == "futile":
@@ -256,51 +230,25 @@ def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: flo
     return "bounded" if within or reached else beyond
 
 
-def _estimate(
-    course: Course, effect: Effect | None, plain: PairedDifference | None
-) -> float | None:
-    if course.last is not None and course.last.mean is not None:
-        return course.last.mean
-    shown = plain if effect is None else effect
-    return shown.mean if shown is not None else None
-
-
-def _interval(question: Question, course: Course, effect: Effect | None) -> DifferenceInterval:
+def _interval(numbers: Numbers) -> DifferenceInterval:
     """Return the interval of the last look that has a bound; before the first such look, an uncorrected interval."""
-    design, last = question.design, course.last
+    question, last = numbers.question, numbers.last_look
     if last is not None and (last.bound_p is not None or last.bound_e is not None):
-        return last.low, last.high, _level(question, course, last.alpha)
-    found = effect.interval(question.alpha) if effect is not None else None
-    early = not course.finished and (len(design.looks) > 1 or question.open_ended)
+        return last.low, last.high, _level(numbers, last.alpha)
+    found = numbers.effect.interval(question.alpha) if numbers.effect is not None else None
+    early = not numbers.course.finished and (len(question.design.looks) > 1 or question.open_ended)
     return *(found or (None, None)), Level(confidence=1.0 - question.alpha, early=early)
-
-
-def _simultaneous(question: Question, course: Course) -> DifferenceInterval:
-    """Return the interval of the last look at the comparison's initial share of alpha."""
-    level = Level(confidence=1.0 - question.design.alpha, kind="simultaneous ")
-    if course.last is None:
-        return None, None, level
-    return course.last.simultaneous_low, course.last.simultaneous_high, level
-
-
-def _futility(course: Course) -> DifferenceInterval:
-    """Return the interval on which a stop for futility at the last look is based (two one-sided tests at the margin).
-    """
-    last = course.last
-    if last is None or last.futility_p is None:
-        return None, None, Level(confidence=1.0, kind="futility ")
-    return last.futility_low, last.futility_high, Level(confidence=1.0 - 2.0 * last.futility_p, kind="futility ")
 
 
 def _equivalence_interval(numbers: Numbers) -> DifferenceInterval:
     """Return the interval that EQUIVALENT rests on, at the comparison's initial share of alpha."""
     last, alpha = numbers.course.looks[-1], numbers.question.alpha
-    level = _level(numbers.question, numbers.course, alpha if numbers.proportions else 2.0 * alpha)
+    level = _level(numbers, alpha if numbers.proportions else 2.0 * alpha)
     return last.equivalence_low, last.equivalence_high, level
 
 
-def _level(question: Question, course: Course, alpha: float) -> Level:
+def _level(numbers: Numbers, alpha: float) -> Level:
     """Return the level of an interval at the bound of the last look."""
-    if course.looks[-1].bound_e is not None:
+    if numbers.course.looks[-1].bound_e is not None:
         return Level(confidence=1.0 - alpha, kind="anytime-valid ")
-    return Level(confidence=1.0 - alpha, kind="repeated " if len(question.design.looks) > 1 else "")
+    return Level(confidence=1.0 - alpha, kind="repeated " if len(numbers.design.looks) > 1 else "")

@@ -57,9 +57,6 @@ class Numbers:
     samples: Samples | None  # the runs of both groups where they form no pairs
     used: int  # pairs, the first of them
     estimate: float | None  # of the deciding analysis; the plain mean while positions cannot be told apart
-    at_look: DifferenceInterval  # the repeated interval of the last look; before any, an uncorrected one
-    simultaneous: DifferenceInterval  # at the last look: those of all comparisons hold at once; before any, no limits
-    futility: DifferenceInterval  # that a stop for futility rests on, at the last look; where none can: no limits
     effect: Effect | None  # of pairs adjusted as declared; None where positions cannot be told apart
     plain: PairedDifference | None  # t of pairs, not adjusted, at the level 1 - alpha of the comparison
     rank: SignedRank | None
@@ -72,6 +69,20 @@ class Numbers:
     def design(self) -> Design:
         """The declared design, with the margin and outcome of this comparison."""
         return self.question.design
+
+    @property
+    def simultaneous(self) -> DifferenceInterval:
+        """The interval at the initial share of alpha: at the last look those of all comparisons hold at once."""
+        last, level = self.last_look, Level(confidence=1.0 - self.design.alpha, kind="simultaneous ")
+        return (None, None, level) if last is None else (last.simultaneous_low, last.simultaneous_high, level)
+
+    @property
+    def futility(self) -> DifferenceInterval:
+        """The interval on which a stop for futility at the last look is based (two one-sided tests at the margin)."""
+        last = self.last_look
+        if last is None or last.futility_p is None:
+            return None, None, Level(confidence=1.0, kind="futility ")
+        return last.futility_low, last.futility_high, Level(confidence=1.0 - 2.0 * last.futility_p, kind="futility ")
 
     @property
     def data(self) -> tuple[Pair, ...] | Samples:
@@ -165,8 +176,3 @@ class Evidence(Numbers):
     inconclusive: Kind | None  # which kind of INCONCLUSIVE it is, at the end of a plan or of a comparison; else None
     unaudited: Verdict  # what records and looks say before audit and losses
     verdict: Verdict
-
-    @property
-    def near_baseline(self) -> bool:
-        """True if, because of the audit, no difference may be called smaller than the margin."""
-        return any(finding.weight == "caps equivalence" for finding in self.findings)

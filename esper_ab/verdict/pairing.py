@@ -7,7 +7,7 @@ independent of one another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
@@ -143,7 +143,7 @@ def pair_up(
             ))  # fmt: skip
         else:
             pairs.append(Pair(replicate=place, a=a, b=b, position_a=at_a, position_b=at_b))
-    units = list(_units(cells, contrast, scales, order, pairs))
+    units = _units(cells, contrast, scales, order, pairs)
     return Pairing(
         pairs=tuple(map(_joined, units)) if join else tuple(pairs), lost=Lost(replicates=tuple(halves)),
         single=tuple(single),
@@ -196,28 +196,25 @@ def _value(runs: Sequence[Observation], task: str, scales: Sequence[Scale]) -> f
 
 def _units(
     cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], pairs: Sequence[Pair]
-) -> Iterator[list[Pair]]:
-    """Yield the pairs of each independent unit, in order; pairs form one unit if any of their runs share a cluster."""
-    home: dict[str, int] = {}  # cluster -> unit
-    units: list[list[Pair]] = []
+) -> list[list[Pair]]:
+    """Return the pairs of each independent unit, in order; pairs form one unit if any of their runs share a cluster."""
+    above: dict[str | int, str | int] = {}  # a forest of clusters and replicates, in which a unit is a tree
+
+    def root(node: str | int) -> str | int:
+        while node in above:
+            node = above[node]
+        return node
+
     for pair in pairs:
-        names = {
-            run.cluster
-            for group in contrast.groups
-            for run in runs_of(cells, group, contrast.task, scales, order[pair.replicate])
-            if run.cluster
-        }
-        joined = sorted({home[name] for name in names if name in home})
-        if not joined:
-            units.append([])
-        target = joined[0] if joined else len(units) - 1
-        for other in joined[1:]:
-            units[target] += units[other]
-            units[other] = []
-            home.update((name, target) for name, unit in home.items() if unit == other)
-        units[target].append(pair)
-        home.update(dict.fromkeys(names, target))
-    yield from (sorted(unit, key=lambda pair: pair.replicate) for unit in units if unit)
+        for group in contrast.groups:
+            for run in runs_of(cells, group, contrast.task, scales, order[pair.replicate]):
+                here, there = root(pair.replicate), root(run.cluster)
+                if run.cluster and here != there:
+                    above[here] = there
+    units: dict[str | int, list[Pair]] = {}
+    for pair in pairs:
+        units.setdefault(root(pair.replicate), []).append(pair)
+    return list(units.values())
 
 
 def _joined(unit: Sequence[Pair]) -> Pair:

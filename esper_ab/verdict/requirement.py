@@ -111,7 +111,8 @@ def _too_few(requirement: Requirement, comparison: Comparison) -> str:
 def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:
     """True if, in an open comparison, the last look's repeated interval excludes the margin on the relevant side."""
     look, (low, high) = comparison.last_look, comparison.limits_with_losses
-    if look is None or low is None or high is None or look.pairs < LEAST_EQUIVALENCE_PAIRS or comparison.near_baseline:
+    near_baseline = any(finding.weight == "caps equivalence" for finding in comparison.findings)
+    if look is None or low is None or high is None or look.pairs < LEAST_EQUIVALENCE_PAIRS or near_baseline:
         return False
     margin, sign = comparison.design.margin, comparison.question.sign * (1.0 if forwards else -1.0)
     return (low if sign > 0.0 else -high) > -margin

@@ -128,22 +128,20 @@ def recurs_in(a: str, b: str, lost: Lost) -> str | None:
 
 def completed(
     design: Design, data: Data, halves: Sequence[HalfPair], *, against_a: bool
-) -> tuple[Data, float | None, float]:
+) -> tuple[Data, float | None, float | None]:
     """Complete the half pairs against one group.
 
-    Returns all runs, and the outcomes given to the failed runs of that group and of the other group.
+    Returns all runs, and the outcomes given to the failed runs of a and of b.
 
     The failed runs of that group get the declared worst outcome, or a worse outcome that was seen (None if no worst
     outcome is declared and none of its runs failed). The failed runs of the other group get the best outcome seen. A
     cancelled run gets the mean of its group. A replicate in which only the run of a third group failed is left out.
-    Raises ValueError if no outcome was observed.
+    Raises ValueError if no outcome was observed, or if a run of that group failed and no worst outcome is declared.
     """
     ends_a, ends_b = outcomes(data)
     seen_a = [*ends_a, *(half.a for half in halves if half.a is not None)]
     seen_b = [*ends_b, *(half.b for half in halves if half.b is not None)]
     seen = (*seen_a, *seen_b)
-    if not seen:
-        raise ValueError("no outcome was observed")
     best = min(seen) if design.outcome.sign < 0.0 else max(seen)
     worst = None if design.worst is None else design.outcome.worst((design.worst, *seen))
     given_a, given_b = (worst, best) if against_a else (best, worst)
@@ -164,10 +162,10 @@ def completed(
         if half.failed_a or half.failed_b
     )  # fmt: skip
     if not isinstance(data, Samples):
-        return (*data, *found), worst, best
+        return (*data, *found), given_a, given_b
     both = list(zip(found, halves, strict=True))  # of which one half is a lost run, and the other none
     more_a, more_b = (pair.a for pair, half in both if half.failed_a), (pair.b for pair, half in both if half.failed_b)
-    return Samples(a=(*data.a, *more_a), b=(*data.b, *more_b)), worst, best
+    return Samples(a=(*data.a, *more_a), b=(*data.b, *more_b)), given_a, given_b
 
 
 def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed | None:
@@ -231,5 +229,5 @@ def _both(design: Design, look: Look, data: Data, lost: Lost) -> tuple[_Again, _
 
 
 def _again(design: Design, look: Look, data: Data, lost: Lost, *, against_a: bool) -> _Again:
-    full, worst, best = completed(design, data, lost.replicates, against_a=against_a)
-    return (retake(design, look, full), *((worst, best) if against_a else (best, worst)))
+    full, given_a, given_b = completed(design, data, lost.replicates, against_a=against_a)
+    return retake(design, look, full), given_a, given_b

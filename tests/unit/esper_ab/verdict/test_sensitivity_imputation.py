@@ -42,7 +42,7 @@ def test_what_failed_gets_the_declared_worst_or_the_best_seen_and_what_was_cance
     ]  # a third group's failure, replicate 5, says nothing about these two
     full, _, _ = completed(rule, pairs, halves, against_a=False)
     assert [(pair.a, pair.b) for pair in full[2:]] == [(80.0, 80.0), (60.0, 10.0), (80.0, 72.0)]
-    with pytest.raises(ValueError, match="no outcome"):
+    with pytest.raises(ValueError, match="empty"):
         completed(rule, (), (half(0, None, None),), against_a=True)
     with pytest.raises(ValueError, match="no worst outcome is declared"):
         completed(design(6), pairs, halves, against_a=True)
