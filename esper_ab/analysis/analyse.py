@@ -21,8 +21,6 @@ from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import Facts
 from esper_ab.verdict.vocabulary import Finding, by_weight
 
-_DIGEST_BYTES = 16  # bytes of the plan's digest that seed the bootstraps
-
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
@@ -40,12 +38,9 @@ class Analysis:
     result_hash: str
 
 
-def analyse(history: History, rng_seed: int | None = None) -> Analysis:
-    """Analyse a history. The result is deterministic, including the bootstraps.
-
-    `rng_seed`: seed of the bootstraps; if None, it is derived from the plan's digest.
-    """
-    seed = int(history.plan.digest[: 2 * _DIGEST_BYTES], 16) if rng_seed is None else rng_seed
+def analyse(history: History) -> Analysis:
+    """Analyse a history. The result is deterministic; the plan's digest seeds the bootstraps."""
+    seed = int(history.plan.digest[:32], 16)
     facts = facts_of(history)
     answer = judge(plan_of(history), observe(history, facts=facts), rng_seed=seed)
     per_run = outcomes(history)

@@ -98,11 +98,11 @@ def _aliased(history: History, contrast: Contrast, places: Places) -> Iterator[F
         )
         return
     said = f"{said} cannot be separated from the effects of device and start order: the design does not have full rank."
+    runs = {block.replicate: [history.runs[spec.ref.name] for spec in block.runs] for block in history.blocks}
     coming = {
-        block.replicate
-        for block in history.blocks
-        if {history.runs[spec.ref.name].expected for spec in block.runs if spec.ref.group_id in contrast.groups} == {True}
-    }
+        replicate for replicate, several in runs.items()
+        if {run.expected for run in several if run.ref.group_id in contrast.groups} == {True}
+    }  # fmt: skip
     if identified([*_places(history.blocks, contrast, coming | places.keys()).values()]):
         later = "No look decides before further seeds separate them."
         yield Finding("aliased", "notes", contrast.groups, f"{said} {later}")
@@ -156,18 +156,12 @@ def _excess(contrast: Contrast, places: Places, level: Callable[[str, int], Leve
 
 
 def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iterator[Finding]:
-    totals = {
-        group: [sum(column) for column in zip(*(_amount(run) for run in runs), strict=True)]
-        for group in contrast.groups
-        if (runs := [run for run in history.of_group(group) if run.ref.replicate in replicates])
-    }
-    if len(totals) < 2:
+    if not replicates:
         return
+    runs = ([run for run in history.of_group(group) if run.ref.replicate in replicates] for group in contrast.groups)
+    totals = ([sum(column) for column in zip(*map(_amount, several), strict=True)] for several in runs)
     what = ("training episodes", "environment steps", "evaluation episodes")
-    unequal = {
-        name: f"{a} against {b} {name}" for name, a, b in zip(what, totals[contrast.a], totals[contrast.b], strict=True)
-        if a != b
-    }  # fmt: skip
+    unequal = {name: f"{a} against {b} {name}" for name, a, b in zip(what, *totals, strict=True) if a != b}
     specs = (run.spec for group in contrast.groups for run in history.of_group(group))
     ends_by_itself = any(  # the length of an episode is up to the policy in one of the groups
         kind_of_task(spec.task) == GYMNASIUM and spec.settings.gym.rollout == "episodes" for spec in specs

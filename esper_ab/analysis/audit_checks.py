@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
+from esper_ab.analysis.conduct import FAULTS, Conduct, conduct, learners
 from esper_ab.analysis.pathologies import RATIO_MISMATCH, VALUE_COLLAPSE, count_pathologies
 from esper_ab.analysis.trained_by import CodeState, code_states, recorded_by, sittings_at_work, telling
 from esper_ab.contracts.messages import RunSpec
@@ -39,38 +39,34 @@ def setup_findings(history: History) -> Iterator[Finding]:
     continued = "The experiment was continued on another machine"
     yield from _unlike("machine", "notes", continued, [sitting.machine for sitting in sittings])
     if history.plan.carries:
-        sentence = (
+        yield _note(
+            "environments",
             "The environments carry state from one reset to the next: in the preflight the same seed and actions gave "
             "different results after an episode than in new environments. An evaluation starts in new environments, "
-            "without that state, and so does a run that is resumed after a death; its results then differ."
+            "without that state, and so does a run that is resumed after a death; its results then differ.",
         )
-        yield _whole("environments", "notes", sentence)
     elif any(not run.spec.repeats for run in history.runs.values()):
-        sentence = (
+        yield _note(
+            "environments",
             "The environments are not repeatable: in the preflight the same seed and actions gave different results. "
             "So pairs share seeds but not events, equal settings do not give equal records, and a run that is resumed "
-            "after a death gives other results than an undisturbed one."
+            "after a death gives other results than an undisturbed one.",
         )
-        yield _whole("environments", "notes", sentence)
     if history.plan.experiment.unpaired:
-        sentence = "The groups of a seed share no randomness (unpaired), so differences vary more than necessary."
-        yield _whole("unpaired", "notes", sentence)
-
-
-def _whole(kind: str, weight: Weight, sentence: str) -> Finding:
-    """Make a finding about the whole experiment."""
-    return Finding(kind, weight, (), sentence)
+        yield _note(
+            "unpaired", "The groups of a seed share no randomness (unpaired), so differences vary more than necessary."
+        )
 
 
 def _code(states: Sequence[CodeState], found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
     if len(states) > 1:
         key = telling([state.code for state in states])
         each = [f"{key} {state.code.get(key, '')[:16] or 'unknown'} in {_counted(state.runs)}" for state in states]
-        yield _whole("code", "blocks", f"The runs used {len(states)} states of the code: {'; '.join(each)}.")
+        yield Finding("code", "blocks", (), f"The runs used {len(states)} states of the code: {'; '.join(each)}.")
     dirty = sum(code.get("dirty") == "yes" for code in found)
     if dirty:
         where = "" if len(found) == 1 else f" in {dirty} of {len(found)} sittings"
-        yield _whole("dirty checkout", "notes", f"The checkout had uncommitted changes{where}.")
+        yield _note("dirty checkout", f"The checkout had uncommitted changes{where}.")
 
 
 def _counted(runs: Sequence[str]) -> str:
@@ -83,7 +79,7 @@ def _unlike(kind: str, weight: Weight, words: str, found: Sequence[Mapping[str, 
     keys = sorted({key for mapping in found for key in mapping})
     values = {key: list(dict.fromkeys(mapping.get(key, "none") for mapping in found)) for key in keys}
     if said := [f"{key} {', '.join(several)}" for key, several in values.items() if len(several) > 1]:
-        yield _whole(kind, weight, f"{words}: {'; '.join(said)}.")
+        yield Finding(kind, weight, (), f"{words}: {'; '.join(said)}.")
 
 
 def _torch(history: History) -> Iterator[Finding]:
@@ -93,16 +89,16 @@ def _torch(history: History) -> Iterator[Finding]:
             lanes[worker.torch_version].add(worker.device)
     if len(lanes) > 1:
         each = [f"{version or 'none'} on {', '.join(sorted(names))}" for version, names in sorted(lanes.items())]
-        yield _whole("torch", "blocks", f"Workers used different versions of torch: {'; '.join(each)}.")
+        yield Finding("torch", "blocks", (), f"Workers used different versions of torch: {'; '.join(each)}.")
 
 
 def _orders(specs: Sequence[RunSpec], digest: str) -> Iterator[Finding]:
     differing = [key for key in _COMMON if len({repr(getattr(spec, key)) for spec in specs}) > 1]
     foreign = [spec.ref.name for spec in specs if spec.experiment_digest != digest]
     if differing:
-        yield _whole("orders", "blocks", f"Runs had different values of common settings: {', '.join(differing)}.")
+        yield Finding("orders", "blocks", (), f"Runs had different values of common settings: {', '.join(differing)}.")
     elif foreign:
-        yield _whole("orders", "blocks", f"{len(foreign)} runs do not come from this plan, {foreign[0]} first.")
+        yield Finding("orders", "blocks", (), f"{len(foreign)} runs do not come from this plan, {foreign[0]} first.")
 
 
 # --- audit conduct ---------------------------------------------------------------------------------------------------
@@ -211,11 +207,9 @@ def _note(kind: str, sentence: str, *groups: str) -> Finding:
 
 def update_findings(history: History) -> Iterator[Finding]:
     """Yield findings per learning group; counts are over all recorded updates, including those of unfinished runs."""
-    for group in history.groups:
-        runs = [run for run in history.of_group(group) if any(run.columns.of("learns"))]
-        if runs:
-            yield from _pathologies(group, runs)
-            yield from _dead_heads(group, [run for run in runs if len(run.columns) >= run.spec.episodes])
+    for group, runs in learners(history).items():
+        yield from _pathologies(group, runs)
+        yield from _dead_heads(group, [run for run in runs if len(run.columns) >= run.spec.episodes])
 
 
 def _pathologies(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:

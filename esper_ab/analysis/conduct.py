@@ -52,6 +52,14 @@ def evaluated_envs(run: RunHistory) -> list[EnvEpisode]:
     return [played.outcome for played in run.evaluation.episodes] if run.evaluation else []
 
 
+def learners(history: History) -> dict[str, list[RunHistory]]:
+    """Return, for every group with recorded policy updates, the runs that have any."""
+    found = {
+        group: [run for run in history.of_group(group) if any(run.columns.of("learns"))] for group in history.groups
+    }
+    return {group: runs for group, runs in found.items() if runs}
+
+
 def _of_group(group: str, runs: Sequence[RunHistory], incidents: Sequence[Incident]) -> Conduct:
     names = {run.ref.name for run in runs}
     entries = Counter[str](entry.category for entry in incidents if entry.run_name in names)

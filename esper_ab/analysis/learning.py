@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 
 import msgspec
 
+from esper_ab.analysis.conduct import learners
 from esper_ab.contracts.settings import GYMNASIUM
 from esper_ab.design.design import Design
 from esper_ab.journal.fold import History, RunHistory
@@ -50,9 +51,7 @@ class Learning(msgspec.Struct, frozen=True, kw_only=True):
 
 def learning(history: History, outcomes: Mapping[str, RunOutcome]) -> tuple[Learning, ...]:
     """Return one `Learning` per group with recorded updates, in the order of the experiment."""
-    groups = {group: [run for run in history.of_group(group) if any(run.columns.of("learns"))]
-              for group in history.groups}  # fmt: skip
-    return tuple(_of_group(history.design, group, runs, outcomes) for group, runs in groups.items() if runs)
+    return tuple(_of_group(history.design, group, runs, outcomes) for group, runs in learners(history).items())
 
 
 def unsettled(design: Design, learned: Iterable[Learning]) -> list[str]:
@@ -171,11 +170,8 @@ class OwnReward:
 
 def own_rewards(history: History) -> tuple[OwnReward, ...]:
     """Return one `OwnReward` per group that learns, in the order of the experiment."""
-    found = (
-        (group, [run for run in history.of_group(group) if len(run.columns) > 1 and any(run.columns.of("learns"))])
-        for group in history.groups
-    )
-    return tuple(_reward_of_group(group, runs) for group, runs in found if runs)
+    found = {group: [run for run in runs if len(run.columns) > 1] for group, runs in learners(history).items()}
+    return tuple(_reward_of_group(group, runs) for group, runs in found.items() if runs)
 
 
 def misled(rewards: Sequence[OwnReward], comparisons: Sequence[Comparison]) -> tuple[tuple[OwnReward, str], ...]:
@@ -234,7 +230,8 @@ def _misled(history: History, comparisons: Sequence[Comparison]) -> Iterator[str
 def _falling(history: History, learning: Sequence[Learning]) -> Iterator[str]:
     design = history.design
     for one in learning:
-        ends = [found for run in history.of_group(one.group) if (found := _ends(run)) is not None]
+        curves = (run.columns.of("outcome") for run in history.of_group(one.group) if len(run.columns) > 1)
+        ends = [(first, last) for first, last in map(ends_of, curves) if first is not None and last is not None]
         changes = [(last - first) * design.outcome.sign for first, last in ends]
         if len(changes) < _LEAST_RUNS or fmean(changes) >= -2.0 * stdev(changes) / math.sqrt(len(changes)):
             continue  # or the mean does not lie more than two of its standard errors below 0
@@ -244,13 +241,6 @@ def _falling(history: History, learning: Sequence[Learning]) -> Iterator[str]:
             f"the first tenth of the episodes to {design.value(last or 0.0)} in the last. At this budget a comparison "
             "says little about longer training."
         )
-
-
-def _ends(run: RunHistory) -> tuple[float, float] | None:
-    """Return the mean outcome of the first and the last tenth of a run's episodes; None below two episodes."""
-    curve = run.columns.of("outcome")
-    first, last = ends_of(curve)
-    return None if len(curve) < 2 or first is None or last is None else (first, last)
 
 
 def _greedy(history: History, learning: Sequence[Learning]) -> Iterator[str]:

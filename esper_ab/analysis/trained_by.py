@@ -52,12 +52,12 @@ def code_states(history: History) -> tuple[CodeState, ...]:
         for taken in recorded_by(run)
     ]
     key = telling([code for code, _ in made])
-    states: dict[str, CodeState] = {}
+    states: dict[str, list[tuple[dict[str, str], str]]] = {}
     for code, name in made:
-        there = states.get(code.get(key, ""))
-        runs = (name,) if there is None else tuple(dict.fromkeys((*there.runs, name)))
-        states[code.get(key, "")] = CodeState(code=code if there is None else there.code, runs=runs)
-    return tuple(states.values())
+        states.setdefault(code.get(key, ""), []).append((code, name))
+    return tuple(
+        CodeState(code=pairs[0][0], runs=tuple(dict.fromkeys(name for _, name in pairs))) for pairs in states.values()
+    )
 
 
 def telling(codes: Sequence[Mapping[str, str]]) -> str:

@@ -27,7 +27,6 @@ from esper_ab.contracts.own_packages import ForeignPackage, import_own
 from esper_ab.contracts.wording import did_you_mean, visible
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import Loaded, load
-from esper_ab.journal.lock import holder
 from esper_ab.readers import records
 from esper_ab.readers.joint_directory import folders_of, is_joint
 from esper_ab.readers.records import lock, viewed
@@ -68,8 +67,7 @@ def load_experiment(path: str | Path) -> LoadedExperiment:
             f"{experiment_dir} is a joint experiment of several parts; load one of them: {parts}; for the joint "
             "answer, call judge_outcomes with its plan.json and these folders by task"
         )
-    held = holder(experiment_dir) is not None  # before reading, so that a run that ends meanwhile counts as finished
-    return LoadedExperiment(experiment_dir, load(experiment_dir), held=held)
+    return LoadedExperiment(experiment_dir, load(experiment_dir))
 
 
 class LoadedExperiment:
@@ -78,11 +76,11 @@ class LoadedExperiment:
     The tables have the columns of docs/sql.md. Numbers have the units that the plan declares; times are UTC.
     """
 
-    def __init__(self, path: Path, loaded: Loaded, *, held: bool) -> None:
-        """Create the snapshot of a loaded journal; `held` says whether a process holds the experiment directory."""
+    def __init__(self, path: Path, loaded: Loaded) -> None:
+        """Create the snapshot of a loaded journal."""
         self.path = path
         self.history: History = loaded.history
-        self.state: ExperimentState = state_of(loaded.history, held=held)
+        self.state: ExperimentState = state_of(loaded.history, held=loaded.held)
         self._lines = loaded.lines
 
     @property

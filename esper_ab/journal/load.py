@@ -13,6 +13,7 @@ from esper_ab.contracts.files import open_to_read
 from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted
 from esper_ab.journal.file import JOURNAL_NAME, Reading, check_there, read
 from esper_ab.journal.fold import History, Inconsistent, begin
+from esper_ab.journal.lock import holder
 
 # --- load ------------------------------------------------------------------------------------------------------------
 # Experiment directory -> verified history. The only way in which readers access a journal's events.
@@ -28,6 +29,7 @@ class Loaded:
     lines: int  # intact
     wall_time: str  # ISO 8601, of the last event
     torn_bytes: int  # of an unfinished last line, which is ignored
+    held: bool  # whether a process holds the directory; asked before reading, so that an end in between is seen
 
 
 def load(experiment_dir: Path) -> Loaded:
@@ -35,7 +37,7 @@ def load(experiment_dir: Path) -> Loaded:
 
     Raises UsageError if there is no journal or no event, and JournalError for damage before the journal's end.
     """
-    path = experiment_dir / JOURNAL_NAME
+    held, path = holder(experiment_dir) is not None, experiment_dir / JOURNAL_NAME
     reading = read(path)
     first = next(reading, None)
     if first is None:
@@ -50,7 +52,9 @@ def load(experiment_dir: Path) -> Loaded:
             if isinstance(event, EpisodeRecorded):
                 history.run(event.record.run.name).episodes.leave_in(path, event.record.episode, at)
             at = reading.intact_bytes
-    return Loaded(history=history, lines=reading.lines, wall_time=reading.wall_time, torn_bytes=reading.torn_bytes)
+    return Loaded(
+        history=history, lines=reading.lines, wall_time=reading.wall_time, torn_bytes=reading.torn_bytes, held=held
+    )
 
 
 @contextmanager

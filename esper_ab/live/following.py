@@ -58,7 +58,7 @@ def follow_json(experiment_dir: Path) -> None:
 
 
 def _line(experiment_dir: Path, viewer: Viewer) -> bytes:
-    return msgspec.json.encode(status_of(experiment_dir, viewer.loaded(), held=viewer.held))
+    return msgspec.json.encode(status_of(experiment_dir, viewer.loaded()))
 
 
 def _last_words(experiment_dir: Path, viewer: Viewer) -> str:

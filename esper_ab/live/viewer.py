@@ -47,7 +47,9 @@ class Viewer:
     def loaded(self) -> Loaded:
         """Return the part of the journal that has been read so far."""
         at = self._reading
-        return Loaded(history=self.history, lines=at.lines, wall_time=at.wall_time, torn_bytes=at.torn_bytes)
+        return Loaded(
+            history=self.history, lines=at.lines, wall_time=at.wall_time, torn_bytes=at.torn_bytes, held=self.held
+        )
 
     def batches(self, poll_s: float = _POLL_S) -> Iterator[Reading]:
         """Yield batches of new events until the experiment or its process ends. The caller adds them to `history`."""

@@ -17,7 +17,6 @@ from esper_ab.design.calibration_file import circumstances_of
 from esper_ab.journal.events import begun
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
-from esper_ab.journal.lock import holder
 from esper_ab.readers.joint_directory import Joint, JointPart
 from esper_ab.readers.status import state_of
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
@@ -90,26 +89,22 @@ class JointResult:
         return all(now.state == "finished" and now.runs == now.of_runs for now in self.parts)
 
 
-def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed: int | None = None) -> JointResult:
-    """Judge the recorded runs of the parts below `directory`; a part without a journal has no runs yet.
-
-    `rng_seed`: the seed of the bootstraps; if None, the seed is derived from the plan's digest.
-    """
+def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan) -> JointResult:
+    """Judge the recorded runs of the parts below `directory`; a part without a journal has no runs yet."""
     histories, states = dict[str, tuple[Path, History]](), list[PartNow]()
     planned = len(plan.groups) * len(plan.replicates)
     for part in joint.parts:
         folder = directory / part.folder
-        if not begun(folder):
-            states.append(PartNow(part=part, state="planned", runs=0, of_runs=planned))
-            continue
-        held = holder(folder) is not None  # before reading, so that an end in between is seen
-        history = load(folder).history
-        histories[part.name] = folder, history
-        runs = [run for run in history.runs.values() if str(run.ref.replicate) in plan.replicates]
-        done = sum(run.evaluation is not None for run in runs)
-        states.append(PartNow(part=part, state=state_of(history, held=held), runs=done, of_runs=planned))
+        state, done = "planned", 0
+        if begun(folder):
+            loaded = load(folder)
+            histories[part.name] = folder, loaded.history
+            state = state_of(loaded.history, held=loaded.held)
+            runs = [run for run in loaded.history.runs.values() if str(run.ref.replicate) in plan.replicates]
+            done = sum(run.evaluation is not None for run in runs)
+        states.append(PartNow(part=part, state=state, runs=done, of_runs=planned))
     observations = observe_parts(str(directory), histories, plan.scales)
-    judged = with_profiles(judge(plan, observations, rng_seed=rng_seed), joint.scores)
+    judged = with_profiles(judge(plan, observations), joint.scores)
     facts = observations.facts or {}
     return JointResult(
         name=directory.name, parts=tuple(states), judged=judged,
@@ -125,12 +120,7 @@ def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed:
 # result is exploratory: whatever else differed between the directories was not balanced, and nothing was declared.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """One experiment directory."""
-
-    name: str  # as given by the user
-    history: History
+Source = tuple[str, History]  # an experiment directory, by the name that the user gave
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +129,7 @@ class _Condition:
 
     name: str
     settings: GroupSettings
-    members: list[tuple[Source, str]]  # the group's name in each
+    members: list[tuple[str, History, str]]  # each directory with the group's name there
 
 
 def compare_directories(folders: Sequence[Path], rule: Rule) -> Answer:
@@ -154,7 +144,7 @@ def compare_directories(folders: Sequence[Path], rule: Rule) -> Answer:
     for folder in folders:
         if (first := seen.setdefault(folder.resolve(), folder)) is not folder:
             raise UsageError(f"{first} and {folder} are the same experiment directory")
-    sources = tuple(Source(name=str(folder), history=load(folder).history) for folder in folders)
+    sources = [(str(folder), load(folder).history) for folder in folders]
     observations, scale = observe_together(sources)
     answer = explore(observations, (scale,), rule, rows="runs")
     return replace(answer, notes=(*answer.notes, *_declared(sources)))
@@ -171,51 +161,50 @@ def observe_together(sources: Sequence[Source]) -> tuple[Observations, Scale]:
         raise UsageError("\n  ".join(("these experiment directories cannot be compared:", *reasons)))
     rows: dict[tuple[str, str], Observation] = {}
     for condition in conditions:
-        for source, name in condition.members:
-            for row in rows_of(source.history):
+        for _, history, name in condition.members:
+            for row in rows_of(history):
                 at = condition.name, row.replicate
                 if row.group == name and (at not in rows or rows[at].value is None):
                     rows[at] = msgspec.structs.replace(row, group=condition.name, place=None)
     observations = Observations(
-        source=", ".join(source.name for source in sources), pair_column="replicate", rows=tuple(rows.values())
+        source=", ".join(name for name, _ in sources), pair_column="replicate", rows=tuple(rows.values())
     )
-    return observations, scale_of(sources[0].history.design)
+    return observations, scale_of(sources[0][1].design)
 
 
 def _declared(sources: Sequence[Source]) -> Iterator[str]:
     """Name the comparisons that each directory planned, and the command that shows their verdicts."""
-    for source in sources:
-        names = ", ".join(f"{one.a} and {one.b}" for one in source.history.design.comparisons)
-        report = shell_command("report", source.name)
-        yield f"{source.name} compared {names} by its own plan; `{report}` shows that verdict."
+    for source, history in sources:
+        names = ", ".join(f"{one.a} and {one.b}" for one in history.design.comparisons)
+        yield f"{source} compared {names} by its own plan; `{shell_command('report', source)}` shows that verdict."
 
 
 def _conditions(sources: Sequence[Source]) -> list[_Condition]:
     """Return the conditions, each named after its first group; if the name is taken, the directory is added to it."""
     found: list[_Condition] = []
-    for source in sources:
-        for group in source.history.plan.experiment.groups:
+    for source, history in sources:
+        for group in history.plan.experiment.groups:
             known = next((one for one in found if one.settings == group.settings), None)
-            if known is not None:
-                known.members.append((source, group.name))
-                continue
-            taken = any(one.name == group.name for one in found)
-            name = f"{group.name} ({source.name})" if taken else group.name
-            found.append(_Condition(name=name, settings=group.settings, members=[(source, group.name)]))
+            if known is None:
+                taken = any(one.name == group.name for one in found)
+                name = f"{group.name} ({source})" if taken else group.name
+                known = _Condition(name=name, settings=group.settings, members=[])
+                found.append(known)
+            known.members.append((source, history, group.name))
     return found
 
 
 def _unequal(condition: _Condition) -> Iterator[str]:
     """Yield a line for each group whose records differ although its settings and randomness are equal."""
-    first, called = condition.members[0]
-    runs = {run.ref.replicate: digests_of(run) for run in first.history.of_group(called)}
-    for source, name in condition.members[1:]:
-        for run in source.history.of_group(name):
+    first, its_history, called = condition.members[0]
+    runs = {run.ref.replicate: digests_of(run) for run in its_history.of_group(called)}
+    for source, history, name in condition.members[1:]:
+        for run in history.of_group(name):
             here, there = digests_of(run), runs.get(run.ref.replicate, {})
             where = next((place for place in here if place in there and here[place] != there[place]), None)
             if where is not None:
                 yield (
-                    f"{called} in {first.name} and {name} in {source.name} have equal settings and randomness, but "
+                    f"{called} in {first} and {name} in {source} have equal settings and randomness, but "
                     f"different records, first in seed {run.ref.replicate}, {where}: another device or processor "
                     "can cause this"
                 )
@@ -227,12 +216,12 @@ def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:
 
     Settings of groups may differ, because the comparison is about them.
     """
-    return (*_differing(sources), *(line for source in sources for line in _unfit(source)))
+    return (*_differing(sources), *(line for source in sources for line in _unfit(*source)))
 
 
 def _differing(sources: Sequence[Source]) -> Iterator[str]:
-    facts = {source.name: _facts(source) for source in sources}
-    rewards = {source.name: _rewards(source) for source in sources}
+    facts = {source: _facts(history) for source, history in sources}
+    rewards = {source: _rewards(history) for source, history in sources}
     for key in dict.fromkeys(key for found in facts.values() for key in found):
         yield from _line(key, {name: found.get(key, "not recorded") for name, found in facts.items()})
     for key in dict.fromkeys(key for found in rewards.values() for key in found):  # only where it is used
@@ -247,13 +236,12 @@ def _line(key: str, values: Mapping[str, str]) -> Iterator[str]:
         yield f"{key}: " + "; ".join(f"{value} in {', '.join(names)}" for value, names in holders.items())
 
 
-def _facts(source: Source) -> dict[str, str]:
+def _facts(history: History) -> dict[str, str]:
     """Return, by key and as text, the facts that must agree so that a replicate means the same in all directories."""
-    experiment, started = source.history.plan.experiment, source.history.started
-    outcome = source.history.outcome
+    experiment, started, outcome = history.plan.experiment, history.started, history.outcome
     found = {
         "rng_seed": str(experiment.rng_seed), "eval_episodes": str(experiment.eval_episodes),
-        "outcome": f"{outcome.title} ({outcome.better} is better)", "margin": f"{source.history.design.margin:g}",
+        "outcome": f"{outcome.title} ({outcome.better} is better)", "margin": f"{history.design.margin:g}",
     }
     for key, text in circumstances_of(experiment).items():
         value = msgspec.json.decode(text)
@@ -267,18 +255,17 @@ def _facts(source: Source) -> dict[str, str]:
     return found | {f"version of {package}": version for package, version in started.versions.items()}
 
 
-def _rewards(source: Source) -> dict[str, str]:
+def _rewards(history: History) -> dict[str, str]:
     """Return the hashes of the user's reward functions, because a path does not identify their code."""
-    specs = (spec for block in source.history.plan.blocks for spec in block.runs)
+    specs = (spec for block in history.plan.blocks for spec in block.runs)
     return {f"source of {code.reference}": code.sha256 or "unknown" for spec in specs for code in spec.reward_code}
 
 
-def _unfit(source: Source) -> Iterator[str]:
-    experiment = source.history.plan.experiment
-    if experiment.unpaired:
-        yield f"unpaired: the groups of {source.name} share no randomness with each other or with other runs"
+def _unfit(source: str, history: History) -> Iterator[str]:
+    if history.plan.experiment.unpaired:
+        yield f"unpaired: the groups of {source} share no randomness with each other or with other runs"
     yield from (
-        f"audit of {source.name}: {finding.sentence}"
-        for finding in facts_of(source.history).findings
+        f"audit of {source}: {finding.sentence}"
+        for finding in facts_of(history).findings
         if finding.weight == "blocks" and finding.kind != "aliased"  # positions are never balanced across directories
     )

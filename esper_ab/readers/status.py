@@ -19,7 +19,6 @@ from esper_ab.contracts.wording import counted, n_pairs, shell_command, visible,
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import History, RunState
 from esper_ab.journal.load import Loaded, load
-from esper_ab.journal.lock import holder
 from esper_ab.journal.outcomes import (
     DIFFERENCE_LABEL,
     DifferenceNow,
@@ -133,14 +132,13 @@ def status(experiment_dir: Path) -> Status:
 
     Raises UsageError if there is no journal, and JournalError if the journal is damaged.
     """
-    held = holder(experiment_dir) is not None  # before reading, so that an end in between is seen as finished
-    return status_of(experiment_dir, load(experiment_dir), held=held)
+    return status_of(experiment_dir, load(experiment_dir))
 
 
-def status_of(experiment_dir: Path, loaded: Loaded, *, held: bool) -> Status:
-    """Derive the status from a loaded journal; `held`: whether a process holds the experiment directory."""
+def status_of(experiment_dir: Path, loaded: Loaded) -> Status:
+    """Derive the status from a loaded journal."""
     history = loaded.history
-    state = state_of(history, held=held)
+    state = state_of(history, held=loaded.held)
     verdicts, problem = reported(experiment_dir, history) if state == "finished" else ((), "")
     return Status(
         experiment=history.plan.experiment.name, state=state, detail=history.ended.detail if history.ended else "",
@@ -256,14 +254,13 @@ def _experiment_directories(folder: Path) -> Iterator[Path]:
 
 
 def _look(experiment_dir: Path) -> Listed:
-    held = holder(experiment_dir) is not None
     try:
         loaded = load(experiment_dir)
     except (JournalError, UsageError, OSError) as error:
         empty = "unreadable" if isinstance(error, OSError) else "empty"
         state = "damaged" if isinstance(error, JournalError) else empty
         return Listed(experiment_dir=str(experiment_dir), state=state, problem=str(error))
-    history, state = loaded.history, state_of(loaded.history, held=held)
+    history, state = loaded.history, state_of(loaded.history, held=loaded.held)
     counted = [run for run in history.runs.values() if not (run.left_out or run.lost)]
     units = sum(run.spec.episodes + evaluation_work(run.spec) for run in counted)
     done = sum(len(run.columns) + evaluation_work(run.spec) * (run.evaluation is not None) for run in counted)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from esper_ab.contracts.experiment_files import PAGE, SUMMARY, VERDICT
 from esper_ab.contracts.files import read_regular, write_below
 from esper_ab.journal.load import load
-from esper_ab.journal.lock import holder
 
 if TYPE_CHECKING:
     from esper_ab.report.content import Content
@@ -44,8 +43,7 @@ def build_report(experiment_dir: Path) -> ReportPaths:
     with _uncollected():
         with ThreadPoolExecutor(1) as aside:  # imports numpy, scipy, matplotlib while other processes read
             aside.map(import_module, ("esper_ab.report.experiment", "esper_ab.report.page"))
-            held = holder(experiment_dir) is not None  # before reading, so that an end between the two is seen
-            history = load(experiment_dir).history
+            loaded = load(experiment_dir)
 
         # Imported here, because commands that report must not load these modules for --help.
         from esper_ab.report.content import content, render_verdict
@@ -53,7 +51,7 @@ def build_report(experiment_dir: Path) -> ReportPaths:
         from esper_ab.report.page import render_page
         from esper_ab.report.text import render_text
 
-        found = content(history, held=held, place=str(experiment_dir.resolve()))
+        found = content(loaded.history, held=loaded.held, place=str(experiment_dir.resolve()))
         document = experiment_report(found)
         text = render_text(document)
         write_below(experiment_dir, SUMMARY, text.encode())

@@ -19,7 +19,7 @@ from esper_ab.stats.signed_rank import signed_rank
 from esper_ab.stats.t_tests import equivalence, paired_difference
 from esper_ab.verdict import caveats, headline, sentences
 from esper_ab.verdict.caveats import describe
-from esper_ab.verdict.evidence import DifferenceInterval, Evidence, Kind, Level, Numbers
+from esper_ab.verdict.evidence import DifferenceInterval, Evidence, Kind, Numbers
 from esper_ab.verdict.follow import Course
 from esper_ab.verdict.look import Effect, effect_of
 from esper_ab.verdict.pairing import Lost, Question
@@ -189,8 +189,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
         verdict = Verdict.BLOCKED
     elif len(numbers.data) < LEAST_PAIRS and (caps or not identical):
         verdict = Verdict.NO_INFERENCE
-    limits = _equivalence_interval if verdict is Verdict.EQUIVALENT else _interval
-    low, high, level = limits(numbers)
+    low, high, level = _equivalence_interval(numbers) if verdict is Verdict.EQUIVALENT else numbers.at_look
     most = None if question.open_ended else max(len(numbers.data), question.planned - len(lost.replicates))
     found = spread(numbers.effect)
     smallest = smallest_difference(question, course, found, most) if found and most is not None else None
@@ -230,25 +229,8 @@ def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: flo
     return "bounded" if within or reached else beyond
 
 
-def _interval(numbers: Numbers) -> DifferenceInterval:
-    """Return the interval of the last look that has a bound; before the first such look, an uncorrected interval."""
-    question, last = numbers.question, numbers.last_look
-    if last is not None and (last.bound_p is not None or last.bound_e is not None):
-        return last.low, last.high, _level(numbers, last.alpha)
-    found = numbers.effect.interval(question.alpha) if numbers.effect is not None else None
-    early = not numbers.course.finished and (len(question.design.looks) > 1 or question.open_ended)
-    return *(found or (None, None)), Level(confidence=1.0 - question.alpha, early=early)
-
-
 def _equivalence_interval(numbers: Numbers) -> DifferenceInterval:
     """Return the interval that EQUIVALENT rests on, at the comparison's initial share of alpha."""
     last, alpha = numbers.course.looks[-1], numbers.question.alpha
-    level = _level(numbers, alpha if numbers.proportions else 2.0 * alpha)
+    level = numbers.level_at(alpha if numbers.proportions else 2.0 * alpha)
     return last.equivalence_low, last.equivalence_high, level
-
-
-def _level(numbers: Numbers, alpha: float) -> Level:
-    """Return the level of an interval at the bound of the last look."""
-    if numbers.course.looks[-1].bound_e is not None:
-        return Level(confidence=1.0 - alpha, kind="anytime-valid ")
-    return Level(confidence=1.0 - alpha, kind="repeated " if len(numbers.design.looks) > 1 else "")

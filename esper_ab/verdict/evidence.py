@@ -71,6 +71,22 @@ class Numbers:
         return self.question.design
 
     @property
+    def at_look(self) -> DifferenceInterval:
+        """The interval of the last look that has a bound; before the first such look, an uncorrected interval."""
+        question, last = self.question, self.last_look
+        if last is not None and (last.bound_p is not None or last.bound_e is not None):
+            return last.low, last.high, self.level_at(last.alpha)
+        found = self.effect.interval(question.alpha) if self.effect is not None else None
+        early = not self.course.finished and (len(self.design.looks) > 1 or question.open_ended)
+        return *(found or (None, None)), Level(confidence=1.0 - question.alpha, early=early)
+
+    def level_at(self, alpha: float) -> Level:
+        """Return the level of an interval at the bound of the last look."""
+        if self.course.looks[-1].bound_e is not None:
+            return Level(confidence=1.0 - alpha, kind="anytime-valid ")
+        return Level(confidence=1.0 - alpha, kind="repeated " if len(self.design.looks) > 1 else "")
+
+    @property
     def simultaneous(self) -> DifferenceInterval:
         """The interval at the initial share of alpha: at the last look those of all comparisons hold at once."""
         last, level = self.last_look, Level(confidence=1.0 - self.design.alpha, kind="simultaneous ")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from esper_ab.analysis.conduct import learners
 from esper_ab.design.design import of_training
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.outcomes import mean_known
@@ -117,11 +118,7 @@ _PPO: tuple[tuple[str, str, int], ...] = (
 
 def _updates(content: Content) -> dict[str, list[Columns]]:
     """Return, for every learning group, the columns of the runs that have updates."""
-    found = {
-        group: [run.columns for run in content.history.of_group(group) if any(run.columns.of("learns"))]
-        for group in content.groups
-    }
-    return {group: runs for group, runs in found.items() if runs}
+    return {group: [run.columns for run in runs] for group, runs in learners(content.history).items()}
 
 
 def _last(runs: Iterable[tuple[Columns, Sequence[float]]]) -> list[float]:

@@ -10,7 +10,7 @@ from support.audited import episodes, findings, found, only, planned, replace, u
 from support.journals import Shape, Synthetic, one_replicate, planted_effect, same_twice, three_groups
 
 from esper_ab.analysis.analyse import analyse
-from esper_ab.analysis.audit import Place, told_apart
+from esper_ab.design.counterbalance import identified
 from esper_ab.journal.events import Incident, RunEvaluated, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content, render_verdict
@@ -102,13 +102,12 @@ def test_without_adjustment_unbalanced_positions_are_noted():
 @pytest.mark.parametrize("aliased", ["lane", "order", "neither"])
 def test_lane_and_order_are_told_apart(aliased):
     """The first group always on one lane, or always first, while the other of the two alternates."""
-    places = []
+    blocks = []
     for r in range(8):
-        for group in range(2):
-            lane = group if aliased == "lane" else (group + r) % 2
-            start = group if aliased == "order" else (group + r // 2) % 2
-            places.append(Place(replicate=r, lane=f"cpu:{lane}", order=start, sign=1 - 2 * group))
-    assert told_apart(places) == (aliased == "neither")
+        lanes = [group if aliased == "lane" else (group + r) % 2 for group in range(2)]
+        starts = [group if aliased == "order" else (group + r // 2) % 2 for group in range(2)]
+        blocks.append({group: (f"cpu:{lanes[group]}", starts[group]) for group in range(2)})
+    assert identified(blocks) == (aliased == "neither")
 
 
 # --- amounts ---

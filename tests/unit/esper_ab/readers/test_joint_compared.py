@@ -15,7 +15,7 @@ from esper_ab.contracts.messages import RewardCode
 from esper_ab.journal.events import ExperimentContinued, Incident, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
-from esper_ab.readers.joint import Source, incomparable, observe_together
+from esper_ab.readers.joint import incomparable, observe_together
 
 FLOOR = Synthetic(groups={"shaped": Shape(accuracy=74.0), "wait": Shape(accuracy=33.0, controller="wait")})
 OTHER = Synthetic(
@@ -30,7 +30,7 @@ def source(name, synthetic, *, plan=(), events=None, **experiment):
     changed = msgspec.structs.replace(listed[0].plan.experiment, **experiment)
     first = msgspec.structs.replace(listed[0], plan=msgspec.structs.replace(listed[0].plan, experiment=changed))
     listed[0] = msgspec.structs.replace(first, **dict(plan))
-    return Source(name=name, history=fold(listed))
+    return name, fold(listed)
 
 
 A, B = source("a", FLOOR), source("b", OTHER)
@@ -47,7 +47,7 @@ A, B = source("a", FLOOR), source("b", OTHER)
         ({"eval_episodes": 4}, ["eval_episodes: 8 in a; 4 in b"]),
         ({"outcome_over": "last-tenth"}, ["outcome_over: evaluation in a; last-tenth in b"]),
         (
-            {"arithmetic": msgspec.structs.replace(A.history.plan.experiment.arithmetic, threads=2)},
+            {"arithmetic": msgspec.structs.replace(A[1].plan.experiment.arithmetic, threads=2)},
             ["arithmetic.threads: 1 in a; 2 in b"],
         ),
         ({"order": "shuffled", "sync": "independent", "devices": ("cuda:0", "cuda:1")}, []),
@@ -94,7 +94,7 @@ def rewarded(name, sha256):
         )) for block in events[0].plan.blocks
     )  # fmt: skip
     plan = replaced(events[0].plan, blocks=blocks)
-    return Source(name=name, history=fold([replaced(events[0], plan=plan), *events[1:]]))
+    return name, fold([replaced(events[0], plan=plan), *events[1:]])
 
 
 def test_rewards_of_the_user_are_compared_by_their_source():
@@ -116,11 +116,11 @@ def test_equal_settings_with_equal_records_are_one_condition():
     found, scale = observe_together([A, B])
     assert found.groups == ("shaped", "wait", "simplified")
     assert {row.replicate for row in found.rows if row.group == "shaped"} == set("01234567")  # two more in b
-    a, b = (outcomes(item.history) for item in (A, B))
+    a, b = (outcomes(item[1]) for item in (A, B))
     ends = {(row.group, row.replicate): row.value for row in found.rows}
     assert ends["wait", "3"] == a["wait/3"].outcome
     assert ends["simplified", "7"] == b["simplified/7"].outcome
-    assert (scale.margin, scale.outcome) == (A.history.design.margin, A.history.outcome)
+    assert (scale.margin, scale.outcome) == (A[1].design.margin, A[1].outcome)
 
 
 def test_order_of_the_directories_changes_names_alone():
@@ -154,7 +154,7 @@ def test_a_run_that_one_directory_lost_counts_where_another_made_it():
     kept = [event for event in planted_effect()
             if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]  # fmt: skip
     kept[-1:-1] = [Incident(category=why, run_name=name, episode=1, detail="died") for name, why in lost.items()]
-    one, other = (Source(name=name, history=fold(events)) for name, events in (("f", kept), ("w", planted_effect())))
+    one, other = ((name, fold(events)) for name, events in (("f", kept), ("w", planted_effect())))
     (alone, _), (both, _) = observe_together([one]), observe_together([one, other])
     assert {row.run for row in alone.rows if row.value is None} == set(lost)
     assert all(row.value is not None for row in both.rows)
