@@ -13,11 +13,11 @@ from esper_ab.design.design import Contrast
 from esper_ab.live.console import waiting
 from esper_ab.readers.external_plan import read_plan
 from esper_ab.readers.joint_directory import PLAN_NAME, is_joint, read_joint
-from esper_ab.report.build import ReportPaths, build_report, printed
+from esper_ab.report.build import Report, build_report, printed
 from esper_ab.verdict.requirement import Requirement, parse_requirement, require
 
 
-def write_report(experiment_dir: Path) -> ReportPaths:
+def write_report(experiment_dir: Path) -> Report:
     """Analyse the journal and write the report files; this takes a few seconds."""
     with waiting("writing the report"):
         return build_report(experiment_dir)

@@ -175,8 +175,8 @@ def _pairs(item: Comparison) -> tuple[int | None, int] | None:
     """Return how many pairs an extension (None if impossible) and a new plan would need."""
     if item.pairs_needed is None or item.inconclusive == "futile":
         return None
-    anew = item.pairs_anew.pairs if item.pairs_anew is not None else item.pairs_needed.pairs
-    return item.pairs_needed.pairs if extendable(item.question, item.course) else None, anew
+    anew = item.pairs_anew or item.pairs_needed
+    return item.pairs_needed.pairs if extendable(item.question, item.course) else None, anew.pairs
 
 
 def _anew(content: Content, suffix: str, *flags: str) -> str:

@@ -24,18 +24,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportPaths:
-    """The files of one report, and its one-screen text."""
+class Report:
+    """A report, which is in the files of its experiment directory."""
 
-    summary: Path
-    verdict: Path
-    page: Path
-    text: str
+    experiment_dir: Path
     content: Content
     document: Document
+    text: str  # of one screen
 
 
-def build_report(experiment_dir: Path) -> ReportPaths:
+def build_report(experiment_dir: Path) -> Report:
     """Write the report of `experiment_dir`, finished or not.
 
     Raises UsageError if there is no journal, and JournalError if the journal is damaged.
@@ -57,10 +55,7 @@ def build_report(experiment_dir: Path) -> ReportPaths:
         write_below(experiment_dir, SUMMARY, text.encode())
         write_below(experiment_dir, VERDICT, render_verdict(found))
         write_below(experiment_dir, PAGE, render_page(document).encode())
-        return ReportPaths(
-            summary=experiment_dir / SUMMARY, verdict=experiment_dir / VERDICT, page=experiment_dir / PAGE, text=text,
-            content=found, document=document,
-        )  # fmt: skip
+        return Report(experiment_dir=experiment_dir, content=found, document=document, text=text)
 
 
 @contextmanager
@@ -75,16 +70,17 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def printed(paths: ReportPaths, form: str) -> str:
+def printed(report: Report, form: str) -> str:
     """Return the command's output as "brief", "text" (one screen), "whole", "md" (Markdown, in no file) or "json"."""
     if form == "text":
-        return paths.text.rstrip()
+        return report.text.rstrip()
     if form == "json":
-        return read_regular(paths.verdict).decode().strip()
+        return read_regular(report.experiment_dir / VERDICT).decode().strip()
     from esper_ab.report.experiment import render_brief  # with the rest of the report, as above
     from esper_ab.report.text import render_markdown, render_text  # likewise
 
     if form == "md":
-        return render_markdown(paths.document).rstrip()
-    brief = render_brief(replace(paths.content, place=str(paths.page.parent)), str(paths.page))
-    return brief if form == "brief" else f"{render_text(paths.document, whole=True)}\n{brief}"
+        return render_markdown(report.document).rstrip()
+    folder = report.experiment_dir
+    brief = render_brief(replace(report.content, place=str(folder)), str(folder / PAGE))
+    return brief if form == "brief" else f"{render_text(report.document, whole=True)}\n{brief}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from esper_ab.analysis.analyse import task_and_budget
@@ -27,7 +27,7 @@ from esper_ab.report.document import (
 from esper_ab.report.figures.catalogue import drawn
 from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables import comparison, groups, reward_audit, trust
-from esper_ab.report.tables.comparison import needed_caveats
+from esper_ab.report.tables.comparison import cards_of, needed_caveats
 from esper_ab.report.text import next_step, paragraph, warned
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.headline import alike, headline_of
@@ -72,33 +72,26 @@ _APART = 3  # most comparisons that are printed in full; if there are more, only
 
 def verdicts(content: Content) -> Verdicts:
     """Return the verdicts in the order of the design; many comparisons are grouped by verdict."""
-    comparisons, shared = content.comparisons, _shared_caveats(content)
-    scope = task_and_budget(content.history)
+    comparisons, scope = content.comparisons, task_and_budget(content.history)
     if len(comparisons) <= _APART:
-        return Verdicts(tuple(
-            Card(item.verdict, item.headline, tuple(text for text in needed_caveats(item) if text not in shared))
-            for item in comparisons
-        ), scope, shared)  # fmt: skip
+        cards, shared = cards_of(comparisons)
+        return Verdicts(cards, scope, shared)
     folded: dict[tuple[str, ...], list[Comparison]] = {}
     for item in comparisons:
         folded.setdefault(alike(item) or (str(item.verdict), item.question.a, item.question.b), []).append(item)
     order = list(dict.fromkeys(item.verdict for item in comparisons))
     by_verdict = sorted(folded.values(), key=lambda items: order.index(items[0].verdict))
-    return Verdicts(tuple(map(_folded, by_verdict)), scope, shared)
+    return Verdicts(tuple(map(_folded, by_verdict)), scope, tuple(_named_caveats(comparisons)))
 
 
-def _shared_caveats(content: Content) -> tuple[str, ...]:
-    """Return each caveat of several comparisons once; with many comparisons, the caveat names their groups."""
-    comparisons = content.comparisons
+def _named_caveats(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Yield each caveat of many comparisons once, with their groups unless it applies to all."""
     pairs: dict[str, list[tuple[str, str]]] = {}
     for item in comparisons:
         for text in needed_caveats(item):
             pairs.setdefault(text, []).append((item.question.a, item.question.b))
-    if len(comparisons) <= _APART:
-        return tuple(text for text, those in pairs.items() if 1 < len(those) == len(comparisons))
-    return tuple(
-        text if len(those) == len(comparisons) else f"{capital(named(those))}: {text}" for text, those in pairs.items()
-    )
+    for text, those in pairs.items():
+        yield text if len(those) == len(comparisons) else f"{capital(named(those))}: {text}"
 
 
 def _folded(items: Sequence[Comparison]) -> Card:

@@ -8,8 +8,8 @@ from typing import Any
 from esper_ab.contracts.wording import counted, shell_command, visible
 from esper_ab.design.design import rule
 from esper_ab.report.content import comparison_json, indented
-from esper_ab.report.document import Card, Document, Paragraphs, Section, Verdicts
-from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, needed_caveats, overview_table
+from esper_ab.report.document import Document, Paragraphs, Section, Verdicts
+from esper_ab.report.tables.comparison import beside_tables, cards_of, deciding_table, looks_table, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
 from esper_ab.report.text import paragraph, written
 from esper_ab.verdict.analysis_plan import AnalysisPlan
@@ -145,18 +145,9 @@ def heading(task: str) -> str:
 
 def verdicts(result: Answer, task: str) -> Verdicts:
     """Return the verdicts in one task."""
-    mark = "exploratory " if result.exploratory else ""
     compared = compared_in(result, task)
-    first, *others = map(needed_caveats, compared)
-    shared = tuple(text for text in first if all(text in other for other in others))
-    cards = (
-        Card(
-            f"{mark}{item.verdict}", item.headline,
-            tuple(text for text in needed_caveats(item) if text not in shared),
-        )
-        for item in compared
-    )  # fmt: skip
-    return Verdicts(tuple(cards), compared[0].question.scope, shared, heading(task))
+    cards, shared = cards_of(compared, "exploratory " if result.exploratory else "")
+    return Verdicts(cards, compared[0].question.scope, shared, heading(task))
 
 
 def _groups(result: Answer) -> Table:

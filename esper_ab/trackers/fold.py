@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -272,12 +271,11 @@ class Fold:
 
 
 # --- following -------------------------------------------------------------------------------------------------------
-# Follows one journal for one tracker, batch by batch: the journal is the queue, so nothing waits in memory.
+# Follows one journal for one tracker, event by event: the journal is the queue, so nothing waits in memory.
 #
 # Only verified lines are passed on. The writer of the journal is not involved.
 
 
-_BATCH = 500  # events
 _POLL_S = 0.5
 _FIRST_LINE_S = 30.0  # between the experiment directory and the first line of its journal
 
@@ -289,7 +287,7 @@ def tell(
     """Pass on all of the journal of `experiment_dir` to a tracker. `live`: continue until no process holds the folder.
 
     `make` gets the experiment's name and the UTC date of its start, YYYYMMDD. `moved` gets the number of lines passed
-    on so far, after every batch. Raises JournalError at a damaged line, and any exception that the tracker raises.
+    on so far, after every event. Raises JournalError at a damaged line, and any exception that the tracker raises.
     """
     reading, first = _begin(experiment_dir, patience_s=_FIRST_LINE_S if live else 0.0)
     began = reading.wall_time
@@ -297,22 +295,14 @@ def tell(
     fold = Fold(first, began, tracking, tracker)
     while True:
         held = holder(experiment_dir) is not None  # before reading: a holder gone by then has written everything
-        while _batch(reading, fold):
+        for event in reading:
+            fold.add(event, reading.wall_time)
             moved(reading.lines)
         if not (live and held):
             break
         time.sleep(_POLL_S)
     fold.finish()
     moved(reading.lines)
-
-
-def _batch(reading: Reading, fold: Fold) -> int:
-    """Pass on one batch; return its number of events."""
-    count = 0
-    for event in islice(reading, _BATCH):
-        fold.add(event, reading.wall_time)
-        count += 1
-    return count
 
 
 def _begin(experiment_dir: Path, patience_s: float) -> tuple[Reading, ExperimentStarted]:

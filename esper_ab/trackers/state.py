@@ -132,9 +132,7 @@ def tracking_now(experiment_dir: Path) -> tuple[TrackerNow, ...]:
 
 
 def _now(experiment_dir: Path, name: Name) -> TrackerNow:
-    progress = read_progress(experiment_dir, name)
-    if progress is None:
-        return TrackerNow(tracker=name, state="gone", lines=0, where="", detail="")
+    progress = read_progress(experiment_dir, name) or TrackerProgress(state="following")
     gone = progress.state == "following" and not at_work(experiment_dir, name)
     return TrackerNow(
         tracker=name, state="gone" if gone else progress.state, lines=progress.lines, where=progress.where,

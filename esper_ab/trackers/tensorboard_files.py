@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from tensorboard.compat.proto import event_pb2, summary_pb2
 from tensorboard.plugins.hparams import plugin_data_pb2, summary_v2
@@ -64,26 +65,24 @@ class TensorBoardFiles:
         began_s = subject.began_ms / 1000
         name = f"{FOLDER}/{subject.key}/events.out.tfevents.{int(began_s)}.{subject.id}"
         self._files[subject.key] = Continuing(self._experiment_dir, name)
-        self._put(subject, event_pb2.Event(wall_time=began_s, file_version=_VERSION))
-        self._put(subject, event_pb2.Event(wall_time=began_s, summary=_settings(subject.settings, subject, began_s)))
+        self._put(subject, began_s, file_version=_VERSION)
+        self._put(subject, began_s, summary=_settings(subject.settings, subject, began_s))
 
     def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
-        self._put(subject, event_pb2.Event(wall_time=at_ms / 1000, step=step, summary=_scalars(numbers)))
+        self._put(subject, at_ms / 1000, step=step, summary=_scalars(numbers))
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
-        at_s = conclusion.at_ms / 1000
-        scalars = _scalars(conclusion.numbers)
-        self._put(subject, event_pb2.Event(wall_time=at_s, step=conclusion.step, summary=scalars))
-        for name, text in {**conclusion.words, "outcome": conclusion.state}.items():
-            summary = text_pb(name, text)
-            self._put(subject, event_pb2.Event(wall_time=at_s, step=conclusion.step, summary=summary))
+        texts = {**conclusion.words, "outcome": conclusion.state}
+        for summary in (_scalars(conclusion.numbers), *(text_pb(name, text) for name, text in texts.items())):
+            self._put(subject, conclusion.at_ms / 1000, step=conclusion.step, summary=summary)
         self._files.pop(subject.key).close(whole=True)
 
     def close(self) -> None:
         for file in self._files.values():
             file.close()
 
-    def _put(self, subject: Subject, event: event_pb2.Event) -> None:
+    def _put(self, subject: Subject, at_s: float, **fields: Any) -> None:
+        event = event_pb2.Event(wall_time=at_s, **fields)
         RecordWriter(self._files[subject.key]).write(event.SerializeToString(deterministic=True))
 
 

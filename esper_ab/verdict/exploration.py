@@ -72,7 +72,7 @@ def _plan(
         )
     at_all = msgspec.structs.replace(rule, looks=(most,))
     design = msgspec.structs.replace(design_over(groups, most, scales, at_all), test="welch")
-    return AnalysisPlan(groups=plan.groups, replicates=plan.replicates, scales=plan.scales, design=design)
+    return msgspec.structs.replace(plan, design=design)
 
 
 def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) -> int:

@@ -14,6 +14,7 @@ from support.journals import Shape, Synthetic, write
 from esper_ab.api.loaded import load_experiment
 from esper_ab.api.results import Results
 from esper_ab.commands.power import command as power
+from esper_ab.contracts.experiment_files import PAGE, VERDICT
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.journal.events import AnyEvent, Incident, RunEvaluated
 from esper_ab.journal.fold import fold
@@ -69,10 +70,11 @@ def test_the_lower_outcome_wins(folder: Path) -> None:
 
 def test_nothing_that_is_written_speaks_of_growth(folder: Path) -> None:
     paths = build_report(folder)
-    page = re.sub(r"<style.*?</style>|<[^>]*>", " ", paths.page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    page = re.sub(r"<style.*?</style>|<[^>]*>", " ", (folder / PAGE).read_text(encoding="utf-8"), flags=re.DOTALL)
+    verdict = json.loads((folder / VERDICT).read_bytes())
     texts = {
         "text": printed(paths, "whole"), "markdown": printed(paths, "md"), "page": page, "status": status_text(folder),
-        "verdict.json": "\n".join(_strings(json.loads(paths.verdict.read_bytes()), without=("settings", "design"))),
+        "verdict.json": "\n".join(_strings(verdict, without=("settings", "design"))),
         "results": str(Results(folder, paths.content, "")),
     }  # fmt: skip
     for name, text in texts.items():

@@ -24,9 +24,8 @@ from esper_ab.report.figures.style import (
     group_legend,
     label_axes,
     not_drawn,
-    of_group,
-    of_run,
     shortened,
+    token,
 )
 from esper_ab.stats.floats import Floats
 
@@ -61,12 +60,11 @@ def outcome(content: Content) -> Drawing | None:
 
 def entropy(content: Content) -> Drawing | None:
     """Plot the entropy of the policy by episode, for the groups that learn. None if no run has two updates."""
-    words = Words(
+    return _curves(content, Words(
         "entropy", "Entropy of the policy", label="entropy per decision, nats",
         caption="Joint entropy over valid actions, before each update. It falls as the policy becomes more certain. "
         "Thin: single runs. Band: the middle half of the runs.",
-    )
-    return _curves(content, words, lambda columns: columns.of("entropy"))
+    ), lambda columns: columns.of("entropy"))  # fmt: skip
 
 
 def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
@@ -112,14 +110,14 @@ def _runs(
     alpha = 0.35 if len(curves) <= 8 else 0.2
     for replicate in sorted(singly & by_replicate.keys()):
         drawn = _line(axes, binned(by_replicate[replicate], most), color=colour, linewidth=0.8, alpha=alpha)
-        style.mark(drawn, of_run(index, replicate))
+        style.mark(drawn, token(replicate, index))
     if len(curves) >= _RUNS_FOR_BAND:
         band = _middle_half(curves, most)
         filled = axes.fill_between(
             [x for x, _, _ in band], [y for _, y, _ in band], [y for _, _, y in band],
             color=colour, alpha=0.16, linewidth=0,
         )  # fmt: skip
-        style.mark([filled], of_group(index))
+        style.mark([filled], token(None, index))
     _middle(axes, index, binned(mean_curve(curves), most), 2.2)
 
 
@@ -129,7 +127,7 @@ def _middle(axes: Axes, index: int, points: Floats, width: float) -> None:
         axes, points, color=style.colour(index), linestyle=style.line(index), linewidth=width,
         marker=style.marker(index) if len(points) == 1 else "",
     )  # fmt: skip
-    style.mark(drawn, of_group(index))
+    style.mark(drawn, token(None, index))
 
 
 def _line(axes: Axes, points: Floats, **look: object) -> list[Line2D]:

@@ -15,8 +15,8 @@ from esper_ab.report.figures.style import (
     difference,
     grid,
     name_rows,
-    of_pair,
     outcome_label,
+    token,
 )
 from esper_ab.report.tables.table import NONE, span
 from esper_ab.verdict.comparison import Comparison
@@ -90,7 +90,7 @@ def _ticks(axes: Axes, row: int, item: Comparison, groups: Sequence[str]) -> Non
         return
     a, b = groups.index(item.question.a), groups.index(item.question.b)
     for pair in pairs:
-        style.mark(axes.plot([pair.a - pair.b], [row], "|", **look), of_pair(a, b, pair.replicate))
+        style.mark(axes.plot([pair.a - pair.b], [row], "|", **look), token(pair.replicate, a, b))
 
 
 def _words(item: Comparison) -> str:

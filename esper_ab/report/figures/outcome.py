@@ -19,10 +19,9 @@ from esper_ab.report.figures.style import (
     label_axes,
     name_rows,
     not_drawn,
-    of_pair,
-    of_run,
     outcome_label,
     shortened,
+    token,
 )
 from esper_ab.report.kinds import kind_of
 
@@ -72,7 +71,7 @@ def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]]) -
                 [value], [row + lift], style.marker(row), color=style.colour(row), markersize=5.5, alpha=0.85,
                 markeredgecolor=style.CARD, markeredgewidth=0.5, clip_on=False,
             )  # fmt: skip
-            style.mark(point, of_run(row, replicate))
+            style.mark(point, token(replicate, row))
     name_rows(axes, [shortened(group, 12) for group in values], above=-0.5, below=0.5)
     axes.set_xlabel(outcome_label(content.design, content.design.outcome.unit))
     return figure
@@ -109,12 +108,12 @@ def pairs(content: Content) -> Drawing | None:
                 [0, 1], [pair.b, pair.a], color=style.INK if rises else style.MUTED, linewidth=1,
                 alpha=0.75, linestyle="-" if rises else (0, (4, 2)), clip_on=False,
             )  # fmt: skip
-            style.mark(line, of_pair(places[1], places[0], pair.replicate))
+            style.mark(line, token(pair.replicate, places[1], places[0]))
         for x, place in enumerate(places):
             look: dict[str, Any] = {"color": style.colour(place), "markersize": 5.5, "clip_on": False}
             for pair in drawn:
                 point = axes.plot([x], [(pair.b, pair.a)[x]], style.marker(place), **look)
-                style.mark(point, of_run(place, pair.replicate))
+                style.mark(point, token(pair.replicate, place))
         axes.set(xticks=(0, 1), xticklabels=[shortened(name, 18) for name in names], xlim=(-0.35, 1.35))
         axes.tick_params(axis="x", length=0, labelcolor=style.INK, labelsize=9)
         axes.grid(visible=False, axis="x")

@@ -194,19 +194,9 @@ class Drawing:
             return svg(self.figure, self.name, self.tips)
 
 
-def of_group(group: int) -> str:
-    """Return the mark of the artists that represent the whole group with this index."""
-    return f"{group}-"
-
-
-def of_run(group: int, replicate: int) -> str:
-    """Return the mark of one run."""
-    return f"{group}-{replicate}"
-
-
-def of_pair(a: int, b: int, replicate: int) -> str:
-    """Return the mark of the two runs of a pair."""
-    return f"{a}.{b}-{replicate}"
+def token(replicate: int | None, *groups: int) -> str:
+    """Return the mark of a run, of a pair of runs or, without a replicate, of a whole group; groups are indices."""
+    return f"{'.'.join(map(str, groups))}-{'' if replicate is None else replicate}"
 
 
 def drawn_singly(content: Content) -> frozenset[int]:
@@ -232,10 +222,10 @@ def tips(content: Content) -> dict[str, str]:
     design = content.design
     places, value = {group: place for place, group in enumerate(content.groups)}, design.value
     return {
-        of_run(place, run.run.replicate): f"{group}, seed {run.run.replicate}: {value(run.outcome)}"
+        token(run.run.replicate, place): f"{group}, seed {run.run.replicate}: {value(run.outcome)}"
         for group, place in places.items() for run in content.of_group(group) if run.outcome is not None
     } | {
-        of_pair(places[item.question.a], places[item.question.b], pair.replicate):
+        token(pair.replicate, places[item.question.a], places[item.question.b]):
         f"seed {pair.replicate}: {item.question.a} {value(pair.a)}, {item.question.b} {value(pair.b)}, "
         f"difference {design.difference(pair.a - pair.b)}"
         for item in content.comparisons for pair in item.pairs

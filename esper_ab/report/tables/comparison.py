@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design
 from esper_ab.report.content import Content
+from esper_ab.report.document import Card
 from esper_ab.report.tables.table import NONE, Table, number, signed, span
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.proportions import Proportions
@@ -78,6 +79,17 @@ def needed_caveats(comparison: Comparison) -> tuple[str, ...]:
     """
     elsewhere = (*_caveats_beside(comparison), *routine(comparison))
     return tuple(text for text in comparison.caveats if text not in elsewhere)
+
+
+def cards_of(comparisons: Sequence[Comparison], mark: str = "") -> tuple[tuple[Card, ...], tuple[str, ...]]:
+    """Return a card per comparison, and the caveats that all of several comparisons share. `mark`: before a verdict."""
+    each = [needed_caveats(item) for item in comparisons]
+    shared = tuple(text for text in each[0] if all(text in other for other in each)) if len(each) > 1 else ()
+    cards = (
+        Card(f"{mark}{item.verdict}", item.headline, tuple(text for text in own if text not in shared))
+        for item, own in zip(comparisons, each, strict=True)
+    )
+    return tuple(cards), shared
 
 
 def _caveats_beside(comparison: Comparison) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from operator import methodcaller
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
@@ -25,10 +26,9 @@ from esper_ab.report.figures.style import (
     group_legend,
     label_axes,
     not_drawn,
-    of_group,
-    of_run,
     outcome_label,
     shortened,
+    token,
 )
 
 # Bands from the bottom up: permanent seeds, live seeds, removed seeds. (label, shade, hatch, stages)
@@ -90,15 +90,12 @@ def _last(group: str, bands: Shares) -> str:
 
 
 def _stack(axes: Axes, steps: Sequence[int], bands: Shares) -> None:
-    bottom = [0.0] * len(steps)
-    for (_, shade, hatch, _), band in zip(_BANDS, bands, strict=True):
-        top = [low + high for low, high in zip(bottom, band, strict=True)]
+    for (_, shade, hatch, _), band, top in zip(_BANDS, bands, np.cumsum(bands, axis=0), strict=True):
         if any(band):
             axes.fill_between(
-                steps, bottom, top, step="mid", facecolor=style.STAGES[shade], edgecolor=style.MUTED, linewidth=0.4,
-                hatch=hatch,
+                steps, top - band, top, step="mid", facecolor=style.STAGES[shade], edgecolor=style.MUTED,
+                linewidth=0.4, hatch=hatch,
             )  # fmt: skip
-        bottom = top
     axes.set(ylim=(0, 100), xlim=(steps[0], max(steps[-1], steps[0] + 1)))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
 
@@ -143,11 +140,10 @@ def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]])
 
 def actions(content: Content) -> Drawing | None:
     """Plot executed operations per host and episode, one panel per operation. None if there are no episodes."""
-    words = Words(
+    return panels(content, Words(
         "actions", "What the controllers do", label="per host and episode",
         caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
-    )
-    return panels(content, words, {name: methodcaller("measure", measure) for name, measure in OPS.items()})
+    ), {name: methodcaller("measure", measure) for name, measure in OPS.items()})  # fmt: skip
 
 
 def cost(content: Content) -> Drawing | None:
@@ -165,10 +161,10 @@ def cost(content: Content) -> Drawing | None:
         look: dict[str, Any] = {"color": style.colour(index), "clip_on": False}
         for x, y, replicate in (run for run in runs if run[2] in singly):
             style.mark(axes.plot([x], [y], style.marker(index), markersize=4.5, alpha=0.7, **look),
-                       of_run(index, replicate))  # fmt: skip
+                       token(replicate, index))  # fmt: skip
         at = mean(added) or 0.0, mean(ends) or 0.0
         middle = axes.plot(*at, style.marker(index), markersize=10, markerfacecolor="none", markeredgewidth=1.8, **look)
-        style.mark(middle, of_group(index))
+        style.mark(middle, token(None, index))
         words.append(f"{group}: {at[0]:,.0f} parameters, {at[1]:.1f} %")
     if not shown:
         return None

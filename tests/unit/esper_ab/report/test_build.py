@@ -7,6 +7,7 @@ import re
 import matplotlib as mpl
 from support.journals import planted_effect, write
 
+from esper_ab.contracts.experiment_files import PAGE, SUMMARY, VERDICT
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import Lock
 from esper_ab.report.build import build_report, printed
@@ -27,12 +28,12 @@ def test_a_report_of_what_nobody_carries_out_any_more_says_so(tmp_path):
 def test_the_same_journal_gives_the_same_bytes(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect())
     first = build_report(experiment_dir)
-    before = [path.read_bytes() for path in (first.summary, first.verdict, first.page)]
+    before = [(first.experiment_dir / name).read_bytes() for name in (SUMMARY, VERDICT, PAGE)]
     with (experiment_dir / JOURNAL_NAME).open("ab") as journal:
         journal.write(b'{"n":999,"prev":"')  # a torn tail is not an event
     with mpl.rc_context({"lines.markeredgewidth": 5, "xtick.direction": "in"}):  # a user's matplotlibrc
         second = build_report(experiment_dir)
-    assert [path.read_bytes() for path in (second.summary, second.verdict, second.page)] == before
+    assert [(second.experiment_dir / name).read_bytes() for name in (SUMMARY, VERDICT, PAGE)] == before
     assert sorted(path.name for path in experiment_dir.iterdir()) == [
         ".lock", JOURNAL_NAME, "report.html", "summary.txt", "verdict.json",
     ]  # fmt: skip
