@@ -7,10 +7,10 @@ outcome.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 import msgspec
+import numpy as np
 
 from esper_ab.contracts.records import EvaluatedEpisode
 from esper_ab.journal.fold import History, RunHistory
@@ -91,6 +91,5 @@ def _reward(eval_episodes: Episodes, mode: str) -> float | None:
 
 
 def _correlation(pairs: Iterable[tuple[float | None, float | None]]) -> Correlation:
-    both = [(reward, outcome) for reward, outcome in pairs if reward is not None and outcome is not None]
-    known = [(reward, outcome) for reward, outcome in both if math.isfinite(reward) and math.isfinite(outcome)]
-    return correlation([reward for reward, _ in known], [outcome for _, outcome in known])
+    both = np.array([*pairs], dtype=np.float64).reshape(-1, 2)  # None becomes NaN
+    return correlation(*both[np.isfinite(both).all(axis=1)].T)

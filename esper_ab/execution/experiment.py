@@ -54,7 +54,7 @@ from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kinds import kind_of
 from esper_ab.settings.resolve import resolve
 from esper_ab.trackers.beside import Trackers
-from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.settings import Tracking, wanted
 from esper_ab.trackers.state import read_settings, save_settings
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ def make_observers(
     experiment_dir = experiment_dir.absolute()  # users' code may leave the current directory
     blocks = plan.blocks if history is None else history.blocks
     told: list[Observer] = [RunFolders(experiment_dir, plan, blocks), Warnings(incidents=not watched)]
-    if (tracking := read_settings(experiment_dir)).anything:
+    if wanted(tracking := read_settings(experiment_dir)):
         trackers = Trackers(experiment_dir, tracking)
         stack.push(trackers.settle)
         told.append(trackers)

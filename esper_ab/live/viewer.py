@@ -31,14 +31,13 @@ class Viewer:
         """
         self._experiment_dir = experiment_dir
         self._reading: Reading = follow(experiment_dir / JOURNAL_NAME)
-        self.held = holder(experiment_dir) is not None  # before reading: a holder gone by then has written everything
         first = next(self._reading, None)
         if not isinstance(first, ExperimentStarted):
             path = experiment_dir / JOURNAL_NAME
             raise UsageError(f"{path} does not begin with experiment_started; try again, or see tidy --check")
         with located(self._reading):
             self.history: History = begin(first, keeps_records=False)
-        self._add_all()
+        self.catch_up()
 
     @property
     def state(self) -> ExperimentState:
@@ -60,10 +59,7 @@ class Viewer:
 
     def catch_up(self) -> None:
         """Add all new events to `history` without yielding them."""
-        self.held = holder(self._experiment_dir) is not None
-        self._add_all()
-
-    def _add_all(self) -> None:
+        self.held = holder(self._experiment_dir) is not None  # before reading: one gone by then has written everything
         with located(self._reading):
             for event in self._reading:
                 self.history.add(event)

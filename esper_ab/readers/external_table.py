@@ -51,12 +51,9 @@ def observations_of(
             "outcome, and also task and cluster if there are several tasks or clusters"
         )
     if "run" in used:
-        _check_once(
-            source, rows, [row.run for row in rows], used["run"],
-            f"{ITEMS}; give each run one row, with the mean over its items",
-        )
+        _check_once(source, rows, "run", used["run"], f"{ITEMS}; give each run one row, with the mean over its items")
     if pair_column:
-        _check_once(source, rows, [row.replicate for row in rows], used[pair_column], "one row per run")
+        _check_once(source, rows, "replicate", used[pair_column], "one row per run")
     return Observations(source=source, pair_column=pair_column, rows=tuple(rows))
 
 
@@ -175,10 +172,11 @@ def cell_text(cell: object) -> str:
     return str(cell).strip()
 
 
-def _check_once(source: str, rows: Sequence[Observation], names: Sequence[str], column: str, why: str) -> None:
-    """Raise UsageError if two rows of one group and task have the same value in `names`."""
+def _check_once(source: str, rows: Sequence[Observation], field: str, column: str, why: str) -> None:
+    """Raise UsageError if two rows of one group and task have the same value in `field`."""
     seen: dict[tuple[str, str, str], int] = {}
-    for row, name in zip(rows, names, strict=True):
+    for row in rows:
+        name = getattr(row, field)
         first = seen.setdefault((row.group, name, row.task), row.row)
         if first != row.row:
             of_task = f" and task {row.task}" if row.task else ""
@@ -295,6 +293,8 @@ def _values(name: str, column: Any) -> list[Any]:
 
 def _long(by_group: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """Return one row per outcome from arrays by group; values at the same index form a pair."""
-    rows = [(group, place, value) for group, values in by_group.items() for place, value in enumerate(values)]
-    group, pair, outcome = zip(*rows, strict=True) if rows else ((), (), ())
-    return {"group": list(group), "pair": list(pair), "outcome": list(outcome)}
+    return {
+        "group": [group for group, values in by_group.items() for _ in values],
+        "pair": [place for values in by_group.values() for place in range(len(values))],
+        "outcome": [value for values in by_group.values() for value in values],
+    }

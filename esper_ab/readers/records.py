@@ -273,33 +273,25 @@ CREATE TABLE pairs (
 def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Comparison]) -> None:
     """Create the tables `comparisons` and `pairs`, one row per comparison and per pair, in the order of the design."""
     connection.execute(_CONCLUDED)
-    for table, rows in (("comparisons", _comparisons(comparisons)), ("pairs", _pairs(comparisons))):
-        for row in rows:
-            connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
-
-
-def _comparisons(comparisons: Sequence[Comparison]) -> Iterator[tuple[Any, ...]]:
     for one in comparisons:
         question, course = one.question, one.course
         flip, improvement, correlation = map(one.descriptive.get, ("sign_flip", "improvement", "correlation"))
-        yield (
-            question.a, question.b, str(one.verdict), one.estimate, one.low, one.high, str(one.level),
-            one.effect and one.effect.p, flip and flip.p, one.rank and one.rank.p, one.descriptive["hedges_g"],
-            improvement and improvement.a12, correlation and correlation.r, one.used, len(one.pairs),
-            question.planned, len(one.lost.replicates), question.design.margin, question.alpha, course.decision,
-            course.decided_at, one.sentence,
+        _insert(
+            connection, "comparisons", question.a, question.b, str(one.verdict), one.estimate, one.low, one.high,
+            str(one.level), one.effect and one.effect.p, flip and flip.p, one.rank and one.rank.p,
+            one.descriptive["hedges_g"], improvement and improvement.a12, correlation and correlation.r, one.used,
+            len(one.pairs), question.planned, len(one.lost.replicates), question.design.margin, question.alpha,
+            course.decision, course.decided_at, one.sentence,
         )  # fmt: skip
+        for index, pair in enumerate(one.pairs):
+            _insert(
+                connection, "pairs", question.a, question.b, pair.replicate, pair.a, pair.b, pair.a - pair.b,
+                pair.position_a, pair.position_b, index < one.used,
+            )  # fmt: skip
 
 
-def _pairs(comparisons: Sequence[Comparison]) -> Iterator[tuple[Any, ...]]:
-    for one in comparisons:
-        yield from (
-            (
-                one.question.a, one.question.b, pair.replicate, pair.a, pair.b, pair.a - pair.b, pair.position_a,
-                pair.position_b, index < one.used,
-            )
-            for index, pair in enumerate(one.pairs)
-        )  # fmt: skip
+def _insert(connection: DuckDBPyConnection, table: str, *row: Any) -> None:
+    connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
 
 
 def table_sql(name: str) -> str:

@@ -42,7 +42,7 @@ class Explained:
 
     def __init__(self) -> None:
         self._here: set[str] = set()
-        self.met: dict[str, str] = {}
+        self.met: dict[str, str] = {}  # the terms that have occurred so far
 
     def begin(self) -> str:
         """Begin another part of the page. Returns "", so that a template can call it inline."""
@@ -60,8 +60,3 @@ class Explained:
             return found.group()
         self._here.add(term)
         return str(Markup('<abbr title="{}">{}</abbr>').format(TERMS[term], Markup(found.group())))
-
-    @property
-    def footnotes(self) -> list[tuple[str, str]]:
-        """The terms that have occurred so far, in alphabetical order."""
-        return sorted(self.met.items(), key=lambda item: item[0].lower())

@@ -250,21 +250,20 @@ class Fold:
         assert ended is not None
         words: dict[str, str] = {}
         numbers: dict[str, float | None] = {}
-        compared = {f"{one.question.a}-{one.question.b}": one for one in analysis.comparisons}
-        for pair, one in compared.items():
-            said = {"verdict": one.verdict.value, "headline": one.headline, "sentence": one.sentence}
-            found = {"estimate": one.estimate, "low": one.low, "high": one.high, "used": one.used}
-            words |= {f"{pair}/{name}": text for name, text in said.items()}
-            numbers |= {f"{pair}/{name}": value for name, value in found.items()}
+        for one in analysis.comparisons:
+            pair = f"{one.question.a}-{one.question.b}"
+            words |= {f"{pair}/{name}": str(getattr(one, name)) for name in ("verdict", "headline", "sentence")}
+            numbers |= {f"{pair}/{name}": getattr(one, name) for name in ("estimate", "low", "high", "used")}
+            numbers[f"{pair}/hedges_g"] = one.descriptive["hedges_g"]
         words |= {
             "rule": rule(history.design), "result": analysis.result_hash,
             "measured": f"{outcome.title}; {outcome.better} is better",
             "state": " ".join(filter(None, (ended.status, ended.detail))),
         }  # fmt: skip
-        numbers |= {f"{pair}/hedges_g": one.descriptive["hedges_g"] for pair, one in compared.items()}
         for group in history.groups:
-            runs = (analysis.outcomes[run.ref.name] for run in history.of_group(group))
-            numbers[f"outcome/{group}"] = mean(run.outcome for run in runs)
+            numbers[f"outcome/{group}"] = mean(
+                analysis.outcomes[run.ref.name].outcome for run in history.of_group(group)
+            )
         return Conclusion(
             step=history.replicates, numbers=_there(numbers), words=words, state=ended.status, at_ms=self._at_ms
         )

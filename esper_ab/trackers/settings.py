@@ -32,11 +32,6 @@ class Tracking(msgspec.Struct, frozen=True, kw_only=True):
     #: The tags of every variant, by group.
     tags: dict[str, tuple[str, ...]] = {}
 
-    @property
-    def anything(self) -> bool:
-        """True if any tracker is wanted."""
-        return self.wandb != "off" or self.tensorboard
-
 
 def wanted(tracking: Tracking) -> tuple[Name, ...]:
     """Return the names of the requested trackers."""

@@ -7,7 +7,6 @@ headline never claims more than the verdict.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 
 from esper_ab.contracts.wording import capital, counted, n_pairs, named
 from esper_ab.design.pairs_needed import MOST_NAMED
@@ -18,24 +17,9 @@ from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.sensitivity import DRIFT
 from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, Verdict
 
-
-class Why(StrEnum):
-    """Why a comparison is not decided, as the end of "Not decided: ..., but ..."; `_why` chooses one."""
-
-    AUDIT = "the audit allows no verdict"
-    DRIFT = "the differences drift from pair to pair"
-    LOST = "the lost runs could change the answer"
-    NO_PAIR = "no pair was complete at the last look"
-    FEW = f"a verdict needs at least {LEAST_PAIRS} pairs"
-    BASELINE = "their outcomes are not clearly better than those of a group that learns nothing"
-    FUTILE = "it was stopped for futility: a difference of the margin had become unlikely"
-    WITHDRAWN = "the last look does not confirm what an earlier one decided"
-    NO_SPREAD = "too little varies between the pairs for any test"
-    NO_INTERVAL = "these pairs give no interval"
-    EARLY = "it is too early to call the difference smaller than the margin"
-    NO_LOOK = "the first planned look is still to come"
-    ZERO = "the interval includes 0"
-    BOUND = "the test has not reached its bound"
+_ZERO, _BOUND = "the interval includes 0", "the test has not reached its bound"
+_EARLY = "it is too early to call the difference smaller than the margin"
+_NO_SPREAD = "too little varies between the pairs for any test"
 
 
 def headline(evidence: Evidence) -> str:
@@ -91,7 +75,7 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
         where = "the one pair" if len(evidence.pairs) == 1 else f"all {n_pairs(len(evidence.pairs))}"
         return f"{them} did the same in {where}: all records agree, so the differing settings had no effect."
     why = _why(evidence)
-    return f"Not decided{_yet(evidence)} for {them}: {'the intervals include 0' if why is Why.ZERO else why}."
+    return f"Not decided{_yet(evidence)} for {them}: {'the intervals include 0' if why == _ZERO else why}."
 
 
 def alike(evidence: Evidence) -> tuple[str, ...]:
@@ -113,14 +97,14 @@ def _open(evidence: Evidence) -> str:
     if evidence.estimate is None:
         return f"Not decided{_yet(evidence)}: {why}."
     reason = evidence.worded(why)
-    if why is Why.ZERO:
+    if why == _ZERO:
         reason = f"the {_interval(evidence)}, {_span(evidence)}, includes 0"
-    if why is Why.EARLY:
+    if why == _EARLY:
         reason = f"calling the difference smaller than the margin takes {evidence.small_from}"
     if evidence.constant:
         answer = f"every pair differs by {evidence.constant}; this is the answer for these seeds"
         return f"Not decided{_yet(evidence)}: {answer}."
-    if why is Why.NO_SPREAD and evidence.stuck is not None:
+    if why == _NO_SPREAD and evidence.stuck is not None:
         count, runs, value = evidence.stuck
         stuck = f"{count} of {runs} runs have the outcome {evidence.design.value(value)}"
         reason = f"{stuck}, which leaves too little spread for any test"
@@ -128,39 +112,47 @@ def _open(evidence: Evidence) -> str:
     return f"Not decided{_yet(evidence)}: {looks}{_wins(evidence)}, but {reason}{_would_decide(evidence, why)}."
 
 
-def _would_decide(evidence: Evidence, why: Why) -> str:
+def _would_decide(evidence: Evidence, why: str) -> str:
     """Say how many pairs would show a difference of the margin, if more pairs are needed for a decision."""
     anew, here = evidence.pairs_anew, evidence.pairs_needed
     pairs = min((one.pairs for one in (here, anew) if one is not None), default=0)
-    lacking = why in (Why.ZERO, Why.BOUND) and evidence.course.finished
+    lacking = why in (_ZERO, _BOUND) and evidence.course.finished
     if not lacking or not evidence.used < pairs <= MOST_NAMED:
         return ""
     where = " in a new plan" if anew is not None and here is not None and anew.pairs < here.pairs else ""
     return f"; about {pairs} pairs{where} would show a difference of {evidence.design.margin_words}"
 
 
-def _why(evidence: Evidence) -> Why:
+def _why(evidence: Evidence) -> str:
+    """Return why a comparison is not decided, as the end of "Not decided: ..., but ..."."""
     if evidence.capped_by:
-        if caps := {finding.kind for finding in evidence.findings if finding.weight == "caps"}:
-            return Why.DRIFT if caps == {DRIFT} else Why.AUDIT
-        return Why.LOST if evidence.imputed is not None and not evidence.imputed.survives else Why.BASELINE
+        caps = {finding.kind for finding in evidence.findings if finding.weight == "caps"}
+        if caps == {DRIFT}:
+            return "the differences drift from pair to pair"
+        if caps:
+            return "the audit allows no verdict"
+        if evidence.imputed is not None and not evidence.imputed.survives:
+            return "the lost runs could change the answer"
+        return "their outcomes are not clearly better than those of a group that learns nothing"
     if evidence.estimate is None:
-        return Why.NO_PAIR
+        return "no pair was complete at the last look"
     if evidence.used < LEAST_PAIRS:
-        return Why.FEW
+        return f"a verdict needs at least {LEAST_PAIRS} pairs"
     if evidence.course.standing == "futile":
-        return Why.FUTILE
-    return Why.WITHDRAWN if evidence.course.decision != evidence.course.standing else _why_open(evidence)
+        return "it was stopped for futility: a difference of the margin had become unlikely"
+    if evidence.course.decision != evidence.course.standing:
+        return "the last look does not confirm what an earlier one decided"
+    return _why_open(evidence)
 
 
-def _why_open(evidence: Evidence) -> Why:
+def _why_open(evidence: Evidence) -> str:
     """Return the reason that follows from the interval."""
     low, high = evidence.low, evidence.high
     if low is None or high is None:
-        return Why.NO_SPREAD if evidence.degenerate else Why.NO_INTERVAL
+        return _NO_SPREAD if evidence.degenerate else "these pairs give no interval"
     if low <= 0.0 <= high:
-        return Why.EARLY if evidence.small_from else Why.ZERO
-    return Why.NO_LOOK if evidence.last_look is None else Why.BOUND
+        return _EARLY if evidence.small_from else _ZERO
+    return "the first planned look is still to come" if evidence.last_look is None else _BOUND
 
 
 def _yet(evidence: Evidence) -> str:

@@ -87,7 +87,7 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
             for other, _ in shown:
                 if other != index:
                     _line(axes, binned(mean_curve(curves[other]), most), color=style.GRID, linewidth=1.2)
-        _runs(axes, index, by_replicate[index], singly, most)
+        plot_runs(axes, index, by_replicate[index], singly, most)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     if not apart:
         group_legend(figure, shown, markers=False)
@@ -102,7 +102,7 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
     )
 
 
-def _runs(
+def plot_runs(
     axes: Axes, index: int, by_replicate: Mapping[int, Floats], singly: frozenset[int], most: int
 ) -> None:
     """Plot each run of the replicates in `singly`, and the mean and the band of the middle half of all runs."""

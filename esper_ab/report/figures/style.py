@@ -256,12 +256,9 @@ def grid(
     count: int, *, columns: int = 3, sharey: bool = False, single: tuple[float, float] = (HALF, 3.3)
 ) -> tuple[Figure, list[Axes]]:
     """Create a figure with exactly `count` panels, row by row; a figure with one panel has the size `single`."""
-    if count == 1:
-        figure = Picture(figsize=single)
-        return figure, [figure.subplots()]
     columns = min(columns, count)
     rows = -(-count // columns)
-    figure = Picture(figsize=(_WIDTH, 0.7 + 2.0 * rows))
+    figure = Picture(figsize=single if count == 1 else (_WIDTH, 0.7 + 2.0 * rows))
     flat: list[Axes] = list(figure.subplots(rows, columns, sharey=sharey, squeeze=False).flat)
     for axes in flat[count:]:
         axes.remove()

@@ -19,11 +19,8 @@ LearningRow = tuple[str, Callable[[Learning], str]]
 
 def declared_rows(content: Content) -> tuple[Row, ...]:
     """Return a row for each measure that the plan declares."""
-
-    def row(name: str, title: str) -> Row:
-        return title, lambda run: run.measures[name], None
-
-    return tuple(row(measure.name, measure.title) for measure in content.design.measures.measures)
+    measures = content.design.measures.measures
+    return tuple((one.title, lambda run, name=one.name: run.measures[name], None) for one in measures)
 
 
 def episodes_said(experiment: ResolvedExperiment) -> dict[str, str]:

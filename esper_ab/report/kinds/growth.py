@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from esper_ab.analysis.kinds.growth import gains_per_kparam, kept_share
-from esper_ab.analysis.learning import Learning
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import LearningRow, Row, TableKind
 from esper_ab.report.tables.table import number, percent
@@ -21,10 +20,9 @@ def _rows(content: Content) -> tuple[Row, ...]:
 
 
 def _over_training(label: str, name: str) -> LearningRow:
-    def change(one: Learning) -> str:
-        return f"{number(one.first[name])} → {number(one.last[name])}"
-
-    return f"{label} per host, untrained → last", change
+    return (
+        f"{label} per host, untrained → last", lambda one: f"{number(one.first[name])} → {number(one.last[name])}",
+    )
 
 
 KIND = TableKind(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from operator import methodcaller
+
 from matplotlib.ticker import MaxNLocator
 
 from esper_ab.analysis.learning import own_rewards
 from esper_ab.report.content import Content
-from esper_ab.report.figures import style
-from esper_ab.report.figures.curves import binned, curve, mean_curve
+from esper_ab.report.figures.curves import curve, plot_runs
 from esper_ab.report.figures.kinds import FiguresOfKind
-from esper_ab.report.figures.style import Drawing, grid, label_axes, shortened
+from esper_ab.report.figures.style import Drawing, drawn_singly, grid, label_axes, not_drawn, shortened
 
 _MOST_POINTS = 300  # of a line
 
@@ -21,13 +22,9 @@ def own_reward(content: Content) -> Drawing | None:
         return None
     figure, panels = grid(len(found), single=(9.4, 3.0))
     for axes, one in zip(panels, found, strict=True):
-        index = content.groups.index(one.group)
-        curves = [curve(run, lambda columns: columns.of("reward")) for run in content.history.of_group(one.group)]
-        for points in (points for points in curves if len(points)):
-            thin = binned(points, _MOST_POINTS)
-            axes.plot(thin[:, 0], thin[:, 1], color=style.colour(index), linewidth=0.8, alpha=0.3)
-        middle = binned(mean_curve(curves), _MOST_POINTS)
-        axes.plot(middle[:, 0], middle[:, 1], color=style.colour(index), linestyle=style.line(index), linewidth=2.2)
+        runs = content.history.of_group(one.group)
+        curves = {run.ref.replicate: curve(run, methodcaller("of", "reward")) for run in runs}
+        plot_runs(axes, content.groups.index(one.group), curves, drawn_singly(content), _MOST_POINTS)
         axes.set_title(shortened(one.group))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     label_axes(figure, "training episode", "own reward")
@@ -35,8 +32,9 @@ def own_reward(content: Content) -> Drawing | None:
     return Drawing(
         "own-reward", "The reward that each group learns by",
         caption="Sum over a training episode, mean over environments; each panel has its own scale, because rewards of "
-        "different groups are not comparable. Thin: single runs. Thick: their mean. The outcome by which "
-        "groups are compared is in the learning curves.",
+        "different groups are not comparable. Thin: single runs. Thick: their mean. Band: the middle half "
+        "of the runs, from four runs on. The outcome by which groups are compared is in the learning curves."
+        + not_drawn(content),
         alt="Own reward, first to last tenth, mean over runs: " + "; ".join(ends) + ".", figure=figure,
     )
 

@@ -10,6 +10,6 @@ def test_terms_are_explained_where_they_stand_and_at_the_end():
     said = explain("A <look>, two looks, and an overlook of the pair")
     assert said.count("<abbr") == 2
     assert "&lt;<abbr" in said
-    assert [term for term, _ in explain.footnotes] == ["look", "pair"]
+    assert sorted(explain.met) == ["look", "pair"]
     explain.begin()
     assert "<abbr" in explain("looks")
