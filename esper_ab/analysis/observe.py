@@ -12,7 +12,7 @@ from esper_ab.stats.pair import Pair, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.follow import Courses, follow
 from esper_ab.verdict.observations import Facts, Observation, Observations
-from esper_ab.verdict.pairing import cells_of, pair_up
+from esper_ab.verdict.pairing import pair_up
 from esper_ab.verdict.vocabulary import Scale
 
 Pairs = Mapping[Contrast, tuple[Pair, ...]]
@@ -66,7 +66,7 @@ def pairs_in(courses: Courses) -> Pairs:
 def pairs_of(history: History, contrast: Contrast) -> tuple[Pair, ...]:
     """Return the pairs of any two groups, whether the plan compares them or not."""
     plan = plan_of(history)
-    found = pair_up(cells_of(observe(history)), contrast, plan.scales, plan.replicates).pairs
+    found = pair_up(observe(history).cells, contrast, plan.scales, plan.replicates).pairs
     return () if isinstance(found, Samples) else found
 
 

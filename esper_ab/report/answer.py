@@ -55,8 +55,7 @@ def next_steps(content: Content) -> tuple[Item, ...]:
     if word in ("stale", "interrupted", "failed"):
         if any(run.expected for run in content.history.runs.values()):
             return (Item("Resume it from its checkpoints.", shell_command("resume", place)),)
-        anew = _anew(content, "fixed")
-        return (Item("No seed is left: fix what failed, then launch it again.", anew),)
+        return (Item("No seed is left: fix what failed, then launch it again.", _anew(content, "fixed")),)
     return tuple(_after(content))
 
 
@@ -68,7 +67,7 @@ def _after(content: Content) -> Iterator[Item]:
     if Verdict.NO_INFERENCE in verdicts:
         yield Item(
             f"Launch it again with {LEAST_PAIRS} seeds or more; twice as many are better.",
-            _anew(content, "larger", "--seeds", str(2 * LEAST_PAIRS)),
+            _anew(content, "larger", seeds=2 * LEAST_PAIRS),
         )
     if Verdict.INCONCLUSIVE in verdicts:
         yield from _more_pairs(content)
@@ -98,7 +97,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         yield Item(
             f"A difference of {design.margin_words} had become unlikely. To show that no difference is as large, "
             "launch it again without --futility; to find a smaller difference, name a smaller margin (--margin).",
-            _anew(content, "whole", "--seeds", str(replicates), "--futility", "0"),
+            _anew(content, "whole", "--futility", "0", seeds=replicates),
         )
         return
     if few := [item.used for item in open_ones if item.small_from]:
@@ -106,7 +105,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(few))
         yield Item(
             f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",
-            _anew(content, "larger", "--seeds", str(replicates)),
+            _anew(content, "larger", seeds=replicates),
         )
         return
     if constant := next((item.constant for item in open_ones if item.constant), ""):
@@ -156,7 +155,7 @@ def _larger(content: Content, extended: int | None, anew: int, said: str) -> Ite
 
     `extended`: the pairs needed with an extension; None if the experiment cannot be extended.
     """
-    launch = _anew(content, "larger", "--seeds", str(anew))
+    launch = _anew(content, "larger", seeds=anew)
     fresh = Item(f"Launch it again with {anew} seeds {said}.", launch)
     if extended is None:
         yield fresh
@@ -179,12 +178,13 @@ def _pairs(item: Comparison) -> tuple[int | None, int] | None:
     return item.pairs_needed.pairs if extendable(item.question, item.course) else None, anew.pairs
 
 
-def _anew(content: Content, suffix: str, *flags: str) -> str:
+def _anew(content: Content, suffix: str, *flags: str, seeds: int | None = None) -> str:
     """Write the command for the same settings with other `flags`; named looks are replaced if the seeds change."""
     experiment = content.experiment
-    if "--seeds" in flags and experiment.looks:
-        replicates = int(flags[flags.index("--seeds") + 1])
-        looks = default_looks(replicates) if len(experiment.looks) > 1 else (replicates,)
+    if seeds is not None:
+        flags = ("--seeds", str(seeds), *flags)
+    if seeds is not None and experiment.looks:
+        looks = default_looks(seeds) if len(experiment.looks) > 1 else (seeds,)
         flags = (*flags, "--looks", ",".join(map(str, looks)))
     config = f"{content.place}/experiment.toml"
     return shell_command("launch", config, *flags, "--name", f"{experiment.name}-{suffix}")

@@ -15,7 +15,6 @@ from esper_ab.report.text import paragraph, written
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.pairing import cells_of
 from esper_ab.verdict.profiles import HONEST_FROM, Aggregate
 from esper_ab.verdict.sentences import rule_sentence
 from esper_ab.verdict.vocabulary import MEAN
@@ -152,7 +151,7 @@ def verdicts(result: Answer, task: str) -> Verdicts:
 
 def _groups(result: Answer) -> Table:
     """Build the table of every group's outcomes."""
-    cells, rows = cells_of(result.observations), list[tuple[str, ...]]()
+    cells, rows = result.observations.cells, list[tuple[str, ...]]()
     for scale in result.scales:
         for group in result.design.groups:
             runs = [run for key, run in cells.items() if key[:2] == (group, scale.task)]

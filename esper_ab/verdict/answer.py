@@ -10,8 +10,7 @@ from esper_ab.design.design import Design
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.follow import Courses
-from esper_ab.verdict.observations import Observation, Observations
-from esper_ab.verdict.pairing import Cells, cells_of
+from esper_ab.verdict.observations import Cells, Observation, Observations
 from esper_ab.verdict.profiles import Profile, Ranges, profiles_of
 from esper_ab.verdict.vocabulary import MEAN, Finding, Scale
 
@@ -54,7 +53,7 @@ _SHOWN = 8  # names in a list
 
 def departures(plan: AnalysisPlan, observations: Observations, followed: Courses) -> Iterator[str]:
     """Yield departures from the plan: unplanned runs, gaps in the order, and runs after everything was decided."""
-    cells = cells_of(observations)
+    cells = observations.cells
     yield from _foreign(plan, observations)
     yield from _gaps(plan, observations, cells)
     yield from _after(plan, cells, followed)

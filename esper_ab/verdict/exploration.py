@@ -14,7 +14,6 @@ from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.follow import pairings_of
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import ITEMS, Observations
-from esper_ab.verdict.pairing import cells_of
 from esper_ab.verdict.vocabulary import Scale
 
 _MOST_GROUPS = 100  # without a control: nearly 5,000 comparisons
@@ -96,7 +95,7 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
 
     Raises UsageError if some runs form pairs but more than one row in ten has no partner.
     """
-    cells = cells_of(observations)
+    cells = observations.cells
     names = {
         one: [{name for of, task, name in cells if (of, task) == (group, one.task)} for group in one.groups]
         for one in contrasts

@@ -16,8 +16,8 @@ from esper_ab.design.design import Contrast, Design
 from esper_ab.stats.pair import Data
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.look import Look, look_data, take_look
-from esper_ab.verdict.observations import Observations
-from esper_ab.verdict.pairing import Cells, Pairing, cells_of, pair_up, runs_of, sampled
+from esper_ab.verdict.observations import Cells, Observations
+from esper_ab.verdict.pairing import Pairing, pair_up, runs_of, sampled
 from esper_ab.verdict.tuning import tune
 
 # --- looks -----------------------------------------------------------------------------------------------------------
@@ -178,13 +178,13 @@ def follow(plan: AnalysisPlan, observations: Observations) -> Courses:
     represented by its best cell.
     """
     if plan.cells:
-        observations = tune(observations, plan.groups, plan.cells, plan.choosing, plan.scales[0]).observations
+        observations = tune(observations, plan).observations
     return take_looks(plan, observations)
 
 
 def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
     """Take every look as `follow` does, for observations in which each group has one cell."""
-    cells = cells_of(observations)
+    cells = observations.cells
     if observations.exploratory:
         pairings = pairings_of(plan, observations)
         ready = dict.fromkeys(pairings, plan.design.looks[-1])
@@ -201,7 +201,7 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
 
 def pairings_of(plan: AnalysisPlan, observations: Observations) -> dict[Contrast, Pairing]:
     """Form the pairs of exploratory observations, or two samples if the runs are unpaired."""
-    form, cells = pair_up if plan.paired else sampled, cells_of(observations)
+    form, cells = pair_up if plan.paired else sampled, observations.cells
     return {one: form(cells, one, plan.scales, plan.replicates) for one in plan.design.comparisons}
 
 

@@ -43,7 +43,7 @@ def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | Non
         _refuse_foreign(plan, observations)
     if not plan.cells:
         return _judged(plan, observations, rng_seed)
-    tuned = tune(observations, plan.groups, plan.cells, plan.choosing, plan.scales[0])
+    tuned = tune(observations, plan)
     at = ", ".join(f"{one.group} at {one.cell}" for one in tuned.choices)
     within = f", each group at its best of {', '.join(plan.cells)} ({at})" if at else ""
     answer = _judged(plan, tuned.observations, rng_seed, within)

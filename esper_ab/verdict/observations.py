@@ -6,6 +6,7 @@ A missing row means that the run does not exist yet or is not needed. A row with
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 import msgspec
 
@@ -29,6 +30,9 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     row: int = 0  # of the source, for messages
 
 
+Cells = Mapping[tuple[str, str, str], Observation]  # by group, task, replicate
+
+
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about the runs of one task that are known only from records."""
 
@@ -49,6 +53,11 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     facts: dict[str, Facts] | None = None  # by task; None: made elsewhere, without records
     repeatable: bool = False  # of one experiment directory under its own plan, which can be launched again or extended
     exploratory: bool = False  # nothing was declared before the runs
+
+    @property
+    def cells(self) -> Cells:
+        """Every run by group, task and replicate."""
+        return {(row.group, row.task, row.replicate): row for row in self.rows}
 
     @property
     def groups(self) -> tuple[str, ...]:

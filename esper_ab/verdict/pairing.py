@@ -15,7 +15,7 @@ import msgspec
 
 from esper_ab.design.design import Contrast, Design
 from esper_ab.stats.pair import Pair, Samples
-from esper_ab.verdict.observations import Observation, Observations
+from esper_ab.verdict.observations import Cells, Observation
 from esper_ab.verdict.vocabulary import MEAN, Scale
 
 # --- question --------------------------------------------------------------------------------------------------------
@@ -98,9 +98,6 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, replicates=earlier)
 
 
-Cells = Mapping[tuple[str, str, str], Observation]  # by group, task, replicate
-
-
 @dataclass(frozen=True, kw_only=True)
 class Pairing:
     """The data of one comparison. Replicates are numbered by their place in the given order."""
@@ -109,11 +106,6 @@ class Pairing:
     lost: Lost
     single: tuple[str, ...]  # replicates of which one group has runs and the other none
     clusters: tuple[tuple[str, ...], ...]  # replicates of each unit that has several
-
-
-def cells_of(observations: Observations) -> Cells:
-    """Return every run by group, task and replicate."""
-    return {(row.group, row.task, row.replicate): row for row in observations.rows}
 
 
 def pair_up(
@@ -125,6 +117,7 @@ def pair_up(
     If `join` is False, pairs that share a cluster are reported but kept apart.
     """
     pairs: list[Pair] = []
+    clusters: dict[int, set[str]] = {}  # of each pair's runs, by replicate
     halves: list[HalfPair] = []
     single: list[str] = []
     for place, replicate in enumerate(order):
@@ -143,7 +136,8 @@ def pair_up(
             ))  # fmt: skip
         else:
             pairs.append(Pair(replicate=place, a=a, b=b, position_a=at_a, position_b=at_b))
-    units = _units(cells, contrast, scales, order, pairs)
+            clusters[place] = {run.cluster for run in (*runs_a, *runs_b) if run.cluster}
+    units = _units(pairs, clusters)
     return Pairing(
         pairs=tuple(map(_joined, units)) if join else tuple(pairs), lost=Lost(replicates=tuple(halves)),
         single=tuple(single),
@@ -194,9 +188,7 @@ def _value(runs: Sequence[Observation], task: str, scales: Sequence[Scale]) -> f
     return None if None in values else fsum(scaled) / len(values)
 
 
-def _units(
-    cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], pairs: Sequence[Pair]
-) -> list[list[Pair]]:
+def _units(pairs: Sequence[Pair], clusters: Mapping[int, set[str]]) -> list[list[Pair]]:
     """Return the pairs of each independent unit, in order; pairs form one unit if any of their runs share a cluster."""
     above: dict[str | int, str | int] = {}  # a forest of clusters and replicates, in which a unit is a tree
 
@@ -205,12 +197,11 @@ def _units(
             node = above[node]
         return node
 
-    for pair in pairs:
-        for group in contrast.groups:
-            for run in runs_of(cells, group, contrast.task, scales, order[pair.replicate]):
-                here, there = root(pair.replicate), root(run.cluster)
-                if run.cluster and here != there:
-                    above[here] = there
+    for replicate, names in clusters.items():
+        for cluster in sorted(names):
+            here, there = root(replicate), root(cluster)
+            if here != there:
+                above[here] = there
     units: dict[str | int, list[Pair]] = {}
     for pair in pairs:
         units.setdefault(root(pair.replicate), []).append(pair)

@@ -7,13 +7,13 @@ differ only by luck.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import fsum
 
 import msgspec
 
+from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.observations import Observation, Observations
-from esper_ab.verdict.vocabulary import Scale
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,15 +33,13 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     unused: tuple[Observation, ...]  # runs on judging seeds in settings that were not chosen
 
 
-def tune(
-    observations: Observations, groups: Sequence[str], cells: Sequence[str], choosing: Sequence[str], scale: Scale
-) -> Tuned:
-    """For each group, choose the cell with the best mean over the seeds in `choosing`; in a tie, choose the first cell.
+def tune(observations: Observations, plan: AnalysisPlan) -> Tuned:
+    """For each group, choose the cell with the best mean over the plan's choosing seeds; in a tie, the first cell.
 
     A lost run counts as the worst outcome of all runs used for the choice.
     """
-    runs = {(row.group, row.task, row.replicate): row for row in observations.rows}
-    wanted = [(group, cell, seed) for group in groups for cell in cells for seed in choosing]
+    runs = observations.cells
+    wanted = [(group, cell, seed) for group in plan.groups for cell in plan.cells for seed in plan.choosing]
     missing = tuple(
         Observation(group=group, task=cell, replicate=seed, value=None)
         for group, cell, seed in wanted if (group, cell, seed) not in runs
@@ -51,11 +49,11 @@ def tune(
     if missing or not known:
         nothing = msgspec.structs.replace(observations, rows=())
         return Tuned(choices=(), observations=nothing, missing=missing, unused=())
-    worst = scale.outcome.worst(known)
+    worst = plan.design.outcome.worst(known)
     ends = {key: worst if value is None else value for key, value in values.items()}
-    choices = tuple(_choice(group, cells, choosing, ends, scale) for group in groups)
+    choices = tuple(_choice(group, plan, ends) for group in plan.groups)
     chosen = {one.group: one.cell for one in choices}
-    judged = [row for row in observations.rows if row.replicate not in choosing]
+    judged = [row for row in observations.rows if row.replicate not in plan.choosing]
     kept = tuple(
         msgspec.structs.replace(row, task="") for row in judged if chosen.get(row.group, row.task) == row.task
     )
@@ -65,9 +63,8 @@ def tune(
     )  # fmt: skip
 
 
-def _choice(
-    group: str, cells: Sequence[str], choosing: Sequence[str], ends: Mapping[tuple[str, str, str], float], scale: Scale
-) -> Choice:
-    means = {cell: fsum(ends[group, cell, seed] for seed in choosing) / len(choosing) for cell in cells}
-    best = max(cells, key=lambda cell: scale.outcome.sign * means[cell])
+def _choice(group: str, plan: AnalysisPlan, ends: Mapping[tuple[str, str, str], float]) -> Choice:
+    seeds = plan.choosing
+    means = {cell: fsum(ends[group, cell, seed] for seed in seeds) / len(seeds) for cell in plan.cells}
+    best = max(plan.cells, key=lambda cell: plan.design.outcome.sign * means[cell])
     return Choice(group=group, cell=best, means=means)

@@ -8,7 +8,6 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from esper_ab.contracts.wording import counted
-from esper_ab.design.design import of_training
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.style import (
@@ -23,7 +22,7 @@ from esper_ab.report.figures.style import (
     shortened,
     token,
 )
-from esper_ab.report.kinds import kind_of
+from esper_ab.report.kinds import averaged
 
 _MOST_PANELS = 9  # one per comparison; the tables show all
 
@@ -38,8 +37,7 @@ def outcomes(content: Content) -> Drawing | None:
         return None
     design, values = content.design, {group: list(found.values()) for group, found in ends.items()}
     digits = design.digits - (design.margin >= 1.0)
-    episodes = "training episodes"
-    part = of_training(design.outcome_over, kind_of(content).words.get(episodes, episodes))
+    part = averaged(content)
     one = f"the mean of {part}" if part else "one trained policy"
     words = (
         f"{group} {design.outcome.value(f'{sum(found) / len(found):.{digits}f}')} ({min(found):.{digits}f} to "

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from esper_ab.analysis.learning import Learning
 from esper_ab.contracts import catalog
 from esper_ab.contracts.wording import counted
+from esper_ab.design.design import of_training
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.report.tables.table import Table
@@ -45,6 +46,12 @@ class TableKind:
     changes: str = "Change of entropy: last tenth of the training episodes minus the first."
     harder: str = "a harder task"  # on which runs that have all reached the best possible outcome would differ
     training: Callable[[Content], tuple[Table, ...]] = lambda _: ()
+
+
+def averaged(content: Content) -> str:
+    """Return the part of training that the outcome averages; "" for an evaluation."""
+    episodes = "training episodes"
+    return of_training(content.design.outcome_over, kind_of(content).words.get(episodes, episodes))
 
 
 def kind_of(content: Content) -> TableKind:

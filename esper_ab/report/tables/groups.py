@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from esper_ab.analysis.conduct import learners
-from esper_ab.design.design import of_training
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.outcomes import mean_known
 from esper_ab.report.content import Content
-from esper_ab.report.kinds import LearningRow, Row, kind_of
+from esper_ab.report.kinds import LearningRow, Row, averaged, kind_of
 from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number, percent
 from esper_ab.stats.text import digits_for
 
@@ -38,8 +37,7 @@ def results_table(content: Content) -> Table:
         outcomes = [run.outcome for run in content.of_group(group)]
         known = len(outcomes) - outcomes.count(None)
         rows.append((group, f"{known} of {len(outcomes)}", mean_and_sd(outcomes, design.digits)))
-    episodes = "training episodes"
-    part = of_training(design.outcome_over, kind_of(content).words.get(episodes, episodes))
+    part = averaged(content)
     lower = ", lower is better" if design.outcome.sign < 0.0 else ""
     title = f"{design.outcome.title}{f', mean of {part}' if part else ''}{lower}"
     return Table("Outcome by group", ("group", "runs", f"{title}: mean (SD)"), tuple(rows))

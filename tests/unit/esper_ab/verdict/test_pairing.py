@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from support.elsewhere import outcomes, rows, scales
 
 from esper_ab.design.design import Contrast
-from esper_ab.verdict.pairing import cells_of, pair_up
+from esper_ab.verdict.pairing import pair_up
 from esper_ab.verdict.vocabulary import MEAN
 
 NEW_OLD = Contrast(a="new", b="old")
@@ -12,7 +12,7 @@ NEW_OLD = Contrast(a="new", b="old")
 
 def _paired(found, contrast=NEW_OLD, these=None):
     read = outcomes(found)
-    return pair_up(cells_of(read), contrast, these or scales(), read.replicates)
+    return pair_up(read.cells, contrast, these or scales(), read.replicates)
 
 
 def _in(found, *clusters):

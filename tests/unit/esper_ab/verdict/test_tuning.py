@@ -8,9 +8,8 @@ from esper_ab.verdict.judge import judge
 from esper_ab.verdict.tuning import tune
 
 CELLS = ("slow", "fast")
-PLAN = make_external_plan(
-    ("new", "old"), tuple(map(str, range(8))), scales(), Rule(), cells=CELLS, choosing=2
-)  # two seeds choose, six are judged
+SEEDS = tuple(map(str, range(8)))  # two seeds choose, six are judged
+PLAN = make_external_plan(("new", "old"), SEEDS, scales(), Rule(), cells=CELLS, choosing=2)
 
 
 def _rows(cell, new, old, first=0):
@@ -24,17 +23,15 @@ CHOOSE = [*_rows("slow", [70.0, 72.0], [60.0, 61.0]), *_rows("fast", [71.0, 70.0
 
 
 def test_every_group_is_given_the_cell_that_is_best_for_it():
-    found = tune(outcomes(CHOOSE), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0])
+    found = tune(outcomes(CHOOSE), PLAN)
     assert [(one.group, one.cell) for one in found.choices] == [("new", "slow"), ("old", "fast")]
-    (lower,) = scales(better="lower")
-    assert [one.cell for one in tune(outcomes(CHOOSE), PLAN.groups, CELLS, PLAN.choosing, lower).choices] == [
-        "fast", "slow",
-    ]  # fmt: skip
+    lower = make_external_plan(PLAN.groups, SEEDS, scales(better="lower"), Rule(), cells=CELLS, choosing=2)
+    assert [one.cell for one in tune(outcomes(CHOOSE), lower).choices] == ["fast", "slow"]
 
 
 def test_a_lost_run_speaks_against_its_cell():
     lost = [row | ({"outcome": ""} if row["outcome"] == 72.0 else {}) for row in CHOOSE]
-    found = tune(outcomes(lost), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0])
+    found = tune(outcomes(lost), PLAN)
     assert found.choices[0].cell == "fast"
     assert found.choices[0].means["slow"] == (70.0 + 60.0) / 2.0
 
@@ -56,8 +53,8 @@ def test_after_it_the_other_seeds_are_judged_where_it_fell():
 def test_no_judged_run_moves_the_choice_and_no_choosing_run_is_judged(values):
     """What makes the judgement independent of the choice."""
     judged = [*_rows("slow", values[:6], values[6:12], 2), *_rows("fast", values[12:18], values[18:], 2)]
-    found = tune(outcomes([*CHOOSE, *judged]), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0])
-    assert found.choices == tune(outcomes(CHOOSE), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0]).choices
+    found = tune(outcomes([*CHOOSE, *judged]), PLAN)
+    assert found.choices == tune(outcomes(CHOOSE), PLAN).choices
     assert not {row.replicate for row in found.observations.rows} & set(PLAN.choosing)
 
 
