@@ -74,8 +74,11 @@ class WandbRuns:
             mode="offline" if offline else "online", project=self._project, entity=self._tracking.wandb_entity or None,
             group=self._name, job_type=subject.group or COMPARISON, id=subject.id, name=subject.key,
             tags=list(subject.tags), notes=self._tracking.description or None, config=nest(subject.settings),
-            dir=str(self._experiment_dir), reinit="create_new", settings=_settings(),
-            resume=None if offline else "allow",
+            dir=str(self._experiment_dir), reinit="create_new", resume=None if offline else "allow",
+            settings=wandb.Settings(  # nothing but the logged data: no console, code, machine statistics or environment
+                silent=True, console="off", disable_git=True, disable_code=True, save_code=False, x_disable_stats=True,
+                x_disable_meta=True, x_save_requirements=False,
+            ),
         )  # fmt: skip
 
     def _remove_unfinished(self, subject: Subject) -> None:
@@ -97,11 +100,3 @@ class WandbRuns:
             return _decode_done(read_regular(self._experiment_dir / _DONE_FILE))
         except (OSError, *UNREADABLE):
             return {}  # then every run is checked again
-
-
-def _settings() -> wandb.Settings:
-    """Disable everything except the logged data: no console, code, machine statistics or environment."""
-    return wandb.Settings(
-        silent=True, console="off", disable_git=True, disable_code=True, save_code=False, x_disable_stats=True,
-        x_disable_meta=True, x_save_requirements=False,
-    )  # fmt: skip

@@ -15,7 +15,7 @@ import msgspec
 from esper_ab.design.design import Contrast, Design
 from esper_ab.stats.pair import Data
 from esper_ab.verdict.analysis_plan import AnalysisPlan
-from esper_ab.verdict.look import Look, look_data, take_look
+from esper_ab.verdict.look import Look, take_look
 from esper_ab.verdict.observations import Cells, Observations
 from esper_ab.verdict.pairing import Pairing, pair_up, runs_of, sampled
 from esper_ab.verdict.tuning import tune
@@ -112,8 +112,7 @@ def courses_of(
 
 def retake(design: Design, look: Look, data: Data) -> Look:
     """Take `look` again with different runs, at the same bounds."""
-    found = look_data(design, look.replicates, data)
-    return take_look(design, look.replicates, found, round(design.alpha / look.alpha))
+    return take_look(design, look.replicates, data, round(design.alpha / look.alpha))
 
 
 def _looks(design: Design, complete: int) -> Iterator[int]:
@@ -127,22 +126,19 @@ def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
     n_open = sum(not track.passed_on for track in tracks)
     decided = [] if design.early_stop else [track for track in tracks if track.decision != "open"]
     for track in decided:
-        data = look_data(track.design, replicates, track.data)
-        track.looks.append(take_look(track.design, replicates, data, track.held))
-    undecided = [
-        (track, look_data(track.design, replicates, track.data)) for track in tracks if track.decision == "open"
-    ]
+        track.looks.append(take_look(track.design, replicates, track.data, track.held))
+    undecided = [track for track in tracks if track.decision == "open"]
     while True:
-        seen = [(track, data, take_look(track.design, replicates, data, n_open)) for track, data in undecided]
-        crossing = [(track, look) for track, _, look in seen if look.crossed]
+        seen = [(track, take_look(track.design, replicates, track.data, n_open)) for track in undecided]
+        crossing = [(track, look) for track, look in seen if look.crossed]
         if not crossing:
             break
         for track, look in crossing:
             _decide(track, look, "crossed", n_open)
             track.passed_on = _beyond(look, track.design.margin)
         n_open -= sum(track.passed_on for track, _ in crossing)
-        undecided = [(track, data) for track, data, look in seen if not look.crossed]
-    for track, _, look in seen:
+        undecided = [track for track, look in seen if not look.crossed]
+    for track, look in seen:
         if look.equivalent or look.futile:
             _decide(track, look, "equivalent" if look.equivalent else "futile", n_open)
         else:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Set
-from dataclasses import dataclass
 
 import msgspec
 
-from esper_ab.design.counterbalance import Sides, identified
+from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -55,16 +54,6 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     futile: bool = False  # nothing else was decided, and that interval lies inside +-margin
 
 
-@dataclass(frozen=True)
-class LookData:
-    """Estimate and test of the runs of one look, before any bound."""
-
-    pairs: int
-    effect: Effect | None
-    p: float | None
-    mean: float | None
-
-
 def effect_of(design: Design, data: Data) -> Effect | None:
     """Estimate and test the difference of two groups; None if it cannot be estimated.
 
@@ -90,89 +79,74 @@ def _one(design: Design, seen: Set[float]) -> float | None:
     return next((one for one in likely if seen <= {0.0, one}), None)
 
 
-def look_data(design: Design, replicates: int, data: Data) -> LookData:
-    """Estimate and test the pairs of the first `replicates` replicates; p and mean are None if nothing can be tested.
-    """
-    used = before(data, replicates)
-    sides = [] if isinstance(used, Samples) else [(pair.position_a, pair.position_b) for pair in used]
-    # Lost replicates can leave such pairs; a later look decides.
-    apart = len(used) < LEAST_PAIRS or not mixed_up(design, sides)
-    effect = effect_of(design, used) if apart else None
-    p, mean = (effect.p, effect.mean) if effect is not None else (None, None)
-    return LookData(pairs=len(used), effect=effect, p=p, mean=mean)
-
-
-def mixed_up(design: Design, sides: Sides) -> bool:
-    """True if position effects alone could explain these pairs. `sides`: positions of a and b, per pair."""
+def _mixed_up(design: Design, used: Data) -> bool:
+    """True if position effects alone could explain these pairs, as lost replicates can cause; a later look decides."""
     noise = design.positions_drawn or not design.positions_matter or design.positions < 2
-    return not noise and not identified([{"a": (a,), "b": (b,)} for a, b in sides])
+    if noise or isinstance(used, Samples) or len(used) < LEAST_PAIRS:
+        return False
+    return not identified([{"a": (pair.position_a,), "b": (pair.position_b,)} for pair in used])
 
 
-def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> Look:
-    """Test the pairs against the bounds that apply while `n_open` comparisons share alpha."""
+def take_look(design: Design, replicates: int, data: Data, n_open: int) -> Look:
+    """Test the pairs of the first `replicates` replicates at the bounds while `n_open` comparisons share alpha."""
+    used = before(data, replicates)
+    effect = None if _mixed_up(design, used) else effect_of(design, used)
+    pairs, margin, least = len(used), design.margin, design.least_small(replicates)
     anytime = design.anytime_after is not None and replicates > design.anytime_after
-    asked, reached, intervals = (_anytime if anytime else _planned)(design, replicates, data, n_open)
+    asked, reached, intervals = (_anytime if anytime else _planned)(design, replicates, effect, n_open)
     interval, simultaneous, equal = intervals
-    margin, least = design.margin, design.least_small(replicates)
     limits = [limit for found in intervals for limit in found or (None, None)]
+    crosses = interval is not None and (interval[0] > 0.0 or interval[1] < 0.0)
     look = Look(
-        replicates=replicates, pairs=data.pairs, alpha=design.alpha / n_open, mean=data.mean,
+        replicates=replicates, pairs=pairs, alpha=design.alpha / n_open, mean=effect.mean if effect else None,
         **{**_NOT_ASKED, **asked}, **dict(zip(_LIMITS, limits, strict=True)),
-        crossed=reached and _crosses(data, interval), small=_small(data, simultaneous, margin, least),
-        equivalent=not reached and _small(data, equal, margin, least), futile=False,
+        crossed=reached and crosses and pairs >= LEAST_PAIRS, small=_small(pairs, simultaneous, margin, least),
+        equivalent=not reached and _small(pairs, equal, margin, least), futile=False,
     )  # fmt: skip
     if anytime or design.futility is None:
         return look
     stop = design.futility.nominal_p[design.looks.index(replicates)]
-    return _with_futility(look, data, stop, margin) if stop else look
+    return _with_futility(look, effect, stop, margin) if stop else look
 
 
-def _planned(design: Design, replicates: int, data: LookData, n_open: int) -> _Tested:
+def _planned(design: Design, replicates: int, effect: Effect | None, n_open: int) -> _Tested:
     """Test at the bounds of a planned look."""
+    p = effect.p if effect else None
     if not design.boundaries:
-        return {"p": data.p}, False, (None, None, None)
+        return {"p": p}, False, (None, None, None)
     at = design.looks.index(replicates)
     bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
     # Two one-sided tests at `first`; for proportions the whole interval, as Newcombe's at `twice` errs too often.
-    twice = first if isinstance(data.effect, Proportions) else 2.0 * first
-    reached = data.p is not None and bound > 0.0 and data.p <= bound
-    asked = {"p": data.p, "bound_p": bound, "equivalence_p": first}
-    return asked, reached, tuple(_interval(data, p) for p in (bound, first, twice))
+    twice = first if isinstance(effect, Proportions) else 2.0 * first
+    asked = {"p": p, "bound_p": bound, "equivalence_p": first}
+    reached = p is not None and bound > 0.0 and p <= bound
+    return asked, reached, tuple(_interval(effect, level) for level in (bound, first, twice))
 
 
-def _anytime(design: Design, replicates: int, data: LookData, n_open: int) -> _Tested:
+def _anytime(design: Design, replicates: int, effect: Effect | None, n_open: int) -> _Tested:
     """Test at the bounds of the anytime-valid rule."""
     bound, first = design.evidence * n_open, design.evidence * len(design.comparisons)
-    effect = data.effect
-    log_e = effect.log_evidence() if effect is not None else None
+    log_e = effect.log_evidence() if effect else None
     asked = {"bound_e": bound, "e": None if log_e is None else math.exp(min(log_e, _LARGEST_LOG))}
-    reached = log_e is not None and log_e >= math.log(bound)
-    evidence = (bound, first, first / 2.0)
-    return asked, reached, tuple(None if effect is None else effect.anytime_interval(e) for e in evidence)
+    reached, evidence = log_e is not None and log_e >= math.log(bound), (bound, first, first / 2.0)
+    return asked, reached, tuple(effect.anytime_interval(e) if effect else None for e in evidence)
 
 
-def _with_futility(look: Look, data: LookData, stop: float, margin: float) -> Look:
+def _with_futility(look: Look, effect: Effect | None, stop: float, margin: float) -> Look:
     """Return the look with its interval at twice `stop`, and whether that interval stops an undecided comparison."""
-    interval = _interval(data, 2.0 * stop)
+    interval = _interval(effect, 2.0 * stop)
     low, high = interval or (None, None)
-    futile = not look.crossed and not look.equivalent and _small(data, interval, margin, LEAST_PAIRS)
+    futile = not look.crossed and not look.equivalent and _small(look.pairs, interval, margin, LEAST_PAIRS)
     return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=futile)
 
 
-def _interval(data: LookData, p: float) -> Interval:
+def _interval(effect: Effect | None, p: float) -> Interval:
     """Return the differences that the test does not reject at two-sided `p`."""
-    return data.effect.interval(p) if p and data.p is not None and data.effect else None
+    return effect.interval(p) if p and effect and effect.p is not None else None
 
 
-def _crosses(data: LookData, interval: Interval) -> bool:
-    """True if reaching the bound allows a claim: there are enough pairs, and the interval is on one side of 0."""
-    if data.pairs < LEAST_PAIRS or not data.mean or interval is None:
-        return False
-    return interval[0] > 0.0 if data.mean > 0.0 else interval[1] < 0.0
-
-
-def _small(data: LookData, interval: Interval, margin: float, least: int | None) -> bool:
+def _small(pairs: int, interval: Interval, margin: float, least: int | None) -> bool:
     """True if there are `least` pairs (None: never) and the interval lies within the margin."""
-    if least is None or data.pairs < least or interval is None:
+    if least is None or pairs < least or interval is None:
         return False
     return -margin < interval[0] and interval[1] < margin

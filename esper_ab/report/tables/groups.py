@@ -9,6 +9,7 @@ import numpy as np
 
 from esper_ab.analysis.conduct import learners
 from esper_ab.journal.columns import Columns
+from esper_ab.journal.fold import RunHistory
 from esper_ab.journal.outcomes import mean_known
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import LearningRow, Row, averaged, kind_of
@@ -114,11 +115,6 @@ _PPO: tuple[tuple[str, str, int], ...] = (
 )
 
 
-def _updates(content: Content) -> dict[str, list[Columns]]:
-    """Return, for every learning group, the columns of the runs that have updates."""
-    return {group: [run.columns for run in runs] for group, runs in learners(content.history).items()}
-
-
 def _last(runs: Iterable[tuple[Columns, Sequence[float]]]) -> list[float]:
     """Return the values of a column at the last tenth of every run's updates; NaN where a value is missing."""
     found: list[float] = []
@@ -130,10 +126,10 @@ def _last(runs: Iterable[tuple[Columns, Sequence[float]]]) -> list[float]:
 
 def ppo_table(content: Content) -> Table:
     """Build the table of diagnostics of the policy updates, with one column per learning group."""
-    updates = _updates(content)
+    updates = learners(content.history)
 
     def means(name: str) -> list[float | None]:
-        return [mean_known(_last((one, one.of(name)) for one in runs)) for runs in updates.values()]
+        return [mean_known(_last((run.columns, run.columns.of(name)) for run in runs)) for runs in updates.values()]
 
     rows = [(label, *(number(mean, digits) for mean in means(name))) for name, label, digits in _PPO]
     rows.append(("updates stopped by KL %", *(number(percent(mean), 0) for mean in means("stopped_by_kl"))))
@@ -146,7 +142,7 @@ def ppo_table(content: Content) -> Table:
 
 def heads_table(content: Content) -> Table:
     """Build the table of each head's entropy and learnable share, with one column per learning group."""
-    updates = _updates(content)
+    updates = learners(content.history)
     names = content.history.heads if updates else ()
     rows = tuple((name.replace("_", " "), *(_head(runs, name) for runs in updates.values())) for name in names)
     note = (
@@ -159,8 +155,8 @@ def heads_table(content: Content) -> Table:
     )
 
 
-def _head(runs: Sequence[Columns], name: str) -> str:
-    having = [columns for columns in runs if name in columns.heads]
+def _head(runs: Sequence[RunHistory], name: str) -> str:
+    having = [run.columns for run in runs if name in run.columns.heads]
     entropy, learnable = (mean_known(_last((one, one.head(name)[part]) for one in having)) for part in (0, 1))
     return f"{number(entropy)} ({number(percent(learnable), 0)} %)"
 
