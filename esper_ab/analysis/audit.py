@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import TypeVar
 
 from esper_ab.analysis import audit_checks
@@ -193,7 +194,7 @@ def hardware(lane: Lane) -> str:
     """Return the kinds of devices of a lane, as far as the plan records them."""
     kinds = {
         title or ("CPU core" if device.startswith("cpu:") else "GPU")
-        for device, title in zip(lane.devices, lane.titles or ("",) * len(lane.devices), strict=True)
+        for device, title in zip_longest(lane.devices, lane.titles, fillvalue="")
     }
     return " + ".join(sorted(kinds))
 

@@ -182,10 +182,7 @@ class LiveView:
         left = f", about {_duration((total - done) / pace)} left" if pace > 0 else ""
         where, differences = _milestone_name(event, history), "; ".join(_differences(history))
         so_far = f" | {differences} ({DIFFERENCE_LABEL})" if differences else ""
-        self._console.print(
-            f"{where} | {groups}{so_far} | {100 * done / total:.0f} %{left}",
-            markup=False, highlight=False, soft_wrap=True,
-        )
+        self._tell(f"{where} | {groups}{so_far} | {100 * done / total:.0f} %{left}")
 
 
 def _picture(history: History, width: int) -> Group:

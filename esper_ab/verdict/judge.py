@@ -77,13 +77,12 @@ def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, withi
     planned = observations if observations.exploratory else _planned(plan, observations)
     followed = take_looks(plan, planned)
     seen = {one: tuple(_of_data(plan, planned, followed, one)) for one in followed.courses}
-    recorded = {one: tuple(_of_records(plan, planned, one)) for one in followed.courses}
     compared = tuple(
         compare(
             _question(plan, planned, contrast, followed.pairings[contrast], rng_seed, within),
             followed.pairings[contrast].pairs, course, lost=followed.pairings[contrast].lost,
             same_records=_everywhere(plan, planned, contrast, "same_records"),
-            findings=(*recorded[contrast], *seen[contrast]),
+            findings=(*_of_records(plan, planned, contrast), *seen[contrast]),
         )
         for contrast, course in followed.courses.items()
     )  # fmt: skip

@@ -143,12 +143,9 @@ def curve(run: RunHistory, value: Value) -> Floats:
 
 def mean_curve(curves: Sequence[Floats]) -> Floats:
     """Return the mean curve; each episode is averaged over the runs that have reached it."""
-    length = 1 + int(max((one[-1, 0] for one in curves if len(one)), default=0))
-    total, count = np.zeros(length), np.zeros(length)
-    for one in curves:  # episodes ascend, so none occurs twice
-        at = one[:, 0].astype(np.int64)
-        total[at] += one[:, 1]
-        count[at] += 1
+    points = np.concatenate(curves)
+    episodes = points[:, 0].astype(np.int64)
+    total, count = np.bincount(episodes, points[:, 1]), np.bincount(episodes)
     there = np.flatnonzero(count)
     return np.column_stack((there, total[there] / count[there]))
 

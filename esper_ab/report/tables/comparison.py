@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 
 from esper_ab.contracts.wording import n_pairs
@@ -184,8 +183,8 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
         yield "smallest difference resolvable", f"{design.size(smallest)} {within}, 80 % power, at the SD seen here"
     if comparison.lost.replicates:
         a, b = comparison.question.a, comparison.question.b
-        alone = itertools.chain(*zip(comparison.lost.cancelled, (a, b), strict=True))
-        without = "; without a partner: {} of {}, {} of {}".format(*alone) if comparison.lost.paired else ""
+        alone_a, alone_b = comparison.lost.cancelled
+        without = f"; without a partner: {alone_a} of {a}, {alone_b} of {b}" if comparison.lost.paired else ""
         yield "runs lost", f"{comparison.lost.a} of {a}, {comparison.lost.b} of {b}{without}"
     imputed = comparison.imputed
     if imputed is not None:

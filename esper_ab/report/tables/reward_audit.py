@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from statistics import fmean
 
 from esper_ab.analysis.reward_audit import RewardAuditFindings, RewardFindings, Sensitivity
 from esper_ab.contracts.children import Played
@@ -56,13 +56,13 @@ def _choosing_table(found: RewardAuditFindings) -> Table:
     sizes = found.shown_n
     rows = [
         (
-            reward.name, *(number(float(reward.curve[n - 1]), 1) for n in sizes), number(reward.regret, 1),
+            reward.name, *(number(reward.curve[n - 1], 1) for n in sizes), number(reward.regret, 1),
             number(reward.pairs[0].loss if reward.pairs else 0.0, 1), number(reward.distance, 1),
             number(reward.rank_correlation),
         )
         for reward in found.rewards
     ]  # fmt: skip
-    best = (number(float(found.own_curve[n - 1]), 1) for n in sizes)
+    best = (number(found.own_curve[n - 1], 1) for n in sizes)
     return Table(
         "What it costs to choose by each reward",
         note=f"{made_from(found)} Held-out accuracy, %, of the reward's favourite of n random schedules, averaged over "
@@ -79,7 +79,7 @@ def _search_table(found: RewardAuditFindings) -> Table:
     by_accuracy = found.reward_audit.answer.found_by_accuracy
     listed = [(reward.name, reward.found) for reward in found.rewards] + [("validation accuracy", by_accuracy)]
     rows = tuple(
-        (name, number(float(np.mean(one.behaviour.held_out_accuracy)), 1), one.behaviour.words)
+        (name, number(fmean(one.behaviour.held_out_accuracy), 1), one.behaviour.words)
         for name, one in listed if one is not None
     )  # fmt: skip
     tried = by_accuracy.tried if by_accuracy else 0
@@ -121,7 +121,7 @@ def described(played: Played) -> str:
 def _behaviours_table(found: RewardAuditFindings) -> Table:
     rows = tuple(
         (
-            played.name, played.words, number(float(outcome), 1), number(played.params_added, 0),
+            played.name, played.words, number(outcome, 1), number(played.params_added, 0),
             number(played.fossilized, 1), number(played.pruned, 1),
             *(f"{reward.returns[place]:.4g}" for reward in found.rewards),
         )
