@@ -38,9 +38,12 @@ class Analysis:
     result_hash: str
 
 
-def analyse(history: History) -> Analysis:
-    """Analyse a history. The result is deterministic; the plan's digest seeds the bootstraps."""
-    seed = int(history.plan.digest[:32], 16)
+def analyse(history: History, rng_seed: int | None = None) -> Analysis:
+    """Analyse a history. The result is deterministic, including the bootstraps.
+
+    `rng_seed`: seed of the bootstraps; if None, it is derived from the plan's digest.
+    """
+    seed = int(history.plan.digest[:32], 16) if rng_seed is None else rng_seed
     facts = facts_of(history)
     answer = judge(plan_of(history), observe(history, facts=facts), rng_seed=seed)
     per_run = outcomes(history)
