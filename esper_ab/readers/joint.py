@@ -89,8 +89,11 @@ class JointResult:
         return all(now.state == "finished" and now.runs == now.of_runs for now in self.parts)
 
 
-def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan) -> JointResult:
-    """Judge the recorded runs of the parts below `directory`; a part without a journal has no runs yet."""
+def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed: int | None = None) -> JointResult:
+    """Judge the recorded runs of the parts below `directory`; a part without a journal has no runs yet.
+
+    `rng_seed`: the seed of the bootstraps; if None, the seed is derived from the plan's digest.
+    """
     histories, states = dict[str, tuple[Path, History]](), list[PartNow]()
     planned = len(plan.groups) * len(plan.replicates)
     for part in joint.parts:
@@ -104,7 +107,7 @@ def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan) -> JointR
             done = sum(run.evaluation is not None for run in runs)
         states.append(PartNow(part=part, state=state, runs=done, of_runs=planned))
     observations = observe_parts(str(directory), histories, plan.scales)
-    judged = with_profiles(judge(plan, observations), joint.scores)
+    judged = with_profiles(judge(plan, observations, rng_seed=rng_seed), joint.scores)
     facts = observations.facts or {}
     return JointResult(
         name=directory.name, parts=tuple(states), judged=judged,
