@@ -22,6 +22,7 @@ from support.journals import (
 )
 
 from esper_ab.analysis.observe import pairs_of
+from esper_ab.contracts.experiment_files import VERDICT
 from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
@@ -235,7 +236,7 @@ def test_status_of_a_finished_experiment_begins_with_verdict_and_report(tmp_path
 def test_a_report_of_fewer_replicates_than_the_journal_has_is_not_told(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect())
     history = load(experiment_dir).history
-    path = build_report(experiment_dir).verdict
+    path = build_report(experiment_dir).experiment_dir / VERDICT
     assert reported(experiment_dir, history)[0]
     path.write_text(json.dumps(json.loads(path.read_text()) | {"replicates": 5}))
     found, problem = reported(experiment_dir, history)
