@@ -21,8 +21,8 @@ from workers.native.known_answer import known_answer
 
 _PREFIX = "native-"  # of a width, in the name of a kernel in plans
 # sha256 of the values' bytes, one for each arithmetic; an x86-64 may have no fused multiply-add in hardware.
-_FUSED = "f611ee8e6cebae895fb315ac8f1e2d66625d87f16787be9845301cb95a0d882a"
-_UNFUSED = "87383841155ef2708250967a5baf96dab5bdf2e17329665e9c5b72fccfd877e5"
+_FUSED = "026ceedb03df625e5baf7e3bfcc6c7899c1da369c6c94c81c7189a1d6c508e50"
+_UNFUSED = "090e1cf3528a2331d9e7b1aa71cb046f7b6bfa8cc71ec0cce27b0809c3623add"
 KNOWN_ANSWER = {"avx512": _FUSED, "avx2": _FUSED, "generic": _UNFUSED if build.on_x86() else _FUSED}
 _POLICY_FUSED = "dcf5ea7f61f1c9aa8f92d22a81e9422c6c268a2eb03072bad0739d3ca051fe39"
 _POLICY_UNFUSED = "436a1b4bf5f4afdecc92d402566f8c2550832cfc6721af1e38cf741ee989058a"

@@ -30,11 +30,8 @@ void Seed::join(const Vec* h, Vec* out, int pack) {
         });
         return;
     }
-    Vec of_d = {}, of_h = {};
-    each_pixel(plane, channels, [&](std::ptrdiff_t i) {
-        of_d = fma(d[i], d[i], of_d);
-        of_h = fma(h[i], h[i], of_h);
-    });
+    const Vec of_d = summed(plane, channels, [&](std::ptrdiff_t i, Vec sum) { return fma(d[i], d[i], sum); });
+    const Vec of_h = summed(plane, channels, [&](std::ptrdiff_t i, Vec sum) { return fma(h[i], h[i], sum); });
     const Vec tiny = splat(TINY * float(channels * plane.pixels()));
     const Vec ratio = root(of_h / pick(of_d < tiny, tiny, of_d));
     Joined& joined = ((Joined*)memory_.joined.data())[pack];
@@ -72,8 +69,7 @@ void Seed::unjoin(const Vec* h, Vec* g, int pack, Vec* gd) {
     }
     const Joined& joined = ((const Joined*)memory_.joined.data())[pack];
     const Vec factor = joined.factor;
-    Vec along = {};
-    each_pixel(plane, channels, [&](std::ptrdiff_t i) { along = fma(g[i], d[i], along); });
+    const Vec along = summed(plane, channels, [&](std::ptrdiff_t i, Vec sum) { return fma(g[i], d[i], sum); });
     const Vec back = kept((Bits)joined.flows, factor * along / joined.squares);
     each_pixel(plane, channels, [&](std::ptrdiff_t i) { gd[i] = fma(g[i], factor, -(d[i] * back)); });
     if (!gated_) return;

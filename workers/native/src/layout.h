@@ -120,4 +120,16 @@ template <class Work> INLINE void each_pixel(Plane plane, int channels, Work&& w
         }
 }
 
+// Sums over every pixel of every channel; `add(offset, sum)` returns `sum` plus the pixel's term. Channels are summed
+// apart: in one chain of all terms, rounding would exceed that of torch where they cancel.
+template <class Add> INLINE Vec summed(Plane plane, int channels, Add&& add) {
+    Vec whole = {};
+    for (int c = 0; c < channels; c++) {
+        Vec sum = {};
+        each_pixel(plane, 1, [&](std::ptrdiff_t at) { sum = add(c * plane.size() + at, sum); });
+        whole += sum;
+    }
+    return whole;
+}
+
 }  // namespace esper

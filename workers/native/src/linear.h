@@ -40,9 +40,8 @@ inline void linear_backward(
 inline void pool(const Vec* x, Plane plane, int channels, Vec* means) {
     const Vec part = splat(1.0f / float(plane.pixels()));
     for (int c = 0; c < channels; c++) {
-        Vec sum = {};
-        each_pixel(plane, 1, [&](std::ptrdiff_t at) { sum += x[c * plane.size() + at]; });
-        means[c] = sum * part;
+        const Vec* from = x + c * plane.size();
+        means[c] = part * summed(plane, 1, [&](std::ptrdiff_t at, Vec sum) { return sum + from[at]; });
     }
 }
 

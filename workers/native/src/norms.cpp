@@ -13,13 +13,10 @@ INLINE void normalised(
     const std::ptrdiff_t from = group * each * plane.size();
     const Vec* in = packs.in + pack * packs.in_apart + from;
     Vec* out = packs.out + pack * packs.out_apart + from;
-    Vec sum = {};
-    each_pixel(plane, each, [&](std::ptrdiff_t i) { sum += in[i]; });
-    const Vec centre = sum * splat(count);
-    Vec squares = {};
-    each_pixel(plane, each, [&](std::ptrdiff_t i) {
+    const Vec centre = splat(count) * summed(plane, each, [&](std::ptrdiff_t i, Vec sum) { return sum + in[i]; });
+    const Vec squares = summed(plane, each, [&](std::ptrdiff_t i, Vec sum) {
         const Vec d = in[i] - centre;
-        squares = fma(d, d, squares);
+        return fma(d, d, sum);
     });
     const Vec scale = splat(1.0f) / root(fma(squares, splat(count), splat(NORM_EPS)));
     for (int c = 0; c < each; c++) {

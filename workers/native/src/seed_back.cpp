@@ -77,11 +77,9 @@ void Seed::layers_backward(const Maps& h, Maps& g, int first, int count) {
 
 void Seed::towards_back(const Layer& layer, const Vec* x, const Vec* h, Vec* gd, Vec* g, int pack) {
     const Vec scale = hyperbolic_tangent(splat(values_[layer.at[0]]));
-    Vec moved = {};
-    each_pixel(memory_.plane, layer.out, [&](std::ptrdiff_t at) {
-        moved = fma(gd[at], x[at] - h[at], moved);
-        gd[at] *= scale;
-    });
+    const Vec moved = summed(memory_.plane, layer.out,
+        [&](std::ptrdiff_t at, Vec sum) { return fma(gd[at], x[at] - h[at], sum); });
+    each_pixel(memory_.plane, layer.out, [&](std::ptrdiff_t at) { gd[at] *= scale; });
     Vec& sum = sums_[share(pack) * values_.size() + layer.at[0]];
     sum = fma(moved, fma(-scale, scale, splat(1.0f)), sum);
     if (seed_.fossil) each_pixel(memory_.plane, layer.out, [&](std::ptrdiff_t at) { g[at] -= gd[at]; });
@@ -95,10 +93,8 @@ void Seed::excite_back(std::size_t i, const Vec* x, Vec* gd, int pack, bool into
     const Vec* factor = passed + excite.kept() - layer.in;
     Vec *felt = memory_.small.data(), *looked = felt + layer.in, *scratch = looked + layer.in;
     for (int c = 0; c < layer.in; c++) {
-        Vec sum = {};
-        const std::ptrdiff_t from = c * plane.size();
-        each_pixel(plane, 1, [&](std::ptrdiff_t at) { sum = fma(gd[from + at], x[from + at], sum); });
-        felt[c] = sum;
+        const Vec *g_of = gd + c * plane.size(), *x_of = x + c * plane.size();
+        felt[c] = summed(plane, 1, [&](std::ptrdiff_t at, Vec sum) { return fma(g_of[at], x_of[at], sum); });
     }
     Vec* sums = sums_.data() + share(pack) * values_.size();
     perceptron_backward(excite, values_.data(), passed, felt, sums, into ? looked : nullptr, scratch);
