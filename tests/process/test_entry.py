@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from support.children import python
 
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Arithmetic
 from workers.process import entry
-
-TESTS = str(Path(__file__).resolve().parents[1])
 
 PINNED = """
 import json, os, pathlib, signal, sys
@@ -23,25 +18,22 @@ from esper_ab.contracts.settings import Arithmetic
 from workers.process import entry, setup as process
 assert "torch" not in sys.modules and "numpy" not in sys.modules
 lane = Lane(name="x", devices=("x",), uuids=tuple(json.loads(sys.argv[1])))
-arithmetic = Arithmetic(threads=1, deterministic=json.loads(sys.argv[2]))
+arithmetic = Arithmetic(threads=1)
 process.obey_the_coordinator_only()
 process.set_environment(lane, arithmetic)
 assert "torch" not in sys.modules
 uuids = entry._pin_torch(lane, arithmetic)
 import torch
-compiler = []
-if arithmetic.deterministic:
-    sys.path.insert(0, sys.argv[3])
-    from support.tensor_world import make_session
-    from workers.storage import state_bytes
-    session = make_session(steps=2)
-    session.warm_up(quiet := lambda _: None)
-    session.train(0, quiet, quiet)
-    session.resume(state_bytes.from_bytes(state_bytes.to_bytes(session.state())))
-    session.evaluate(pathlib.Path(sys.argv[4]), quiet)
-    compiler = sorted({"torch._dynamo", "torch._inductor", "sympy"} & set(sys.modules))
+from support.tensor_world import make_session
+from workers.storage import state_bytes
+session = make_session(steps=2)
+session.warm_up(quiet := lambda _: None)
+session.train(0, quiet, quiet)
+session.resume(state_bytes.from_bytes(state_bytes.to_bytes(session.state())))
+session.evaluate(pathlib.Path(sys.argv[2]), quiet)
+compiler = {"torch._dynamo", "torch._inductor", "sympy"}
 print(json.dumps({
-    "uuids": uuids, "compiler": compiler, "threads": torch.get_num_threads(),
+    "uuids": uuids, "compiler": sorted(compiler & set(sys.modules)), "threads": torch.get_num_threads(),
     "deterministic": torch.are_deterministic_algorithms_enabled(), "benchmark": torch.backends.cudnn.benchmark,
     "tf32": torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32,
     "ignores_ctrl_c": signal.getsignal(signal.SIGINT) is signal.SIG_IGN,
@@ -52,12 +44,8 @@ print(json.dumps({
 """
 
 
-def set_up(folder, *uuids, deterministic=True):
-    clean = {key: value for key, value in os.environ.items() if key != "CUBLAS_WORKSPACE_CONFIG"}
-    return subprocess.run(
-        [sys.executable, "-c", PINNED, json.dumps(uuids), json.dumps(deterministic), TESTS, str(folder)],
-        capture_output=True, text=True, check=False, env=clean,
-    )
+def set_up(folder, uuid):
+    return python("-c", PINNED, json.dumps([uuid]), folder)
 
 
 def test_a_cpu_worker_sees_one_thread_no_gpu_deterministic_torch_and_never_its_compiler(tmp_path):
@@ -72,16 +60,6 @@ def test_a_cpu_worker_sees_one_thread_no_gpu_deterministic_torch_and_never_its_c
             "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
         },
     }
-
-
-def test_without_determinism_only_the_choice_of_kernels_is_free(tmp_path):
-    done = set_up(tmp_path, "", deterministic=False)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert not found["deterministic"]
-    assert not found["benchmark"]  # a worker's own timing chooses no kernel
-    assert not found["tf32"]
-    assert found["environment"]["CUBLAS_WORKSPACE_CONFIG"] is None
 
 
 def test_a_device_that_is_not_the_planned_one_is_refused(tmp_path):
