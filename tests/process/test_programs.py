@@ -66,10 +66,10 @@ def test_a_calibration_that_was_interrupted_goes_on_when_the_command_is_given_ag
 @pytest.mark.slow
 def test_a_calibration_that_is_another_or_is_finished_is_not_gone_on_with(calibrated: Path, tmp_path: Path) -> None:
     flags = ("--runs", "4", *SMALL, "--output-dir")
-    assert "exists already" in command("calibrate", "--episodes", "2", *flags, str(calibrated.parent), status=2).stderr
+    assert "already exists" in command("calibrate", "--episodes", "2", *flags, str(calibrated.parent), status=2).stderr
     shutil.copytree(calibrated, tmp_path / "x")
     (tmp_path / "x" / FILE_NAME).unlink()
-    assert "is another" in command("calibrate", "--episodes", "1", *flags, str(tmp_path), status=2).stderr
+    assert "a different calibration" in command("calibrate", "--episodes", "1", *flags, str(tmp_path), status=2).stderr
 
 
 @pytest.mark.slow
