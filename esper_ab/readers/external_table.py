@@ -66,9 +66,10 @@ def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mappin
     for ours, theirs in used.items():
         if theirs not in columns:
             raise UsageError(f"{source} has no column {theirs!r}, which --columns {ours}={theirs} names; {has}")
-    for needed in ("group", "outcome"):
-        if needed not in used:
-            raise UsageError(f"{source} has no column {needed!r}; {has}; name it with --columns {needed}=NAME")
+    if missing := [needed for needed in ("group", "outcome") if needed not in used]:
+        lacks, them = " or ".join(map(repr, missing)), "it" if len(missing) == 1 else "them"
+        flag = ",".join(f"{needed}=NAME" for needed in missing)
+        raise UsageError(f"{source} has no column {lacks}; {has}; name {them} with --columns {flag}")
     pairs = [column for column in PAIR_COLUMNS if column in used]
     if not pairs and "run" not in used:
         raise UsageError(

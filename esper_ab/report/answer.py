@@ -65,6 +65,8 @@ def _after(content: Content) -> Iterator[Item]:
     if Verdict.BLOCKED in verdicts:
         yield Item("Fix what the audit found, then launch it again.", _anew(content, "fixed"))
     if Verdict.NO_INFERENCE in verdicts:
+        if failed := next((name for name, run in content.history.runs.items() if run.failed), ""):
+            yield Item(f"Fix what made {failed} fail; its log:", shell_command("logs", content.place, failed))
         yield Item(
             f"Launch it again with {LEAST_PAIRS} seeds or more; twice as many are better.",
             _anew(content, "larger", seeds=2 * LEAST_PAIRS),
@@ -72,10 +74,7 @@ def _after(content: Content) -> Iterator[Item]:
     if Verdict.INCONCLUSIVE in verdicts:
         yield from _more_pairs(content)
     if verdicts & DIFFERENT:
-        yield Item(
-            "Before you rely on it, replicate it with fresh seeds.",
-            _anew(content, "again", "--rng-seed", str(content.experiment.rng_seed + 1)),
-        )
+        yield Item("Before you rely on it, replicate it with fresh seeds.", _anew(content, "again"))
     if Verdict.EQUIVALENT in verdicts:
         yield Item("Use whichever of the equivalent groups is cheaper or simpler.")
     identical = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
@@ -179,8 +178,12 @@ def _pairs(item: Comparison) -> tuple[int | None, int] | None:
 
 
 def _anew(content: Content, suffix: str, *flags: str, seeds: int | None = None) -> str:
-    """Write the command for the same settings with other `flags`; named looks are replaced if the seeds change."""
+    """Write the command for the same settings with other `flags`; named looks are replaced if the seeds change.
+
+    The new plan has other randomness: runs whose outcomes led to it must not count in it.
+    """
     experiment = content.experiment
+    flags = (*flags, "--rng-seed", str(experiment.rng_seed + 1))
     if seeds is not None:
         flags = ("--seeds", str(seeds), *flags)
     if seeds is not None and experiment.looks:

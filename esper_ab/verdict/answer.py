@@ -11,6 +11,7 @@ from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.follow import Courses
 from esper_ab.verdict.observations import Cells, Observation, Observations
+from esper_ab.verdict.pairing import runs_of
 from esper_ab.verdict.profiles import Profile, Ranges, profiles_of
 from esper_ab.verdict.vocabulary import MEAN, Finding, Scale
 
@@ -59,7 +60,7 @@ def departures(plan: AnalysisPlan, observations: Observations, followed: Courses
     yield from _after(plan, cells, followed)
 
 
-def next_step(plan: AnalysisPlan, followed: Courses) -> str:
+def next_step(plan: AnalysisPlan, observations: Observations, followed: Courses) -> str:
     """Say which runs the next look needs; "" if no look is left."""
     needed = [contrast for contrast, course in followed.courses.items() if not course.finished]
     coming = [look for look in plan.design.looks if look > followed.complete]
@@ -67,13 +68,17 @@ def next_step(plan: AnalysisPlan, followed: Courses) -> str:
         return ""
     runs: dict[str, list[str]] = {}
     for task in plan.tasks:
-        asked = [one for one in needed if one.task in (task, MEAN)]
-        groups = [group for group in plan.groups if any(group in one.groups for one in asked)]
+        of_task = [one for one in needed if one.task in (task, MEAN)]
+        groups = [group for group in plan.groups if any(group in one.groups for one in of_task)]
         if groups:
             runs.setdefault(", ".join(groups), []).append(task)
     told = [f"{groups}{f' in {listed_short(tasks)}' if tasks != [''] else ''}" for groups, tasks in runs.items()]
-    replicates = listed_short(plan.replicates[followed.complete : coming[0]])
-    return f"The next look is after seed {coming[0]}: run {replicates} of {'; '.join(told)}."
+    asked = [(group, one.task) for one in needed for group in one.groups]
+    missing = [
+        seed for seed in plan.replicates[: coming[0]]
+        if not all(runs_of(observations.cells, group, task, plan.scales, seed) for group, task in asked)
+    ]  # fmt: skip
+    return f"The next look is after {coming[0]} seeds: run {listed_short(missing)} of {'; '.join(told)}."
 
 
 def listed_short(names: Sequence[str]) -> str:

@@ -87,9 +87,12 @@ def alike(evidence: Evidence) -> tuple[str, ...]:
 def _decided(evidence: Evidence) -> str:
     question, ahead = evidence.question, evidence.course.direction * evidence.question.sign > 0
     small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
-    but = f", but by less than the margin of {question.design.margin_words}: by " if small else " by "
+    margin = question.design.margin_words
+    but = f", but by less than the margin of {margin}: by " if small else " by "
     size = f"{evidence.design.outcome.difference(_size(evidence))}{_bracketed(evidence)}"
-    return f"{question.a} is {'better' if ahead else 'worse'} than {question.b}{but}{size}{_wins(evidence)}."
+    least = evidence.small_from
+    early = f"; calling it smaller than the margin of {margin} takes {least}" if least else ""
+    return f"{question.a} is {'better' if ahead else 'worse'} than {question.b}{but}{size}{_wins(evidence)}{early}."
 
 
 def _open(evidence: Evidence) -> str:

@@ -93,7 +93,7 @@ def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, withi
         observations=planned, scales=plan.scales, design=plan.design, courses=followed, comparisons=compared,
         plan="" if observations.exploratory else plan.digest, findings=found,
         departures=(*departures(plan, observations, followed), *clusters) if elsewhere else (),
-        notes=tuple(_notes(planned, followed)), next_step=next_step(plan, followed) if elsewhere else "",
+        notes=tuple(_notes(planned, followed)), next_step=next_step(plan, planned, followed) if elsewhere else "",
     )  # fmt: skip
 
 

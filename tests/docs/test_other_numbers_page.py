@@ -33,5 +33,5 @@ def test_the_example_asks_for_what_is_kept_beside_it() -> None:
 def test_the_python_runs(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(_block("python"), "other-numbers.md", "exec"), {})
-    assert "The next look is after seed 10" in capsys.readouterr().out
+    assert "The next look is after 10 seeds" in capsys.readouterr().out
     assert (tmp_path / "plan.json").exists()

@@ -41,13 +41,30 @@ def found(name: str) -> Content:
     [
         ("better", f"{ANEW} --rng-seed 12 --name synthetic-again"),
         ("identical", ""),
-        ("one seed", f"{ANEW} --seeds 12 --name synthetic-larger"),
+        ("one seed", f"{ANEW} --seeds 12 --rng-seed 12 --name synthetic-larger"),
         ("failed", "esper-ab resume 'a folder/x'"),
         ("running", "esper-ab status 'a folder/x' --follow"),
     ],
 )
 def test_the_next_step_fits_what_came_out(name, command):
     assert next_steps(found(name))[0].command == command
+
+
+def test_a_new_plan_has_other_randomness_than_the_runs_that_led_to_it():
+    """Else runs that looked promising would count twice: 6 pairs and then 15 with them err in 9 % instead of 5 %."""
+    shown = found("one seed")
+    anew = [step.command for name in JOURNALS for step in next_steps(found(name)) if "launch" in step.command]
+    assert len(anew) > 2
+    assert all(f"--rng-seed {shown.experiment.rng_seed + 1}" in command for command in anew)
+
+
+def test_where_a_run_failed_its_log_comes_before_more_runs():
+    shown = found("one seed")
+    name, run = next(iter(shown.history.runs.items()))
+    history = replace(shown.history, runs=shown.history.runs | {name: replace(run, failed=True)})
+    first, second = next_steps(replace(shown, history=history))
+    assert first.command == f"esper-ab logs 'a folder/x' {name}"
+    assert "--seeds 12" in second.command
 
 
 def test_an_open_comparison_says_how_many_pairs_would_decide_it():
@@ -58,7 +75,7 @@ def test_an_open_comparison_says_how_many_pairs_would_decide_it():
 
 
 @pytest.mark.parametrize(("episodes", "command"), [
-    (8, f"{ANEW} --outcome-over curve-mean --name synthetic-training"),
+    (8, f"{ANEW} --outcome-over curve-mean --rng-seed 12 --name synthetic-training"),
     (1, ""),  # as of a command, of which `--outcome-over curve-mean` and `--episodes` are refused
 ])  # fmt: skip
 def test_where_most_pairs_came_out_alike_another_question_is_proposed_and_not_more_pairs(episodes, command):
@@ -110,7 +127,7 @@ def test_after_equal_records_it_matters_whether_the_settings_are_equal(mode):
     same = mode == "shaped"
     (step,) = next_steps(shown)
     assert ("the settings make the same computation" in step.sentence) is same
-    assert step.command == ("" if same else f"{ANEW} --episodes 32 --name synthetic-longer")
+    assert step.command == ("" if same else f"{ANEW} --episodes 32 --rng-seed 12 --name synthetic-longer")
     assert ("the same computation" in shown.comparisons[0].headline) is same
 
 
@@ -164,7 +181,7 @@ def test_what_a_look_stopped_for_futility_is_not_extended_and_no_smaller_plan_is
         if shown.comparisons[0].inconclusive == "futile":
             break
     (step,) = next_steps(shown)
-    assert step.command == f"{ANEW} --seeds 20 --futility 0 --name synthetic-whole"
+    assert step.command == f"{ANEW} --seeds 20 --futility 0 --rng-seed 2 --name synthetic-whole"
 
 
 @pytest.mark.parametrize("name", JOURNALS)

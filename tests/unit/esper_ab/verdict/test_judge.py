@@ -28,9 +28,15 @@ def test_a_look_is_taken_as_soon_as_its_runs_are_there():
     a, b = drawn(10, 1.5)
     taken = [len(_one(_judged(rows(a[:n], b[:n]))).course.looks) for n in range(1, 11)]
     assert taken == [0, 0, 0, 0, 0, 1, 1, 1, 1, 2]
-    assert _judged(rows(a[:7], b[:7])).next_step == "The next look is after seed 10: run 6, 7, 8, 9 of new, old."
+    assert _judged(rows(a[:7], b[:7])).next_step == "The next look is after 10 seeds: run 7, 8, 9 of new, old."
     assert _judged(rows(a, b)).next_step == ""
     assert _judged(rows(a, b)).departures == ()
+
+
+def test_the_next_step_asks_for_no_run_that_is_there():
+    a, b = drawn(10, 1.5)
+    several = [row for row in rows(a, b) if str(row["seed"]) not in ("2", "8")]
+    assert _judged(several).next_step == "The next look is after 6 seeds: run 2 of new, old."
 
 
 @settings(max_examples=40, deadline=None)

@@ -38,7 +38,7 @@ def test_a_lost_run_speaks_against_its_cell():
 
 def test_after_it_the_other_seeds_are_judged_where_it_fell():
     first = judge(PLAN, outcomes(CHOOSE))
-    assert first.next_step.endswith("after seed 6: run 2, 3, 4, 5, 6, 7 of new, old; new at slow, old at fast.")
+    assert first.next_step.endswith("after 6 seeds: run 2, 3, 4, 5, 6, 7 of new, old; new at slow, old at fast.")
     a, b = drawn(6, 8.0)
     rows = [*CHOOSE, *_rows("slow", a, [0.0] * 6, 2), *_rows("fast", [0.0] * 6, b, 2)]
     result = judge(PLAN, outcomes(rows))
