@@ -366,12 +366,11 @@ def find_bounds(
 
 @cache
 def _simulated(asked: _Arguments) -> tuple[tuple[float, ...], ...]:
-    # Imported here, because a plan with one look, and `status`, need none of these.
-    import hashlib
+    import hashlib  # imported here, because a plan with one look, and `status`, need none of these
 
-    import numpy as np
+    import numpy as np  # as above
 
-    from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p
+    from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p  # as above
 
     rng = np.random.Generator(np.random.PCG64(int(hashlib.sha256(msgspec.json.encode(asked)).hexdigest(), 16)))
     if not asked.beta:
