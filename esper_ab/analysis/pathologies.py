@@ -43,6 +43,10 @@ def pathologies(record: EpisodeRecord) -> dict[str, str]:
         return math.nan if value is None else value
 
     chose = any(use.learnable > 0.0 for use in ppo.heads.values())
+    judged = _found(of, learns=True, chose=chose, episodes=record.episode)  # one update per episode
+    found = [kind for kind, there in judged.items() if there]
+    if not found:
+        return {}
     values = f"explained variance {of('explained_variance'):.2f}, value loss {of('value_loss'):.2f}"
     said = {
         NO_STEP: "the update stopped before its first complete step: a loss or gradient was not finite, or no step was "
@@ -53,8 +57,7 @@ def pathologies(record: EpisodeRecord) -> dict[str, str]:
         ENTROPY_COLLAPSE: f"entropy collapsed to {of('entropy'):.1e} nats per decision",
         VALUE_COLLAPSE: f"the critic predicts worse than a constant: {values} of normalised returns",
     }
-    found = _found(of, learns=True, chose=chose, episodes=record.episode)  # one update per episode
-    return {kind: said[kind] for kind, there in found.items() if there}
+    return {kind: said[kind] for kind in found}
 
 
 def count_pathologies(columns: Columns) -> dict[str, int]:

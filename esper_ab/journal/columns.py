@@ -86,12 +86,12 @@ class Columns:
         return self._rows[self._keys.index(key) :: len(self._keys)]
 
     def fits(self, record: EpisodeRecord) -> bool:
-        """True if every environment of `record` has the declared measures, in their order."""
-        return all(tuple(env.measures) == self.measures for env in record.envs)
+        """True if `record` has environments and each has the declared measures, in their order."""
+        return bool(record.envs) and all(tuple(env.measures) == self.measures for env in record.envs)
 
     def add(self, record: EpisodeRecord) -> None:
         """Add an episode for which `fits` is True. An earlier record of the same episode is replaced."""
-        if record.ppo is not None and not set(record.ppo.heads) <= set(self.heads):
+        if record.ppo is not None and not record.ppo.heads.keys() <= set(self.heads):
             self._name(record.ppo.heads)
         place = len(self) if record.episode > self.newest else bisect_left(self.episodes, record.episode)
         end = place + (record.episode in self.episodes[place : place + 1])  # later than `place` where it replaces one
@@ -119,7 +119,7 @@ class Columns:
             sum([env.steps for env in envs]), sum([env.steps for env in envs if env.failed]),
             sum([env.failed for env in envs]), record.timing.total_s, ppo is not None,
             *(_NO_UPDATE if ppo is None else _update_of(ppo)),
-            *[_mean([env.measures[name] for env in envs]) for name in self.measures],
+            *map(_mean, zip(*[env.measures.values() for env in envs], strict=True)),
         ]  # fmt: skip
         for name in self.heads:
             use = None if ppo is None else ppo.heads.get(name)

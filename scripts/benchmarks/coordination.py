@@ -1,26 +1,36 @@
-"""Benchmark of the coordinator: last report of a barrier to its release, and the number of blocks it can handle."""
+"""Benchmark of the coordinator: last report of a barrier to its release, and the number of blocks it can handle.
+
+Beside it a loop that does the least a coordinator must: receive, decode, journal, sync once per poll, release.
+"""
 
 from __future__ import annotations
 
 import os
 import tempfile
 import time
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+import zmq
 from support import fake_plans
 
 from benchmarks.fake_fleet import Fleet
 from benchmarks.machine import FEW, Spread
-from esper_ab.contracts.messages import Lane, RunSpec
+from esper_ab.contracts.codec import decode_from_worker, encode
+from esper_ab.contracts.messages import Assign, Hello, Lane, Release, RunSpec, Stop, WorkerOrder
 from esper_ab.control import experiment_run
-from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.control.rules.runs import event_of
+from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.plan.plan import Plan
 
 _SYNCS = 50
+_END_S = 10.0  # for a process of fake workers to store what it measured
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -40,24 +50,74 @@ def measure(repeats: int) -> dict[str, Any]:
 def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
     """Measure one experiment of fake workers, from its first episode on."""
     plan = plan_of(blocks, runs, n_envs, episodes)
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        fleet = Fleet(pools=min(2, blocks * runs), workers=blocks * runs)
-        experiment_run.run(plan, Path(folder), fleet, ())
-        rounds = fleet.results()["rounds"][2:-1]  # neither readiness, nor the first episode, nor the evaluation
-        size = (Path(folder) / JOURNAL_NAME).stat().st_size / (blocks * runs * episodes)
+    rounds, size = _rounds(plan, blocks * runs, lambda folder, fleet: experiment_run.run(plan, folder, fleet, ()))
+    least, _ = _rounds(plan, blocks * runs, lambda folder, fleet: _minimal(plan, folder, fleet))
     of_block = {spec.ref.name: block.replicate for block in plan.blocks for spec in block.runs}
     waits = [wait for found in rounds for wait in _waits(found, of_block)]
     whole = [max(found["released"].values()) - min(found["sent"].values()) for found in rounds]
-    core = [found["coordinator_s"] for found in rounds]
+    core, least_core = [found["coordinator_s"] for found in rounds], [found["coordinator_s"] for found in least]
     return {
-        "blocks": blocks, "runs": runs, "n_envs": n_envs, "rounds": len(rounds), "bytes_per_record": round(size),
+        "blocks": blocks, "runs": runs, "n_envs": n_envs, "rounds": len(rounds),
+        "bytes_per_record": round(size / (blocks * runs * episodes)),
         "wait_ms": _quantiles([1e3 * wait for wait in waits]),
         "round_ms": asdict(Spread.of([1e3 * seconds for seconds in whole])),
         "coordinator_core_ms": asdict(Spread.of([1e3 * seconds for seconds in core])),
         "core_us_per_record": 1e6 * float(np.median(core)) / (blocks * runs),
+        "over_minimal": float(np.median(core) / np.median(least_core)),
         "records_per_s": blocks * runs / float(np.median(whole)),
         "share_of_a_second": float(np.median(waits)),
     }  # fmt: skip
+
+
+def _rounds(plan: Plan, workers: int, work: Callable[[Path, Fleet], None]) -> tuple[list[dict[str, Any]], int]:
+    """Carry out a plan; return its rounds of episodes from the second on, and the size of the journal."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        fleet = Fleet(pools=min(2, workers), workers=workers)
+        work(Path(folder), fleet)
+        return fleet.results()["rounds"][2:-1], (Path(folder) / JOURNAL_NAME).stat().st_size
+
+
+def _minimal(plan: Plan, folder: Path, fleet: Fleet) -> None:
+    """Carry out a plan with the least work: nothing is checked, and nothing but the reports is journalled."""
+    journal, socket = Journal(folder), zmq.Context.instance().socket(zmq.ROUTER)
+    socket.bind(endpoint := f"ipc://{folder}/minimal")
+    specs, workers = {}, []
+    for lane, spec in zip(plan.lanes, [spec for block in plan.blocks for spec in block.runs], strict=True):
+        order = WorkerOrder(
+            endpoint=endpoint, worker=f"w{len(specs)}", incarnation=1, lane=lane, log_file="",
+            arithmetic=plan.experiment.arithmetic, experiment_dir=str(folder),
+        )  # fmt: skip
+        specs[order.identity.encode()] = spec
+        workers.append(fleet.start(order))
+    arrived: dict[tuple[int, int], list[bytes]] = defaultdict(list)  # by block and milestone
+    at, last = dict.fromkeys(specs, 0), plan.experiment.episodes + 2
+    while min(at.values()) < last:
+        socket.poll()
+        due: list[tuple[int, list[bytes]]] = []
+        with suppress(zmq.Again):
+            while True:
+                identity, data = socket.recv_multipart(zmq.NOBLOCK)
+                message, spec = decode_from_worker(data), specs[identity]
+                if isinstance(message, Hello):
+                    socket.send_multipart([identity, encode(Assign(spec=spec))])
+                    continue
+                journal.append(event_of(message))
+                together = arrived[spec.ref.replicate, at[identity]]
+                together.append(identity)
+                if len(together) == len(plan.experiment.groups):
+                    due.append((at[identity], together))
+                at[identity] += 1
+        if due:
+            journal.commit()
+        for milestone, together in due:
+            for identity in together:
+                release = Release(run_name=specs[identity].ref.name, milestone=milestone)
+                socket.send_multipart([identity, encode(release)])
+    for identity, worker in zip(specs, workers, strict=True):
+        socket.send_multipart([identity, encode(Stop(reason="done"))])
+        worker.join(_END_S)
+    journal.close()
+    socket.close()
 
 
 def plan_of(blocks: int, runs: int, n_envs: int, episodes: int) -> Plan:
@@ -112,7 +172,8 @@ def _sync_ms() -> list[float]:
 def _line(found: dict[str, Any]) -> str:
     return (
         f"{found['blocks']} x {found['runs']}, n_envs {found['n_envs']}: round {found['round_ms']['median']:.1f} ms, "
-        f"wait {found['wait_ms']['median']:.2f} ms, core {found['core_us_per_record']:.0f} us per record"
+        f"wait {found['wait_ms']['median']:.2f} ms, core {found['core_us_per_record']:.0f} us per record, "
+        f"{found['over_minimal']:.2f} times the minimal loop"
     )
 
 

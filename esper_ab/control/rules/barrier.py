@@ -124,7 +124,7 @@ def _release_due(state: BarrierState) -> Advanced:
     commands: list[ReleaseRuns] = []
     while due := _due(state):
         milestone = state.positions[due[0]].arrived
-        freed = {run: Position(at.arrived, at.arrived) for run, at in state.positions.items() if run in due}
+        freed = dict.fromkeys(due, Position(milestone, milestone))
         state = msgspec.structs.replace(state, positions=state.positions | freed)
         commands.append(ReleaseRuns(milestone, due))
     return state, tuple(commands)

@@ -21,7 +21,7 @@ class BlocksInProgress:
     def __init__(self) -> None:
         self._barriers: dict[int, barrier.BarrierState] = {}  # by block
         self._due: list[tuple[int, barrier.ReleaseRuns]] = []  # by block, in the order in which they were decided
-        self._held: set[str] = set()  # runs whose release a stop holds back for good
+        self._unrecorded: set[str] = set()  # runs whose release is decided; a stop holds some of them back for good
 
     def __bool__(self) -> bool:
         return bool(self._barriers)
@@ -41,6 +41,7 @@ class BlocksInProgress:
     def remove(self, block: int) -> None:
         """Forget a block that is done or given up, with its queued releases."""
         self._barriers.pop(block, None)
+        self._unrecorded.difference_update(*(release.runs for index, release in self._due if index == block))
         self._due = [(index, release) for index, release in self._due if index != block]
 
     def arrival(self, run: RunHistory, milestone: int, report: Report) -> Literal["new", "again", "repeat"]:
@@ -69,7 +70,9 @@ class BlocksInProgress:
 
     def _take(self, block: int, advanced: barrier.Advanced) -> None:
         self._barriers[block], due = advanced
-        self._due.extend((block, release) for release in due)
+        for release in due:
+            self._due.append((block, release))
+            self._unrecorded.update(release.runs)
 
     def stands(self, run: RunHistory) -> int:
         """Return the last milestone that the run's current worker has reported; NOWHERE if none."""
@@ -81,7 +84,7 @@ class BlocksInProgress:
 
     def may_pass(self, run: RunHistory, milestone: int) -> bool:
         """True if the run's release from a milestone is recorded."""
-        if run.ref.name in self._unrecorded():
+        if run.ref.name in self._unrecorded:
             return False
         state = self._barriers.get(run.ref.replicate)
         return (run.released if state is None else state.positions[run.ref.name].released) >= milestone
@@ -96,13 +99,10 @@ class BlocksInProgress:
 
         When stopping, hold back the releases after which a run would do further work.
         """
-        due, self._due = self._due, []
-        held = [release for block, release in due if stopping and release.milestone < self._barriers[block].last]
-        self._held.update(name for release in held for name in release.runs)
-        return [one for one in due if one[1] not in held]
-
-    def _unrecorded(self) -> set[str]:
-        return self._held.union(*(release.runs for _, release in self._due))
+        due = [one for one in self._due if not (stopping and one[1].milestone < self._barriers[one[0]].last)]
+        self._unrecorded.difference_update(*(release.runs for _, release in due))
+        self._due = []
+        return due
 
     def is_done(self, block: int) -> bool:
         """True if every run of the block was released from its last milestone."""
@@ -110,8 +110,8 @@ class BlocksInProgress:
 
     def at_work(self) -> list[str]:
         """Return the runs on their way to their next milestone, except those whose release is not recorded."""
-        waiting = self._unrecorded()
-        return [name for state in self._barriers.values() for name in barrier.working(state) if name not in waiting]
+        working = (name for state in self._barriers.values() for name in barrier.working(state))
+        return [name for name in working if name not in self._unrecorded]
 
 
 # --- waiting ---------------------------------------------------------------------------------------------------------

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -76,11 +75,11 @@ def _check_measures(report: EpisodeFinished | Evaluated, declared: TaskMeasures)
 
     A training rollout in which no episode ended has no outcome.
     """
-    record = report.record
+    record, names = report.record, declared.names
     envs = record.envs if isinstance(record, records.EpisodeRecord) else [played.outcome for played in record.episodes]
     for env in envs:
-        if tuple(env.measures) != declared.names:
-            raise Rejected(f"measured {', '.join(env.measures) or 'nothing'} instead of {', '.join(declared.names)}")
+        if tuple(env.measures) != names:
+            raise Rejected(f"measured {', '.join(env.measures) or 'nothing'} instead of {', '.join(names)}")
         if env.outcome is None:
             if isinstance(record, records.EvaluationRecord):
                 raise Rejected(f"evaluated environment {env.env} without an outcome")
@@ -114,8 +113,7 @@ def _numbers(kind: type[Struct]) -> Callable[[Any], tuple[float | None, ...]]:
     return attrgetter(*(field.name for field in msgspec.structs.fields(kind) if field.type in (float, float | None)))
 
 
-_OF_ENV, _OF_UPDATE, _OF_HEAD = _numbers(records.EnvEpisode), _numbers(records.PPOUpdate), _numbers(records.HeadUse)
-_OF_EVENT, _OF_TIMING = _numbers(records.SeedEvent), _numbers(records.Timing)
+_OF_UPDATE, _OF_TIMING = _numbers(records.PPOUpdate), _numbers(records.Timing)
 
 
 def all_finite(record: records.EpisodeRecord | records.EvaluationRecord) -> bool:
@@ -124,21 +122,19 @@ def all_finite(record: records.EpisodeRecord | records.EvaluationRecord) -> bool
     If one term is not finite, neither is the sum. Because a sum of huge finite terms may overflow, each number is
     checked if the sum is not finite.
     """
-    parts: list[Iterable[tuple[float | None, ...]]] = [[_OF_TIMING(record.timing)]]
+    numbers: list[float | None] = [*_OF_TIMING(record.timing)]
     if isinstance(record, records.EvaluationRecord):
-        parts += [
-            (_OF_ENV(played.outcome) for played in record.episodes),
-            (tuple(played.outcome.measures.values()) for played in record.episodes),
-            (tuple(played.rewards.values()) for played in record.episodes),
-        ]
+        envs = [played.outcome for played in record.episodes]
+        for played in record.episodes:
+            numbers += played.rewards.values()
     else:
-        parts += [
-            map(_OF_ENV, record.envs), (tuple(env.measures.values()) for env in record.envs),
-            map(_OF_EVENT, record.seed_events),
-        ]
+        envs = [*record.envs]
+        numbers += [event.alpha + (event.contribution or 0.0) for event in record.seed_events]
         if record.ppo is not None:
-            parts += [[_OF_UPDATE(record.ppo)], map(_OF_HEAD, record.ppo.heads.values())]
-    numbers = chain.from_iterable(chain.from_iterable(parts))
+            numbers += _OF_UPDATE(record.ppo)
+            numbers += [use.learnable + (use.entropy or 0.0) for use in record.ppo.heads.values()]
+    for env in envs:
+        numbers += (env.outcome, env.reward_sum, *env.measures.values())
     return math.isfinite(sum(filter(None, numbers))) or not any(not_finite(msgspec.to_builtins(record), "record"))
 
 

@@ -31,7 +31,7 @@ HEADS = st.dictionaries(
 UPDATES = st.none() | st.builds(
     lambda **change: msgspec.structs.replace(BASE.ppo, **change), entropy=SOME, stopped_by_kl=st.booleans(), heads=HEADS
 )
-PLAYED = st.tuples(st.lists(EPISODES, max_size=3), UPDATES)
+PLAYED = st.tuples(st.lists(EPISODES, min_size=1, max_size=3), UPDATES)
 
 
 def records_of(played: Sequence[tuple]) -> list[EpisodeRecord]:
@@ -114,7 +114,8 @@ def test_heads_are_in_the_order_in_which_they_were_first_used():
         heads = {name: HeadUse(entropy=0.5, learnable=1.0) for name in names}
         return msgspec.structs.replace(BASE.ppo, heads=heads)
 
-    columns = filled(records_of([((), None), ((), update("y", "x")), ((), update("x", "z")), ((), update("z", "y"))]))
+    updates = (None, update("y", "x"), update("x", "z"), update("z", "y"))
+    columns = filled(records_of([(BASE.envs, one) for one in updates]))
     assert columns.heads == ("y", "x", "z")
     assert [math.isnan(value) for value in columns.head("z")[0]] == [True, True, False, False]
 
@@ -123,6 +124,7 @@ def test_heads_are_in_the_order_in_which_they_were_first_used():
 def test_a_record_fits_whose_environments_all_have_the_declared_measures_in_their_order(where):
     columns, measures = Columns(MEASURED), BASE.envs[0].measures
     assert columns.fits(BASE)
+    assert not columns.fits(msgspec.structs.replace(BASE, envs=()))
     for other in (dict(reversed(measures.items())), dict(list(measures.items())[1:]), {**measures, "more": 1.0}, {}):
         envs = list(BASE.envs)
         envs[where] = msgspec.structs.replace(envs[where], measures=other)
