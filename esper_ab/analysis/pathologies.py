@@ -44,8 +44,7 @@ def pathologies(record: EpisodeRecord) -> dict[str, str]:
 
     chose = any(use.learnable > 0.0 for use in ppo.heads.values())
     judged = _found(of, learns=True, chose=chose, episodes=record.episode)  # one update per episode
-    found = [kind for kind, there in judged.items() if there]
-    if not found:
+    if not any(judged.values()):
         return {}
     values = f"explained variance {of('explained_variance'):.2f}, value loss {of('value_loss'):.2f}"
     said = {
@@ -57,7 +56,7 @@ def pathologies(record: EpisodeRecord) -> dict[str, str]:
         ENTROPY_COLLAPSE: f"entropy collapsed to {of('entropy'):.1e} nats per decision",
         VALUE_COLLAPSE: f"the critic predicts worse than a constant: {values} of normalised returns",
     }
-    return {kind: said[kind] for kind in found}
+    return {kind: said[kind] for kind, there in judged.items() if there}
 
 
 def count_pathologies(columns: Columns) -> dict[str, int]:

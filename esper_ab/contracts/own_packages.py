@@ -77,8 +77,8 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def alone_command(file: str, *arguments: str) -> list[str]:
-    """Return a command that runs one of our files in Python's isolated mode, with installed packages only."""
-    return [sys.executable, "-I", file, *arguments]
+    """Return a command that runs one of our files in Python's isolated mode, with only the standard library."""
+    return [sys.executable, "-I", "-S", file, *arguments]
 
 
 @contextmanager
@@ -152,7 +152,7 @@ def _main() -> None:
         sys.exit(2)
     if parent:
         # Imported here, because this file runs as a program, which can import our packages only from here on.
-        from esper_ab.contracts.supervisor import end_with_parent
+        from esper_ab.contracts.guard import end_with_parent
 
         end_with_parent(starter if parent == _WHOEVER else parent)
     if module in _RUN_USERS_CODE:

@@ -1,20 +1,12 @@
-"""Supervise child processes so that they end with this one; also a program, for one child or the workers of a node.
+"""Supervise a node as a program: start workers and report on them, with lines of JSON on the standard streams.
 
-- `supervisor.py WORD …` guards one program for the process that holds the guard's stdin. When the program or the holder
-  of stdin ends, even by SIGKILL, everything that was started by the program is killed, whatever its session, because
-  orphans become children of the guard. The exit status is that of the program, 128 plus the number of the signal that
-  killed it, or 127 if it could not be started.
-- `supervisor.py` supervises a node: it starts workers and reports on them, with lines of JSON on its standard streams.
-  When its input ends, it exits and its workers are killed by the kernel. In a Ray cluster, an actor
-  (`esper_ab/launchers/_ray_actor.py`) does this instead; it receives the class `Supervisor` by value.
-
-Every worker may have its own guard process, so this module must stay small: it imports only the standard library, and
-psutil only if needed.
+When its input ends, it exits and its workers are killed by the kernel. In a Ray cluster, an actor
+(`esper_ab/launchers/_ray_actor.py`) does this instead; it receives the class `Supervisor` by value. The program runs
+without site-packages, so this module imports only the standard library.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import math
 import os
@@ -26,79 +18,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-ORPHANED = 70  # exit status of a process that exits because the process it works for has ended
+ORPHANED = 70  # exit status after the end of input, as in guard.py, which this program cannot import
 NOT_STARTED = 126  # status of a worker whose process could not be started, as in a shell
-_NO_PROGRAM = 127
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 _COMPLAINT_BYTES = 64 << 10  # number of last bytes kept of standard error
 _READ_BYTES = 64 << 10
 _TICK_S, _GAP_S = 1.0, 5.0
-
-
-def end_with_parent(parent: int) -> None:
-    """Make the kernel kill this process when the thread of process `parent` that started this one ends.
-
-    Linux only. This works whatever the process is doing, even while it is stopped.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended before prctl took effect
-            os._exit(ORPHANED)
-
-
-def guard(words: Sequence[str]) -> int:
-    """Run a program until it ends or stdin is closed, kill everything that it started, and return its exit status."""
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # orphans become children of this process, not of init
-    try:
-        program = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, process_group=0, preexec_fn=partial(end_with_parent, os.getpid())
-        )
-    except OSError as error:
-        sys.stderr.write(f"{words[0]}: {error.strerror}\n")
-        return _NO_PROGRAM
-    threading.Thread(target=_kill_at_the_end_of_stdin, args=(os.pidfd_open(program.pid),), daemon=True).start()
-    pid = status = 0
-    while pid != program.pid:  # also reaps orphans
-        pid, status = os.wait()
-    program.returncode = os.waitstatus_to_exitcode(status)
-    _end_descendants()
-    return program.returncode if program.returncode >= 0 else 128 - program.returncode
-
-
-def _kill_at_the_end_of_stdin(program: int) -> None:
-    while os.read(0, _READ_BYTES):
-        pass
-    with suppress(ProcessLookupError):
-        signal.pidfd_send_signal(program, signal.SIGKILL)
-
-
-def _end_descendants() -> None:
-    """Kill and reap children until none is left; a deeper descendant becomes a child when its own parent has ended."""
-    import psutil  # imported here, because a worker, which imports this module, does not need it
-
-    with suppress(ChildProcessError):
-        while True:
-            left = psutil.Process().children(recursive=True)
-            for process in left:
-                with suppress(psutil.NoSuchProcess):
-                    process.kill()
-            os.waitpid(-1, 0 if left else os.WNOHANG)
-
-
-def times(guarding: int) -> dict[int, tuple[float, ...]]:
-    """Return the CPU times of a guard and its descendants, by pid."""
-    import psutil  # imported here, as above
-
-    found = {}
-    with suppress(psutil.NoSuchProcess):
-        for process in (psutil.Process(guarding), *psutil.Process(guarding).children(recursive=True)):
-            with suppress(psutil.NoSuchProcess):
-                found[process.pid] = tuple(process.cpu_times())
-    return found
 
 
 def end_of(file: int) -> bytes:
@@ -195,4 +122,4 @@ def _print(line: bytes) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(guard(sys.argv[1:]) if sys.argv[1:] else supervise())
+    supervise()

@@ -212,6 +212,7 @@ def test_files_are_changed_in_one_place() -> None:
 # Who reads files in a way of its own: only what the system or this installation has, or the process itself has made.
 READS_ITSELF = {
     "contracts/files.py": "the one place", "health/control_groups.py": "the system's files",
+    "contracts/guard.py": "likewise",
     "workers/process/entry.py": "likewise",
     "workers/commands/describe.py": "likewise",
     "report/page.py": "a part of the package", "readers/records.py": "likewise",

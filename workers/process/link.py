@@ -22,9 +22,9 @@ from zmq.utils.monitor import recv_monitor_message
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.codec import decode_from_coordinator, encode
+from esper_ab.contracts.guard import ORPHANED
 from esper_ab.contracts.link_keys import LinkKeys
 from esper_ab.contracts.records import RunRef
-from esper_ab.contracts.supervisor import ORPHANED
 
 _POLL_MS = 1000
 # A coordinator may hang for 45 s. If a worker reconnected earlier, the ROUTER would still have its old connection under

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from esper_ab.contracts.files import open_below
+from esper_ab.contracts.guard import end_with_parent
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Arithmetic
-from esper_ab.contracts.supervisor import end_with_parent
 from workers.devices import pinned
 
 _STDERR = 2  # a descriptor, whatever it leads to

@@ -14,10 +14,13 @@ import shutil
 import subprocess
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from esper_ab.contracts import supervisor
+import psutil
+
+from esper_ab.contracts import guard
 from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.files import folder_below, open_below, open_to_read, read_regular
 from esper_ab.contracts.own_packages import alone_command
@@ -166,7 +169,7 @@ def run_script(
     before = (root / name).stat().st_size
     try:
         guarded = subprocess.Popen(
-            alone_command(supervisor.__file__, *words), cwd=directory, env=dict(variables),
+            alone_command(guard.__file__, *words), cwd=directory, env=dict(variables),
             stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
     finally:
@@ -179,18 +182,28 @@ def run_script(
                 status = guarded.wait(_LOOK_S)
                 break
             except subprocess.TimeoutExpired:
-                now = (supervisor.times(guarded.pid), (root / name).stat().st_size)
+                now = (_times(guarded.pid), (root / name).stat().st_size)
                 if now != worked:
                     on_sign()
                 worked = now
     finally:
-        guarded.stdin.close()  # tells the supervisor to end the program, if still running
+        guarded.stdin.close()  # tells the guard to end the program, if still running
         guarded.wait()
     if status:
         end = _end_of(root / name, before)
         if "IsADirectoryError" in end:
             end += f"; {{{OUT}}} is a folder: give the script a file in it, as in {{{OUT}}}/result.json"
         raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how_ended(status)}: {end}")
+
+
+def _times(guarding: int) -> dict[int, tuple[float, ...]]:
+    """Return the CPU times of a guard and its descendants, by pid."""
+    found = {}
+    with suppress(psutil.NoSuchProcess):
+        for process in (psutil.Process(guarding), *psutil.Process(guarding).children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                found[process.pid] = tuple(process.cpu_times())
+    return found
 
 
 def _end_of(log: Path, begin: int) -> str:

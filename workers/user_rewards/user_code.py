@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -245,7 +245,7 @@ def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]
     beside: dict[str, ModuleType] = {}
     with _LOADING:
         path, bytecode, before = list(sys.path), sys.dont_write_bytecode, dict(sys.modules)
-        for name in _lying_in(instead_of):
+        for name in _lying_in(instead_of, before):
             del sys.modules[name]
         sys.path[:] = [entry for entry in path if Path(entry).resolve() != instead_of] + [str(root)]
         sys.dont_write_bytecode = True  # keep the user's folder, or a hashed copy, unchanged
@@ -253,14 +253,15 @@ def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]
         try:
             yield beside
         finally:
-            beside.update({name: sys.modules.pop(name) for name in _lying_in(root)})
+            new = {name: module for name, module in list(sys.modules.items()) if before.get(name) is not module}
+            beside.update({name: sys.modules.pop(name) for name in _lying_in(root, new)})
             sys.modules.update({name: module for name, module in before.items() if name not in sys.modules})
             sys.path[:], sys.dont_write_bytecode = path, bytecode
             importlib.invalidate_caches()
 
 
-def _lying_in(root: Path) -> list[str]:
-    """Return names of modules found in `root`, but not in a folder of sys.path below `root`, such as a .venv."""
+def _lying_in(root: Path, modules: Mapping[str, ModuleType]) -> list[str]:
+    """Return names of the `modules` found in `root`, but not in a folder of sys.path below `root`, such as a .venv."""
     here = f"{root}{os.sep}"
     below = tuple(f"{entry}{os.sep}" for entry in sys.path if entry.startswith(here))
 
@@ -269,8 +270,8 @@ def _lying_in(root: Path) -> list[str]:
         places = [file] if isinstance(file, str) else [str(entry) for entry in getattr(module, "__path__", ())]
         return any(place.startswith(here) and not place.startswith(below) for place in places)
 
-    others = [name for name in list(sys.modules) if name.partition(".")[0] not in _NEVER_FORGOTTEN]
-    return [name for name in others if lies_there(sys.modules[name])]
+    others = [name for name in modules if name.partition(".")[0] not in _NEVER_FORGOTTEN]
+    return [name for name in others if lies_there(modules[name])]
 
 
 def _file(module: ModuleType) -> Path | None:

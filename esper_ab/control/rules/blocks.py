@@ -26,9 +26,6 @@ class BlocksInProgress:
     def __bool__(self) -> bool:
         return bool(self._barriers)
 
-    def __contains__(self, block: int) -> bool:
-        return block in self._barriers
-
     def begin(self, block: Block, plan: Plan) -> None:
         """Add a block before any of its runs has arrived."""
         self._barriers[block.replicate] = barrier_of(block, plan)

@@ -122,20 +122,18 @@ def all_finite(record: records.EpisodeRecord | records.EvaluationRecord) -> bool
     If one term is not finite, neither is the sum. Because a sum of huge finite terms may overflow, each number is
     checked if the sum is not finite.
     """
-    numbers: list[float | None] = [*_OF_TIMING(record.timing)]
     if isinstance(record, records.EvaluationRecord):
-        envs = [played.outcome for played in record.episodes]
-        for played in record.episodes:
-            numbers += played.rewards.values()
+        envs = tuple(played.outcome for played in record.episodes)
+        numbers = [number for played in record.episodes for number in played.rewards.values()]
     else:
-        envs = [*record.envs]
-        numbers += [event.alpha + (event.contribution or 0.0) for event in record.seed_events]
-        if record.ppo is not None:
-            numbers += _OF_UPDATE(record.ppo)
-            numbers += [use.learnable + (use.entropy or 0.0) for use in record.ppo.heads.values()]
+        envs = record.envs
+        numbers = [event.alpha + (event.contribution or 0.0) for event in record.seed_events]
+        if (ppo := record.ppo) is not None:
+            numbers += (*_OF_UPDATE(ppo), *[use.learnable + (use.entropy or 0.0) for use in ppo.heads.values()])
     for env in envs:
         numbers += (env.outcome, env.reward_sum, *env.measures.values())
-    return math.isfinite(sum(filter(None, numbers))) or not any(not_finite(msgspec.to_builtins(record), "record"))
+    total = sum(filter(None, (*numbers, *_OF_TIMING(record.timing))))
+    return math.isfinite(total) or not any(not_finite(msgspec.to_builtins(record), "record"))
 
 
 def not_finite(value: Any, where: str) -> Iterator[str]:

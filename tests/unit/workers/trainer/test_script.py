@@ -64,6 +64,14 @@ def test_a_script_works_while_it_uses_the_processor(tmp_path: Path) -> None:
     assert told.exists()
 
 
+def test_a_script_works_while_a_process_that_it_started_does_in_whatever_session(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    busy = "import pathlib, sys\nwhile not pathlib.Path(sys.argv[1]).exists(): pass"
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv[1:]], start_new_session=True)"
+    run(tmp_path, code, busy, str(told), on_sign=told.touch)
+    assert told.exists()
+
+
 def test_an_exception_of_the_sign_ends_the_script(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     code = f"import os, pathlib\npathlib.Path({str(pid)!r}).write_text(str(os.getpid()))\nwhile True: pass"

@@ -1,0 +1,95 @@
+"""Run one program for the process that holds this one's stdin: `guard.py WORD …`.
+
+When the program or the holder of stdin ends, even by SIGKILL, everything that the program started is killed, whatever
+its session, because orphans become children of the guard. The exit status is that of the program, 128 plus the number
+of the signal that killed it, or 127 if it could not be started.
+
+Every run of a user's command has its own guard, which takes longer to start than to do its work. So it runs without
+site-packages and imports little: `subprocess` and `psutil` would treble its start.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import os
+import signal
+import sys
+
+ORPHANED = 70  # exit status of a process that exits because the process it works for has ended
+_NO_PROGRAM = 127
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+_READ_BYTES = 64 << 10
+
+
+def end_with_parent(parent: int) -> None:
+    """Make the kernel kill this process when the thread of process `parent` that started this one ends.
+
+    Linux only. This works whatever the process is doing, even while it is stopped.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before prctl took effect
+            os._exit(ORPHANED)
+
+
+def guard(words: list[str]) -> int:
+    """Run a program until it ends or stdin is closed, kill everything that it started, and return its exit status."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # orphans become children of this process, not of init
+    this, program = os.getpid(), os.fork()
+    if not program:
+        _become(words, this)
+    _thread.start_new_thread(_kill_at_the_end_of_stdin, (os.pidfd_open(program),))
+    pid = status = 0
+    while pid != program:  # also reaps orphans
+        pid, status = os.wait()
+    _end_descendants()
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _become(words: list[str], parent: int) -> None:
+    """Replace this process, a forked child, by the program in a process group of its own."""
+    try:
+        end_with_parent(parent)
+        os.setpgid(0, 0)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and exec would keep that
+        os.execvp(words[0], words)
+    except OSError as error:
+        os.write(2, f"{words[0]}: {error.strerror}\n".encode(errors="surrogateescape"))
+    os._exit(_NO_PROGRAM)
+
+
+def _kill_at_the_end_of_stdin(program: int) -> None:
+    while os.read(0, _READ_BYTES):
+        pass
+    try:
+        signal.pidfd_send_signal(program, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _end_descendants() -> None:
+    """Kill and reap children until none is left; a deeper descendant becomes a child when its own parent has ended."""
+    try:
+        while True:
+            os.waitpid(-1, os.WNOHANG)
+            for pid in [entry.name for entry in os.scandir("/proc") if _is_child(entry.name)]:
+                os.kill(int(pid), signal.SIGKILL)
+                os.waitpid(int(pid), 0)
+    except ChildProcessError:
+        return
+
+
+def _is_child(name: str) -> bool:
+    """True if `name` in /proc is a child of this process."""
+    try:
+        with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123  pathlib starts slowly
+            return int(file.read().rpartition(b")")[2].split()[1]) == os.getpid()
+    except OSError:  # no process, or it has ended
+        return False
+
+
+if __name__ == "__main__":
+    os._exit(guard(sys.argv[1:]))
