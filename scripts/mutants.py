@@ -5,10 +5,10 @@
     scripts/mutants [ROOM ...] --draw          draw new lists of 200 mutants per room: a new baseline
 
 A room's list is in tests/golden/mutants, one mutant per line, in random order. Each is tried in one process against
-the room's unit tests that enter the function (for statistics, verdict and design, also tests/statistics). The tests of
-the mutant's module run first, and Hypothesis examples are fixed. The detecting test is recorded and tried first next
-time. The score is the share of killed mutants among those that still exist. A mutant that changes nothing, which no
-test can detect, counts as a survivor.
+the room's unit tests that enter the function (for statistics, verdict and design, also tests/statistics; for settings,
+also tests/refusals, which has its refusals). The tests of the mutant's module run first, and Hypothesis examples are
+fixed. The detecting test is recorded and tried first next time. The score is the share of killed mutants among those
+that still exist. A mutant that changes nothing, which no test can detect, counts as a survivor.
 """
 
 from __future__ import annotations
@@ -123,6 +123,8 @@ def _test_files(room: str, places: list[tuple[Mutant, Located | None]]) -> list[
     files = {file for one in folders for file in (ROOT / "tests/unit" / one.relative_to(ROOT)).rglob("test_*.py")}
     if room in _STATISTICAL:
         files |= set((ROOT / "tests/statistics").glob("test_*.py"))
+    if room == "settings":
+        files |= set((ROOT / "tests/refusals").glob("test_*.py"))
     return sorted(files)
 
 

@@ -9,7 +9,6 @@ import pytest
 from support.in_process import esper_ab
 
 from esper_ab.commands._asking import read_what
-from esper_ab.contracts.errors import UsageError
 
 FILES = {
     "train.py": "def train(run): ...\n", "my runs/train.py": "def train(run): ...\n",
@@ -49,20 +48,6 @@ def test_a_toml_file_and_any_other_python_file_are_experiments(folder: Path, wha
 def test_without_what_there_are_flags_alone() -> None:
     _, request = read_what({"what": None, "episodes": 3})
     assert (request.said("trainer"), request.said("episodes")) == (None, 3)
-
-
-@pytest.mark.parametrize(("what", "words"), [
-    ("train", "train: expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes"),
-    ("a.yaml", "a.yaml: expected an experiment"), ("nowhere.py", "nowhere.py: No such file"),
-    ("nowhere.toml", "nowhere.toml: No such file"), ("python train.py", "python train.py: no such file; if this is"),
-    ("my runs/other.py", "my runs/other.py: no such file; if this is a command, put {seed}"),
-    ("", "expected"),
-])  # fmt: skip
-def test_anything_else_is_refused_in_one_line(folder: Path, what: str, words: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        read_what({"what": what})
-    assert words in str(refused.value)
-    assert "\n" not in str(refused.value)
 
 
 COMMAND = "'python my.py --note \"a b\" --lr {lr} {seed} {out}'"

@@ -111,10 +111,6 @@ def test_all_is_well(finished, capsys):
     assert before.items() <= everything(finished).items()
 
 
-def test_so_it_is_with_a_run_that_was_stopped(stopped):
-    assert (examine(stopped).exit_status, examine(stopped).faults) == (0, {})
-
-
 def test_a_torn_tail_is_no_damage_and_a_repair_keeps_it(stopped):
     path = stopped / JOURNAL_NAME
     data = path.read_bytes()
@@ -155,6 +151,7 @@ def test_damage_in_the_middle_is_cut_off_and_kept(tmp_path_factory, how, at):
     found = examine(experiment_dir)
     assert (found.exit_status, found.lines, found.repairable) == (5, first, True)
     assert f"line {first + 1}:" in found.damage
+    assert found.lines_behind == damaged.count(b"\n") - first
     assert f"esper-ab tidy {experiment_dir} --repair" in describe(found)
     assert everything(experiment_dir) == before  # looking changes nothing
 
@@ -168,14 +165,6 @@ def test_damage_in_the_middle_is_cut_off_and_kept(tmp_path_factory, how, at):
     journal, events = Journal.take_up(experiment_dir, list)
     journal.close()
     assert len(events) == first
-
-
-def test_what_a_cut_would_cost_is_said(stopped):
-    path = stopped / JOURNAL_NAME
-    lines = path.read_bytes().splitlines(keepends=True)
-    at = next(i for i, line in enumerate(lines) if b'"episode":1,' in line)
-    path.write_bytes(b"".join(damage(lines, "flip", at)))
-    assert examine(stopped).lines_behind == len(lines) - at
 
 
 def test_a_journal_without_an_intact_line_is_left_alone(stopped, capsys):
@@ -217,57 +206,28 @@ def test_a_policy_that_is_not_as_recorded_is_named(finished, how, capsys):
     assert repair(finished) == ""
 
 
-def with_reward(experiment_dir):
-    """A finished experiment whose runs train by a reward with a helper beside it, copied in the planner's way."""
+@pytest.mark.parametrize(("field", "folder"), [("reward_code", "rewards/x"), ("trainer", "trainer/x")])
+@pytest.mark.parametrize("damaged", ["mine.py", "helper.py"])
+def test_a_copy_of_a_users_code_that_is_not_as_planned_is_named(tmp_path, field, folder, damaged, capsys):
+    """The file that was named, and one that it imports."""
     files = {"mine.py": b"import helper", "helper.py": b"bonus = 1"}
-    for name, data in files.items():
-        put(experiment_dir, f"rewards/x/{name}", data)
-    code = RewardCode(
-        reference="mine.py:reward", folder="rewards/x", file="mine.py",
-        sha256=source_sha256(experiment_dir / "rewards" / "x", files),
+    copies = {put(tmp_path / "run", f"{folder}/{name}", data).name for name, data in files.items()}
+    sha256 = source_sha256(tmp_path / "run" / folder, copies)
+    reward = RewardCode(reference="/me/mine.py:reward", folder=folder, file="mine.py", sha256=sha256)
+    trainer = TrainerOrder(
+        reference="/me/mine.py", directory="/me", outcome="score", folder=folder, files=tuple(files), sha256=sha256,
+        metrics={}, out="out", resumes=True,
     )  # fmt: skip
-    return of_runs(experiment_dir, reward_code=(code,))
-
-
-def with_trainer(experiment_dir):
-    """A finished experiment whose runs are a Python trainer with a helper beside it."""
-    files = {"train.py": b"import helper", "helper.py": b"bonus = 1"}
-    for name, data in files.items():
-        put(experiment_dir, f"trainer/x/{name}", data)
-    order = TrainerOrder(
-        reference="/home/me/train.py", directory="/home/me", outcome="score", folder="trainer/x", files=tuple(files),
-        sha256=source_sha256(experiment_dir / "trainer" / "x", files), metrics={}, out="out", resumes=True,
-    )  # fmt: skip
-    return of_runs(experiment_dir, trainer=order)
-
-
-def of_runs(experiment_dir, **changes):
-    """A finished experiment with these changes of every run."""
     first, *rest = journals.one_replicate()
-    blocks = tuple(
-        msgspec.structs.replace(block, runs=tuple(msgspec.structs.replace(spec, **changes) for spec in block.runs))
-        for block in first.plan.blocks
-    )  # fmt: skip
-    plan = msgspec.structs.replace(first.plan, blocks=blocks)
-    return with_files(experiment_dir, [msgspec.structs.replace(first, plan=plan), *rest])
-
-
-@pytest.mark.parametrize("file", ["mine.py", "helper.py"])
-def test_a_copy_of_a_reward_that_is_not_as_planned_is_named(tmp_path, file, capsys):
-    experiment_dir = with_reward(tmp_path / "run")
+    (block,) = first.plan.blocks
+    code = (reward,) if field == "reward_code" else trainer
+    runs = tuple(msgspec.structs.replace(spec, **{field: code}) for spec in block.runs)
+    plan = msgspec.structs.replace(first.plan, blocks=(msgspec.structs.replace(block, runs=runs),))
+    experiment_dir = with_files(tmp_path / "run", [msgspec.structs.replace(first, plan=plan), *rest])
     assert check(experiment_dir) == 0
-    put(experiment_dir, f"rewards/x/{file}", b"bonus = 2")
+    (experiment_dir / folder / damaged).write_bytes(b"bonus = 2")
     assert check(experiment_dir) == 5
-    assert "damaged: rewards/x: copy of mine.py:reward: " in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("file", ["train.py", "helper.py"])
-def test_a_copy_of_a_trainer_that_is_not_as_planned_is_named(tmp_path, file, capsys):
-    experiment_dir = with_trainer(tmp_path / "run")
-    assert check(experiment_dir) == 0
-    (experiment_dir / "trainer" / "x" / file).unlink()
-    assert check(experiment_dir) == 5
-    assert "damaged: trainer/x: copy of /home/me/train.py: " in capsys.readouterr().out
+    assert f"damaged: {folder}: copy of /me/mine.py" in capsys.readouterr().out
 
 
 def test_lines_that_were_appended_while_it_was_read_are_no_unfinished_line(stopped, monkeypatch):
@@ -351,26 +311,6 @@ def test_a_journal_cannot_point_outside(tmp_path, file):
     assert "policy_file" in found.damage
 
 
-def test_temporary_files_are_named_and_removed_without_a_check(stopped):
-    leftovers = [
-        ".report.html.k3j_x2a1",
-        f"checkpoints/{EXPERIMENT}/.4.pt.4711-4712",
-        "policies/shaped/.0.pt.4711-4712",
-    ]
-    mine = [".notes.txt.bak", f"checkpoints/{EXPERIMENT}/notes", ".summary.txt", "policies/shaped/.hidden"]
-    for file in [*leftovers, *mine]:
-        os.utime(put(stopped, file, b"half"), (0, 0))
-    fresh = put(stopped, ".summary.txt.abcdefgh", b"being written by a report now")
-    assert set(examine(stopped).removable) == set(leftovers)
-    assert check(stopped) == 0
-    assert all((stopped / file).exists() for file in leftovers)
-    assert tidy(stopped) == 0
-    assert examine(stopped).removable == ()
-    assert not any((stopped / file).exists() for file in leftovers)
-    assert fresh.exists()
-    assert all((stopped / file).exists() for file in mine)
-
-
 def test_a_experiment_directory_in_use_is_looked_at_and_not_repaired(stopped):
     spoil(stopped / f"checkpoints/{EXPERIMENT}/3.pt", "missing")
     lock = Lock(stopped)
@@ -386,12 +326,3 @@ def test_a_path_that_is_no_utf_8_has_its_json(tmp_path, capsys):
     there = with_files(tmp_path / os.fsdecode(b"\xff"), journals.one_replicate())
     assert check(there, "--json") == 0
     assert json.loads(capsys.readouterr().out)[0]["experiment_dir"] == str(there)
-
-
-def test_one_line_is_no_plural(tmp_path):
-    experiment_dir = journals.write(tmp_path / "run", journals.planted_effect()[:2])
-    data = (experiment_dir / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
-    (experiment_dir / JOURNAL_NAME).write_bytes(data[0] + data[1].replace(b'"n":1', b'"n":2'))
-    text = describe(examine(experiment_dir))
-    assert "1 line of the journal is intact" in text
-    assert "; 1 line not read\n" in text

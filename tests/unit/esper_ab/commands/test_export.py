@@ -11,7 +11,6 @@ from click.testing import CliRunner
 from support.journals import failed_run, planted_effect, write
 
 from esper_ab.commands import export as program
-from esper_ab.commands._exit_status import invoke
 from esper_ab.contracts.errors import UsageError
 from esper_ab.readers import records
 from esper_ab.readers.records import VIEWS, query
@@ -87,18 +86,3 @@ def test_a_stopped_run_gives_what_is_recorded(tmp_path):
     lines = exported(experiment_dir, tmp_path / "out").splitlines()
     assert any(line.startswith(f"{tmp_path / 'out' / 'incidents.csv'}: 1 row, ") for line in lines)
     assert len((tmp_path / "out" / "pairs.csv").read_text().splitlines()) == 1 + 3
-
-
-def test_a_folder_that_cannot_be_made_is_one_line(experiment_dir, tmp_path, capsys):
-    (tmp_path / "file").touch()
-    status = invoke(
-        program.command, [str(experiment_dir), "--out", str(tmp_path / "file" / "below")], "esper-ab export"
-    )
-    assert status == 2
-    assert "cannot be written: Not a directory; name another folder with --out" in capsys.readouterr().err
-
-
-def test_no_journal(tmp_path):
-    with pytest.raises(UsageError, match="no journal"):
-        program.export(tmp_path, tmp_path / "out", "csv", records.TABLES, force=False)
-    assert not (tmp_path / "out").exists()

@@ -6,18 +6,14 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.journals import failed_run, planted_effect, write
 
-from esper_ab.commands._exit_status import invoke
-from esper_ab.commands.cli import group
 from esper_ab.commands.list import _table
 from esper_ab.commands.logs import lines, sources
-from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.contracts.errors import UsageError
 from esper_ab.control.experiment_run import extend
 from esper_ab.journal.events import MilestoneReleased
-from esper_ab.journal.file import JOURNAL_NAME, Journal, read
+from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.load import follow
 from esper_ab.journal.lock import Lock, holder
 from esper_ab.live.console import CONSOLE_NAME
@@ -84,14 +80,6 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     assert "line 4: intact, but run 'nobody/0' is not in the plan" in table
 
 
-@pytest.mark.parametrize(("flags", "said"), [
-    (("--follow",), "--follow needs --html"), (("--html", "page.html", "--json"), "exclude each other"),
-])  # fmt: skip
-def test_what_makes_no_page_is_refused(tmp_path, capsys, flags, said):
-    assert invoke(group, ["list", str(tmp_path), *flags], "esper-ab") == 2
-    assert said in capsys.readouterr().err
-
-
 def test_many_verdicts_are_counted():
     many = tuple(f"x - y{i}: {'BETTER' if i < 3 else 'BLOCKED'}" for i in range(8))
     listed = Listed(experiment_dir="run", state="finished", verdicts=many)
@@ -106,42 +94,6 @@ def test_a_run_that_somebody_carries_out_is_running(tmp_path):
     assert list_runs(tmp_path)[0].state == Viewer(experiment_dir).state == "running"
     lock.close()
     assert list_runs(tmp_path)[0].state == "stale"
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory):
-    return (write(tmp_path_factory.mktemp("source") / "run", planted_effect()[:25]) / JOURNAL_NAME).read_bytes()
-
-
-@given(data=st.data())
-def test_a_followed_journal_is_the_same_however_it_grows(tmp_path_factory, source, data):
-    """Cut anywhere, also within a line, and completed or taken back and written again, as its writer may."""
-    folder = tmp_path_factory.mktemp("journal")
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(source)), max_size=6)))
-    path, seen = folder / JOURNAL_NAME, []
-    path.write_bytes(b"")
-    following = follow(path)
-    for cut in [*cuts, len(source)]:
-        whole = source[:cut]
-        if data.draw(st.booleans()):  # a write that failed half-way, seen and then taken back
-            path.write_bytes(whole[: whole.rfind(b"\n") + 1] + b'{"n":0,"half')
-            seen.extend(following)
-        path.write_bytes(whole)
-        seen.extend(following)
-    assert seen == list(read(path))
-    assert following.lines == source.count(b"\n")
-
-
-def test_damage_is_told_while_following(tmp_path):
-    experiment_dir = write(tmp_path / "run", planted_effect()[:25])
-    path = experiment_dir / JOURNAL_NAME
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-40])
-    following = follow(path)
-    list(following)
-    path.write_bytes(whole[:-40] + b"\r" + whole[-39:])
-    with pytest.raises(JournalError, match="line 25"):
-        list(following)
 
 
 def test_whoever_follows_a_run_holds_no_record_of_it(tmp_path):
@@ -190,23 +142,6 @@ def test_logs_of_one_run_and_of_all(tmp_path):
     of_the_run = [("shaped/1", line) for line in ("one", "two \N{REPLACEMENT CHARACTER}", "unfinished")]
     assert list(lines(experiment_dir, viewer, "shaped/1")) == of_the_run
     assert list(lines(experiment_dir, viewer)) == [*of_the_run, ("w00", "between runs"), ("console", "on the console")]
-
-
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (("logs", "EXPERIMENT", "shapd/1"), "did you mean shaped/1?"),
-        (("status", "-f", "EXPERIMENT/none"), "no journal at"),
-        (("stop", "EXPERIMENT/none"), "no journal at"),
-        (("tidy", "EXPERIMENT/none"), "no journal at"),
-        (("list", "EXPERIMENT/none"), "no folder"),
-    ],
-)
-def test_what_is_not_there_is_one_line(tmp_path, capsys, args, words):
-    experiment_dir = write(tmp_path / "run", planted_effect())
-    assert invoke(group, [arg.replace("EXPERIMENT", str(experiment_dir)) for arg in args], "esper-ab") == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert words in line
 
 
 def test_a_folder_without_runs(tmp_path):

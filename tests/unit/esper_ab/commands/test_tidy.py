@@ -49,12 +49,13 @@ def tidy(*words):
 
 def test_of_a_finished_run_journal_policies_and_reports_stay(tmp_path):
     experiment_dir = fill(write(tmp_path / "run", planted_effect()), *KEPT, *GONE, "console.log")
+    (experiment_dir / ".summary.txt.abcdefgh").write_text("being written by a report now")
     journal = (experiment_dir / "events.jsonl").read_bytes()
     assert found_in(experiment_dir).size_bytes == 10 * 6
     assert tidy(experiment_dir, "--check") == 5, "its policies and settings are made up"
     assert files(experiment_dir) >= {*KEPT, *GONE, "console.log"}, "looking removes nothing"
     assert tidy(experiment_dir) == 0
-    assert files(experiment_dir) == {*KEPT, ".lock"}
+    assert files(experiment_dir) == {*KEPT, ".lock", ".summary.txt.abcdefgh"}
     assert (experiment_dir / "events.jsonl").read_bytes() == journal
     assert found_in(experiment_dir).files == ()
 

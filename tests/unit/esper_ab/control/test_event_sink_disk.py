@@ -70,13 +70,3 @@ def test_without_a_line_there_is_nothing_to_resume(tmp_path, told):
     with_limit(room, 0.0)
     with pytest.raises(DiskFull, match=r"free some space, then run the command again$"):
         room.await_for(full)
-
-
-def test_a_run_that_is_done_waits_no_more(room, told):
-    """Of a worker that has no room for a policy no other sign of life comes before it is evaluated."""
-    room.note(progress("a/0"))
-    entry = room.went_on("a/0")
-    assert (entry.category, entry.run_name) == ("disk_full", "a/0")
-    assert room.went_on("a/0") is None
-    room.note(progress("b/0"))
-    assert [text.partition(" on the disk")[0] for text in told if "no space" in text] == ["no space"] * 2

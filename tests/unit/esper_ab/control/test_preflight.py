@@ -46,19 +46,9 @@ def test_a_preflight_that_hangs_is_told_of_with_what_it_was_doing(tmp_path):
 REWARD = "\n\ndef reward(facts, settings):\n    return facts.best_val_acc\n"
 
 
-def rewarding(folder, *lines):
-    (folder / "mine.py").write_text("\n".join(lines) + REWARD)
+def rewarding(folder, line):
+    (folder / "mine.py").write_text(line + REWARD)
     return Questions(task="synthetic", data_dir="", user_rewards=(f"{folder}/mine.py:reward",))
-
-
-def test_what_a_users_code_prints_is_no_part_of_the_answer(tmp_path):
-    """Half a line, bytes that are no text, by any descriptor; and it cannot read the questions."""
-    questions = rewarding(
-        tmp_path, "import os, sys", "sys.stdout.write('half')", "os.write(1, b'\\xff{')", "assert not sys.stdin.read()",
-        "import atexit; atexit.register(os._exit, 3)",
-    )  # fmt: skip
-    (found,) = examine(questions).user_rewards
-    assert found.problem == ""
 
 
 @pytest.mark.parametrize(("line", "how"), [
@@ -73,19 +63,27 @@ def test_the_death_of_the_preflight_by_a_users_code_is_told_of_that_code(tmp_pat
     assert str(raised.value) == f"your code ended the preflight: {doing}, and {how}"
 
 
-def test_a_reward_with_randomness_of_its_own_is_noticed(tmp_path):
-    questions = rewarding(tmp_path, "import numpy as np", "draw = np.random.default_rng().normal")
-    own = tmp_path / "mine.py"
-    own.write_text(own.read_text().replace("facts.best_val_acc", "draw(size=len(facts.best_val_acc))"))
-    assert [(one.problem, one.repeats) for one in examine(questions).user_rewards] == [("", False)]
+PRINTS = """import atexit, os, sys
+sys.stdout.write('half')
+os.write(1, b'\\xff{')
+assert not sys.stdin.read()
+atexit.register(os._exit, 3)
+"""
+DRAWS = "import numpy as np\ndraw = np.random.default_rng().normal\n"
 
 
-def test_many_questions_can_be_asked(tmp_path):
-    """More than the system takes as an argument."""
+def test_the_answer_is_whole_whatever_a_users_code_prints_and_however_much_was_asked(tmp_path):
+    """Half a line, bytes that are no text, by any descriptor; more questions than the system takes as an argument."""
+    (tmp_path / "prints.py").write_text(PRINTS + REWARD)
+    (tmp_path / "draws.py").write_text(DRAWS + REWARD.replace("return ", "return draw() + "))
     settings = ControllerSettings(name="wait")
-    asked = tuple(ControllerQuestion(group=f"g{number}", settings=settings, blueprints=("norm",) * 8)
-                  for number in range(3000))  # fmt: skip
-    assert examine(Questions(task="synthetic", data_dir="", user_rewards=(), controllers=asked)).torch_version
+    asked = tuple(ControllerQuestion(group=f"{n:0250}", settings=settings, blueprints=("norm",)) for n in range(600))
+    rewards = tuple(f"{tmp_path}/{name}.py:reward" for name in ("prints", "draws"))
+    questions = Questions(task="synthetic", data_dir="", user_rewards=rewards, controllers=asked)
+    assert len(msgspec.json.encode(questions)) > 1 << 17
+    found = examine(questions)
+    assert [(one.problem, one.repeats) for one in found.user_rewards] == [("", True), ("", False)]
+    assert found.controller_problems == {}
 
 
 # The devices of all nodes as one pool, and which nodes are no pool: each is named, with what is wrong.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.journals import failed_run, one_replicate, records_of, three_groups, write
 from support.short_journal import EVENTS
 
@@ -49,31 +51,33 @@ def test_damage_is_told_although_the_journal_is_torn_after_it(tmp_path):
         load(experiment_dir)
 
 
-@pytest.mark.parametrize("chunk_bytes", [1, 7, 100, 1 << 20])
-def test_a_growing_journal_is_followed_line_by_line(tmp_path, monkeypatch, chunk_bytes):
-    """Whatever part of a line is there, and however little is read at once."""
-    monkeypatch.setattr(load_module, "_CHUNK_BYTES", chunk_bytes)
-    data = write(tmp_path / "run", one_replicate()[:6]).joinpath(JOURNAL_NAME).read_bytes()
-    path = tmp_path / JOURNAL_NAME
+@given(data=st.data())
+def test_a_followed_journal_is_the_same_however_it_grows(tmp_path_factory, journal_bytes, data):
+    """Cut anywhere, also within a line, and completed or taken back and written again, as its writer may."""
+    path, seen = tmp_path_factory.mktemp("journal") / JOURNAL_NAME, []
     path.write_bytes(b"")
-    following, seen = follow(path), []
-    with path.open("ab", buffering=0) as file:
-        for start in range(0, len(data), 999):
-            file.write(data[start : start + 999])
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(journal_bytes)), max_size=6)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(load_module, "_CHUNK_BYTES", data.draw(st.sampled_from([1, 7, 100, 1 << 20])))
+        following = follow(path)
+        for cut in [*cuts, len(journal_bytes)]:
+            there = journal_bytes[:cut]
+            intact, lines = there.rfind(b"\n") + 1, there.count(b"\n")
+            if data.draw(st.booleans()):  # a write that failed half-way, seen and then taken back
+                path.write_bytes(there[:intact] + b'{"n":0,"half')
+                seen.extend(following)
+            path.write_bytes(there)
             seen.extend(following)
-            whole = data[: start + 999].count(b"\n")
-            assert (len(seen), following.lines) == (whole, whole)
-            assert following.intact_bytes == data.rfind(b"\n", 0, start + 999) + 1
-    assert seen == one_replicate()[:6]
+            assert (len(seen), following.lines, following.intact_bytes) == (lines, lines, intact)
+    assert seen == EVENTS
     assert list(following) == []
 
 
-def test_what_is_cut_off_and_written_anew_is_followed(tmp_path, journal_bytes):
-    """As a coordinator does that takes up a journal with an unfinished line."""
+def test_damage_is_told_while_following(tmp_path, journal_bytes):
     path = tmp_path / JOURNAL_NAME
-    path.write_bytes(journal_bytes[:-9])
+    path.write_bytes(journal_bytes[:-40])
     following = follow(path)
     assert list(following) == EVENTS[:2]
-    assert list(following) == []
-    path.write_bytes(journal_bytes)
-    assert list(following) == EVENTS[2:]
+    path.write_bytes(journal_bytes[:-40] + b"\r" + journal_bytes[-39:])
+    with pytest.raises(JournalError, match="line 3"):
+        list(following)

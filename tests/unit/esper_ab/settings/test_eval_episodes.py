@@ -5,13 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.asking import asked, experiment, machine, planned
+from support.asking import experiment, machine, planned
 
-from esper_ab.contracts.errors import UsageError
-from esper_ab.plan.blocks import extend
 from esper_ab.settings.eval_episodes import DEFAULT_EVAL_EPISODES, EvaluationNoise, choose_eval_episodes
-from esper_ab.settings.parse import parse
-from esper_ab.settings.request import read_request, read_toml
 from esper_ab.stats.evaluation_noise import Components
 
 
@@ -50,12 +46,6 @@ def test_the_number_is_part_of_the_digest_and_the_same_for_every_run() -> None:
     assert same.digest == planned(experiment(), machine()).digest
 
 
-def test_replicates_that_are_added_have_the_hosts_of_the_plan() -> None:
-    plan = planned(experiment(), machine())
-    added = extend(plan, plan.design, len(plan.blocks), 4)
-    assert {spec.eval_episodes for block in added.blocks for spec in block.runs} == {plan.experiment.eval_episodes}
-
-
 @given(st.integers(0, 2**31), st.integers(6, 40), st.sampled_from(["a", "b"]), st.floats(0.1, 9.0))
 def test_it_depends_on_nothing_that_an_experiment_finds_or_is_called(rng_seed, replicates, name, margin) -> None:
     """Not on its randomness, name, groups or margin: only on task, budget and calibration."""
@@ -85,23 +75,3 @@ def test_no_policy_variance_is_bounded_and_dear_hosts_are_fewer() -> None:
     assert noise(1.0, 16.0, 1.0).variance_times(4) == pytest.approx(5 / 2)
     assert none.cost_times(32) == pytest.approx((16 + 32) / (16 + 16))
     assert none.cost_share == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize("typed", ["auto", "12"])
-def test_flag_setting_and_file_mean_the_same(typed: str, tmp_path) -> None:
-    file = tmp_path / "x.toml"
-    file.write_text(f"eval_episodes = {typed if typed.isdigit() else repr(typed)}\n")
-    by_flag, by_set = (
-        parse(read_request({"eval_episodes": typed})),
-        parse(read_request({"set": [f"eval_episodes={typed}"]})),
-    )
-    assert by_flag == by_set == parse(read_request({}, read_toml(file)))
-    assert by_flag.eval_episodes == (int(typed) if typed.isdigit() else "auto")
-
-
-@pytest.mark.parametrize("typed", ["0", "many", "1.5", "-1"])
-def test_anything_else_is_refused_in_words(typed: str) -> None:
-    with pytest.raises(UsageError, match=r"a (positive )?whole number"):
-        parse(read_request({"eval_episodes": typed}))
-    with pytest.raises(UsageError, match="expected a positive whole number, or auto, not"):
-        asked(sets=(f"eval_episodes={typed}",))

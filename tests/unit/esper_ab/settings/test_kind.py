@@ -1,4 +1,4 @@
-"""Kinds of task: objects with the same methods, and no other file of the room asks for a name of theirs."""
+"""Kinds of task: no file of the room but their own asks for a name of theirs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ import ast
 from pathlib import Path
 
 import esper_ab.settings
-from esper_ab.contracts import catalog
-from esper_ab.contracts.settings import ALL_KINDS
-from esper_ab.settings.kind import SettingsKind
-
-KINDS = "esper_ab.settings.kinds"
 
 
 def test_the_room_of_settings_knows_kinds_of_task_by_their_objects_alone():
@@ -21,13 +16,3 @@ def test_the_room_of_settings_knows_kinds_of_task_by_their_objects_alone():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module == "esper_ab.contracts.settings":
                 assert not {one.name for one in node.names} & {"GROWTH", "GYMNASIUM", "TRAINER", "kind_of_task"}, path
-
-
-def test_kinds_have_the_same_methods():
-    kinds = [catalog.entry(KINDS, name, "KIND") for name in catalog.names(KINDS)]
-    assert [kind.name for kind in kinds] == list(ALL_KINDS)
-    methods = {name for name, value in vars(SettingsKind).items() if callable(value) and not name.startswith("_")}
-    assert methods == {"read", "ask", "resolve", "remarks"}
-    for kind in kinds:
-        own = {name for name, value in vars(type(kind)).items() if callable(value) and not name.startswith("_")}
-        assert own <= methods

@@ -7,8 +7,7 @@ import pytest
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.launching import read_launcher_flags
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
-from esper_ab.settings.parse import parse
-from esper_ab.settings.request import read_toml, request
+from esper_ab.settings.request import read_toml
 
 NO_FLAGS = {"launcher": None, "transport": None, "ray_address": None, "ray_label": (), "ray_wait": None}
 FILE = """
@@ -42,28 +41,6 @@ def test_flags_are_stronger_than_a_file(tmp_path):
         launcher="ray", transport="tcp", ray_address="auto", ray_label={"zone": "a"}, ray_wait=60.0
     )
     assert read_launcher_flags(NO_FLAGS) == UNSAID
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('[launcher]\nray_adress = "auto"', r"rates\.toml \[launcher\]: unknown key 'ray_adress'; did you mean ray_ad"),
-        ("[launcher]\nray_wait = -1", r"rates\.toml \[launcher\]: ray_wait -1: Expected `float` >= 0"),
-        ('[launcher]\ntransport = "udp"', r"rates\.toml \[launcher\]: transport 'udp': "),
-        ("[launcher]\nray_label.kind = 3", r"rates\.toml \[launcher\]: ray_label \{'kind': 3\}: "),
-        ('launcher = "ray"', r"rates\.toml \[launcher\] must be a table, as in launcher\.name = 'ray'"),
-    ],
-)
-def test_what_a_file_says_wrongly_is_named_with_its_place(tmp_path, text, said):
-    with pytest.raises(UsageError, match=said):
-        in_file(tmp_path, text)
-
-
-def test_a_group_cannot_have_a_launcher_of_its_own(tmp_path):
-    file = tmp_path / "rates.toml"
-    file.write_text('[group.a.launcher]\nname = "ray"\n[group.b]\nreward = "sparse"\n')
-    with pytest.raises(UsageError, match=r"unknown key 'launcher"):
-        parse(request(read_toml(file)))
 
 
 def test_what_a_program_says_is_named_as_there():

@@ -81,24 +81,6 @@ def test_the_kernel_computes_policies_of_gymnasium_s_tasks(asks: str, there: Mac
     assert arithmetic.kernel_build == next((k.build for k in there.kernels if k.name == kernel), "")
 
 
-@pytest.mark.parametrize(("want", "there", "said"), [
-    (wanting("native"), having(UNBUILT), "arithmetic.kernel=native: it has not been built; build it"),
-    (wanting("native"), having(), "cannot run it; kernels for it: none"),
-    (wanting("native-avx512"), having(NARROW), "cannot run it; kernels for it: native-avx2"),
-    (wanting("native-avx512"), having(UNBUILT, NARROW), "it has not been built; build it"),
-    (wanting("native"), having(WIDE, gpus=2), "torch trains the hosts on cuda:0"),
-    (wanting("native", amp="bf16"), having(WIDE), "group 'b' has growth.amp=bf16"),
-    (wanting("native"), having(WIDE, blueprints=DEFAULT_BLUEPRINTS[1:]), "blueprint 'norm' of group 'a' is torch code"),
-])  # fmt: skip
-def test_a_kernel_that_was_asked_for_and_cannot_be_had_is_refused(
-    want: AskedExperiment, there: Machine, said: str
-) -> None:
-    with pytest.raises(UsageError) as refused:
-        resolve(want, there, "x", 16)
-    assert said in str(refused.value)
-    assert refused.value.exit_code == 2
-
-
 def test_a_width_can_be_asked_for_by_name() -> None:
     assert found(wanting("native"), having(WIDE, NARROW)).kernel == WIDE.name
     assert found(wanting("native-avx2"), having(WIDE, NARROW)) == Arithmetic(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from support.asking import asked, by_name, experiment, group, machine, toml
+from support.asking import asked, by_name, experiment, group, machine
 
 from esper_ab.contracts.children import Machine
-from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GrowthSettings
 from esper_ab.settings.experiment import AskedExperiment, differences
 from esper_ab.settings.machine import precision_notes
@@ -48,14 +47,6 @@ def test_a_cpu_without_instructions_for_it_is_a_note() -> None:
     assert note.startswith("g0: this CPU has no bf16 instructions")
 
 
-@pytest.mark.parametrize(("amp", "there", "said"), [
-    ("bf16", gpus("9.0", "7.5"), "growth.amp=bf16 on cuda:1: its compute capability is 7.5"),
-])  # fmt: skip
-def test_what_the_devices_cannot_do_is_refused(amp: str, there: Machine, said: str) -> None:
-    with pytest.raises(UsageError, match="group 'g1': " + said.replace(".", r"\.")):
-        resolve(wanting("off", amp), there, "x", 16)
-
-
 def test_the_flag_is_for_all_groups_and_one_may_differ() -> None:
     flags = read_flags({"amp": "bf16"})
     assert {one.growth.amp for one in by_name(asked("shaped", "wait", **flags)).values()} == {"bf16"}
@@ -63,17 +54,6 @@ def test_the_flag_is_for_all_groups_and_one_may_differ() -> None:
     assert [(one.key, one.values) for one in differences(groups.groups)] == [
         ("growth.amp", {"shaped": "bf16", "b": "off"})
     ]
-
-
-def test_the_same_key_in_a_file_is_weaker_than_the_flag(tmp_path) -> None:
-    file = toml(tmp_path, 'groups = ["shaped", "wait"]\n[growth]\namp = "bf16"\n')
-    assert {one.growth.amp for one in by_name(asked(toml=file)).values()} == {"bf16"}
-    assert {one.growth.amp for one in by_name(asked(toml=file, **{"growth.amp": "off"})).values()} == {"off"}
-
-
-def test_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"--amp: growth\.amp is set twice"):
-        asked("shaped", "wait", sets=("growth.amp=off",), **{"growth.amp": "bf16"})
 
 
 @pytest.mark.parametrize(("given", "deterministic"), [(None, True), (True, True), (False, False)])

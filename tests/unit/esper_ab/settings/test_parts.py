@@ -66,51 +66,6 @@ def test_a_grid_over_several_tasks_has_every_cell_of_every_task(tmp_path):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"task": "digits,digits"}, "'digits' is named twice"),
-        ({"set": ("task=digits,mixture",)}, "--set task=digits,mixture: to name several tasks, write --task"),
-        ({"task": "digits,"}, "a name is missing"),
-        ({"task": "digits,mixture", "margin": "digits=2,mixture=1,digits=3"}, "digits is named twice"),
-        ({"task": "digits,mixture", "margin": "walker=2"}, "give one size for all tasks, or TASK=SIZE"),
-        ({"task": "digits,mixture", "margin": "digits=big"}, "a size must be a number"),
-        ({"task": "digits", "margin": "digits=2"}, "for a single task, give only the size"),
-        ({"task": "digits", "scores": "0..1"}, "--scores describes several tasks"),
-        ({"task": "digits,mixture", "looks": "6,10"}, "--looks: all parts are judged once"),
-        ({"task": "digits,mixture", "seeds": "auto"}, "--seeds auto: all parts are judged once"),
-        ({"task": "digits,mixture", "unpaired": True}, "--unpaired"),
-        ({"task": "digits,mixture", "no_early_stop": True}, "--no-early-stop"),
-        ({"task": "digits,mixture", "groups": "shaped"}, "digits: --groups: a single group"),
-        ({"grid": ("ppo.lr=1e-3",)}, "at least two different values"),
-        ({"grid": ("ppo.lr=1,1",)}, "at least two different values"),
-        ({"grid": ("ppo.lr=1,2", "ppo.lr=3,4")}, "varied twice"),
-        ({"grid": ("rng_seed=1,2",)}, "rng_seed must be the same in every cell"),
-        ({"grid": ("ppo.nonsense=1,2",)}, "--grid ppo.nonsense=1: unknown key 'ppo.nonsense'"),
-        ({"grid": ("ppo.lr=1,2",), "set": ("ppo.lr=3",)}, "--grid ppo.lr=1: ppo.lr is set twice"),
-        ({"grid": ("ppo.lr=1,2",), "group": ("a:ppo.lr=3", "b:ppo.lr=4")}, "every group has its own ppo.lr"),
-    ],
-)
-def test_what_cannot_be_asked_of_several_is_refused_with_what_would_be_right(tmp_path, options, words):
-    with pytest.raises(UsageError, match=words):
-        _asked(tmp_path, **options)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('task = "digits,mixture"', r'to name several tasks, write task = \["digits", "mixture"\]'),
-        ('task = ["digits", "mixture"]\n[tasks.walker]\nmargin = 2.0\n', "no such task"),
-        ("[tasks.digits]\nmargin = 2.0\n", "only for several tasks"),
-        ("[tasks.digits]\nrng_seed = 2\n[tasks.mixture]\n", "rng_seed must be the same for all tasks"),
-        ("tasks = 3\n", r"\[tasks.NAME\] must be a table"),
-    ],
-)
-def test_a_file_that_contradicts_itself_is_refused(tmp_path, text, words):
-    with pytest.raises(UsageError, match=words):
-        _asked(tmp_path, text)
-
-
 def test_values_with_commas_in_brackets_are_one_value():
     assert grid(("growth.blueprints=[norm,attention],[norm]",)) == (
         ("growth.blueprints=[norm,attention]",), ("growth.blueprints=[norm]",),

@@ -45,13 +45,6 @@ def test_a_key_with_a_dot_is_the_setting_of_that_name(
     assert [one.trainer.get("lr", one.ppo.lr) for one in groups.values()] == values
 
 
-def test_a_key_may_be_short_as_in_a_group() -> None:
-    groups = by_name(varied("reward=sparse,minimal", **{}))
-    assert {name: one.reward.mode for name, one in groups.items()} == {
-        "reward=sparse": "sparse", "reward=minimal": "minimal",
-    }  # fmt: skip
-
-
 def test_what_is_said_for_all_groups_holds_for_those_of_vary() -> None:
     groups = by_name(varied("ppo.lr=1e-3,3e-3", set=["ppo.gamma=0.9"]))
     assert [(one.ppo.lr, one.ppo.gamma) for one in groups.values()] == [(1e-3, 0.9), (3e-3, 0.9)]
@@ -87,17 +80,6 @@ def test_plain_values_are_in_names_as_they_are_written(values: list[str]) -> Non
     assert [*by_name(varied(f"lr={','.join(values)}", **TRAINED))] == [f"lr={value}" for value in values]
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({"groups": "shaped,sparse"}, "creates the groups and compares all with the first; remove --vary or --groups"),
-    ({"group": ["a:ppo.lr=1"]}, "remove --vary or --group"),
-    ({"control": "ppo.lr=1"}, "remove --vary or --control"),
-])  # fmt: skip
-def test_vary_excludes_what_else_makes_groups(options: dict[str, object], words: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        varied("ppo.lr=1,2", **options)
-    assert words in str(refused.value)
-
-
 @pytest.mark.parametrize("text", ['groups = ["shaped", "sparse"]', "[group.fast]\nppo.lr = 1.0"])
 def test_vary_excludes_groups_of_a_file_and_goes_with_the_rest_of_it(tmp_path, text: str) -> None:
     with pytest.raises(UsageError, match="the file also declares groups"):
@@ -105,12 +87,6 @@ def test_vary_excludes_groups_of_a_file_and_goes_with_the_rest_of_it(tmp_path, t
     asked = parse(read_request({"vary": "ppo.lr=1,2"}, toml(tmp_path, 'control = "shaped"\nppo.gamma = 0.9')))
     assert asked.control == "ppo.lr=1"
     assert {group.settings.ppo.gamma for group in asked.groups} == {0.9}
-
-
-@pytest.mark.parametrize("text", ["lr", "lr=", "=1,2", "lr=1", "lr=1,", "lr=,1", " =1,2", "lr=1, ,2"])
-def test_vary_takes_a_key_and_two_values_or_more(text: str) -> None:
-    with pytest.raises(UsageError, match=r"--vary .*: expected a key and at least two values"):
-        varied(text, **TRAINED)
 
 
 @pytest.mark.parametrize("text", ["lr=1,1", "lr=a b,a;b", f"lr={'a' * 70}1,{'a' * 70}2"])
@@ -123,11 +99,6 @@ def test_two_groups_of_one_name_are_refused(text: str) -> None:
 def test_an_outcome_is_named_with_its_direction(better: str) -> None:
     assert read_flags({better: "eval/return"}) == {"outcome": "eval/return", "outcome_better": better}
     assert not {"outcome", "outcome_better"} & {*read_flags({})}
-
-
-def test_one_outcome_decides() -> None:
-    with pytest.raises(UsageError, match="--higher and --lower exclude each other"):
-        read_flags({"higher": "a", "lower": "b"})
 
 
 def test_a_flag_wins_over_the_outcome_of_a_file(tmp_path) -> None:

@@ -67,21 +67,6 @@ def test_the_preflight_tries_the_gpus_that_are_asked_for_and_no_others(
     assert _questions(experiment(devices=asked, task="gym:CartPole-v1")).gpus == ()  # environments are on cores
 
 
-@pytest.mark.parametrize(
-    ("asked", "cores", "words"),
-    [
-        (("cpu:0", "cpu:3"), 2, "no 'cpu:3' here; available: cpu:0, cpu:1, cpu:2"),
-        (("cpu:4",), 4, "no 'cpu:4' here; available: cpu:0, cpu:1, cpu:2, cpu:3"),
-        (("cpu:01",), 2, "no 'cpu:01' here"),
-        (("cpu:2", "cuda:0"), 2, "no 'cpu:2' here; available: cpu:0, cpu:1"),
-    ],
-)
-def test_no_core_beyond_those_that_a_plan_would_name(asked: tuple[str, ...], cores: int, words: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        devices(cores, devices=asked)
-    assert words in str(caught.value)
-
-
 CARTPOLE = msgspec.structs.replace(TASK, name="gym:CartPole-v1", kind="gymnasium", slots=())
 
 

@@ -150,44 +150,29 @@ def test_failed_environments_are_counted_and_named(records) -> None:
     assert "evaluation episodes failed" in entry.detail
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"ratio_max": 5.1}, "ratio up to 5.1"),
-        ({"first_ratio_error": 0.01}, "differs from 1 by 1.0e-02"),
-        ({"entropy": 1e-6}, "entropy collapsed"),
-        ({"grad_norm": None}, "not finite"),
-        ({"policy_loss": None}, "not finite"),
-        ({"clip_fraction": 0.75}, "75 % of the probability ratios were clipped"),
-        ({"explained_variance": -0.5, "value_loss": 0.8}, "explained variance -0.50, value loss 0.80"),
-    ],
-)
+@pytest.mark.parametrize(("change", "words"), [
+    ({"ratio_max": 5.1}, "ratio up to 5.1"), ({"ratio_max": 4.9}, ""),
+    ({"first_ratio_error": 0.01}, "differs from 1 by 1.0e-02"),
+    ({"entropy": 1e-6}, "entropy collapsed"),
+    ({"grad_norm": None}, "not finite"), ({"policy_loss": None}, "not finite"),
+    ({"clip_fraction": 0.75}, "75 % of the probability ratios were clipped"), ({"clip_fraction": 0.4}, ""),
+    ({"explained_variance": -0.5, "value_loss": 0.8}, "explained variance -0.50, value loss 0.80"),
+    ({"explained_variance": -0.5, "value_loss": 0.4}, ""),  # off by a scale, yet nearer than the mean of all returns
+    ({"explained_variance": 0.1, "value_loss": 3.0}, ""), ({"explained_variance": None, "value_loss": 3.0}, ""),
+    ({"first_ratio_error": None, "entropy": None, "ratio_max": None, "clip_fraction": None}, ""), ({}, ""),
+])  # fmt: skip
 def test_pathologies_of_an_update(records, change, words) -> None:
     broken = later(records[0], **change)
-    (entry,) = confounders(broken)
-    assert (entry.category, entry.run_name, entry.episode) == ("ppo_pathology", broken.run.name, UNTRAINED_UPDATES)
-    assert words in entry.detail
+    entries = list(confounders(broken))
+    assert len(entries) == bool(words)
+    for entry in entries:
+        assert (entry.category, entry.run_name, entry.episode) == ("ppo_pathology", broken.run.name, UNTRAINED_UPDATES)
+        assert words in entry.detail
 
 
 def later(episode: EpisodeRecord, number: int = UNTRAINED_UPDATES, **change) -> EpisodeRecord:
     """Another episode of the same run, with some numbers of its update replaced."""
     return msgspec.structs.replace(episode, episode=number, ppo=msgspec.structs.replace(episode.ppo, **change))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {},
-        {"explained_variance": -0.5, "value_loss": 0.4},  # off by a scale, yet nearer than the mean of all returns
-        {"explained_variance": 0.1, "value_loss": 3.0},
-        {"explained_variance": None, "value_loss": 3.0},
-        {"clip_fraction": 0.4},
-        {"ratio_max": 4.9},
-        {"first_ratio_error": None, "entropy": None, "ratio_max": None, "clip_fraction": None},
-    ],
-)
-def test_what_is_no_pathology(records, change) -> None:
-    assert not list(confounders(later(records[0], **change)))
 
 
 def test_a_critic_that_has_hardly_learnt_is_not_judged(records) -> None:

@@ -70,14 +70,6 @@ def test_what_is_done_once_has_the_grace_however_quick_others_were(phase):
     assert at == 301.0
 
 
-def test_a_worker_at_the_barrier_owes_nothing():
-    liveness = Liveness(LIMITS, 0.0)
-    liveness.sign("w00/1", TRAIN, 0.0)
-    liveness.rest("w00/1", 1.0)
-    assert liveness.last("w00/1") is None
-    assert late_workers(liveness, 1.0, 1000.0) is None
-
-
 def test_a_suspended_coordinator_blames_nobody_for_its_own_pause():
     liveness = Liveness(LIMITS, 0.0)
     liveness.sign("w00/1", Sign(phase="start-up"), 0.0)

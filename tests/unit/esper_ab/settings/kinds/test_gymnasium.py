@@ -21,19 +21,11 @@ def test_a_run_has_the_steps_that_were_asked_for_rounded_up_to_whole_rollouts(to
     assert total <= found.episodes * a_rollout < total + a_rollout
 
 
-def test_steps_per_run_and_episodes_exclude_each_other():
+def test_steps_per_run_need_rollouts_of_a_known_length_and_exclude_episodes():
     with pytest.raises(UsageError, match="--total-timesteps and --episodes both set how long a run trains"):
         asked("env", "random", sets=("gym.rollout=resets",), total_timesteps=1000, episodes=3, **CARTPOLE)
-
-
-def test_steps_per_run_need_rollouts_of_a_known_length():
     with pytest.raises(UsageError, match="the rollouts of group 'env' end with their episodes"):
         asked("env", "random", total_timesteps=1000, **CARTPOLE)
-
-
-def test_steps_per_run_are_of_gymnasium_alone():
-    with pytest.raises(UsageError, match="a setting for Gymnasium environments, which task digits does not read"):
-        asked("shaped", "wait", total_timesteps=1000)
 
 
 def test_the_return_is_the_outcome_by_its_name_too():
