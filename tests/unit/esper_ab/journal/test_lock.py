@@ -151,12 +151,6 @@ def test_whoever_could_read_an_old_lock_file_cannot_lock_the_owner_out(tmp_path,
     assert (tmp_path / LOCK_NAME).stat().st_mode & 0o777 == 0o600
 
 
-def test_a_lock_that_others_could_read_is_closed_to_them_by_the_next_holder(tmp_path):
-    (tmp_path / LOCK_NAME).touch(mode=0o666)
-    Lock(tmp_path).close()
-    assert (tmp_path / LOCK_NAME).stat().st_mode & 0o777 == 0o600
-
-
 @pytest.mark.parametrize(
     ("mode", "named", "words"),
     [

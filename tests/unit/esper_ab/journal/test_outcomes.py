@@ -116,14 +116,6 @@ def test_entropy_change_is_between_the_ends_of_the_updates(entropies):
     assert entropy_change(run_of(entropies)) == wanted
 
 
-@pytest.mark.parametrize(("entropies", "change"), [
-    ([], None), ([2.0], None), ([2.0, 1.5], -0.5), ([math.nan, 2.0, math.nan, 1.5, math.nan], -0.5),
-    ([None, 1.5], None), ([1.5, None], None), ([None, None], None),
-])  # fmt: skip
-def test_entropy_change_takes_two_updates_that_have_an_entropy(entropies, change):
-    assert entropy_change(run_of(entropies)) == change
-
-
 def test_an_outcome_takes_an_evaluation_and_every_episode():
     """The evaluation is what tells that the run has come to its end."""
     history = fold(planted_effect())

@@ -195,14 +195,6 @@ def test_the_numbers_are_those_of_the_last_look_and_not_of_pairs_after_it():
     assert (result.used, len(result.pairs), result.estimate) == (6, 7, pytest.approx(np.mean(d[:6])))
 
 
-def test_several_comparisons_share_the_error():
-    pairs = pairs_of((75.0, 76.2, 74.1, 75.7, 74.3, 74.4), (71.6, 75.6, 71.8, 74.0, 73.3, 74.0))
-    alone, shared = compared(design(6), pairs), compared(design(6, comparisons=3), pairs)
-    assert (alone.verdict, shared.verdict) == (Verdict.BETTER, Verdict.INCONCLUSIVE)
-    assert shared.plain.level == pytest.approx(1 - 0.05 / 3)
-    assert "3 comparisons share alpha" in shared.rule
-
-
 def test_inconclusive_says_whether_the_margin_was_within_reach():
     d = np.array([1.5, -1.4, 1.0, -0.9, 2.2, -0.2, 0.9, -1.6, 1.8, 0.4, 0.7, -1.1, 1.9, -0.7, 1.3, 0.6])
     d = 2.4 * (d - d.mean()) / d.std(ddof=1)

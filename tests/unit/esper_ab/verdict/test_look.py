@@ -70,14 +70,6 @@ def test_a_bound_of_zero_never_rejects():
     assert (course.looks[0].low, course.decided_at) == (None, 40)
 
 
-def test_aliased_sides_decide_nothing():
-    pairs = [Pair(replicate=r, a=60.0 + r % 3, b=50.0, position_a=0, position_b=1) for r in range(20)]
-    course = courses_of(design(), {AB: pairs}, 20)[AB]
-    assert {(look.mean, look.p, look.low, look.crossed) for look in course.looks} == {(None, None, None, False)}
-    assert courses_of(design(adjusted=False), {AB: pairs}, 20)[AB].decision == "open"
-    assert courses_of(design(adjusted=False, positions_matter=False), {AB: pairs}, 20)[AB].decision == "crossed"
-
-
 def test_open_ended_looks_after_every_replicate():
     d = spread(30, 1.0)
     course = courses_of(anytime(early_stop=False), {AB: made(d)}, 30)[AB]
