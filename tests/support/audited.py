@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from esper_ab.analysis.analyse import analyse
-from esper_ab.journal.events import EpisodeRecorded, Incident
+from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated
 from esper_ab.journal.fold import fold
 from support.journals import planted_effect
 
@@ -32,13 +32,25 @@ def only(events):
 
 
 def episodes(events, change, group="simplified", which=lambda record: True):
-    """The journal with the episode records of one group replaced by `change(record)`."""
+    """The journal with the episode records of one group, or with "" of every group, replaced by `change(record)`."""
     return [
         EpisodeRecorded(record=change(event.record))
-        if isinstance(event, EpisodeRecorded) and event.record.run.group_id == group and which(event.record)
+        if isinstance(event, EpisodeRecorded) and group in ("", event.record.run.group_id) and which(event.record)
         else event
         for event in events
     ]
+
+
+def evaluations(events, change):
+    """The journal with every evaluation replaced by `change(record)`."""
+    return [RunEvaluated(record=change(event.record)) if isinstance(event, RunEvaluated) else event for event in events]
+
+
+def played_again(events, change):
+    """The journal with every evaluation episode replaced by `change(run, episode)`."""
+    return evaluations(events, lambda record: replace(
+        record, episodes=tuple(change(record.run, played) for played in record.episodes)
+    ))  # fmt: skip
 
 
 def updates(events, which=lambda record: True, **change):

@@ -243,14 +243,6 @@ class World:
         if not self.over:
             self.round()
 
-    def lose_all_workers(self):
-        """Those that have a run; the others would die without having got anywhere."""
-        for worker in list(self.workers.values()):
-            if worker.assign or worker.hung:
-                self.act("die", worker, Choices(b""))
-                self.machine.exited(worker.order.lane.name, self.now)
-        self.round()
-
     def to_the_end(self):
         """No more faults: whatever is commanded comes to an end."""
         for _ in range(MOST_ROUNDS):

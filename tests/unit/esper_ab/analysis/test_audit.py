@@ -6,12 +6,23 @@ import math
 
 import msgspec
 import pytest
-from support.audited import episodes, findings, found, only, planned, replace, updates, with_entry
+from support.audited import (
+    episodes,
+    evaluations,
+    findings,
+    found,
+    only,
+    planned,
+    played_again,
+    replace,
+    updates,
+    with_entry,
+)
 from support.journals import Shape, Synthetic, one_replicate, planted_effect, same_twice, three_groups
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.design.counterbalance import identified
-from esper_ab.journal.events import Incident, RunEvaluated, RunStarted
+from esper_ab.journal.events import Incident, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content, render_verdict
 from esper_ab.verdict.vocabulary import Verdict
@@ -45,6 +56,14 @@ def test_what_names_two_groups_is_about_their_comparison_only():
 # --- the design ---
 
 
+def designed(**change):
+    return lambda plan: replace(plan, design=replace(plan.design, **change))
+
+
+def lost(run):
+    return Incident(category="dropped_pair", run_name=run, episode=None, detail="given up")
+
+
 def as_fixed(plan):
     """Every block in the order of the first, lanes included."""
     names = [spec.ref.group_id for spec in plan.blocks[0].runs]
@@ -65,10 +84,8 @@ def test_groups_that_keep_their_lane_cannot_be_told_from_it():
 
 
 def test_more_replicates_are_no_remedy_where_the_order_is_fixed():
-    def in_fixed_order(plan):
-        return replace(as_fixed(plan), experiment=replace(plan.experiment, order="fixed"))
-
-    (_, sentence) = only(planned(planted_effect(), in_fixed_order))
+    fixed = planned(planted_effect(), lambda plan: replace(plan, experiment=replace(plan.experiment, order="fixed")))
+    (_, sentence) = only(planned(fixed, as_fixed))
     assert sentence.endswith("An experiment with `--order balanced` would separate them; more seeds would not.")
 
 
@@ -82,20 +99,14 @@ def test_seven_groups_on_six_replicates_are_not_blocked_where_their_positions_ar
     """Their pairs' positions are aliased, all 21 of them; in a square that was not drawn that blocks."""
     events = Synthetic(groups={name: Shape() for name in "abcdefg"}, replicates=6, episodes=1, n_envs=1).events()
     assert not any(weight == "blocks" for _, weight, _ in found(events))
-
-    def not_drawn(plan):
-        return replace(plan, design=replace(plan.design, positions_drawn=False))
-
-    assert sum(kind == "aliased" for kind, _, _ in found(planned(events, not_drawn))) == 21
+    not_drawn = planned(events, designed(positions_drawn=False))
+    assert sum(kind == "aliased" for kind, _, _ in found(not_drawn)) == 21
 
 
 def test_without_adjustment_unbalanced_positions_are_noted():
-    def unadjusted(plan):
-        return replace(plan, design=replace(plan.design, adjusted=False))
-
-    assert found(planned(planted_effect(), unadjusted)) == {}
-    lost = Incident(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
-    sentence = found([*planned(planted_effect(), unadjusted), lost])["order", "notes", ("shaped", "simplified")]
+    unadjusted = planned(planted_effect(), designed(adjusted=False))
+    assert found(unadjusted) == {}
+    sentence = found([*unadjusted, lost("shaped/0")])["order", "notes", ("shaped", "simplified")]
     assert "-1 at 1, +1 at 2" in sentence
 
 
@@ -130,34 +141,24 @@ def test_unequal_work_blocks_and_a_failed_environment_does_not():
 
 
 def test_unequal_evaluation_blocks():
-    events = [
-        RunEvaluated(record=replace(event.record, episodes=event.record.episodes[1:]))
-        if isinstance(event, RunEvaluated) and event.record.run.name == "shaped/3"
-        else event
-        for event in planted_effect()
-    ]
-    assert "47 against 48 evaluation episodes" in only(events)[1]
+    def fewer(record):
+        return replace(record, episodes=record.episodes[record.run.name == "shaped/3" :])
 
-
-def free(plan):
-    return replace(plan, design=replace(plan.design, adjusted=False, positions_matter=False))
+    assert "47 against 48 evaluation episodes" in only(evaluations(planted_effect(), fewer))[1]
 
 
 def test_where_positions_cannot_matter_an_aliased_one_confounds_nothing_and_that_is_said():
-    (key, sentence) = only(planned(planted_effect(), lambda plan: as_fixed(free(plan))))
+    free = planned(planted_effect(), designed(adjusted=False, positions_matter=False))
+    (key, sentence) = only(planned(free, as_fixed))
     assert key == ("aliased", "notes", ("shaped", "simplified"))
     assert "nothing is confounded, because no record can depend on them" in sentence
-    lost = Incident(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
-    assert not any(kind == "order" for kind, _, _ in found([*planned(planted_effect(), free), lost]))
+    assert not any(kind == "order" for kind, _, _ in found([*free, lost("shaped/0")]))
 
 
 def one_sided(replicates, *, until):
     """Replicates of even number only, up to `until`: the others were given up."""
     events = Synthetic(replicates=replicates, episodes=1, n_envs=1).events()
-    gone = [
-        Incident(category="dropped_pair", run_name=f"shaped/{r}", episode=None, detail="given up")
-        for r in range(1, until, 2)
-    ]
+    gone = [lost(f"shaped/{r}") for r in range(1, until, 2)]
     first = next(index for index, event in enumerate(events) if isinstance(event, RunStarted))
     done = [event for event in events[first:-1] if replicate_of(event) < until]
     return [*events[:first], *done, *gone]
@@ -181,17 +182,9 @@ def test_at_the_end_they_block_with_the_remedy():
 
 def evaluated(events, change):
     """The journal with the accuracy of every evaluation episode replaced by `change(run, accuracy)`."""
-
-    def changed(run, played):
-        accuracy = change(run, played.outcome.outcome)
-        return replace(played, outcome=replace(played.outcome, outcome=accuracy))
-
-    def of(record):
-        return replace(record, episodes=tuple(changed(record.run, played) for played in record.episodes))
-
-    return [
-        RunEvaluated(record=of(event.record)) if isinstance(event, RunEvaluated) else event for event in events
-    ]
+    return played_again(events, lambda run, played: replace(
+        played, outcome=replace(played.outcome, outcome=change(run, played.outcome.outcome))
+    ))  # fmt: skip
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

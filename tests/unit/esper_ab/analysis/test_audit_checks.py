@@ -13,7 +13,6 @@ from esper_ab.analysis.trained_by import code_states
 from esper_ab.contracts.children import Device
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.source_files import hash_sources
-from esper_ab.control import provenance
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,
@@ -170,12 +169,6 @@ def test_a_condition_of_one_group_is_found(events, kind, weight, words):
 ])  # fmt: skip
 def test_what_changes_nothing_is_no_finding(events):
     assert found(events) == {}
-
-
-def test_the_sources_are_one_number_while_nobody_edits_them():
-    code = provenance.code()
-    assert code["sources"] == provenance.sources()
-    assert len(code["sources"]) == 16
 
 
 def test_another_source_is_another_number(tmp_path):

@@ -8,28 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from support.audited import played_again
 from support.journals import MODES, planted_effect, three_groups, without_evaluations
 
 from esper_ab.analysis.cross import cross_evaluation
-from esper_ab.journal.events import Incident, RunEvaluated
+from esper_ab.journal.events import Incident
 from esper_ab.journal.fold import fold
 from esper_ab.stats.correlation import correlation
 
 numbers = st.floats(-1e3, 1e3, allow_nan=False).map(lambda x: round(x, 3))
-
-
-def changed(events, change):
-    """The journal with every evaluation episode replaced by `change(record, episode)`."""
-    return [
-        RunEvaluated(
-            record=msgspec.structs.replace(
-                event.record, episodes=tuple(change(event.record, played) for played in event.record.episodes)
-            )
-        )
-        if isinstance(event, RunEvaluated)
-        else event
-        for event in events
-    ]
 
 
 @given(st.lists(st.tuples(numbers, numbers), min_size=3, max_size=30))
@@ -78,18 +65,19 @@ def test_the_matrix_holds_means_over_runs_of_sampled_episodes():
 def test_greedy_actions_do_not_count():
     events = planted_effect()
 
-    def spoil(record, episode):
+    def spoil(_, episode):
         return episode if episode.actions == "sampled" else msgspec.structs.replace(episode, rewards={"sparse": 1e9})
 
-    assert cross_evaluation(fold(changed(events, spoil))) == cross_evaluation(fold(events))
+    assert cross_evaluation(fold(played_again(events, spoil))) == cross_evaluation(fold(events))
 
 
 def test_a_reward_that_is_the_accuracy_means_it_and_a_constant_one_means_nothing():
-    def rewards(record, episode):
+    def rewards(_, episode):
         accuracy = episode.outcome.outcome
         return msgspec.structs.replace(episode, rewards={"up": accuracy, "down": -2.0 * accuracy, "flat": 1.0})
 
-    found = {meaning.mode: meaning for meaning in cross_evaluation(fold(changed(planted_effect(), rewards))).meanings}
+    history = fold(played_again(planted_effect(), rewards))
+    found = {meaning.mode: meaning for meaning in cross_evaluation(history).meanings}
     for mode, sign in (("up", 1.0), ("down", -1.0)):
         for over in (found[mode].episodes, found[mode].runs):
             assert (over.pearson, over.spearman) == (pytest.approx(sign), pytest.approx(sign))
@@ -98,11 +86,11 @@ def test_a_reward_that_is_the_accuracy_means_it_and_a_constant_one_means_nothing
 
 
 def test_a_reward_that_only_one_group_computes_and_one_that_is_never_finite():
-    def rewards(record, episode):
-        own = {"mine": episode.outcome.outcome} if record.run.group_id == "shaped" else {}
+    def rewards(run, episode):
+        own = {"mine": episode.outcome.outcome} if run.group_id == "shaped" else {}
         return msgspec.structs.replace(episode, rewards={"broken": None, **own})
 
-    found = cross_evaluation(fold(changed(planted_effect(), rewards)))
+    found = cross_evaluation(fold(played_again(planted_effect(), rewards)))
     assert found.rows[0].rewards["mine"] == pytest.approx(found.rows[0].outcome)
     assert found.rows[1].rewards == {"broken": None, "mine": None}
     by_mode = {meaning.mode: meaning for meaning in found.meanings}

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from support.audited import episodes
 from support.journals import Shape, Synthetic, one_replicate
 
 from esper_ab.analysis.learning import Learning, greedy_gap, learning, misled, own_rewards, remarks, unsettled
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.records import EpisodeRecord, HeadUse
 from esper_ab.contracts.settings import GYMNASIUM, PPOSettings
-from esper_ab.journal.events import EpisodeRecorded
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import mean, outcomes
 from esper_ab.report.content import Content, content
@@ -26,13 +26,13 @@ def learnt(change: Change = lambda record: record, greedy: float = 0.0, **ppo: f
     """The learning of a learner and of `wait`, with changed episodes; greedy actions gain `greedy` points."""
     good = Shape(accuracy=75.0, greedy=greedy, ppo=PPOSettings(**ppo))
     groups = {"good": good, "wait": Shape(accuracy=33.0, controller="wait")}
-    events = []
-    for event in Synthetic(groups=groups, replicates=2, episodes=20).events():
-        if isinstance(event, EpisodeRecorded):
-            event = EpisodeRecorded(record=change(event.record))
-        events.append(event)
-    history = fold(events)
+    history = fold(episodes(Synthetic(groups=groups, replicates=2, episodes=20).events(), change, group=""))
     return learning(history, outcomes(history))
+
+
+def every_env(record: EpisodeRecord, **fields: object) -> EpisodeRecord:
+    envs = tuple(msgspec.structs.replace(env, **fields) for env in record.envs)
+    return msgspec.structs.replace(record, envs=envs)
 
 
 def changed_ppo(**fields: object) -> Change:
@@ -98,8 +98,7 @@ def test_a_policy_that_is_not_to_learn_is_neither_unsettled_nor_short_of_updates
 def test_first_and_last_measures_are_those_of_the_ends_of_training():
     def fewer_prunes(record: EpisodeRecord) -> EpisodeRecord:
         counts = {"pruned": 4.0 if record.episode == 0 else 1.0, "fossilized": 2.0 if record.episode >= 18 else 0.0}
-        envs = tuple(msgspec.structs.replace(env, measures=env.measures | counts) for env in record.envs)
-        return msgspec.structs.replace(record, envs=envs)
+        return every_env(record, measures=record.envs[0].measures | counts)
 
     (found,) = learnt(fewer_prunes)
     assert (found.first["pruned"], found.last["pruned"]) == (4.0, 1.0)
@@ -124,15 +123,11 @@ def reported(slopes: dict[str, float], better: str = "higher") -> Content:
         kind=GYMNASIUM, measures=TaskMeasures(outcome=outcome, measures=()), replicates=6,
         groups={"high": Shape(accuracy=90.0), "low": Shape(accuracy=40.0, mode="simplified")},
     )  # fmt: skip
-    events = []
-    for event in made.events():
-        if isinstance(event, EpisodeRecorded):
-            record = event.record
-            reward = slopes[record.run.group_id] * record.episode
-            envs = tuple(msgspec.structs.replace(env, reward_sum=reward) for env in record.envs)
-            event = msgspec.structs.replace(event, record=msgspec.structs.replace(record, envs=envs))
-        events.append(event)
-    return content(fold(events))
+
+    def rewarded(record: EpisodeRecord) -> EpisodeRecord:
+        return every_env(record, reward_sum=slopes[record.run.group_id] * record.episode)
+
+    return content(fold(episodes(made.events(), rewarded, group="")))
 
 
 @pytest.mark.parametrize(("slopes", "better", "expected"), [
@@ -170,14 +165,9 @@ def said(events):
     return remarks(history, found, learning(history, found), ())
 
 
-def falling(events):
-    """The same journal with outcomes that fall by ten points per episode."""
-    for event in events:
-        if isinstance(event, EpisodeRecorded):
-            record = event.record
-            envs = tuple(msgspec.structs.replace(env, outcome=90.0 - 10.0 * record.episode) for env in record.envs)
-            event = msgspec.structs.replace(event, record=msgspec.structs.replace(record, envs=envs))
-        yield event
+def falling(record: EpisodeRecord) -> EpisodeRecord:
+    """Outcomes fall by ten points per episode."""
+    return every_env(record, outcome=90.0 - 10.0 * record.episode)
 
 
 FIXED = Shape(accuracy=80.0, greedy=-30.0, ppo=PPOSettings(lr=0.0))
@@ -204,7 +194,7 @@ def test_a_remark_is_made_where_a_reader_would_ask(groups, starts, ends):
 def test_curves_that_fall_are_spoken_of_where_they_are_training_and_those_that_rise_are_not():
     groups = {"a": Shape(accuracy=60.0), "b": Shape(accuracy=60.0), "untrained": FIXED}
     events = Synthetic(groups=groups, episodes=4).events()
-    fell = [line for line in said(list(falling(events))) if "did not improve" in line]
+    fell = [line for line in said(episodes(events, falling, group="")) if "did not improve" in line]
     assert [line.partition(" of ")[2][:2] for line in fell] == ["a:", "b:"]
     assert fell[0].startswith("Training did not improve the held-out accuracy of a: from 90.00 % ")
     assert said(Synthetic().events()) == ()

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import journals
+from support.audited import evaluations
 
 from esper_ab.commands import _check
 from esper_ab.commands._check import describe, examine
@@ -302,10 +303,7 @@ def spoil(path, how):
 @pytest.mark.parametrize("file", ["../secret", "/etc/hostname", "policies/../../secret"])
 def test_a_journal_cannot_point_outside(tmp_path, file):
     (tmp_path / "secret").write_bytes(POLICY)
-    events = [
-        RunEvaluated(record=msgspec.structs.replace(event.record, policy_file=file))
-        if isinstance(event, RunEvaluated) else event for event in journals.one_replicate()
-    ]
+    events = evaluations(journals.one_replicate(), lambda record: msgspec.structs.replace(record, policy_file=file))
     found = examine(journals.write(tmp_path / "run", events))
     assert (found.exit_status, found.evaluations, found.faults) == (5, 0, {})
     assert "policy_file" in found.damage

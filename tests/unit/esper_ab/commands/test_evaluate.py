@@ -7,6 +7,7 @@ import json
 
 import msgspec
 import pytest
+from support.audited import evaluations
 from support.journals import planted_effect, write
 
 from esper_ab.commands._exit_status import invoke
@@ -14,7 +15,6 @@ from esper_ab.commands.cli import group
 from esper_ab.commands.evaluate import check_whole
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution import child
-from esper_ab.journal.events import RunEvaluated
 
 CONTENT = bytes(range(256)) * 4
 
@@ -22,10 +22,8 @@ CONTENT = bytes(range(256)) * 4
 @pytest.fixture
 def policy(tmp_path):
     sha256 = hashlib.sha256(CONTENT).hexdigest()
-    experiment_dir = write(tmp_path / "run", [
-        RunEvaluated(record=msgspec.structs.replace(event.record, policy_sha256=sha256))
-        if isinstance(event, RunEvaluated) else event for event in planted_effect()
-    ])  # fmt: skip
+    saved = evaluations(planted_effect(), lambda record: msgspec.structs.replace(record, policy_sha256=sha256))
+    experiment_dir = write(tmp_path / "run", saved)
     path = experiment_dir / "policies" / "shaped" / "0.pt"
     path.parent.mkdir(parents=True)
     path.write_bytes(CONTENT)

@@ -51,13 +51,6 @@ def test_nested_values_are_json_in_csv(experiment_dir, tmp_path):
     assert set(rewards) == {"minimal", "shaped", "simplified", "sparse"}
 
 
-def test_twice_gives_the_same_bytes(experiment_dir, tmp_path):
-    for folder in ("one", "two"):
-        exported(experiment_dir, tmp_path / folder)
-    for file in (tmp_path / "one").iterdir():
-        assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
-
-
 def test_what_is_there_is_replaced_by_force_only(experiment_dir, tmp_path):
     (tmp_path / "pairs.csv").write_text("mine")
     with pytest.raises(UsageError, match=r"pairs.csv exists; --force replaces existing files, --out names another"):
