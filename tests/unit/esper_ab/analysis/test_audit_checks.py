@@ -1,7 +1,5 @@
 """Findings on the conditions of runs and on their conduct: each is reached by a journal that has its cause."""
 
-from __future__ import annotations
-
 import pytest
 from support import fake_plans
 from support.audited import episodes, found, only, planned, replace, with_entry

@@ -1,7 +1,5 @@
 """What the audit finds in policy updates: pathologies, an update that saw something else, heads without a choice."""
 
-from __future__ import annotations
-
 import pytest
 from support.audited import episodes, found, only, planned, replace, updates
 from support.journals import Shape, Synthetic, planted_effect

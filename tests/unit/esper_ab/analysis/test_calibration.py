@@ -1,36 +1,31 @@
 """What an experiment says of its evaluation noise: against the numbers that its journal was drawn from."""
 
-from __future__ import annotations
-
 import json
 
-import msgspec
 import numpy as np
 import pytest
+from support.audited import evaluations, replace
 from support.journals import Shape, Synthetic, without_evaluations
 
 from esper_ab.analysis.calibration import noise_of_pairs, noise_of_runs
 from esper_ab.design.power_text import next_text
-from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content, render_verdict
 from esper_ab.report.experiment import experiment_report
 from esper_ab.report.text import render_text
 
 
-def found(pairs=None, **changes):
-    return (pairs or noise_of_pairs)(fold(Synthetic(**changes).events()))
+def found(**changes):
+    return noise_of_pairs(fold(Synthetic(**changes).events()))
 
 
 def test_components_are_those_of_the_outcomes():
-    """A journal's runs differ by 1.5 points, its episodes by 2, without pairing: differences by 4.5 and 8 in
-    squares.
-    """
-    one = found(replicates=200, eval_episodes=8).components
-    assert one.episode == pytest.approx(2 * 4.0, rel=0.1)
-    assert one.policy == pytest.approx(2 * 2.25, rel=0.35)
-    runs = found(noise_of_runs, replicates=100, eval_episodes=8).components
-    assert (runs.runs, runs.eval_episodes) == (200, 8)
+    """Runs differ by 1.5 points, their episodes by 2, without pairing: differences by 4.5 and 8 in squares."""
+    history = fold(Synthetic(replicates=200, eval_episodes=8, episodes=1, n_envs=2).events())
+    pairs, runs = noise_of_pairs(history).components, noise_of_runs(history).components
+    assert pairs.episode == pytest.approx(2 * 4.0, rel=0.1)
+    assert pairs.policy == pytest.approx(2 * 2.25, rel=0.35)
+    assert (runs.runs, runs.eval_episodes) == (400, 8)
     assert runs.episode == pytest.approx(4.0, rel=0.1)
     assert runs.policy == pytest.approx(2.25, rel=0.5)
 
@@ -50,18 +45,16 @@ def test_costs_are_per_host():
 @pytest.mark.parametrize("changes", [{"outcome_over": "last-tenth"}, {"replicates": 2}, {"eval_episodes": 1}])
 def test_nothing_is_told_where_nothing_is_known(changes):
     assert found(**changes) is None
-
-
-def test_no_evaluation_no_estimate():
     assert noise_of_pairs(fold(without_evaluations(Synthetic().events()))) is None
 
 
 def test_a_run_with_other_hosts_than_planned_is_left_out():
     """A foreign journal may hold one: its outcome has another variance."""
-    events = Synthetic(replicates=6).events()
-    at = next(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
-    record = events[at].record
-    events[at] = RunEvaluated(record=msgspec.structs.replace(record, episodes=record.episodes[1:]))
+
+    def fewer(record):
+        return replace(record, episodes=record.episodes[record.run.name == "shaped/3" :])
+
+    events = evaluations(Synthetic(replicates=6).events(), fewer)
     assert noise_of_pairs(fold(events)).components.runs == 5
 
 

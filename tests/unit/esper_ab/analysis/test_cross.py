@@ -1,7 +1,5 @@
 """Cross-evaluation and correlation: numbers by hand and by scipy, and what must not matter."""
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Pathologies of PPO updates: told of one record, and counted in columns."""
 
-from __future__ import annotations
-
 import msgspec
 from support.journals import Synthetic
 

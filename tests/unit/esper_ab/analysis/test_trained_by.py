@@ -1,7 +1,5 @@
 """The hash of an experiment's results: what it is made of and what it is blind to."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from support.journals import planted_effect

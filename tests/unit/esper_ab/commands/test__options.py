@@ -1,7 +1,5 @@
 """Flags: each number is refused out of its bounds before anything starts; a help says what its command takes."""
 
-from __future__ import annotations
-
 import click
 import pytest
 

@@ -1,7 +1,5 @@
 """evaluate: a policy that lies where its run saved it is the one that was recorded, or is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

@@ -1,7 +1,5 @@
 """Tables as files: the same rows as the query gives, whole or not at all, and nothing replaced unasked."""
 
-from __future__ import annotations
-
 import csv
 import json
 

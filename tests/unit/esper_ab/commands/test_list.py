@@ -1,7 +1,5 @@
 """list, logs and the following of journals: what is read of experiment directories in every state."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 

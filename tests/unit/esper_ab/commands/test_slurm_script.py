@@ -1,7 +1,5 @@
 """The script for sbatch: where it says what it prints, and when it resumes."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 

@@ -1,7 +1,5 @@
 """tidy: what it may take from an experiment directory, and what it may not."""
 
-from __future__ import annotations
-
 import json
 import os
 

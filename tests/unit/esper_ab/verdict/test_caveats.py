@@ -1,7 +1,5 @@
 """Caveats: each is said where it applies, and nowhere else."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.comparing import compared, design, exploded, open_ended, small

@@ -1,7 +1,5 @@
 """The course of comparisons over the looks: what each look decides, alpha passed on, and rules that always hold."""
 
-from __future__ import annotations
-
 import math
 
 import msgspec

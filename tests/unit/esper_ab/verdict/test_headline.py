@@ -1,7 +1,5 @@
 """The first sentence on a comparison: it never says more than the verdict, and many that say the same are folded."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """One look: its numbers against scipy's, what has no test, and what may not be claimed whatever the test says."""
 
-from __future__ import annotations
-
 import math
 
 import msgspec

@@ -1,7 +1,5 @@
 """--fail-unless: what is refused, what each verdict supports, and the exit status of `report`."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A collapse that no run showed: how often it may strike, and whether the claim survives one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.comparing import compared, design, pairs_of

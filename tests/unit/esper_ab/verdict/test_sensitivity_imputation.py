@@ -1,7 +1,5 @@
 """Lost runs replaced by the declared worst: what is put in, what is left out, and what it can overturn."""
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """What is said of lost runs and of what is still to come; tests/statistics/test_sentences.py has what always holds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import msgspec
