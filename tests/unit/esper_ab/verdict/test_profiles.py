@@ -29,7 +29,7 @@ def test_lower_may_be_better_and_lost_runs_have_no_score():
     assert (new.interquartile_mean.value, old.optimality_gap.value, new.runs) == (0.75, 1.0, 2)
 
 
-def test_equal_outcomes_give_equal_bytes_whatever_the_order_of_rows():
+def test_equal_rows_give_equal_bytes():
     found = [*rows(*drawn(12, 1.0), task="one"), *rows(*drawn(12, 2.0, rng_seed=2), task="two")]
     ranges = {"one": (0.0, 100.0), "two": (0.0, 100.0)}
     assert len({repr(profiles_of(outcomes(found), ("new", "old"), ranges)) for _ in range(2)}) == 1
