@@ -98,7 +98,7 @@ CASES = [
          "; these numbers and their bound are from the look after seed 10 (look 2 of 2)."),
     case("after a look", design(10), above([4.9, -1.8, 3.8, -1.3, 4.3, 4.0, 98.0]), "INCONCLUSIVE",
          "At the last look, with 6 pairs: ", "after seed 10 (look 2 of 2)"),
-    case("anytime", open_ended(), CLEAR, "BETTER", "(20 required), decided after seed 6", "anytime-valid interval",
+    case("anytime", open_ended(), CLEAR, "BETTER", "(20 required), decided after seed 6", "95 % anytime-valid interval",
          "once the evidence sufficed; early stopping"),
     case("anytime and open", open_ended(), above(WIDE), "INCONCLUSIVE", "INCONCLUSIVE so far (6 pairs)",
          "It can be decided after every further pair"),
