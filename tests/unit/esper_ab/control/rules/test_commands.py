@@ -53,6 +53,13 @@ def test_a_worker_that_reports_what_cannot_be_right_is_ended_with_the_reason():
     assert end.reason == f"reports about {other.run}, which it was not assigned"
 
 
+def test_a_worker_that_has_ended_has_half_a_second_for_its_last_words():
+    world, worker, _ = at_work()
+    world.machine.exited(worker.order.lane.name, world.now)
+    told = [ended(world.machine.check_ended(world.now + after)) for after in (0.25, 0.5)]
+    assert told == [[], [worker.order.lane.name]]
+
+
 def test_a_worker_that_waits_at_the_barrier_is_not_late_however_long_the_other_takes():
     world, waits, works = at_work()
     world.go_on(waits, NONE)
