@@ -25,8 +25,6 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.variances import components, sd_limits
 
-_LEVEL = 0.95  # confidence of the limits of a spread
-
 # --- evaluation noise ------------------------------------------------------------------------------------------------
 # Evaluation noise of an experiment: its share in the outcome's variance, what it cost, what to plan next. Pure.
 
@@ -212,5 +210,5 @@ def _resolvable(known: Known, replicates: int, alpha: float) -> float:
 def _spread(x: Floats) -> Spread:
     """Return the spread of finite values [runs], at least two."""
     sd, df = float(np.std(x, ddof=1)), x.size - 1
-    low, high = sd_limits(sd, df, _LEVEL)
-    return Spread(runs=int(x.size), mean=math.fsum(x) / x.size, sd=sd, low=low, high=high, level=_LEVEL)
+    low, high = sd_limits(sd, df, 0.95)
+    return Spread(runs=int(x.size), mean=math.fsum(x) / x.size, sd=sd, low=low, high=high)

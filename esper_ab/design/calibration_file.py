@@ -31,14 +31,13 @@ FILE_NAME = "calibration.json"
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
-    """The standard deviation between runs, with confidence limits that assume normality, in the unit of the values."""
+    """The standard deviation between runs, with 95 % limits that assume normality, in the unit of the values."""
 
     runs: int
     mean: float
     sd: float  # n - 1 in the denominator
     low: float
     high: float
-    level: float  # confidence of [low, high]
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,7 +70,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         apart = self.outcome.difference(significant(s.sd))
         return (
             f"Runs of one mode differ by about {apart} (standard deviation of {s.runs} runs of {self.mode}, "
-            f"{s.level:.0%} limits {significant(s.low)} to {significant(s.high)})."
+            f"95 % limits {significant(s.low)} to {significant(s.high)})."
         )
 
 
@@ -144,7 +143,8 @@ def calibration_text(found: Calibration) -> str:
         found.sentence,
         f"Mean {outcome.label} {mean}; task {found.circumstances['task']}, outcome "
         f"{found.circumstances['outcome_over']}.",
-        *_noise_lines(found),
+        *([] if found.noise is None else
+          [f"Evaluation noise: {share_text(found.noise)} of the runs' variance. {next_text(found.noise)}."]),
         "Determinism: two devices with the same randomness gave the same records."
         if found.deterministic
         else "Determinism: two devices with the same randomness gave DIFFERENT records: pairs have less in common than "
@@ -171,9 +171,3 @@ def _margin_lines(found: Calibration) -> list[str]:
         "power, if pairs are uncorrelated; the table uses this margin. Name the smallest difference worth acting on; a "
         "much smaller margin needs more seeds.",
     ]
-
-
-def _noise_lines(found: Calibration) -> list[str]:
-    if found.noise is None:
-        return []
-    return [f"Evaluation noise: {share_text(found.noise)} of the runs' variance. {next_text(found.noise)}."]

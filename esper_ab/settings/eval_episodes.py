@@ -82,8 +82,12 @@ def choose_eval_episodes(asked: AskedExperiment, own: EvaluationNoise | None = N
     if asked.outcome_over != "evaluation":
         return _choice(asked.n_envs, "the outcome is measured on training episodes")
     if own is not None:
-        eval_episodes = own.best(asked.episodes, asked.n_envs)
-        return _choice(eval_episodes, f"by --calibration, {_expected(own, eval_episodes)}")
+        eval_episodes, found = own.best(asked.episodes, asked.n_envs), own.components
+        share = found.episode / eval_episodes / found.variance(eval_episodes)
+        return _choice(
+            eval_episodes,
+            f"by --calibration; evaluation noise is then about {share:.0%} of the variance of pairs",
+        )
     return _choice(
         asked.n_envs * -(-DEFAULT_EVAL_EPISODES // asked.n_envs),
         f"the default of {DEFAULT_EVAL_EPISODES}, rounded up to a multiple of the environments; `esper-ab calibrate` "
@@ -96,12 +100,4 @@ def _choice(eval_episodes: int, why: str) -> EvalEpisodesChoice:
     return EvalEpisodesChoice(
         eval_episodes=eval_episodes,
         why=f"--eval-episodes auto: {counted(eval_episodes, 'evaluation episode')} per run ({why}).",
-    )
-
-
-def _expected(noise: EvaluationNoise, eval_episodes: int) -> str:
-    found = noise.components
-    return (
-        f"evaluation noise is then about {found.episode / eval_episodes / found.variance(eval_episodes):.0%} of the "
-        f"variance of pairs"
     )
