@@ -77,7 +77,10 @@ def parse_parts(request: Request) -> Parts | None:
     share = share_of(first.alpha, len(parts), len(first.groups), controlled=bool(first.control))
     return Parts(
         name=first.name, alpha=first.alpha, scores=request.scores,
-        parts=tuple(replace(part, asked=_shared(part.asked, share)) for part in parts),
+        parts=tuple(
+            replace(part, asked=msgspec.structs.replace(part.asked, name="", alpha=share, looks=(first.seeds,)))
+            for part in parts  # a single look each, at the end
+        ),
     )  # fmt: skip
 
 
@@ -172,8 +175,3 @@ def _refuse_alone(asked: AskedExperiment) -> None:
         if field.spec.alone and getattr(asked, key) != field.default:
             named = Setting("seeds", "auto") if key == "open_ended" else Setting(field.flag)
             raise UsageError(named, f": {field.spec.alone}")
-
-
-def _shared(asked: AskedExperiment, share: float) -> AskedExperiment:
-    """Return the experiment with its share of alpha and a single look at the end."""
-    return msgspec.structs.replace(asked, name="", alpha=share, looks=(asked.seeds,))
