@@ -71,12 +71,10 @@ def _decides(plan: Plan) -> str:
     if seeds < LEAST_PAIRS:
         return f"Decides nothing: a verdict needs {LEAST_PAIRS} seeds; {margin}."
     short = f" EQUIVALENT would need {LEAST_EQUIVALENCE_PAIRS} seeds." if seeds < LEAST_EQUIVALENCE_PAIRS else ""
-    when = f"once, after {seeds} seeds" if len(design.looks) < 2 else f"after {_either(design.looks)} seeds"
+    when = f"once, after {seeds} seeds"
+    if len(design.looks) > 1:
+        when = f"after {', '.join(map(str, design.looks[:-1]))} or {design.looks[-1]} seeds"
     return f"Decides {when}, at {alpha}{' in all' * (len(design.looks) > 1)}; {margin}.{short}"
-
-
-def _either(looks: tuple[int, ...]) -> str:
-    return f"{', '.join(map(str, looks[:-1]))} or {looks[-1]}"
 
 
 def plan_text(
