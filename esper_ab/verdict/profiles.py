@@ -62,7 +62,7 @@ def optimality_gap(scores: Floats) -> Floats:
 
 def _scores(observations: Observations, group: str, task: str, reach: tuple[float, float]) -> Floats:
     own = (row.value for row in observations.rows if (row.group, row.task) == (group, task))
-    values = [value for value in own if value is not None]
+    values = sorted(value for value in own if value is not None)  # no interval depends on the order of rows
     return np.asarray((np.array(values, dtype=np.float64) - reach[0]) / (reach[1] - reach[0]))
 
 

@@ -62,7 +62,7 @@ def test_settings_that_are_none_are_refused(tmp_path: Path, values: Any, words: 
 
 
 @pytest.mark.parametrize(("old", "new", "words"), [
-    ("def train(run)", "def learn(run)", "trainer mine.py: no function 'train'; available: evaluate, learn"),
+    ("def train(run)", "def learn(run)", "trainer mine.py: no function 'train'; available: Settings, evaluate, learn"),
     ("def evaluate(run, state)", "def evaluate(run)", r"evaluate must accept the arguments \(run, state\)"),
     ("yield run.Point", "return run.Point", "yields no points"),
     ("esper_ab.TrainerSettings", "object", "Settings must be a class Settings"),
