@@ -90,7 +90,7 @@ def hello(order):
     return Hello(
         worker=order.worker, incarnation=order.incarnation, protocol=protocol, pid=os.getpid(), uuids=order.lane.uuids,
         torch_version="none", host=socket.gethostname(), titles=order.lane.titles,
-        sources="",
+        sources="an edit" if ("sources", order.worker, 0) in _planted(order) else "",
     )
 
 
