@@ -51,7 +51,7 @@ def test_the_next_step_fits_what_came_out(name, command):
 
 
 def test_a_new_plan_has_other_randomness_than_the_runs_that_led_to_it():
-    """Else runs that looked promising would count twice: 6 pairs and then 15 with them err in 9 % instead of 5 %."""
+    """Else runs that looked promising would count twice, and false claims would be more frequent than alpha."""
     shown = found("one seed")
     anew = [step.command for name in JOURNALS for step in next_steps(found(name)) if "launch" in step.command]
     assert len(anew) > 2
