@@ -104,7 +104,7 @@ class Pairing:
 
     pairs: tuple[Pair, ...] | Samples  # one per independent unit
     lost: Lost
-    single: tuple[str, ...]  # replicates of which one group has runs and the other none
+    single: tuple[str, ...]  # "3 of new": replicates of which only one group has runs
     clusters: tuple[tuple[str, ...], ...]  # replicates of each unit that has several
 
 
@@ -124,7 +124,7 @@ def pair_up(
         runs_a, runs_b = (runs_of(cells, group, contrast.task, scales, replicate) for group in contrast.groups)
         if not runs_a or not runs_b:
             if runs_a or runs_b:
-                single.append(replicate)
+                single.append(f"{replicate} of {contrast.groups[0 if runs_a else 1]}")
             continue
         a, b = _value(runs_a, contrast.task, scales), _value(runs_b, contrast.task, scales)
         at_a, at_b = runs_a[0].place, runs_b[0].place
