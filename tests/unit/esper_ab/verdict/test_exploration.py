@@ -118,7 +118,7 @@ def test_seeds_say_whether_runs_form_pairs():
     a, b = drawn(20, 5.0)
     found = rows(a, b)
     (note,) = _found(found[:-1]).notes
-    assert "seed 19 has no run" in note
+    assert "seed 19 of new has no run" in note
     foreign = [row if row["group"] == "new" else row | {"seed": row["seed"] + 100} for row in found]
     assert "(20 and 20 runs)" in _said(_found(foreign))
     some = [row for row in found if row["group"] == "new" or row["seed"] < 15]

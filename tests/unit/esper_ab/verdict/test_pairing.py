@@ -27,7 +27,7 @@ def test_a_run_without_an_outcome_is_lost_and_one_that_is_not_there_leaves_its_p
     assert [(half.replicate, half.failed_a, half.failed_b) for half in one.lost.replicates] == [
         (1, True, False), (3, False, True),
     ]  # fmt: skip
-    assert one.single == ("2",)
+    assert one.single == ("2 of new",)
 
 
 def test_pairs_that_share_a_cluster_even_through_others_are_one():
