@@ -168,7 +168,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
     Unless the user has `named` a margin, the margin is the difference that can be found with this many replicates.
     Raises UsageError if too few runs have an outcome.
     """
-    plan, experiment = history.plan, history.plan.experiment
+    experiment = history.plan.experiment
     runs = [run for run in history.runs.values() if outcome_of(run, experiment.outcome_over) is not None]
     if len(runs) < LEAST_RUNS:
         raise UsageError(f"only {len(runs)} runs have an outcome; a calibration needs at least {LEAST_RUNS}")
@@ -182,9 +182,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
         mode=group.settings.reward.mode if group.settings.has_policy else group.settings.controller.name,
         circumstances=circumstances_of(experiment),
         settings=flat(group),
-        experiment=plan.digest,
         outcome=history.outcome,
-        versions=history.started.versions,
         code=history.started.code,
         spread=whole,
         deterministic=deterministic,

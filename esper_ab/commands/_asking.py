@@ -116,7 +116,7 @@ def tracking_of(options: Flags, declared: Tracking) -> Tracking:
     names = split_commas(options["track"], "--track") if options["track"] is not None else []
     unknown = [name for name in names if name not in NAMES]
     if unknown:
-            raise UsageError(f"--track {unknown[0]}: no such tracker; choose from {', '.join(NAMES)}")
+        raise UsageError(f"--track {unknown[0]}: no such tracker; choose from {', '.join(NAMES)}")
     for flag in _TRACKING[1:]:
         if options[flag] is not None and "wandb" not in names:
             raise UsageError(f"--{flag.replace('_', '-')} needs --track wandb")

@@ -47,9 +47,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     mode: str  # reward mode or controller that was calibrated
     circumstances: dict[str, str]  # must equal those of an experiment: task, horizon, outcome, … as JSON
     settings: dict[str, str]  # of the group, every key
-    experiment: str  # plan digest of the runs
     outcome: Measure  # declaration of the outcome
-    versions: dict[str, str]
     code: dict[str, str]  # sources, commit, dirty
     spread: Spread  # of the runs' outcomes
     deterministic: bool  # whether a run repeated in another lane with the same randomness gave the same records
