@@ -50,6 +50,8 @@ class _Work:
             os.environ.update(_QUIET)
             tell(self._experiment_dir, read_settings(self._experiment_dir), self._made, self._moved, live=live)
             self._say(state="done")
+        except OSError as error:
+            return self.fail(f"{error.filename or type(error).__name__}: {error.strerror or error}")
         except BaseException as error:  # noqa: BLE001 the border of this process: a library may raise anything
             return self.fail(f"{type(error).__name__}: {error}")
         return 0
