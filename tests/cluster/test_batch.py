@@ -1,7 +1,5 @@
 """What `slurm-script` prints, carried out by a real Slurm: to the end, through a preemption, with real training."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A cluster of Ray that a command starts itself, of which nothing is left; one whose head is lost in an experiment."""
 
-from __future__ import annotations
-
 import os
 import signal
 import tempfile

@@ -1,7 +1,5 @@
 """docs/data.md: its Python and its commands run as they stand, and its tables name the columns that are there."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """docs/tutorial.ipynb runs from the first cell to the last, in an empty folder, and says what it promises."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

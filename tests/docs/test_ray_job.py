@@ -1,7 +1,5 @@
 """The RayJob of docs/examples calls commands that exist with flags that exist, on nodes that see one folder."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -5,8 +5,6 @@ be gone afterwards, in part. Laws: what was committed is there, once and in orde
 besides is what was appended next; and whoever takes the journal up goes on from it.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from contextlib import suppress

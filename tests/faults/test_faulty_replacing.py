@@ -7,8 +7,6 @@ Laws: what was reported as written is there, power cut or not; what was reported
 new ones, whole; a later try succeeds and leaves nothing else; a run is taken up from whole bytes that were recorded.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 

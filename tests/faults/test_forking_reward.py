@@ -1,7 +1,5 @@
 """A reward function that forks: its child neither becomes a second worker nor outlives the first."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

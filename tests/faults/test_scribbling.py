@@ -1,7 +1,5 @@
 """Somebody who is no coordinator changes the files of an experiment while it goes on: a reward function, by mistake."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

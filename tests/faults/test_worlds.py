@@ -1,7 +1,5 @@
 """Deaths at seeded places of workers and coordinators, in their own calls and from outside: nothing is lost."""
 
-from __future__ import annotations
-
 import pytest
 from support.fault_world import LIVES, PLAN, described, live, make_world, peaceful
 from support.planted_death import Death

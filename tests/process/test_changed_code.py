@@ -1,7 +1,5 @@
 """Going on with an experiment by another state of the code: asked first, told apart by run, and no matter if idle."""
 
-from __future__ import annotations
-
 import pytest
 from support import fake_plans
 from support.conducted import THREADS, events_of, of, resume, run

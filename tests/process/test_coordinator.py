@@ -1,7 +1,5 @@
 """The coordinator over real sockets, with workers that are threads and have no torch."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

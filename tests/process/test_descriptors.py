@@ -3,8 +3,6 @@
 libzmq ends the process when it finds none for a connection, so each experiment is a process.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -3,8 +3,6 @@
 Each test runs the function of the same name under `SCENARIOS` in such a child; `folder` is the root of the small disk.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

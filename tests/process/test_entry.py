@@ -1,7 +1,5 @@
 """What a worker's process is like once its entry point has set it up."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A coordinator among enemies: strangers reach nothing, who sends rubbish is replaced, the result is the same."""
 
-from __future__ import annotations
-
 import functools
 import random
 import time

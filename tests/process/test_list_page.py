@@ -1,7 +1,5 @@
 """`esper-ab list --html --follow` as a process: a page that is written again until Ctrl-C, and shows no error."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 What follows from a look is decided by the machine: tests/unit/esper_ab/control/rules/test_looks.py.
 """
 
-from __future__ import annotations
-
 import pytest
 from support import fake_plans
 from support.conducted import THREADS, counts, of, records, run

@@ -1,7 +1,5 @@
 """Operating a run over SSH: it outlives its terminal and its parent, is watched, read and stopped from elsewhere."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """What is started before a worker is at work ends with its coordinator, however that ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

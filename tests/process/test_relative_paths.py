@@ -1,7 +1,5 @@
 """An experiment directory that was named relative to a directory which users' code leaves, as Hydra does."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from contextlib import ExitStack

@@ -3,8 +3,6 @@
 What follows from deaths that no restart mends is decided by the machine: tests/unit/esper_ab/control/rules.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 

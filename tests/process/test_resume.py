@@ -1,7 +1,5 @@
 """The coordinator is gone: another one goes on from the journal and the checkpoints to the same end."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A coordinator that stands still for 45 s, with workers of this machine; on clusters: tests/cluster."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

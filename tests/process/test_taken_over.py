@@ -1,7 +1,5 @@
 """A launch that was killed before anything was recorded is given again, and trains."""
 
-from __future__ import annotations
-
 from support.in_process import done, esper_ab
 
 from esper_ab.journal.file import JOURNAL_NAME, Journal

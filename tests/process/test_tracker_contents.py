@@ -1,7 +1,5 @@
 """Trackers with their real libraries, offline, filled from a journal: what they hold is the journal."""
 
-from __future__ import annotations
-
 import pytest
 from support import journals, tracked
 from support.tracking import SMALL, held, track

@@ -1,7 +1,5 @@
 """Trackers with their real libraries, offline, beside a run: nothing they do reaches it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Both ends of the wire, without a coordinator: what gets through, what is kept and sent again, what is refused."""
 
-from __future__ import annotations
-
 import socket
 import stat
 import time

@@ -1,7 +1,5 @@
 """Workers as real processes: killed, hung, orphaned, interrupted. None is ever left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

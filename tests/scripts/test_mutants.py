@@ -1,7 +1,5 @@
 """scripts/mutants: which small bugs there are, where each is found again, and what becomes of one that runs on."""
 
-from __future__ import annotations
-
 import os
 
 import msgspec

@@ -1,7 +1,5 @@
 """The rules as tests/simulation repeats them, against the product's: the same words and intervals."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import msgspec

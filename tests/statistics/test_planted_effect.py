@@ -3,8 +3,6 @@
 One lane gives 2 points more to whoever is there, so the engine has to counterbalance, and to adjust.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support import fake_plans, fake_worker

@@ -1,7 +1,5 @@
 """Words, numbers and requirements of made-up comparisons of every kind contradict one another nowhere."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

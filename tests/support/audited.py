@@ -1,7 +1,5 @@
 """Journals with something wrong in them, and what the audit finds there."""
 
-from __future__ import annotations
-
 import msgspec
 
 from esper_ab.analysis.analyse import analyse

@@ -1,7 +1,5 @@
 """A coordinator in a process of its own, killed when its journal has grown to a size; workers to be killed."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Whether this machine can build the kernel: what needs it is skipped elsewhere, never in CI."""
 
-from __future__ import annotations
-
 import os
 import shutil
 

@@ -1,7 +1,5 @@
 """Experiments with fake workers that were disturbed, and what must be the same as in one that was not."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections import Counter

@@ -1,7 +1,5 @@
 """Decisions read off bytes that Hypothesis draws: one draw per example is quick and still shrinks."""
 
-from __future__ import annotations
-
 
 class Choices:
     """After the last byte, zeros: whoever asks should put the peaceful option first."""

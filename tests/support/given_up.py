@@ -3,8 +3,6 @@
     python -m support.given_up COMMAND [ARGUMENT…]
 """
 
-from __future__ import annotations
-
 import atexit
 import sys
 

@@ -3,8 +3,6 @@
 All messages are about a run of no experiment, so that one which survives its mutation can be refused, too.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import struct

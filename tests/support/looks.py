@@ -1,7 +1,5 @@
 """Designs with looks at 6, 10, 14, 20, pairs made from differences, and situations of every kind."""
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """An experiment as its machine sees it: simulated workers, faults, a journal and a clock that the world turns."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from esper_ab.contracts.messages import Assign, Cancel, Release

@@ -1,7 +1,5 @@
 """A journal of three lines, and the clock that it was written by."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from esper_ab.journal.events import Incident, MilestoneReleased

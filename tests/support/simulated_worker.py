@@ -1,7 +1,5 @@
 """A worker as the coordinator knows it, without process or socket: told by messages, asked what it could say next."""
 
-from __future__ import annotations
-
 import functools
 
 from esper_ab.contracts.messages import PROTOCOL, Assign, Cancel, Failed, Hello, Progress, Ready, Release

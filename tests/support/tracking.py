@@ -1,7 +1,5 @@
 """`esper-ab track` with the real libraries, and all that they hold afterwards."""
 
-from __future__ import annotations
-
 import json
 
 from support import journals, tracked

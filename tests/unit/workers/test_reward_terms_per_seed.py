@@ -1,7 +1,5 @@
 """Rules of single modes that the golden cases, with one slot and one step, cannot show."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import fields
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """An experiment directory in Python: frames of every kind, verdicts, figures, and words for what cannot be had."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Why an experiment ended before its end, as `Results.error` says it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from support.journals import planted_effect

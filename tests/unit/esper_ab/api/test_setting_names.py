@@ -1,7 +1,5 @@
 """Settings in errors: flags on the command line, keys and arguments in Python."""
 
-from __future__ import annotations
-
 import ast
 import pickle
 import re

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from esper_ab.contracts.errors import Interrupted, Setting, UsageError, naming

@@ -1,7 +1,5 @@
 """Hosts of an evaluation by episode."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

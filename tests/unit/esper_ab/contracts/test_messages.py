@@ -1,7 +1,5 @@
 """One message of every type as bytes, as they were when PROTOCOL got its number. Another form: another number."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """crowding: from 1, and never less for more processes."""
 
-from __future__ import annotations
-
 import os
 
 from hypothesis import given

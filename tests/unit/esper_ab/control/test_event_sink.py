@@ -1,7 +1,5 @@
 """What observers are told of is in the journal; a warning does not wait for that."""
 
-from __future__ import annotations
-
 import queue
 
 import pytest

@@ -1,7 +1,5 @@
 """Waiting for room on the disk: for the journal, and for workers that have none for a checkpoint."""
 
-from __future__ import annotations
-
 import pytest
 
 from esper_ab.contracts.errors import DiskFull

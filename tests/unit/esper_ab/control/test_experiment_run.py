@@ -1,7 +1,5 @@
 """What the last lines of an error say, by what is left of the experiment."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Workers that start so many at a time, or later; those that are to end are killed in time, and told of once."""
 
-from __future__ import annotations
-
 import errno
 import os
 import time

@@ -1,7 +1,5 @@
 """The preflight as a process: what it waits for is named, and what is lacking for a moment is waited for."""
 
-from __future__ import annotations
-
 import os
 import re
 from contextlib import AbstractContextManager

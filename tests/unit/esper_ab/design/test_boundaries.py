@@ -1,7 +1,5 @@
 """Boundaries against the published ones, against least squares on simulated pairs, and the cache around them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """Comparisons, looks, and what a design refuses. Boundaries themselves: test_boundaries.py."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given

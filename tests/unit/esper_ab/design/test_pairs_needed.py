@@ -1,7 +1,5 @@
 """Pairs that a margin needs: against statsmodels and a measured example, by the power they must have."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

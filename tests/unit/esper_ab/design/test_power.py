@@ -1,7 +1,5 @@
 """Power against the exact noncentral t, against the published table, and against simulated experiments."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Generated names of experiment directories: two launches in the same second both get one, whoever is faster."""
 
-from __future__ import annotations
-
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Which directory the next experiment of its name may take, and that nothing of anybody else's is removed."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import pytest

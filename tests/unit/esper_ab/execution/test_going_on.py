@@ -1,7 +1,5 @@
 """going_on: what is not gone on with: a directory with a link where something will be written, another arithmetic."""
 
-from __future__ import annotations
-
 import pytest
 from support import fake_plans
 from support.journals import one_replicate, planted_effect, started, write

@@ -1,7 +1,5 @@
 """The journal on disk: what is written is read, whatever is cut off; nothing damaged is ever read as an event."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

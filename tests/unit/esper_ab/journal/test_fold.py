@@ -1,7 +1,5 @@
 """The fold of a journal: what it says of runs in every state, however it is cut."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec import UNSET
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """Loading and following a journal: its records stay in the file."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Who writes to an experiment directory: one holder, who is named; nobody else gets in, and nobody is locked out."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

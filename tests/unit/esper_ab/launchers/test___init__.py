@@ -1,7 +1,5 @@
 """A lane stands for devices that are there now, of the kind that was planned, on one node; anything else is refused."""
 
-from __future__ import annotations
-
 import pytest
 from support.orders import order
 

@@ -2,8 +2,6 @@
 supervisors.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

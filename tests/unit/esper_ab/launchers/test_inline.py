@@ -1,7 +1,5 @@
 """A thread cannot be ended: the process that has given one up ends without tearing its libraries down."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

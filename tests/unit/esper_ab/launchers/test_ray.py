@@ -1,7 +1,5 @@
 """What the Ray launcher says and does without a cluster; with one: tests/cluster/test_ray.py."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

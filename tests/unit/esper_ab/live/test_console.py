@@ -1,7 +1,5 @@
 """A word on stderr while something takes long, for terminals only; what becomes of output whose terminal goes."""
 
-from __future__ import annotations
-
 import io
 import os
 import pty

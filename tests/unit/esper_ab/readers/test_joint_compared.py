@@ -1,7 +1,5 @@
 """Several experiment directories: what can be compared, what is one group, and that all of it is exploratory."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import msgspec

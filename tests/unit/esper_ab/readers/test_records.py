@@ -1,7 +1,5 @@
 """SQL over an experiment directory: every view, every column, and what a query must not be able to do."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

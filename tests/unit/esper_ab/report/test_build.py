@@ -1,7 +1,5 @@
 """Reports as files of an experiment directory: the same bytes every time, from whatever journal is there."""
 
-from __future__ import annotations
-
 import re
 
 import matplotlib as mpl

@@ -1,7 +1,5 @@
 """What a report concludes from a journal, and verdict.json: nothing imputed, every number there."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

@@ -1,7 +1,5 @@
 """Terms are explained once in every part of a page, and at its end."""
 
-from __future__ import annotations
-
 from esper_ab.report.terms import Explained
 
 

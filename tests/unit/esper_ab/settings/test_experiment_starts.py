@@ -1,7 +1,5 @@
 """The start of policies in words."""
 
-from __future__ import annotations
-
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, PolicySettings
 from esper_ab.settings.experiment import UNIFORM, Group, start, starts
 

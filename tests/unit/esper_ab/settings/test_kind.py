@@ -1,7 +1,5 @@
 """Kinds of task: no file of the room but their own asks for a name of theirs."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

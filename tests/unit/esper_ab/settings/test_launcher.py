@@ -1,7 +1,5 @@
 """How workers are started, as a file or a program says it: every key known and typed, flags before the file."""
 
-from __future__ import annotations
-
 import pytest
 
 from esper_ab.contracts.errors import UsageError

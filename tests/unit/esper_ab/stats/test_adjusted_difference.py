@@ -1,7 +1,5 @@
 """The deciding analysis against scipy and statsmodels, and against rules that hold for all inputs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The anytime-valid t: its formula against the integral it comes from, its interval, its error under any stopping."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Trend and autocorrelation of differences; how often they are found: tests/statistics/test_simulated_rates.py."""
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 import pytest

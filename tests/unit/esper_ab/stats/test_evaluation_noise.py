@@ -1,7 +1,5 @@
 """The number of episodes with the least variance x cost."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

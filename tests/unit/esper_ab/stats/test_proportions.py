@@ -1,7 +1,5 @@
 """Proportions of runs: published examples, other libraries' tests and intervals, what holds of every table."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Signed-rank test against scipy and plain enumeration."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The paired difference against scipy, by rules that hold for all inputs, and by its error rate without an effect."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings

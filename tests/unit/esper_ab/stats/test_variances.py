@@ -1,7 +1,5 @@
 """Variance components: unbiased, their limits cover, and what they cannot tell is not told."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

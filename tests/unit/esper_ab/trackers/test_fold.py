@@ -1,7 +1,5 @@
 """What trackers are told, what is refused before anything starts, and the file that continues itself."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """What a tracker's process leaves of a failure: a line, and nothing of what the user logs in with."""
 
-from __future__ import annotations
-
 import pytest
 
 from esper_ab.trackers.process import _Work

@@ -1,7 +1,5 @@
 """Which trackers have a server, and that nothing of what a user logs in with there is kept or said."""
 
-from __future__ import annotations
-
 import pytest
 
 from esper_ab.trackers.settings import Tracking, server_of, without_credentials

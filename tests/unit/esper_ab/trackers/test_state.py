@@ -1,7 +1,5 @@
 """What `status` says of the trackers of a run."""
 
-from __future__ import annotations
-
 import json
 import os
 

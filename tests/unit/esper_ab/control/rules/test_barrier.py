@@ -1,7 +1,5 @@
 """The barrier over any interleaving of arrivals, repeats, deaths and returns."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Which decided releases the end of a round records."""
 
-from __future__ import annotations
-
 import pytest
 from support import fake_plans
 from support.journals import started

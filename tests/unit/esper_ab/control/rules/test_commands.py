@@ -1,7 +1,5 @@
 """What the machine commands besides events: warnings, workers that are ended, and the disk before it goes on."""
 
-from __future__ import annotations
-
 import pytest
 from support import fake_plans
 from support.drawn import Choices

@@ -4,8 +4,6 @@ Unpaired fake groups differ by 10 points per letter of the alphabet, with noise 
 look, `a1` and `a2` are an A/A.
 """
 
-from __future__ import annotations
-
 import pytest
 from support import fake_plans
 from support.journals import started

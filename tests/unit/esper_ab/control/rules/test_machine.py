@@ -1,7 +1,5 @@
 """The experiment as a machine, through worlds of faults: no socket, no process, no file, no clock."""
 
-from __future__ import annotations
-
 import sys
 from functools import cache
 

@@ -1,7 +1,5 @@
 """When deaths give a seed up, and with it its block; when they end the experiment; what goes on side by side."""
 
-from __future__ import annotations
-
 import pytest
 from support import fake_plans
 from support.drawn import Choices

@@ -1,7 +1,5 @@
 """When a death means another start, when the end of a replicate, when the end of the experiment."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """What the coordinator believes of a report."""
 
-from __future__ import annotations
-
 import math
 
 import msgspec

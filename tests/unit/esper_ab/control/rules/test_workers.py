@@ -1,7 +1,5 @@
 """Liveness with time passed in."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

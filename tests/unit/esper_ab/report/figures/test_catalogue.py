@@ -1,7 +1,5 @@
 """Figures of a report outside of its page: each by its name, in real colours, without a display or pyplot."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import subprocess

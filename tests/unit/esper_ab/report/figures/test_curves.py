@@ -1,7 +1,5 @@
 """What figures are drawn from: shares of stages, quantiles, places of points."""
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The correlation of pairs and what a pair is worth, against scipy and simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given

@@ -1,7 +1,5 @@
 """Hedges' g by its definition, and its correction in closed form."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Wins, A12 and Cliff's delta against their definitions and the U of Mann and Whitney."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

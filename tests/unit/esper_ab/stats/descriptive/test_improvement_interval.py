@@ -1,7 +1,5 @@
 """The interval of the probability of improvement covers with few runs, where groups separate, and in pairs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

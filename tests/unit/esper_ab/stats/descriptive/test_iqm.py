@@ -1,7 +1,5 @@
 """The interquartile mean and bootstrap intervals against scipy; what few runs do not support."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

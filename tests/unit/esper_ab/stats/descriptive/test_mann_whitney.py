@@ -1,7 +1,5 @@
 """The Mann-Whitney test against scipy, exact and normal."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given

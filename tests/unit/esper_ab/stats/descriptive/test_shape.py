@@ -1,7 +1,5 @@
 """Skewness against scipy, Johnson's t against the plain one, and the sentence where the two disagree."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

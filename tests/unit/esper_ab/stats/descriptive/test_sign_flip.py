@@ -1,7 +1,5 @@
 """The sign-flip test against plain enumeration and scipy, and how far it enumerates."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
