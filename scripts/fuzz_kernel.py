@@ -3,9 +3,9 @@
     scripts/fuzz_kernel [--modes normal scales ragged] [--cases 300 | --seconds S] [--first 0] [--kernel native-avx2]
 
 A kernel error above ten times the error of float32 torch must have an explanation: one ReLU or one pool is so close to
-a tie that rounding decides it, and the opposite side in float64 removes the difference. Torch's error is its own in the
-given order of samples or, if larger, the root mean square over this and 16 other orders: the rounding errors of one
-order may cancel by luck. Exit status 1 if an error has no explanation.
+a tie that rounding decides it, and the opposite side in float64 removes the difference. Torch's error is its own or,
+if larger, the median of its errors on 16 networks whose parameters differ from these in the fifth digit: on one network
+rounding errors may cancel by luck. Exit status 1 if an error has no explanation.
 """
 
 from __future__ import annotations
