@@ -262,7 +262,6 @@ def carry_out(
     silent and dead workers, and `also` are additional observers.
     """
     # Imported here, so that --help, plans and reports need no zmq, numpy or scipy.
-    # Here, so that --help, plans and reports wait for no zmq, numpy or scipy.
     from esper_ab.control import experiment_run
     from esper_ab.journal.file import Journal
 

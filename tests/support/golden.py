@@ -148,7 +148,7 @@ def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
 
 
 def rejudged(golden: Mapping[str, Any]) -> dict[str, Any]:
-    """A golden of a table, with what is said of it now."""
+    """Return the golden of a table with the answer that `judge` gives now."""
     ((_, _, answer),) = replay(golden)
     return {**golden, "answer": plain(answer)}
 

@@ -2,7 +2,7 @@
 
     python -m support.limited_experiment RUN_DIR SOFT HARD LANES LAUNCHER TRANSPORT
 
-LAUNCHER is local or inline. What is printed: "exhausted" when at some event no descriptor was free.
+LAUNCHER is local or inline. Prints "exhausted" if no descriptor was free at one of the events.
 """
 
 from __future__ import annotations
