@@ -293,7 +293,7 @@ def rule(design: Design) -> str:
     if design.anytime_after is not None:
         shared = len(design.comparisons) > 1
         share = f" times the {len(design.comparisons)} comparisons that share alpha" if shared else ""
-        since = f"after seed {design.anytime_after}, " if design.anytime_after else ""
+        since = f"after {design.anytime_after} seeds, " if design.anytime_after else ""
         first = f" from the {LEAST_PAIRS}th on" if design.anytime_after < LEAST_PAIRS else ""
         evidence = f"decided at an e-value of {design.evidence:g}{share}"
         said.append(f"{since}anytime-valid t after every pair{first}, {evidence}")
@@ -308,8 +308,8 @@ def rule(design: Design) -> str:
 
 def _at_looks(design: Design) -> str:
     first = design.boundaries[0]
-    bounds = ", ".join(f"{look} (p <= {p:.2g})" for look, p in zip(design.looks, first.nominal_p, strict=True))
-    plural = "one look, after seed" if len(design.looks) == 1 else "looks after seeds"
+    bounds = ", ".join(f"{look} seeds (p <= {p:.2g})" for look, p in zip(design.looks, first.nominal_p, strict=True))
+    plural = "one look, after" if len(design.looks) == 1 else "looks after"
     shared = ""
     if len(design.comparisons) > 1:
         shared = (
@@ -319,9 +319,9 @@ def _at_looks(design: Design) -> str:
     stops = "" if design.early_stop or len(design.looks) == 1 else "; no early stop"
     if design.futility is not None:
         interim = zip(design.looks[:-1], design.futility.nominal_p, strict=False)
-        each = ", ".join(f"{look} (p <= {p:.2g})" for look, p in interim)
+        each = ", ".join(f"{look} seeds (p <= {p:.2g})" for look, p in interim)
         stops = (
-            f"; stops for futility if both one-sided tests at the margin reach their bound, after seeds {each}; this "
+            f"; stops for futility if both one-sided tests at the margin reach their bound, after {each}; this "
             f"misses at most {100.0 * (1.0 - design.futility.power):.3g} % of true differences as large as the margin, "
             "and no other bound depends on it"
         )

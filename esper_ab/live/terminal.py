@@ -208,7 +208,7 @@ def _fraction(spec: RunSpec, progress: messages.Progress) -> float:
 
 def _milestone_name(event: MilestoneReleased, history: History) -> str:
     spec = history.runs[event.runs[0]].spec
-    what = f"episode {event.milestone} of {spec.episodes}" if event.milestone else "warm"
+    what = f"episode {event.milestone} of {spec.episodes}" if event.milestone else "ready"
     what = "evaluated" if event.milestone > spec.episodes else what
     return f"seed {spec.ref.replicate} {what}"
 

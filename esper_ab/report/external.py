@@ -124,7 +124,7 @@ def _looks_to_come(plan: AnalysisPlan) -> Table:
         (f"{index + 1}", f"{look}", plan.replicates[look - 1], f"p <= {bound:.2g}")
         for index, (look, bound) in enumerate(zip(design.looks, design.boundaries[0].nominal_p, strict=True))
     )
-    return Table("Looks", ("look", "after seeds", "the last seed", "bound"), rows, words=0)
+    return Table("Looks", ("look", "seeds", "the last seed", "bound"), rows, words=0)
 
 
 def tasks_of(result: Answer) -> list[str]:

@@ -138,6 +138,6 @@ def _after(plan: AnalysisPlan, cells: Cells, followed: Courses) -> Iterator[str]
             if later:
                 where = f" in {task}" if task else ""
                 yield (
-                    f"Not used: {group}{where} has runs after seed {end}, at which all its comparisons had been "
-                    f"decided ({listed_short(later)})."
+                    f"Not used: {group}{where} has runs beyond its first {end} seeds, at which all its comparisons had "
+                    f"been decided ({listed_short(later)})."
                 )

@@ -159,7 +159,7 @@ def _of_last(evidence: Evidence) -> str:
 def _after(design: Design, replicates: int) -> str:
     looks = design.looks
     number = f" (look {looks.index(replicates) + 1} of {len(looks)})" if replicates in looks else ""
-    return f"after seed {replicates}{number}"
+    return f"after {replicates} seeds{number}"
 
 
 def _undecided(evidence: Evidence) -> str:
@@ -257,7 +257,7 @@ def _next_look(evidence: Evidence) -> str:
     coming = looks_to_come(evidence)
     if coming and coming[-1] >= LEAST_PAIRS:
         number = f"look {design.looks.index(coming[0]) + 1} of {len(design.looks)}"
-        return f"It can be decided after seed {coming[0]} ({number}), not before."
+        return f"It can be decided after {coming[0]} seeds ({number}), not before."
     if design.anytime_after is None:
         return ""
     since = f" from the {LEAST_PAIRS}th on" if len(evidence.pairs) < LEAST_PAIRS else ""

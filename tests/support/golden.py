@@ -59,6 +59,7 @@ def of_experiment(directory: Path) -> dict[str, Any]:
     history = load(directory).history
     analysis = analyse(history, SEED)
     told = json.loads(render_verdict(replace(content(history, held=False, place="EXPERIMENT"), analysis=analysis)))
+    (told["reward_audit"] or {}).pop("digest", None)  # of all sources: another at every commit
     experiment = history.plan.experiment
     known = facts_of(history)
     outcome_alone = msgspec.structs.replace(history.design.measures, measures=())

@@ -118,7 +118,7 @@ def test_lines_come_once_a_minute_at_most(pace_s):
     events = planted_effect()
     lines = show(events, pace_s=pace_s).splitlines()
     assert 1 <= len(lines) <= 1 + len(events) * pace_s / 60.0
-    assert lines[0].startswith("seed 0 warm | shaped -; simplified - | 0 %")
+    assert lines[0].startswith("seed 0 ready | shaped -; simplified - | 0 %")
 
 
 def test_a_terminal_gets_a_table_and_a_bar():
@@ -146,7 +146,7 @@ def test_confounders_are_told_at_once(terminal):
 
 def test_without_numbers_nothing_breaks():
     unmeasured = without_evaluations(same_twice())
-    assert show(unmeasured).startswith("seed 0 warm | a -; b - | 0 %\n")
+    assert show(unmeasured).startswith("seed 0 ready | a -; b - | 0 %\n")
     assert "a - b" not in show(unmeasured, terminal=True)
     groups = {"a": Shape(stream="one"), "b": Shape(stream="one")}
     same = Synthetic(groups=groups, settings={"open_ended": True}).events()

@@ -66,7 +66,7 @@ CASES = [
     case("clear effect turned round", design(6), pairs_of(BETTER_B, BETTER_A), "WORSE"),
     case("not adjusted", design(6), above(4.5 + 4.0 * (-1.0) ** SIDES), "INCONCLUSIVE"),
     case("crossed at an early look", design(10), CLEAR, "BETTER", "95 % repeated interval +3.25 to +5.72",
-         "(0.0076 required), decided after seed 6 (look 1 of 2).", "overestimates"),
+         "(0.0076 required), decided after 6 seeds (look 1 of 2).", "overestimates"),
     case("small and above 0", design(16, margin=6.0), above(5.0 + SMALL), "BETTER, BELOW MARGIN",
          "smaller than the margin of 6 points"),
     case("small and below 0", design(16, margin=6.0), above(-5.0 - SMALL), "WORSE, BELOW MARGIN"),
@@ -90,15 +90,15 @@ CASES = [
     case("aliased positions", design(10), one_sided(SMALL[:10]), "INCONCLUSIVE",
          "group and order cannot be separated in these pairs, so the look decides nothing."),
     case("before the first look", design(10), CLEAR[:5], "NO INFERENCE", "NO INFERENCE so far (5 of 10 pairs)",
-         "It can be decided after seed 6 (look 1 of 2), not before", "not corrected for looking early",
+         "It can be decided after 6 seeds (look 1 of 2), not before", "not corrected for looking early",
          "5 of 10 planned pairs"),
     case("no early stop, first look", design(10, early_stop=False), TEN[:6], "BETTER",
-         ", decided after seed 6 (look 1 of 2)."),
+         ", decided after 6 seeds (look 1 of 2)."),
     case("no early stop, last look", design(10, early_stop=False), TEN, "BETTER", "No early stop",
-         "; these numbers and their bound are from the look after seed 10 (look 2 of 2)."),
+         "; these numbers and their bound are from the look after 10 seeds (look 2 of 2)."),
     case("after a look", design(10), above([4.9, -1.8, 3.8, -1.3, 4.3, 4.0, 98.0]), "INCONCLUSIVE",
-         "At the last look, with 6 pairs: ", "after seed 10 (look 2 of 2)"),
-    case("anytime", open_ended(), CLEAR, "BETTER", "(20 required), decided after seed 6", "95 % anytime-valid interval",
+         "At the last look, with 6 pairs: ", "after 10 seeds (look 2 of 2)"),
+    case("anytime", open_ended(), CLEAR, "BETTER", "(20 required), decided after 6 seeds", "95 % anytime-valid interval",
          "once the evidence sufficed; early stopping"),
     case("anytime and open", open_ended(), above(WIDE), "INCONCLUSIVE", "INCONCLUSIVE so far (6 pairs)",
          "It can be decided after every further pair"),
@@ -106,10 +106,10 @@ CASES = [
          "It can be decided after every further pair from the 6th on.", planned=6),
     case("equivalence withdrawn", extended(design(16, early_stop=False), 16),
          above([*SMALL, 19.0, -18.0, 17.0, -19.0]), "INCONCLUSIVE",
-         "Equivalence was shown after seed 16 (look 1 of 1), but the last look no longer shows",
+         "Equivalence was shown after 16 seeds (look 1 of 1), but the last look no longer shows",
          "but the last look does not confirm what an earlier one decided."),
     case("crossing withdrawn", two_looks(), above([8.0, 8.5, 7.5, 8.2, 7.8, 8.1, -24.0, -26.0, -25.0, -23.0]),
-         "INCONCLUSIVE", "The boundary was crossed after seed 6 (look 1 of 2), but the last look"),
+         "INCONCLUSIVE", "The boundary was crossed after 6 seeds (look 1 of 2), but the last look"),
     case("no pair at a look", design(10), pairs_of(BETTER_A[:2], BETTER_B[:2], [6, 7]), "NO INFERENCE",
          "NO INFERENCE so far (2 of 10 pairs). At the last look no pair was complete. It",
          lost=lost(*((r, None, None) for r in range(6)))),
@@ -225,7 +225,7 @@ def test_what_was_stopped_for_futility_says_so_everywhere_and_claims_nothing():
     assert (result.verdict, result.inconclusive, result.course.finished) == (Verdict.INCONCLUSIVE, "futile", True)
     low, high, level = result.futility
     assert max(-2.0, result.low) < low < high < min(2.0, result.high)
-    assert f"Stopped for futility after seed 6 (look 1 of 2): the {level} {low:+.2f} to" in result.sentence
+    assert f"Stopped for futility after 6 seeds (look 1 of 2): the {level} {low:+.2f} to" in result.sentence
     assert str(level) == "80.4 % futility interval"
     assert "more pairs" not in result.sentence
     assert (result.unseen, result.imputed) == (None, None)

@@ -16,9 +16,9 @@ EQUAL = pairs_of(70.0 + SMALL, np.full(16, 70.0))
 
 
 @pytest.mark.parametrize(("looks", "said"), [
-    ((6,), "It can be decided after seed 6 (look 1 of 1), not before."),
-    ((6, 10), "It can be decided after seed 6 (look 1 of 2), not before."),
-    ((5, 8), "It can be decided after seed 5 (look 1 of 2), not before."),
+    ((6,), "It can be decided after 6 seeds (look 1 of 1), not before."),
+    ((6, 10), "It can be decided after 6 seeds (look 1 of 2), not before."),
+    ((5, 8), "It can be decided after 5 seeds (look 1 of 2), not before."),
     ((5,), ""),  # no look can decide
 ])  # fmt: skip
 def test_a_comparison_in_progress_names_the_look_that_it_waits_for(looks, said):
