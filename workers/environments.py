@@ -154,7 +154,10 @@ class World(Protocol):
     def environments(
         self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
     ) -> AnyEnvironments:
-        """Create the run's first `n_envs` environments for rollouts of `steps`; if `whole`, each is one episode."""
+        """Create the run's first `n_envs` environments, for rollouts of up to `steps` steps.
+
+        If `whole`, every rollout is one episode per environment, from a reset to its end or to `steps`.
+        """
 
     def reward(self, settings: RewardSettings) -> Callable[[Any], Floats]:
         """Return a reward mode's function from facts to rewards [E], with its constants bound."""

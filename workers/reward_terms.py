@@ -60,8 +60,8 @@ def birth_bonus(settings: RewardSettings) -> float:
 def before_with_birth(seeds: SeedFacts) -> Floats:
     """Return `potential_before` [E, S] for a mode that paid `birth_bonus` when GERMINATE was sampled.
 
-    A seed that has been validated once did not exist at the previous decision, so its slot's stored potential is 0. But
-    P(GERMINATED) was already paid for it; this function prevents a second payment.
+    A seed of age 1 did not exist at the previous decision, so the potential stored for its slot is 0. As the bonus has
+    paid for P(GERMINATED), this function replaces that 0 by P(GERMINATED), to prevent a second payment.
     """
     newborn = seeds.present & (seeds.age == 1)
     born_with = np.maximum(seeds.potential_before, _OF_STAGE[Stage.GERMINATED])

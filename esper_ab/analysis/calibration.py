@@ -99,12 +99,14 @@ def _with_costs(history: History, found: Components | None) -> EvaluationNoise |
 
 
 def known_from_pairs(history: History, name: str) -> Known:
-    """Return the spread within groups and of pair differences in `history`, which is called `name` in messages.
+    """Return the SD of runs within a group, and the SD of pair differences, as seen in `history`.
 
-    The spread is computed from all compared pairs, never from the mean of their differences, and is pooled over groups
-    and over comparisons by degrees of freedom. Groups that share randomness vary together, and comparisons share runs,
-    so there are fewer effective degrees of freedom, as in Satterthwaite (1946) for dependent sums of squares. Raises
-    UsageError if there are fewer than two pairs.
+    Both measure variation around a mean; how far the groups' means differ does not enter. Sums of squares are pooled by
+    degrees of freedom, over groups and over comparisons. Groups that share randomness vary together, and comparisons
+    share runs. This lowers the degrees of freedom (Satterthwaite 1946, for dependent sums of squares).
+
+    `name`: what messages call the history. Raises UsageError if there are fewer than two pairs, or if all runs are
+    equal.
     """
     groups: dict[str, dict[int, float]] = {}
     residuals = []

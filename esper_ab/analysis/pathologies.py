@@ -33,7 +33,10 @@ RATIO_COLLAPSE, ENTROPY_COLLAPSE, VALUE_COLLAPSE = "ratio collapse", "entropy co
 
 
 def pathologies(record: EpisodeRecord) -> dict[str, str]:
-    """Return, by kind, one line with the number that shows it; {} if the update is sound or there is no learner."""
+    """Return the pathologies found, by kind; each is described in one line, with the number that shows it.
+
+    Returns {} if the update is sound, or if there is no learner.
+    """
     ppo = record.ppo
     if ppo is None:
         return {}

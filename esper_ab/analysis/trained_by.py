@@ -61,7 +61,9 @@ def code_states(history: History) -> tuple[CodeState, ...]:
 
 
 def telling(codes: Sequence[Mapping[str, str]]) -> str:
-    """Return the key that distinguishes these states: "sources" if all have it (commits may share it), else "commit".
+    """Return the key that tells these states of the code apart: "sources" if every state has it, else "commit".
+
+    "sources" is preferred, because several states can share a commit.
     """
     return "sources" if all("sources" in code for code in codes) else "commit"
 

@@ -93,10 +93,14 @@ def compare_outcomes(
 ) -> OutcomeVerdicts:
     """Compare the groups of `data`. The result is exploratory, because nothing was declared before the runs.
 
-    `data` is a CSV file; or a data frame or a mapping with the columns group, seed (or pair; or run for unpaired data),
-    outcome[, task][, cluster]; or a mapping from groups to outcomes [pairs]. `margin` is the smallest difference worth
-    acting on, as one number or one per task. Raises UsageError, with a one-line message, if the data or an option is
-    invalid.
+    `data` is one of these:
+
+    - a CSV file, a data frame, or a mapping from column names to values, with one row per run. The columns are group,
+      outcome, and seed or pair (for unpaired data: run). The columns task and cluster are optional.
+    - a mapping from groups to outcomes. Outcomes at the same index form a pair.
+
+    `margin` is the smallest difference worth acting on, as one number or one per task. Raises UsageError, with a
+    one-line message, if the data or an option is invalid.
     """
     asked = arguments("compare_outcomes", options, OutcomeOptions) | {"margin": margin}
     with _python_errors():
@@ -116,9 +120,9 @@ def design_comparison(
 ) -> AnalysisPlan:  # fmt: skip
     """Make a plan for runs done elsewhere; UsageError if the plan is invalid.
 
-    `seeds` is the number of seeds, which are then numbered from 0, or their names in the order in which they run. The
-    names include the extra seeds of `choose`. The plan is written to `output_path` if that is given; an existing file
-    is never replaced.
+    `seeds` is the number of seeds, which are then named 0, 1, …, or a list of their names in the order in which they
+    run. The first `choose` of them are used to choose the cells. The plan is written to `output_path` if that is given;
+    an existing file is never replaced.
     """
     asked = arguments("design_comparison", options, DesignOptions) | {"margin": margin}
     with _python_errors():

@@ -57,7 +57,9 @@ ARGUMENTS = {"max_parallel": "max_parallel_runs", "seeds": "runs_per_variant"}
 
 
 def in_python(names: Mapping[str, str] = ARGUMENTS) -> Spelling:
-    """Return a spelling of settings such as `n_envs=2`; `names` maps keys to different names, or to flags, in Python.
+    """Return a function that writes settings in messages as Python does, such as `n_envs=2`.
+
+    `names`: by key, the name to write instead, if it differs. A name that starts with "--" is written as a flag.
     """
 
     def spell(setting: Setting) -> str:

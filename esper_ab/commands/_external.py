@@ -74,7 +74,10 @@ def as_in_python(flags: Flags) -> dict[str, Any]:
 
 
 def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose: bool) -> str:
-    """Draw the figure if it is requested, and return the verdicts as JSON or text; `verbose`: not only one screen."""
+    """Draw the figure if one is requested, and return the verdicts as JSON or text.
+
+    Unless `verbose`, the text is limited to one screen.
+    """
     # Imported here, so that --help needs no numpy, and a call without a figure no matplotlib.
     from esper_ab.report.external import external_json, external_report
     from esper_ab.report.text import render_text

@@ -201,7 +201,7 @@ def shared_options(*names: str) -> Decorator:
 
 
 def hosts_options(*names: str) -> Decorator:
-    """Return a decorator that adds the named flags for growing hosts without an experiment to a click command."""
+    """Return a decorator that adds the named flags to a click command that grows hosts without an experiment."""
     return _declared({name: _OF_HOSTS[name] for name in names})
 
 

@@ -129,7 +129,7 @@ class TaskFacts(Settings, frozen=True, kw_only=True):
 
 
 class Kernel(Settings, frozen=True, kw_only=True):
-    """The native kernel in one width that the CPU of this machine can run."""
+    """The native kernel for one SIMD width that the CPU of this machine supports."""
 
     name: HostKernel
     build: str = ""  # as in Arithmetic; "" if it cannot be used

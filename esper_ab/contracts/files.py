@@ -279,9 +279,12 @@ _SHORT_TMP = 60  # characters, because the path of a unix socket is limited to 1
 
 
 def private_folder(*, below: int = 0) -> Path:
-    """Create a temporary folder with mode 0700. The caller must remove it; if the caller is killed, the system does.
+    """Create a temporary folder with mode 0700.
 
-    The path is short enough for sockets; `below` is the number of characters that will follow before a socket's name.
+    The caller must remove it. After a caller that was killed, it stays until the system cleans its temporary files.
+
+    The folder's path is short enough for sockets. `below`: how many characters the caller adds between the folder and a
+    socket's name.
     """
     long = len(tempfile.gettempdir()) + below > _SHORT_TMP
     return Path(tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp" if long else None))

@@ -1,8 +1,9 @@
-"""Run one program for the process that holds this one's stdin: `guard.py WORD …`.
+"""Run one program, and clean up after it: `guard.py WORD …`.
 
-When the program or the holder of stdin ends, even by SIGKILL, everything that the program started is killed, whatever
-its session, because orphans become children of the guard. The exit status is that of the program, 128 plus the number
-of the signal that killed it, or 127 if it could not be started.
+The guard works for the process that holds the other end of its stdin. When the program ends, or when that process ends,
+even by SIGKILL, the guard kills everything that the program started. A new session is no escape, because orphans become
+children of the guard. The exit status is that of the program, 128 plus the number of the signal that killed it, or 127
+if it could not be started.
 
 Every run of a user's command has its own guard, which takes longer to start than to do its work. So it runs without
 site-packages and imports little: `subprocess` and `psutil` would treble its start.
@@ -23,9 +24,10 @@ _READ_BYTES = 64 << 10
 
 
 def end_with_parent(parent: int) -> None:
-    """Make the kernel kill this process when the thread of process `parent` that started this one ends.
+    """Make the kernel kill this process when its parent ends. Linux only.
 
-    Linux only. This works whatever the process is doing, even while it is stopped.
+    `parent`: the parent's process id. The kernel sends SIGKILL when the thread that started this process ends, even if
+    this process is busy or stopped at that time. If the parent has already ended, exit at once.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -120,5 +120,5 @@ def episode_sizes(eval_episodes: int, n_envs: int) -> tuple[int, ...]:
 
 
 def greedy_episodes(eval_episodes: int, n_envs: int) -> int:
-    """Return the number of greedy episodes that a learner plays as well: one round, never counted for the outcome."""
+    """Return how many extra, greedy episodes a learner plays: one round at most. They never count for the outcome."""
     return min(eval_episodes, n_envs)

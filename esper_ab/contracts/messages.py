@@ -92,8 +92,9 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
     def writer(self) -> int:
         """Number in the names of this worker's checkpoints.
 
-        The number is 1 if the worker exits with its parent, because a worker that was given up cannot write then.
-        Otherwise such a worker may still write if its node was only unreachable, so the number is the incarnation.
+        A worker that exits with its parent cannot write any more once it is given up, so its number is always 1. Any
+        other worker might still write after it is given up, because its node may only be unreachable. Its number is
+        therefore its incarnation, which keeps its files apart from those of its successor.
         """
         return self.incarnation if self.lost_after_s else 1
 

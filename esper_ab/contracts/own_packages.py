@@ -65,7 +65,7 @@ def child_command(module: str, *arguments: str, outlives: bool = False, elsewher
     """Return a command like `python -m module arguments`, but protected from files in the working directory.
 
     Unless `outlives` is true, the child exits when the thread that started it ends, so the thread must wait for the
-    child. `elsewhere`: the child will be started by another process, perhaps on another machine, which is its parent.
+    child. `elsewhere`: not this process but another one will start the child, perhaps on another machine.
     """
     parent = 0 if outlives else _WHOEVER if elsewhere else os.getpid()
     return [sys.executable, "-P", str(Path(__file__).absolute()), str(parent), module, *arguments]
@@ -85,10 +85,12 @@ def alone_command(file: str, *arguments: str) -> list[str]:
 def nothing_of_the_user() -> Iterator[None]:
     """Keep processes spawned inside this context from running the user's code.
 
-    multiprocessing makes every child import the parent's main module, because functions may be defined there. Ours are
-    not, and a script or notebook that starts an experiment would start it again in every worker. So the children get an
-    empty main module. A child also starts as `python -c`, so a queue.py in the working directory would hide the one in
-    the standard library until the child has the parent's sys.path. So the children start in Python's safe-path mode.
+    multiprocessing makes every child import the parent's main module, because the child's functions may be defined
+    there. Our functions never are. But if the main module is a script or notebook that starts an experiment, every
+    worker would start it again. So the children get an empty main module.
+
+    A child starts as `python -c`, and receives the parent's sys.path a little later. Until then, a queue.py in the
+    working directory would hide the one in the standard library. So the children start in Python's safe-path mode.
     """
     main, safe = sys.modules["__main__"], os.environ.get(_SAFE_PATH)
     sys.modules["__main__"] = ModuleType("__main__")

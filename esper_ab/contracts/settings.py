@@ -48,7 +48,7 @@ ALL_KINDS: tuple[KindName, ...] = ("growth", "gymnasium", "trainer")
 class Spec:
     """The rules of one setting beyond its type, bounds and default; they are part of the annotation of its field.
 
-    "Parts" are the experiments of a question over several tasks or a grid.
+    "Parts" are the experiments that make up a joint experiment over several tasks or a grid.
     """
 
     kinds: tuple[KindName, ...] = ()  # kinds of task that read it; (): all that read its section

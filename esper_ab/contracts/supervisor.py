@@ -1,8 +1,9 @@
-"""Supervise a node as a program: start workers and report on them, with lines of JSON on the standard streams.
+"""Program that supervises the workers of one node.
 
-When its input ends, it exits and its workers are killed by the kernel. In a Ray cluster, an actor
-(`esper_ab/launchers/_ray_actor.py`) does this instead; it receives the class `Supervisor` by value. The program runs
-without site-packages, so this module imports only the standard library.
+It starts workers and reports on them. Orders and reports are lines of JSON on stdin and stdout. When stdin is closed,
+the program exits, and the kernel kills its workers. In a Ray cluster, an actor (`esper_ab/launchers/_ray_actor.py`)
+does this instead; it receives the class `Supervisor` by value. The program runs without site-packages, so this module
+imports only the standard library.
 """
 
 from __future__ import annotations
@@ -92,8 +93,8 @@ class Supervisor:
 def supervise() -> NoReturn:
     """Carry out orders from stdin, one per line, until stdin is closed.
 
-    A request for a stack trace that arrived before this process or its machine was suspended is ignored, because the
-    worker has since been given up and must not write to the log.
+    After a suspension of this process or its machine, requests for a stack trace are ignored for _GAP_S seconds. They
+    may have been sent before the suspension, to a worker that has since been given up and must not write to the log.
     """
     supervisor = Supervisor(str(Path.cwd()), _print)
     ticked, stood_still, rest = time.monotonic(), -math.inf, b""

@@ -49,16 +49,19 @@ def check(workers: int, each: int, beside: int) -> None:
 
 
 def room_for(workers: int, each: int, beside: int) -> AbstractContextManager[None]:
-    """While entered, raise the soft limit so that `workers` workers can start, but keep RESERVE below the hard limit.
+    """Inside this context, raise the soft limit so that `workers` workers can start.
 
-    The limit is raised no further than needed, because connections from strangers could use up the rest.
+    The limit stays at least RESERVE below the hard limit. It is raised no further than needed, because connections
+    from strangers could use up the rest.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _soft_limit(min(hard - RESERVE, max(soft, needed(workers, each, beside))))
 
 
 def reserve() -> AbstractContextManager[None]:
-    """While entered, let this process use the RESERVE. Leave soon, because new connections can use it as well.
+    """Inside this context, let this process use the RESERVE.
+
+    Leave the context soon, because new connections can use up the reserve as well.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _soft_limit(min(hard, soft + RESERVE))

@@ -129,7 +129,7 @@ class DiskSpaceWait:
 
     @contextmanager
     def heeding(self, signals: CaughtSignals, limit_s: float) -> Iterator[None]:
-        """While entered, poll signals during a wait. From now on, a wait lasts at most `limit_s`."""
+        """Inside this context, poll signals during a wait. From now on, a wait lasts at most `limit_s`."""
         self._signals, self._limit_s = signals, limit_s
         try:
             yield
@@ -234,7 +234,7 @@ class EventSink:
         self._disk = DiskSpaceWait(journal.experiment_dir, self.warn)
 
     def heeding(self, signals: CaughtSignals, disk_full_s: float) -> AbstractContextManager[None]:
-        """While entered, let a signal end a wait for disk space. From now on, a wait lasts at most `disk_full_s`."""
+        """Inside this context, a signal ends a wait for disk space. From now on, a wait lasts at most `disk_full_s`."""
         return self._disk.heeding(signals, disk_full_s)
 
     def record(self, event: AnyEvent) -> None:

@@ -1,4 +1,7 @@
-"""Checks before an experiment starts: of the directory, and of every machine in a child process that imports torch."""
+"""Checks before an experiment starts: of its directory, and of every machine.
+
+Each machine is checked by a child process, which imports torch.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _CAUGHT = (signal.SIGINT, signal.SIGTERM)
 
 
 class CaughtSignals:
-    """While entered, makes `descriptor` readable on a signal. Outside the main thread, no signals are caught."""
+    """Inside this context, a signal makes `descriptor` readable. Outside the main thread, no signals are caught."""
 
     def __init__(self) -> None:
         self.descriptor, self._write_end = os.pipe()

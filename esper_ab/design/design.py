@@ -51,7 +51,7 @@ class Contrast(Settings, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Boundary(Settings, frozen=True, kw_only=True):
-    """The bounds on p at each look while `open` comparisons share alpha."""
+    """The bounds on p at each look, for one number of open comparisons that share alpha."""
 
     open: int  # comparisons not yet decided, including this one
     alpha: float  # share of each: the experiment's alpha / open
@@ -139,9 +139,9 @@ class Design(Settings, frozen=True, kw_only=True):
 
 
 def default_looks(replicates: int) -> tuple[int, ...]:
-    """Return the numbers of replicates at the looks, as in (12, 16) for 16 and (10, 14, 20) for 20; below 16, one look.
+    """Return the numbers of replicates at the looks: (12, 16) for 16, (10, 14, 20) for 20, one look below 16.
 
-    Other numbers get similar shares. There is no look at six pairs, because the comparisons decided there would mostly
+    Other numbers get similar shares. There is no look at six pairs: so early, most of the comparisons decided would
     have a small spread only because no run has failed yet.
     """
     if replicates < SEVERAL_LOOKS_FROM:

@@ -1,4 +1,4 @@
-"""The power of a plan, computed before any training, the detectable difference, and the seeds that a margin needs.
+"""Compute, before any training, the power of a plan, its detectable difference, and the seeds that a margin needs.
 
 Power is the probability that a comparison, tested at its initial share of alpha, crosses its boundary at some look in
 the right direction. For one look it is exact, from the noncentral t distribution. For several looks, the paths of t are
@@ -233,9 +233,10 @@ def power_tables_of(
     question: PowerQuestion,
     rng: Generator,
 ) -> tuple[PowerTable, ...]:
-    """Return a power table for each spread, with a row per number of replicates and the number that the margin needs.
+    """Return a power table for each spread.
 
-    All tables use the same draws. Raises ValueError if the margin is not positive.
+    A table has one row for each number of `replicates`, and the number of replicates that the margin needs. All tables
+    use the same draws. Raises ValueError if the margin is not positive.
     """
     if not question.margin > 0.0:
         raise ValueError(f"power needs margin > 0, not {question.margin}")

@@ -283,8 +283,8 @@ def carry_out(
 def launch_again(directory: Path, part: JointPart, launcher: Launcher, *, watched: bool) -> None:
     """Launch a part that has not started, from its settings file; UsageError if settings or user code have changed.
 
-    Because the caller holds the lock of the joint experiment, a part's folder without events was left by a command that
-    was killed.
+    A folder that the part already has is removed: it has no events, so a command that was killed has left it. No
+    running command can be using it, because the caller holds the lock of the joint experiment.
     """
     remove_folder_below(directory, part.folder)
     file = directory / f"{part.folder}.toml"

@@ -73,7 +73,9 @@ def quota(cores_worth: float | None, usable: int) -> Diagnosis:
 
 
 def kernel(kernels: Sequence[Kernel], lacking: str, remedy: str) -> Diagnosis:
-    """Report whether a kernel or torch trains hosts on the CPU. `lacking`: why there is no kernel; "" if there is one.
+    """Warn if hosts on the CPU are trained by torch, for lack of a native kernel.
+
+    `lacking`: why there is no native kernel; "" if there is one.
     """
     if lacking:
         return warning("kernel", f"torch trains hosts on the CPU, which is several times slower: {lacking}", remedy)

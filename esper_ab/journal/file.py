@@ -132,7 +132,8 @@ class Journal:
     def write(self) -> None:
         """Write all queued lines to the file, where readers can see them. Raises DiskFull or JournalError on failure.
 
-        Also raises JournalError if another process has changed the file, because new lines would not fit.
+        Also raises JournalError if other code has changed or removed the file, because new lines would not continue its
+        chain of checksums.
         """
         try:
             self._begin_anew()

@@ -130,7 +130,7 @@ class History:
 
     @property
     def pauses(self) -> tuple[str, ...]:
-        """Waits for disk space, one sentence each. Nothing was lost during these waits."""
+        """One sentence for each wait for disk space. Nothing was lost during these waits."""
         waits = [entry for entry in self.incidents if entry.category == "disk_full"]
         return tuple(f"{entry.run_name}: {entry.detail}" if entry.run_name else entry.detail for entry in waits)
 

@@ -1,15 +1,20 @@
-"""Locks of an experiment directory. The kernel releases them however the holder ends; `.lock` names the holder.
+"""Locks of an experiment directory.
 
-The line is one JSON object in `.lock`:
+The process that writes to the directory locks `.lock` and, once it exists, the journal. The kernel releases both locks,
+however the process ends. `.lock` has one line, which names the process: a JSON object, followed by its CRC, such as
 
-    {"pid":4711,"host":"node3","started":1234.56,"since":"2026-01-31T10:15:00+00:00"}
+    {"pid":4711,"host":"node3","started":1234.56,"since":"2026-01-31T10:15:00+00:00",…} 0123abcd
 
-The line remains after the holder has ended, so it is valid only while the lock is held. The journal is locked as well,
-because `.lock` can be removed during a run, and the next process would then lock a new file of that name. The journal's
-lock is a write lock (F_OFD_SETLK), because anyone who may read the journal can put a read lock on it. For the same
-reason only the owner may read `.lock`. In a copied directory, other users may be able to read `.lock` and so to lock
-that file. If the process that `.lock` names is gone and no process writes to the journal, such a lock is ignored and
-the file is replaced.
+The line remains after the process has ended, so it is valid only while the lock is held. The journal is locked as well,
+because `.lock` can be removed during a run. The next process would then create a new `.lock`, and lock that.
+
+Other users must not be able to block the directory with locks of their own:
+
+- Anyone who may read the journal can put a read lock on it. So our lock on it is a write lock (F_OFD_SETLK), and read
+  locks are ignored.
+- Anyone who may read `.lock` can lock it. So only its owner may read it.
+- In a copied directory, other users may be able to read `.lock`. A lock on such a file is ignored, and the file is
+  replaced, if the process that it names has ended and no process writes to the journal.
 """
 
 from __future__ import annotations

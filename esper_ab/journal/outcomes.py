@@ -1,7 +1,8 @@
 """Numbers of each run that may be compared between groups. Pure; no numpy, so the live view may use it.
 
 The outcome is one number per run: by default the mean outcome over all environments and sampled episodes of the
-evaluation. Rewards are also listed, but each mode has its own scale, so they are compared only within a mode.
+evaluation. Rewards are also listed. Every reward mode has its own scale, so two rewards are compared only if their mode
+is the same.
 """
 
 from __future__ import annotations
@@ -241,7 +242,7 @@ class Alarms:
         return f"! {entry.category}{about}: {visible_line(entry.detail)}"
 
     def counts(self) -> list[str]:
-        """Return one line per group and pathology that affected further runs after the first was shown."""
+        """Return one line, with the number of runs, for each pathology of a group that `line` did not show again."""
         return [
             f"! ppo_pathology {group}: {visible_line(kind)} in {counted(len(runs), 'run')}, {next(iter(runs))} first"
             for (group, kind), runs in self._runs.items()

@@ -1,12 +1,12 @@
 """Rough memory and time of an experiment, from the task's size and the machine's measured speed. Pure.
 
     one host epoch = steps · step_s + work / speed
-    work           = n_envs · (3 · train + validated · validation) · (multiply-adds + value · values)
+    work           = n_envs · (3 · train + validated · validation) · (multiply-adds + Rates.value · activations)
 
-Small hosts are limited by reading and writing activations, not by multiplying, so an activation value counts as
-`value` multiply-adds. Before the first epoch, all workers load torch at the same time on the available cores; the
-preflight measures the loading time and the speed. For a GPU, step_s is the time that the preflight measured there.
-Multiply-adds and values are for one forward pass of one bare host. The rates are fitted to
+Small hosts are limited by reading and writing activations, not by multiplying. So one activation counts as much as
+`Rates.value` multiply-adds. Both are counted for one forward pass of one sample through a bare host. Before the first
+epoch, all workers load torch at the same time on the available cores; the preflight measures the loading time and the
+speed. For a GPU, step_s is the time that the preflight measured there. The rates are fitted to
 docs/evidence/benchmarks/hosts.json; docs/evidence/scaling.md shows their errors. The cost of a grown host depends on
 the modules that a policy grafts, so an estimate may be wrong by a factor of two or three; the live view is more
 accurate after one episode.

@@ -72,8 +72,9 @@ def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None =
 def run_toml(plan: Plan, spec: RunSpec) -> str:
     """Return the resolved settings of one run in the form that `launch` reads, then the [record] table.
 
-    A run has no comparison of its own, so settings about comparisons keep their defaults. The last seed is the run's.
-    If a second group is added, `launch` repeats the run, with the same records on the same kind of device.
+    Settings about comparisons keep their defaults, because one run has no comparison. The seeds end with the run's own
+    seed. `launch` needs a second group, which the command in the first line adds. It then trains the run again, and the
+    records are the same on the same kind of device.
     """
     ref = spec.ref
     experiment = msgspec.structs.replace(

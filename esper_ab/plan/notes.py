@@ -23,8 +23,8 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) -> str:
     """Return a reason why a record could depend on its lane or start order; "" if there is no reason.
 
-    There is no reason if all parts come from the catalogues (where random numbers have addresses), the arithmetic is
-    deterministic, and all devices are CPU cores of one kind. Nothing is assumed about users' code.
+    There is no reason if the arithmetic is deterministic, all devices are CPU cores of one kind, and all parts come
+    from the catalogues, which draw random numbers by rng path, in any order. Nothing is assumed about users' code.
     """
     cores = {device.name: device.title for device in machine.devices if device.name.startswith("cpu:")}
     others = [name for name in experiment.devices if name not in cores]

@@ -82,8 +82,8 @@ def plan_text(
 ) -> str:  # fmt: skip
     """Return the whole plan as text: groups, differences, blocks, devices, cost and notes.
 
-    `width` is the length of a sentence's longest line, in characters; columns and paths are not broken. `memory_left`
-    describes the memory that is available under a limit.
+    Sentences are wrapped at `width` characters; columns and paths are not broken. `memory_left` describes the memory
+    that is available under a limit.
     """
     asked = plan.experiment
     n_runs = len(asked.groups) * asked.seeds

@@ -258,9 +258,9 @@ _SOURCE = "the data"
 def read_data(data: Any, names: Mapping[str, str] | None = None) -> Observations:
     """Read outcomes from `data`. Raises UsageError if they are invalid. Rows are counted from 0.
 
-    A data frame (pandas, polars, pyarrow) or a mapping of columns has the columns group, seed (or pair or run),
-    outcome[, task][, cluster]. A mapping from groups to arrays [pairs] has only outcomes: values at the same index form
-    a pair, and NaN is a lost run.
+    A data frame (pandas, polars, pyarrow) or a mapping of columns has the columns group, outcome, and seed or pair (or
+    run). The columns task and cluster are optional. A mapping from groups to arrays has only outcomes: values at the
+    same index form a pair, and NaN is a lost run.
     """
     if isinstance(data, Observations):
         return data

@@ -59,9 +59,10 @@ def no_report(experiment_dir: Path) -> str:
 
 
 def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ...], str]:
-    """Return the answers of a finished experiment and a problem.
+    """Return the answers in the report of a finished experiment, and what is wrong with the report.
 
-    If there is no report, there are no answers. The problem is "" unless the report's file is damaged or outdated.
+    The second value is "" unless the report's file is damaged or out of date. In that case, and if there is no report,
+    there are no answers.
     """
     path = experiment_dir / VERDICT
     try:

@@ -194,7 +194,10 @@ def _anew(content: Content, suffix: str, *flags: str, seeds: int | None = None) 
 
 
 def reproduction(content: Content) -> tuple[str, ...]:
-    """Return shell lines that repeat the experiment: `git checkout` in a checkout of the code, the others anywhere."""
+    """Return shell lines that repeat the experiment.
+
+    `git checkout` must run in a checkout of the code; the other lines run anywhere.
+    """
     history, lines = content.history, []
     code, experiment = history.started.code, history.plan.experiment
     if code.get("commit"):

@@ -148,7 +148,7 @@ def of_group(key: str) -> bool:
 
 
 def split_commas(text: str, origin: str) -> list[str]:
-    """Split `text` at commas outside brackets and quotes and strip the pieces; UsageError if one is left unclosed."""
+    """Split at commas outside brackets and quotes, and strip the pieces; UsageError if a bracket or quote is open."""
     pieces, piece, open_until = [], "", ""
     for char in text:
         if open_until:

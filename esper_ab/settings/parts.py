@@ -1,4 +1,4 @@
-"""Split a question over several tasks, or over a grid of settings, into parts, each of which is an experiment.
+"""Split a joint experiment, over several tasks or over a grid of settings, into parts, each of which is an experiment.
 
 A part is one task in one cell of the grid. All parts have the same groups and seeds, and alpha is divided among them.
 """
@@ -27,7 +27,7 @@ Cell = tuple[str, ...]  # "ppo.lr=1e-4", "ppo.epochs=2"
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One part of a question. The share of alpha in `asked` limits the part's report to claims of the joint answer."""
+    """One part of a joint experiment. Its alpha in `asked` is its share of the joint alpha, from `share_of`."""
 
     name: str  # "digits"; in a grid "ppo.lr=1e-4", or "digits, ppo.lr=1e-4"
     asked: AskedExperiment
@@ -40,7 +40,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """A question over several parts."""
+    """A joint experiment, split into its parts."""
 
     name: str  # of the joint experiment's directory; "": to be generated
     alpha: float  # of all claims together
@@ -55,7 +55,7 @@ def folder_of(name: str) -> str:
 
 
 def parse_parts(request: Request) -> Parts | None:
-    """Return the parts of a question, or None for one task without a grid. Raises UsageError as `parse` does."""
+    """Return the parts of a joint experiment; None for one task without a grid. Raises UsageError as `parse` does."""
     tasks, cells = _tasks(request), grid(request.grid)
     if len(tasks) < 2 and not cells:
         _refuse_for_one(tasks, request)
@@ -85,11 +85,12 @@ def parse_parts(request: Request) -> Parts | None:
 
 
 def share_of(alpha: float, parts: int, groups: int, *, controlled: bool) -> float:
-    """Return the alpha of a part, low enough that the part's report claims nothing that the joint answer does not.
+    """Return the alpha of a part: so low that every claim in the part's report is also a claim of the joint answer.
 
-    When a comparison is decided, its share of alpha goes to the undecided comparisons: to all of them in the joint
-    answer, but only to those of the same part in a part's report. So the last undecided comparison of a part is tested
-    at the part's whole alpha in the part's report, and at no less in the joint answer.
+    When a comparison is decided, its share of alpha passes to the undecided comparisons. In the joint answer, these are
+    the comparisons of all parts; in a part's report, only those of the same part. So a part's report tests its last
+    undecided comparison at the part's whole alpha. In the joint answer, the same comparison is tested at this alpha or
+    a higher one.
     """
     comparisons = groups - 1 if controlled else groups * (groups - 1) // 2
     return alpha / (comparisons * parts + 1)

@@ -16,7 +16,10 @@ _MOST_PER_TRAINING = 4.0  # without any policy variance, that many episodes come
 
 
 class Components(msgspec.Struct, frozen=True, kw_only=True):
-    """Variances of runs, or of the differences of pairs, in squared units; limits exclude 10 % on either side."""
+    """Variances of runs, or of the differences of pairs, in squared units.
+
+    The interval from `share_low` to `share_high` leaves out 10 % at each end.
+    """
 
     runs: int  # or pairs
     eval_episodes: int  # of each

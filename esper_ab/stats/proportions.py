@@ -3,9 +3,9 @@
 For pairs, the test is McNemar's exact test (binomial, over the discordant pairs), and the interval is method 10 of
 Newcombe (1998b), with phi corrected for continuity. For unpaired runs, the test is Fisher's exact test, and the
 interval is method 10 of Newcombe (1998a), which is the same method with phi = 0. Both intervals combine Wilson's (1927)
-intervals of the two proportions by squares. If there is a look after every pair, the e-value tests whether the share of
-discordant pairs in favour of a is 1/2, with a Beta(1/2, 1/2) mixture; this e-value is a martingale if the groups do not
-differ.
+intervals of the two proportions by the square-and-add method. If there is a look after every pair, the e-value tests
+whether the share of discordant pairs in favour of a is 1/2, with a Beta(1/2, 1/2) mixture; this e-value is a martingale
+if the groups do not differ.
 
 Newcombe (1998a), Statistics in Medicine 17, 873-890; (1998b), 17, 2635-2650.
 """

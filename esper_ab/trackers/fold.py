@@ -1,4 +1,4 @@
-"""The journal for trackers: the tracker interface, numbers of records, and a fold of events into subjects."""
+"""The journal for trackers: the tracker interface, the numbers in records, and a fold of events into subjects."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Tracker(Protocol):
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
-# Names and numbers of records for trackers. Pure. Missing values (None) are left out.
+# The numbers in records, by name, for trackers. Pure. Missing values (None) are left out.
 
 
 _ID_DIGITS = 16
@@ -99,7 +99,7 @@ def experiment_id(started: ExperimentStarted, began: str) -> str:
 
 
 def episode_numbers(record: EpisodeRecord) -> dict[str, float]:
-    """Return the numbers of one training episode: means over its environments, of the policy update, and wall times."""
+    """Return the numbers of one training episode: means over environments, numbers of the policy update, wall times."""
     names = record.envs[0].measures if record.envs else ()
     return _there({
         "train/outcome": mean_outcome(record),

@@ -31,13 +31,13 @@ from esper_ab.verdict.vocabulary import CLAIMS, Finding, Verdict
 # How many pairs a clear answer to a comparison takes, from the spread of its pairs and the bound of its rule. Pure.
 
 
-Spread = tuple[float, int, int]  # SD of a pair of a balanced plan, its degrees of freedom, columns of the design
+Spread = tuple[float, int, int]  # SD of pair differences in a balanced plan, its df, columns of the design
 
 
 def spread(effect: Effect | None) -> Spread | None:
-    """Return the SD of a pair of a balanced plan, its degrees of freedom, and the columns of the design.
+    """Return the SD of pair differences in a balanced plan, its degrees of freedom, and the columns of the design.
 
-    Returns None if nothing varies, or if the effect is not a t statistic of pairs.
+    Returns None if the effect does not come from a paired t-test, or if it has no standard error.
     """
     if not isinstance(effect, AdjustedDifference) or effect.se is None or effect.name:
         return None
@@ -50,7 +50,7 @@ def extendable(question: Question, course: Course) -> bool:
 
 
 def needed_here(question: Question, course: Course, found: Spread) -> PairsNeeded:
-    """Return how many pairs detect the margin in this plan; beyond the plan, the bound of an extension applies."""
+    """Return how many pairs the margin needs in this plan or, if it is too small, in an extension, where possible."""
     (sd, df, columns), design, bound = found, question.design, _bound(question, course)
     needed = pairs_needed(sd, df, design.margin, bound, columns)
     if callable(bound) or needed.pairs <= question.planned or not (design.boundaries and extendable(question, course)):
@@ -60,7 +60,7 @@ def needed_here(question: Question, course: Course, found: Spread) -> PairsNeede
 
 
 def needed_anew(question: Question, course: Course, found: Spread) -> PairsNeeded | None:
-    """Return how many pairs detect the margin in a new plan that has about the same last bound as this plan.
+    """Return how many pairs a new plan with about the same last bound as this plan needs to detect the margin.
 
     Returns None unless this plan has looks.
     """

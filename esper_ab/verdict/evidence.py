@@ -88,7 +88,11 @@ class Numbers:
 
     @property
     def simultaneous(self) -> DifferenceInterval:
-        """The interval at the initial share of alpha: at the last look those of all comparisons hold at once."""
+        """The simultaneous interval, which is the one at the initial share of alpha.
+
+        At the last look, with confidence 1 - alpha, the simultaneous intervals of all comparisons contain their true
+        differences.
+        """
         last, level = self.last_look, Level(confidence=1.0 - self.design.alpha, kind="simultaneous ")
         return (None, None, level) if last is None else (last.simultaneous_low, last.simultaneous_high, level)
 

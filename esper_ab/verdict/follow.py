@@ -63,7 +63,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return self.decision if not self.claimed or self.upheld_by(self.looks[-1]) else "open"
 
     def upheld_by(self, look: Look) -> bool:
-        """True if `look`, the last one or the last one taken again with different runs, supports the claim."""
+        """True if `look`, which is the last look or a retake of it with different runs, supports the claim."""
         if self.decision == "equivalent":
             return look.equivalent
         return look.crossed and look.mean is not None and look.mean * self.direction > 0.0

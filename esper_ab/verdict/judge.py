@@ -178,7 +178,7 @@ def _of_data(
 def _drift(
     plan: AnalysisPlan, observations: Observations, pairing: Pairing, contrast: Contrast
 ) -> Iterator[Finding]:
-    """Yield a cap for a comparison whose differences drift, if the order in which its pairs were run is known.
+    """Yield a finding that caps the verdict if the comparison's differences drift and the order of its pairs is known.
 
     The order is known from the rows' `order`, from numeric seeds, or from a plan.
     """

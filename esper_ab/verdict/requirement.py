@@ -73,13 +73,19 @@ def require(requirements: Iterable[Requirement], comparisons: Sequence[Compariso
 
 
 def holds(requirement: Requirement, comparison: Comparison) -> bool:
-    """True if the verdict supports the requirement; False if there was no look at enough pairs, or under a cap.
+    """True if the verdict supports the requirement.
 
-    better-than, worse-than: the direction was shown, whatever its size. equivalent-to: the difference was shown to be
-    smaller than the margin, or both groups were one computation and lost equally many runs. not-worse-than: the
-    repeated interval excludes being worse by the margin or more (non-inferiority). Requirements about the margin need
-    as many pairs as an equivalence, and outcomes clearly better than those of a group that learns nothing. A stop for
-    futility is not a claim; only the interval of the look counts.
+    False if no look had LEAST_PAIRS pairs or more, or if the audit or lost runs cap the verdict at INCONCLUSIVE.
+    Otherwise:
+
+    - better-than, worse-than: the direction was shown, whatever its size.
+    - equivalent-to: the difference was shown to be smaller than the margin, or both groups were one computation and
+      lost equally many runs.
+    - not-worse-than: the same as for equivalent-to, or the group was shown to be better, or the repeated interval
+      excludes that it is worse by the margin or more (non-inferiority).
+
+    Results about the margin need as many pairs as an equivalence, and outcomes clearly better than those of a group
+    that learns nothing. A stop for futility is not a claim; only the interval of the look counts.
     """
     look = comparison.last_look
     if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by:

@@ -68,7 +68,7 @@ _UNUSUAL = 0.01  # p of a drift, over all comparisons and both tests
 
 
 def drifting(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: str) -> Iterator[Finding]:
-    """Yield a cap if the `pairs` of a comparison drift. Pairs must be numbered in the order in which they were run.
+    """Yield a finding that caps the verdict if the `pairs` of a comparison drift. Pairs must be numbered in run order.
 
     `remedy`: how to repeat the experiment, as a sentence.
     """
@@ -129,14 +129,17 @@ def recurs_in(a: str, b: str, lost: Lost) -> str | None:
 def completed(
     design: Design, data: Data, halves: Sequence[HalfPair], *, against_a: bool
 ) -> tuple[Data, float | None, float | None]:
-    """Complete the half pairs against one group.
+    """Complete the half pairs against one group: a if `against_a`, else b.
 
-    Returns all runs, and the outcomes given to the failed runs of a and of b.
+    Returns all runs, and the outcomes that stand for failed runs of a and of b. The one of that group is None if no
+    worst outcome is declared.
 
-    The failed runs of that group get the declared worst outcome, or a worse outcome that was seen (None if no worst
-    outcome is declared and none of its runs failed). The failed runs of the other group get the best outcome seen. A
-    cancelled run gets the mean of its group. A replicate in which only the run of a third group failed is left out.
-    Raises ValueError if no outcome was observed, or if a run of that group failed and no worst outcome is declared.
+    - A failed run of that group gets the declared worst outcome, or a worse outcome that was seen.
+    - A failed run of the other group gets the best outcome seen.
+    - A cancelled run gets the mean of its group.
+
+    A replicate in which only the run of a third group failed is left out. Raises ValueError if no outcome was observed,
+    or if a run of that group failed and no worst outcome is declared.
     """
     ends_a, ends_b = outcomes(data)
     seen_a = [*ends_a, *(half.a for half in halves if half.a is not None)]
@@ -171,7 +174,7 @@ def completed(
 def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed | None:
     """Take the last look again with lost runs imputed; None if nothing is claimed or no run failed.
 
-    The last look is the deciding one if the design stops early, else a later one, whose numbers are reported.
+    With early stops, the last look is the one that decided. Otherwise it may be a later one; reports show its numbers.
     """
     if not course.claimed:
         return None

@@ -25,7 +25,10 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
-    """Observations of the chosen settings, without a task, or the runs still missing for a choice."""
+    """The result of `tune`: the observations of the chosen settings or, if none can be chosen yet, the missing runs.
+
+    The observations have no task, because their task only named the setting.
+    """
 
     choices: tuple[Choice, ...]  # () while runs are missing
     observations: Observations

@@ -64,7 +64,7 @@ def _calls(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
 
 @contextmanager
 def reached() -> Iterator[set[Site]]:
-    """While entered, collect the sites that make an error."""
+    """Inside this context, collect the sites that make an error."""
     found: set[Site] = set()
     plain = UsageError.__init__
 

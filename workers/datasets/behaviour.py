@@ -121,7 +121,8 @@ class Behaviours:
         return Behaviour(name=name, lives=lives)
 
     def vary(self, name: str, parent: Behaviour, rng: np.random.Generator) -> Behaviour:
-        """Return a variation of `parent`: one life added, removed, or with one or all properties redrawn."""
+        """Return a variation of `parent`: a life is added or removed, or one or all properties of a life are redrawn.
+        """
         return Behaviour(name=name, lives=self._varied(parent.lives, rng))
 
     def _varied(self, lives: tuple[SeedLife, ...], rng: np.random.Generator) -> tuple[SeedLife, ...]:

@@ -39,7 +39,7 @@ class DeviceSplit:
         return DeviceSplit(self.x[start : start + samples], self.y[start : start + samples])
 
     def images(self, dtype: torch.dtype) -> Tensor:
-        """Return x as [N, H, W, C], converted to a different precision once; not copied if the precision is x's own."""
+        """Return x as [N, H, W, C] in precision `dtype`, from a cache; nothing is copied if x has this precision."""
         if dtype not in self._images:
             self._images[dtype] = self.x.to(dtype).permute(0, 2, 3, 1).contiguous()
         return self._images[dtype]

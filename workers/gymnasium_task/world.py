@@ -215,7 +215,10 @@ class GymWorld:
     def environments(
         self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
     ) -> GymEnvironments:
-        """Create the run's first `n_envs` environments for rollouts of `steps`; if `whole`, each is one episode."""
+        """Create the run's first `n_envs` environments, for rollouts of up to `steps` steps.
+
+        If `whole`, every rollout is one episode per environment, from a reset to its end or to `steps`.
+        """
         rollout = "episodes" if whole else self._spec.settings.gym.rollout
         spec = GymSpec(
             make=self._make, codec=self._codec, outcome=self._outcome,

@@ -34,9 +34,10 @@ def room(device: torch.device) -> int:
 
 
 def seconds(device: torch.device, work: Callable[[], object]) -> float:
-    """Time `work` on `device`, after a run that warms up, from an idle device until everything launched is done.
+    """Return how many seconds `work` takes on `device`. It is run twice, and the first run is only a warm-up.
 
-    Waiting until then is needed on a GPU, where launching takes only a fraction of the time.
+    The clock starts when the device is idle, and stops when everything that `work` launched is done. On a GPU,
+    launching takes only a fraction of the time.
     """
     wait = getattr(torch, device.type).synchronize
     work()

@@ -1,7 +1,8 @@
 """The known-answer test of a library: the bits that the library computes for a small network with fixed numbers.
 
 The network is trained and measured through the binding. The test covers every kind of layer and join, an incomplete
-batch and an image of odd width. No two numbers of a struct are equal by chance.
+batch and an image of odd width. The numbers of the training rule all differ, so the answer changes if the binding
+exchanges two of them.
 """
 
 from __future__ import annotations

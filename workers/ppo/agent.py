@@ -104,9 +104,9 @@ class PPOAgent(Controller[Seen]):
     ) -> None:
         """Complete the step with rewards [E] and a mask `done` [E] of the environments that ended with it.
 
-        `cut` marks environments that were truncated and environments that begin another episode at once; others stay
-        ended. Before `finish_episode`, every environment must have ended, by itself or by truncation with the rollout.
-        Raises ValueError if a reward is not finite, and RuntimeError if `act` was not called before.
+        `cut` marks environments that were truncated, and those that begin another episode at once; others that ended
+        take no more steps. Before `finish_episode`, every environment must have ended, by itself or by truncation with
+        the rollout. Raises ValueError if a reward is not finite, and RuntimeError if `act` was not called before.
         """
         if not self.frozen:
             self._buffer.rewarded(rewards, done, self._alive)

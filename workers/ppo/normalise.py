@@ -118,9 +118,9 @@ def normalise_advantages(advantages: Floats, returns: Floats, valid: Bools) -> t
 
 
 def rounding(size: float, terms: float) -> float:
-    """Return the largest difference that rounding can cause between float64 sums of `terms` numbers, up to `size`.
+    """Return how far two float64 sums (or means) of `terms` numbers may differ because of rounding alone.
 
-    The error of such a sum is at most about `terms` times the unit roundoff, half of eps, times the sum of the
-    magnitudes (Higham 2002, Accuracy and Stability of Numerical Algorithms, section 4.2).
+    `size`: a bound on the sum (or mean) of the magnitudes. An error is at most about `terms` times the unit roundoff,
+    half of eps, times `size` (Higham 2002, Accuracy and Stability of Numerical Algorithms, section 4.2).
     """
     return terms * float(np.finfo(np.float64).eps) * size

@@ -37,8 +37,8 @@ def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: U
     """Update the policy in place; `rng` determines the order of sequences in each epoch.
 
     Stops before a step whose minibatch is beyond the target KL, and before a step whose gradient is not finite. In the
-    record, numbers that are not finite are None. So are `advantage_std` and `return_mean`, because they are in reward
-    units but a batch is normalised. Heads are named by position, "0", "1", …; continuous decisions have no heads.
+    record, numbers that are not finite are None. `advantage_std` and `return_mean` are left to the caller, because the
+    batch is not in reward units. Heads are named by position, "0", "1", …; continuous decisions have no heads.
     """
     before = _diagnose(policy, batch)
     seen: list[Learnt] = []

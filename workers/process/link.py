@@ -92,7 +92,11 @@ _LINGER_FINISHED_MS = 5000
 
 
 class LinkLost(ConnectionError):
-    """The coordinator accepted no data for 30 s, or for longer if a LinkWatch decides when the coordinator is lost."""
+    """A send timed out, because the coordinator accepted no data.
+
+    The time limit is 30 s or, if that is more, twice the limit of the LinkWatch. So the watch, if there is one, decides
+    when the coordinator is lost.
+    """
 
 
 class Link:

@@ -62,9 +62,9 @@ def obey_the_coordinator_only() -> None:
 
 
 def forked_children_end_with_it() -> None:
-    """Make the system kill processes that user code forks from now on, at the latest when this process ends.
+    """Make sure that processes which user code forks from now on do not outlive this one: the kernel kills them.
 
-    This covers only forks by the main thread, because the system ties the signal to the forking thread, and another
+    This covers only forks by the main thread, because the kernel ties the signal to the forking thread, and another
     thread may end long before the process. Programs started with exec are not covered. A child that returns from a
     reward function would continue as a second worker; `Link` ends such a child.
     """

@@ -148,7 +148,10 @@ def _of(module: ModuleType, what: str) -> PythonTrainer:
 
 
 def number(value: Any, what: str) -> float:
-    """Return a number of any library as a float, which need not be finite."""
+    """Convert a number to a float, whatever library its type comes from; it may be NaN or infinite.
+
+    Raises ValueError, naming it `what`, if it is not a number.
+    """
     if isinstance(value, bool | str | bytes):
         raise ValueError(f"{what} is {value!r}, not a number")
     try:

@@ -88,9 +88,10 @@ def _outcomes(history: History, group: str, replicates: Collection[int]) -> dict
 
 
 def gains_per_kparam(history: History, outcomes: Mapping[str, RunOutcome]) -> dict[str, float | None]:
-    """Return, by run, the points above the replicate's never-grown host, per 1,000 parameters added to a host.
+    """Return each run's gain over its baseline, in points per 1,000 parameters that were added to a host.
 
-    A run has None if no group waits, or if the run added nothing.
+    The baseline is the run of the same replicate whose controller is "wait": its hosts never grow. The gain is None if
+    there is no baseline, if either run has no outcome, or if no parameters were added.
     """
     baselines = {
         run.ref.replicate: outcomes[name].evaluated

@@ -78,8 +78,8 @@ def died(state: BarrierState, run: str, recorded: int, released: int) -> Advance
 
     The run falls back to its last record; the other runs continue until they have to wait for it.
 
-    `recorded`: the run's last recorded milestone. `released`: the last milestone from which, according to the records,
-    any of the run's workers was released.
+    `recorded`: the run's last recorded milestone. `released`: the last milestone from which the run was ever released,
+    according to the records.
     """
     at = state.positions[run]
     if at.dead:
@@ -99,9 +99,11 @@ def rejoined(state: BarrierState, run: str, milestone: int) -> Advanced:
 
 
 def restore(state: BarrierState, stood: Mapping[str, tuple[int, int]]) -> Advanced:
-    """Return `state`, a barrier before any arrival, with the positions `stood`: (arrived, released) milestones by run.
+    """Return `state` with its runs at the positions `stood`, and the releases that follow.
 
-    A run with work left counts as dead until it has rejoined; a run that has arrived at the end needs no worker.
+    `state`: a barrier before any arrival. `stood`: by run, the last milestone at which it arrived, and the last one
+    from which it was released. A run with work left counts as dead until it has rejoined; a run that has arrived at the
+    end needs no worker.
     """
     positions = {
         run: Position(arrived=arrived, released=min(released, arrived), dead=arrived < state.last)

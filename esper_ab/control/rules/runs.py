@@ -90,7 +90,7 @@ def begun(history: History, block: Block) -> bool:
 
 
 def given_up(history: History, block: Block) -> bool:
-    """True if a run of the block was given up, and so the whole replicate."""
+    """True if a run of the block was given up; the whole replicate is then given up."""
     return any(history.runs[spec.ref.name].lost for spec in block.runs)
 
 
@@ -127,7 +127,11 @@ class Deaths:
         self._accounts: dict[str, str] = {}  # run -> of its last death
 
     def in_run(self, run: str, milestone: int) -> bool:
-        """Count a death of `run`, recorded up to `milestone`; True if its replicate is to be given up."""
+        """Count the death of a worker of `run`; True if the run's replicate is to be given up.
+
+        `milestone`: the run's last recorded milestone. The count restarts when the run has got further since the last
+        death.
+        """
         before, deaths = self._of_run.get(run, (milestone, 0))
         deaths = deaths + 1 if before == milestone else 1
         self._of_run[run] = (milestone, deaths)

@@ -1,4 +1,4 @@
-"""Validation of workers' messages: their greeting, and their reports with the milestone each arrives at."""
+"""Validate messages from workers: the Hello, and reports, each of which brings its run to a milestone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_hello(hello: Hello, order: WorkerOrder) -> None:
 
 
 def milestone_of(report: Report, spec: RunSpec, declared: TaskMeasures) -> int:
-    """Return the milestone that `report` arrives at.
+    """Return the milestone to which `report` brings its run.
 
     Raises Rejected unless the report is about this run, complete, and has the measures in `declared`.
     """

@@ -76,7 +76,10 @@ def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]]) -
 
 
 def spread(values: Sequence[float], near: float) -> list[tuple[float, float]]:
-    """Return (value, lift), deterministically; lifts within +-0.3 separate points closer than 2 `near` if possible."""
+    """Return each value, in ascending order, with a lift: a vertical offset that keeps close points apart.
+
+    Points closer than 2 `near` get different lifts where possible, all within ±0.3. The result is deterministic.
+    """
     placed: list[tuple[float, float]] = []
     for value in sorted(values):
         taken = {lift for other, lift in placed if abs(other - value) < 2 * near}

@@ -33,7 +33,7 @@ def _names(found: RewardAuditFindings) -> list[tuple[int, str]]:
 
 
 def best_of_n(found: RewardAuditFindings) -> Drawing:
-    """Draw the expected outcome of the schedule that each reward pays most among n."""
+    """Plot, for each reward, the expected outcome of its favourite among n random schedules."""
     figure, (axes,) = grid(1, single=(9.4, 3.6))
     sizes = np.arange(1, len(found.own_curve) + 1)
     axes.plot(sizes, found.own_curve, color=style.MUTED, linewidth=1.6, linestyle=":")

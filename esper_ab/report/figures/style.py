@@ -125,9 +125,10 @@ def mark(artists: Iterable[Artist], token: str) -> None:
 
 
 def svg(figure: Figure, name: str, tips: Mapping[str, str]) -> str:
-    """Render `figure` as one <svg> element for inlining, in deterministic bytes; different names share no ids.
+    """Render `figure` as one <svg> element that a page can contain.
 
-    `tips` maps each token of `mark` to a tooltip.
+    Deterministic: equal figures give equal bytes. Ids in the element depend on `name`, so that figures with different
+    names can share a page. `tips` maps each token of `mark` to a tooltip.
     """
     arrange(figure)
     buffer = io.StringIO()
@@ -274,7 +275,10 @@ def label_axes(figure: Figure, x: str, y: str) -> None:
 
 
 def name_rows(axes: Axes, names: Sequence[str], *, above: float, below: float) -> None:
-    """Name rows from top to bottom, without an axis line; the axis ends at `above` and the row count minus `below`."""
+    """Label the rows with `names`, from top to bottom, without an axis line.
+
+    The y axis runs from `above`, at the top, to the number of rows minus `below`, at the bottom.
+    """
     axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - below, above))
     axes.tick_params(axis="y", length=0, labelcolor=INK, labelsize=9)
     axes.grid(visible=False, axis="y")

@@ -74,14 +74,20 @@ def _difference(comparison: Comparison) -> str:
 
 
 def needed_caveats(comparison: Comparison) -> tuple[str, ...]:
-    """Return the caveats that this verdict needs; the tables have those on other statistics and on every such plan.
+    """Return the caveats to show next to this verdict.
+
+    Caveats on other statistics are left out, and so are those that hold for every experiment of this kind: the tables
+    have them.
     """
     elsewhere = (*_caveats_beside(comparison), *routine(comparison))
     return tuple(text for text in comparison.caveats if text not in elsewhere)
 
 
 def cards_of(comparisons: Sequence[Comparison], mark: str = "") -> tuple[tuple[Card, ...], tuple[str, ...]]:
-    """Return a card per comparison, and the caveats that all of several comparisons share. `mark`: before a verdict."""
+    """Return a card per comparison, and the caveats that all comparisons share (none for a single comparison).
+
+    `mark` is written before each verdict, for example "exploratory ".
+    """
     each = [needed_caveats(item) for item in comparisons]
     shared = tuple(text for text in each[0] if all(text in other for other in each)) if len(each) > 1 else ()
     cards = (

@@ -82,7 +82,7 @@ def cross_table(content: Content) -> Table:
 
 
 def called(modes: Sequence[str]) -> list[str]:
-    """Return short names of reward modes; folders of a user's function are omitted if the rest is unambiguous."""
+    """Return short names of reward modes: without the folders of a user's file, unless names would then be equal."""
     short = {mode: mode.rpartition("/")[2] for mode in modes}
     names = list(short.values())
     return [short[mode] if names.count(short[mode]) == 1 else mode for mode in modes]

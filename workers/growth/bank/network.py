@@ -1,7 +1,8 @@
 """Many hosts with their seeds as one forward pass, which training differentiates and validation evaluates.
 
-This module has four parts: the delta that a slot adds to the host's features; the host, level by level, without seeds;
-the seeds of a slot over the rows of the activations, without the seed table; and the whole network.
+This module has four parts: the delta that a slot adds to the host's features; the host without seeds, level by level;
+the seeds of one slot, each applied to its own row of the activations; and the whole network. The seed table is not used
+here.
 
 With h the features, d = s(stop h) − stop h and d̂ = d·min(1, rms(h)/rms(d)):
 

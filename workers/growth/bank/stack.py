@@ -3,8 +3,8 @@
 Rows are independent: gradient norm, clipping, weight decay and momentum are per row. A training epoch works on copies
 of the rows that take part (`borrow`) and writes them back (`give_back`), so no bit of another row can change.
 
-On a GPU, deterministic kernels that write by index first sort the index, and in older torch releases the CPU waits for
-the sorting. Writes are therefore done by a gather, in which each row looks up its new value.
+On a GPU, a deterministic write by index starts with a sort of the index, and in older torch releases the CPU waits for
+that sort. Writes are therefore done by a gather, in which each row looks up its new value.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from workers.layers.blueprint import ParamSpec
 
 
 def writers(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """For each of `count` rows, return its index in `rows` [n] or 0, [count], and whether `rows` has it, [count, 1]."""
+    """For each of `count` rows, return its index in `rows` [n], or 0 if it is not there, and whether it is there."""
     here = rows == torch.arange(count, device=rows.device)[:, None]
-    return here.to(torch.uint8).argmax(1), here.any(1, keepdim=True)
+    return here.to(torch.uint8).argmax(1), here.any(1, keepdim=True)  # [count], [count, 1]
 
 
 def put_rows(rows: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
@@ -89,7 +89,7 @@ class SGD:
 
 
 def by_name(specs: tuple[ParamSpec, ...], flat: Tensor) -> dict[str, Tensor]:
-    """Return named views [n, *shape] of rows [n, P], in which all of `specs`, or the first ones, are concatenated."""
+    """Return parameters in flat rows [n, P] as named views [n, *shape]; a row may hold only the first of `specs`."""
     sizes, found = _layout(specs, flat.shape[1])
     return {name: part.view(shape) for (name, shape), part in zip(found, flat.split_with_sizes(sizes, 1), strict=True)}
 

@@ -19,10 +19,10 @@ from workers.vocabulary import OP, SLOT, WAIT
 def effective_seed_params(
     active: Bools, alpha: Floats, params: Ints, host_params: Ints, base_slot_rent_ratio: float
 ) -> Floats:
-    """Return E [E], summed over live modules: a base rent, `base_slot_rent_ratio * host_params`, plus alpha * params.
+    """Return the effective seed parameters [E]: the sum over live modules of a base rent and of alpha * params.
 
-    active, alpha and params are [E, S], and host_params is [E]. alpha is the one in effect; params are the numbers of
-    trainable parameters of module and gate. Entries where `active` is False are ignored.
+    The base rent is `base_slot_rent_ratio * host_params` [E]. active, alpha (the one in effect) and params (trainable
+    ones of module and gate) are [E, S]. Entries where `active` is False are ignored.
     """
     base = base_slot_rent_ratio * host_params[:, None]
     total: Floats = np.where(active, base + alpha * params, 0.0).sum(axis=1)

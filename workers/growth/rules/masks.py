@@ -102,10 +102,10 @@ def rampable(table: SeedTable) -> Bools:
 
 
 def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Bools, step: int) -> Bools:
-    """Return [E, op, S], True where the operation is valid on the slot; all False for WAIT, which is always valid.
+    """Return [E, op, S], True where the operation is valid on the slot.
 
-    `val_acc`, `alive`: [E]. On the last step only FOSSILIZE can still count: the effect of other operations would not
-    be measured.
+    WAIT is always valid but has no slot, so its entries are all False. On the last step only FOSSILIZE can still count:
+    the effect of other operations would not be measured. `val_acc`, `alive`: [E].
     """
     valid = all_false((table.stage.shape[0], len(Op), table.stage.shape[1]))
     valid[:, Op.FOSSILIZE] = may_fossilize(table, rules.gates)

@@ -101,7 +101,10 @@ def _stack(axes: Axes, steps: Sequence[int], bands: Shares) -> None:
 
 
 def shares(runs: Sequence[RunHistory], slots: Sequence[str], steps: Sequence[int]) -> Shares:
-    """Return percent of slots [band][step] (hosts x slots) after each of `steps`; empty if there are no records."""
+    """Return the percentage of slots in each of _BANDS after each of `steps`, as [band][step].
+
+    100 % is all slots of all hosts in the episodes that `chosen` selects. Returns [] if there are no records.
+    """
     counts = [[0] * len(steps) for _ in _BANDS]
     places = 0
     for run, episodes in chosen(runs):
