@@ -120,13 +120,13 @@ def design_comparison(
 ) -> AnalysisPlan:  # fmt: skip
     """Make a plan for runs done elsewhere; UsageError if the plan is invalid.
 
-    `seeds` is the number of seeds, which are then named 0, 1, …, or a list of their names in the order in which they
-    run. The first `choose` of them are used to choose the cells. The plan is written to `output_path` if that is given;
-    an existing file is never replaced.
+    `seeds` is the number of seeds beside the `choose` extra ones, and all are then named 0, 1, …, or a list of the
+    names of all. The first `choose` seeds are used only to choose the cells. The plan is written to `output_path` if
+    that is given; an existing file is never replaced.
     """
     asked = arguments("design_comparison", options, DesignOptions) | {"margin": margin}
     with _python_errors():
-        plan = designed(typed("groups", groups, tuple[str, ...]), _seeds(seeds), asked)
+        plan = designed(typed("groups", groups, tuple[str, ...]), _seeds(seeds, asked.get("choose", 0)), asked)
         if output_path is not None:
             save_plan(plan, Path(output_path))
     return plan
@@ -200,8 +200,8 @@ def _rule(asked: Asked) -> Rule:
     return Rule(**told | {"looks": tuple(asked.get("looks", ()))})
 
 
-def _seeds(told: Any) -> tuple[str, ...]:
-    """Return the names of the seeds as they appear in a table of outcomes."""
+def _seeds(told: Any, choose: int) -> tuple[str, ...]:
+    """Return the names of the seeds as they appear in a table of outcomes; `choose` is added to a number."""
     if isinstance(plain(told), int):
-        return tuple(map(str, range(told)))
+        return tuple(map(str, range(choose + told)))
     return tuple(map(cell_text, typed("seeds", told, tuple[Any, ...])))

@@ -40,7 +40,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     mean: float | None
     low: float | None  # repeated interval: the differences that this look's bound does not reject
     high: float | None
-    simultaneous_low: float | None  # interval at the share held first: those of all comparisons hold at once
+    simultaneous_low: float | None  # interval at the initial share of alpha: valid for all comparisons jointly
     simultaneous_high: float | None
     crossed: bool
     small: bool  # pairs enough, and the simultaneous interval and the mean lie within the margin

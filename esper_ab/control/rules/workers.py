@@ -24,11 +24,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     factor: float = 5.0
     pause_s: float = 10.0  # the coordinator itself stood still this long (suspended): nobody is blamed for it
     disk_full_s: float = 600.0  # for room on the disk, before the experiment ends with DiskFull
-    ping_s: float = math.inf  # a worker at rest that was not heard of for so long is asked whether it is there ...
-    pong_s: float = 40.0  # ... and has so long to answer
-    # Who stops the coordinator ends its workers, too, and need not wait: a scheduler that takes its machines back
+    ping_s: float = math.inf  # an idle worker that has been silent this long is pinged ...
+    pong_s: float = 40.0  # ... and must answer within this time
+    # The scheduler that stops the coordinator also kills its workers, so a stop does not wait for them.
     ended_together: bool = False
-    say_s: float = 10.0  # a stop that takes longer says whom it waits for
+    say_s: float = 10.0  # a stop that takes longer names the workers that it waits for
     # at one milestone of a run: the last of them costs the replicate, the others are followed by a restart
     deaths: int = 3
 

@@ -51,7 +51,7 @@ def best_of_n(found: RewardAuditFindings) -> Drawing:
     ends = "; ".join(f"{reward.name} {reward.curve[0]:.1f} to {reward.curve[-1]:.1f}" for reward in found.rewards)
     return Drawing(
         "best-of-n", "Best of n: outcome of the favourite of each reward",
-        caption="Expected outcome of the schedule that the reward pays most among n. The gap to the dotted line is the "
+        caption="Expected outcome of the best-paid of n random schedules. The gap to the dotted line is the "
         "cost of choosing by it. A falling line means that the reward does more harm the harder it is optimised.",
         alt=f"Held-out accuracy of the favourite of 1 and of {len(sizes)}: {ends}; the best there is "
         f"{found.own_curve[0]:.1f} to {found.own_curve[-1]:.1f}.",

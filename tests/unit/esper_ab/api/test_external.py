@@ -53,6 +53,12 @@ def test_numbers_and_lists_of_numpy_are_as_good_as_others():
     assert esper_ab.design_comparison(["new", "old"], np.arange(8.0), margin=2.0) == _plan()
 
 
+def test_seeds_to_choose_on_are_extra_as_on_the_command_line():
+    plan = _plan(cells=["slow", "fast"], choose=4)
+    assert plan.choosing == tuple("0123")
+    assert plan.replicates == (*"456789", "10", "11")
+
+
 @pytest.mark.parametrize("data", ["nope.csv", ".", {"A": "nope/dir"}, {"": "nope/dir"}, {"a": 3, "b": 4}, 3, None, {}])
 def test_data_that_cannot_be_read_are_refused_in_one_line(tmp_path, monkeypatch, data):
     monkeypatch.chdir(tmp_path)
