@@ -1,4 +1,4 @@
-"""Read outcomes of runs done elsewhere: one row per run, from a CSV file, a data frame or arrays. Pure.
+"""Read outcomes of runs done elsewhere: one row per run, from a CSV file, a data frame or arrays.
 
 A row gives the run's group, its pair (for example a random seed) or just a name, its outcome and, if there are several,
 its task and cluster. A run without an outcome is lost: it was planned and failed. Every error names the row and the

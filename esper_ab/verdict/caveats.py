@@ -67,7 +67,7 @@ def _on_progress(evidence: Evidence) -> Iterator[str]:
 
 
 def _on_data(evidence: Evidence) -> Iterator[str]:
-    """Name the deciding test unless it is the paired t-test."""
+    """Name the deciding test unless it is the paired t-test, and what is unusual about the data."""
     if evidence.proportions is not None:
         adjusted = ", not adjusted for device and start order" if evidence.design.adjusted else ""
         one = f"{evidence.proportions.one:g}"
