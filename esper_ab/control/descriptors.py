@@ -14,15 +14,15 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.process_start import usable_cores
 
 # --- descriptors -----------------------------------------------------------------------------------------------------
-# File descriptors of this process: how many it may have, how many a plan needs, and a reserve for what must go on.
+# File descriptors of this process: how many it may have, how many a plan needs, and a reserve for essential work.
 #
-# Over ipc, libzmq ends the process if no descriptor is free for a connection; over tcp, anybody who connects takes one.
+# Over ipc, libzmq ends the process if no descriptor is free for a connection; over tcp, anyone who connects takes one.
 
 
-RESERVE = 32  # kept back from connections, so that workers can be started and logs read: a start takes 8 for a moment
-_OWN = 64  # for a coordinator without its workers: about 20 of its own, some for observers, and the reserve
+RESERVE = 32  # not for connections: starting a worker takes 8 for a moment, and logs must stay readable
+_OWN = 64  # what a coordinator needs besides its workers: about 20 itself, some for observers, and the reserve
 
-# By errno of an OSError at the start of a process or thread: what was missing, which may be free a little later.
+# errno of a failed start of a process or thread -> what was missing; it may be free a little later.
 PASSING = {
     errno.EMFILE: "no file descriptor was free (ulimit -n)", errno.ENFILE: "the system had no free file descriptor",
     errno.EAGAIN: "the limit on processes is reached (ulimit -u, pids.max)", errno.ENOMEM: "no memory was free",
@@ -74,7 +74,7 @@ def require(free: int) -> None:
 
 
 def _in_use() -> int:
-    return psutil.Process().num_fds() - 1  # without the one that lists them
+    return psutil.Process().num_fds() - 1  # minus the one that lists them
 
 
 @contextmanager
@@ -88,7 +88,7 @@ def _soft_limit(limit: int) -> Iterator[None]:
 
 
 # --- crowding --------------------------------------------------------------------------------------------------------
-# How crowded this machine is. Limits on waiting that suit an idle machine are stretched by the crowding.
+# The load of this machine. Time limits that suit an idle machine are multiplied by it.
 
 
 def crowding(processes: int = 1) -> float:

@@ -33,11 +33,11 @@ from esper_ab.journal.fold import History
 # Observers of an experiment. Whatever an observer does, it can neither break the experiment nor slow it down.
 
 
-_PROGRESS_BACKLOG = 1000  # beyond it, signs of life are dropped, but never journalled events
+_PROGRESS_BACKLOG = 1000  # with more events waiting, progress messages are dropped, but never journalled events
 _CLOSE_S = 5.0
 
 
-Observed = AnyEvent | Progress | str  # a text: what the user should see at once and the journal need not keep
+Observed = AnyEvent | Progress | str  # text: a warning, which is shown at once and not journalled
 
 
 class Observer(Protocol):
@@ -56,7 +56,7 @@ class ObserverThread:
         self._observers = list(observers)
         self._queue: queue.SimpleQueue[Sequence[Observed] | None] = queue.SimpleQueue()
         self._untold: list[Observed] = []
-        self._told = self._passed_on = 0  # events; the first is set by the experiment's thread, the second by ours
+        self._told = self._passed_on = 0  # numbers of events; the experiment's thread sets the first, ours the second
         self._thread = threading.Thread(target=self._tell_all, name="observers", daemon=True)
         self._thread.start()
 
@@ -107,11 +107,11 @@ class ObserverThread:
 # --- disk ------------------------------------------------------------------------------------------------------------
 # When the disk is full, retry the write on the coordinator's only thread until there is room.
 #
-# Workers idle at the barrier meanwhile. Signals are polled between two tries, so Ctrl-C ends the wait. During a wait,
-# nothing is in progress that could be finished in order.
+# Workers idle at the barrier meanwhile. Signals are polled between two tries. Ctrl-C ends the wait at once, because
+# nothing else is in progress that could be finished first.
 
 
-PHASE = "disk full"  # of the sign of life of a worker that has no room for a checkpoint
+PHASE = "disk full"  # phase that a worker reports while it has no disk space for a checkpoint
 _TRY_S = 1.0
 
 
@@ -121,11 +121,11 @@ class DiskSpaceWait:
     def __init__(self, experiment_dir: Path, tell: Callable[[str], None]) -> None:
         self._experiment_dir, self._tell = experiment_dir, tell
         self._lack = f"no space on the disk of {experiment_dir}"
-        self._go_on = "run the command again"  # as long as this process has recorded nothing
+        self._go_on = "run the command again"  # until this process has recorded something
         self._limit_s = Limits().disk_full_s
         self._signals: CaughtSignals | None = None
-        self._without: dict[str, float] = {}  # runs whose workers have no room, since when (monotonic, s)
-        self.given_up = False  # once True, a full disk is an error at once
+        self._without: dict[str, float] = {}  # run whose worker waits for disk space -> since when (monotonic, s)
+        self.given_up = False  # if True, a full disk is an error at once
 
     @contextmanager
     def heeding(self, signals: CaughtSignals, limit_s: float) -> Iterator[None]:
@@ -194,7 +194,7 @@ class DiskSpaceWait:
         left = began + self._limit_s - time.monotonic()
         if left <= 0:
             self._give_up()
-        poll = select.poll()  # select() knows no descriptor beyond 1023
+        poll = select.poll()  # select() cannot handle descriptors above 1023
         if self._signals:
             poll.register(self._signals.descriptor, select.POLLIN)
         poll.poll(1000 * min(left, _TRY_S))
@@ -239,7 +239,7 @@ class EventSink:
 
     def record(self, event: AnyEvent) -> None:
         """Fold one event into the history and `append` it."""
-        if not isinstance(event, ExperimentStarted):  # with which the history began
+        if not isinstance(event, ExperimentStarted):  # the history was made from it
             self.history.add(event)
         self.append(event)
 
@@ -285,8 +285,8 @@ class EventSink:
         finally:
             try:
                 self._journal.close()
-            except (DiskFull, JournalError):  # raised before, by whoever waited
-                self._observers.keep(ExperimentEnded)  # it has ended, whether or not that could be recorded
+            except (DiskFull, JournalError):  # an earlier write has already raised it
+                self._observers.keep(ExperimentEnded)  # observers hear of the end even if it could not be recorded
             self._observers.tell()
             self._observers.close()
 

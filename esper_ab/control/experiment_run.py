@@ -38,14 +38,14 @@ from esper_ab.stats import distributions
 # --- coordinator -----------------------------------------------------------------------------------------------------
 # The loop of an experiment, which passes events to the machine and performs the machine's commands.
 #
-# `hub` hears, `fleet` starts and ends workers, `event_sink` journals; the machine (`rules/machine.py`) decides. The
-# commands are performed one after the other, so an event is on disk before anybody is told to go on from it: the
-# machine asks for the record, then for the sync, then for the message.
+# `hub` receives messages, `fleet` starts and ends workers, `event_sink` writes the journal, and the machine
+# (`rules/machine.py`) decides. Its commands are performed in order: first the record, then the sync, then the message.
+# So an event is on disk before a worker acts on it.
 
 
 _POLL_S, _ENDING_POLL_S = 0.5, 0.02  # the latter while a worker that was told to end is still running
-_LOOK_S = 0.05  # between two looks through all workers, of which there may be thousands
-_STACKS_S = 1.0  # for a hung worker to write its stacks
+_LOOK_S = 0.05  # between two checks of all workers, of which there may be thousands
+_STACKS_S = 1.0  # time for a hung worker to write its stacks
 
 
 class Coordinator:
@@ -54,7 +54,7 @@ class Coordinator:
     def __init__(self, sink: EventSink, hub: Hub, fleet: Fleet, limits: Limits) -> None:
         self._sink, self._hub, self._fleet = sink, hub, fleet
         self._limits = limits
-        self._endings: dict[str, tuple[commands.EndWorker, str]] = {}  # by lane, with how the worker ended
+        self._endings: dict[str, tuple[commands.EndWorker, str]] = {}  # by lane: the command, and how the worker ended
         self._machine = ExperimentMachine(sink.history, limits, time.monotonic())
 
     def work(self, signals: CaughtSignals) -> None:
@@ -274,7 +274,7 @@ def _perform(
     """Carry out the rest of an experiment whose `first` events are not yet recorded."""
     limits = limits or Limits()
     plain, whole = (shell_command("resume", experiment_dir, *flags) for flags in ((), launcher.flags))
-    with naming(whole, instead_of=plain), closing(sink):  # without the launcher's flags workers start elsewhere
+    with naming(whole, instead_of=plain), closing(sink):  # without the flags, `resume` starts workers elsewhere
         recorded = False
         try:
             with CaughtSignals() as signals, sink.heeding(signals, limits.disk_full_s):
@@ -323,7 +323,7 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
     experiment_dir = experiment_dir.absolute()  # users' code may change the current directory, even of this process
     plan, limits = sink.history.plan, limits.across_nodes() if launcher.nodes else limits
     by_incarnation = sorted(sink.history.workers, key=lambda worker: worker.incarnation)
-    started_before = {worker.worker: worker.incarnation for worker in by_incarnation}  # the last one of each
+    started_before = {worker.worker: worker.incarnation for worker in by_incarnation}  # the last incarnation of each
     with (
         reserved(launcher, plan.lanes),
         descriptors.room_for(len(plan.lanes), launcher.descriptors, launcher.own_descriptors),
@@ -334,7 +334,7 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
         coordinator = Coordinator(sink, hub, fleet, limits.of_steps(plan.step_s))
         try:
             fleet.start(plan, launcher, started_before)
-            distributions.load()  # for the looks; now, while workers import torch, because what is installed may change
+            distributions.load()  # needed at looks; loaded early, because what is installed may change during a run
             coordinator.work(signals)
         except BaseException as error:
             hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, signals.ctrl_c)

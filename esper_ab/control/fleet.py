@@ -27,9 +27,9 @@ LOG_LINES = 20
 _LOG_END_BYTES = 64 << 10
 _ASK_S = 0.1  # between two calls of `at_once`
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 8.0  # between two tries to start a worker
-_SPARE_DESCRIPTORS = 8  # a start takes that many for a moment
-_LOST_AFTER_S = 60.0  # a worker of another node outlives a coordinator that stands still for 45 s
-_KILL_S = 2.0  # for the kernel to end a killed process; a thread is abandoned
+_SPARE_DESCRIPTORS = 8  # a start takes this many for a moment
+_LOST_AFTER_S = 60.0  # workers on other nodes must survive a coordinator that hangs for 45 s
+_KILL_S = 2.0  # time for the kernel to end a killed process; a thread is abandoned after it
 
 
 class _Nobody:
@@ -64,10 +64,10 @@ class WorkerHandle:
 
     order: WorkerOrder
     worker: Worker = field(default_factory=_Nobody)
-    waits: bool = True  # for its turn to be started
-    delay: Delay | None = None  # None once the worker was started
-    watched: bool = False  # its end shows by `heard_of`
-    oom: OomWatch | None = None  # since it was started; None for a worker on another machine
+    waits: bool = True  # whether it waits for its turn to start
+    delay: Delay | None = None  # None once the worker has been started
+    watched: bool = False  # whether `heard_of` will report its end
+    oom: OomWatch | None = None  # counts from its start; None for a worker on another machine
 
     @property
     def identity(self) -> str:
@@ -79,7 +79,7 @@ class _Ending:
     """A worker that was told to end."""
 
     handle: WorkerHandle
-    deadline: float  # monotonic, s: for its own end, then for that of what was killed
+    deadline: float  # monotonic, s: first for the worker to end by itself, then for it to die after a kill
     killed: bool = False
 
 
@@ -92,11 +92,11 @@ class Fleet:
         self._launcher: Launcher | None = None
         self._handles: dict[str, WorkerHandle] = {}  # by lane
         self._by_worker: dict[str, WorkerHandle] = {}
-        self._watching: dict[int, dict[tuple[str, str], WorkerHandle]] = {}  # descriptor -> lane and for what -> who
-        self._delayed: dict[str, WorkerHandle] = {}  # by lane: whose start is to be tried again
+        self._watching: dict[int, dict[tuple[str, str], WorkerHandle]] = {}  # descriptor -> lane and event -> worker
+        self._delayed: dict[str, WorkerHandle] = {}  # by lane: workers whose start will be retried
         self._waves = workers.Waves(workers.AT_ONCE)
         self._endings: list[_Ending] = []
-        self._stuck: list[Worker] = []  # killed and not gone yet
+        self._stuck: list[Worker] = []  # killed, but not gone
 
     def start(self, plan: Plan, launcher: Launcher, incarnations: Mapping[str, int]) -> None:
         """Start the first workers, one per lane, without waiting for them; `start_due` starts the rest.
@@ -191,7 +191,7 @@ class Fleet:
         assert self._launcher is not None, "the fleet has been started"
         handle.waits = False
         try:
-            if self._launcher.transport == "ipc":  # where a connection that finds no descriptor ends this process
+            if self._launcher.transport == "ipc":  # a connection without a free descriptor would end us
                 descriptors.require(self._launcher.descriptors + _SPARE_DESCRIPTORS)
             with descriptors.reserve():
                 handle.worker = self._started(handle, self._launcher)

@@ -24,10 +24,10 @@ from esper_ab.contracts.messages import CoordinatorMessage, WorkerMessage
 from esper_ab.launchers import Transport
 
 # --- keys ------------------------------------------------------------------------------------------------------------
-# Who may connect over TCP: one CURVE key pair per worker incarnation, and the guard that asks for it (ZeroMQ RFC 27).
+# Who may connect over TCP: one CURVE key pair per worker incarnation, and the guard that checks it (ZeroMQ RFC 27).
 #
-# Each incarnation has its own pair. So a key identifies its worker, which cannot speak for another one, and the key of
-# a dead worker is of no use to a thief. Each process makes its own pair and keeps the secret key in its memory.
+# A key identifies one incarnation, so a worker cannot pose as another one, and a stolen key of a dead worker is
+# useless. Each process makes its own pair and keeps the secret key in its memory.
 
 
 DOMAIN = b"esper"
@@ -40,7 +40,7 @@ class Keys:
 
     def __init__(self) -> None:
         self._owners: dict[bytes, str] = {}  # public key, 32 bytes -> identity
-        self._of_worker: dict[str, bytes] = {}  # worker -> public key of its last incarnation
+        self._of_worker: dict[str, bytes] = {}  # worker -> public key of its latest incarnation
         self.public, self.secret = zmq.curve_keypair()
 
     def register(self, identity: str, public: str) -> None:
@@ -97,10 +97,10 @@ class Guard:
 
 
 BAD_MESSAGES_TOLERATED = 3
-BAD_MESSAGES_REPORTED = 20  # distinct ones, of all peers together; the others are counted
+BAD_MESSAGES_REPORTED = 20  # distinct messages, over all peers; further ones are only counted
 _HANDSHAKE_MS = 10_000
-_BEAT_S, _LONGEST_BEAT_S, _BEATS_PER_S = 2.0, 10.0, 500  # of each connection; of all together
-_BEATS_MISSED = 5  # after which a connection counts as gone here
+_BEAT_S, _LONGEST_BEAT_S, _BEATS_PER_S = 2.0, 10.0, 500  # interval per connection, shortest and longest; total rate
+_BEATS_MISSED = 5  # after this many, a connection counts as lost
 _MESSAGES_PER_POLL = 1000
 _AT_ONCE = int(zmq.NOBLOCK)
 
@@ -160,10 +160,10 @@ class Hub:
         self.endpoint = self._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
-        self._watched = select.epoll()  # one descriptor for all of them: zmq looks through its list at every poll
+        self._watched = select.epoll()  # a single descriptor for zmq, which scans its whole list at every poll
         self._poller.register(self._watched.fileno(), zmq.POLLIN)
         self._admitted: set[str] = set()
-        self._newest: dict[str, str] = {}  # by worker: the incarnation that was admitted last
+        self._newest: dict[str, str] = {}  # worker -> the incarnation that was admitted last
         self._bad: Counter[str] = Counter()
         self._reported: set[tuple[str, str]] = set()
         self.unreported = 0  # bad messages that were only counted
@@ -174,7 +174,7 @@ class Hub:
         Guard(self._context, keys)
         self._set({
             zmq.CURVE_SERVER: 1, zmq.CURVE_SECRETKEY: keys.secret, zmq.HANDSHAKE_IVL: _HANDSHAKE_MS,
-            zmq.ZAP_ENFORCE_DOMAIN: 1,  # without a guard nobody gets in, instead of everybody
+            zmq.ZAP_ENFORCE_DOMAIN: 1,  # if the guard is missing, refuse all peers instead of admitting all
         })  # fmt: skip
         return keys
 
@@ -225,7 +225,7 @@ class Hub:
         """Send a message. Returns False if the worker is not connected; the worker's sentinel will report its end.
         """
         try:
-            self._socket.send(identity.encode(), zmq.SNDMORE)  # the frame that fails, if one does
+            self._socket.send(identity.encode(), zmq.SNDMORE)  # a missing peer makes this frame fail, not the next
             self._socket.send(encode(message))
         except zmq.ZMQError as error:
             if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):

@@ -35,9 +35,9 @@ from esper_ab.launchers import Errand, Launcher, Node, begin_here
 # Checks before anything starts: of the directory, and of the machine by a child process that imports torch.
 
 
-LIMIT_S = 120.0  # on a machine that is not crowded: importing torch from a cold network disk takes tens of seconds
+LIMIT_S = 120.0  # on an idle machine; importing torch from a cold network disk takes tens of seconds
 _MODULE = "workers.commands.describe"
-_SAY_S = 20.0  # after it, the user is told what the preflight is doing
+_SAY_S = 20.0  # after this time, the user is told what the preflight is doing
 _LOOK_S = 0.5
 _LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously
 _SPARE_BYTES = 64 << 20  # policies, report, and room for others
@@ -67,7 +67,7 @@ def examine(
             child.kill()
             raise
     try:
-        return _decode_machine(answer)  # whatever users' code printed, or did at the end of the process
+        return _decode_machine(answer)  # a valid answer counts, whatever users' code printed or did at exit
     except UNREADABLE as error:
         why = error
     told = complaint.decode(errors="replace").splitlines()
@@ -155,12 +155,12 @@ def reserve_lanes(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[D
 # --- nodes -----------------------------------------------------------------------------------------------------------
 # The preflight of every node on which a launcher starts workers, and the devices of all nodes as one pool.
 #
-# A device's name is its place in the pool: "cuda:5" is the sixth GPU, counting node after node. Its node is settled
+# A device's name is its place in the pool: "cuda:5" is the sixth GPU, counting node after node. Its node is determined
 # anew whenever an experiment begins or continues; the plan has only the place and the kind.
 
 
-_AT_ONCE = 64  # nodes that are asked side by side
-# What all nodes must have in common, in the words of whoever has to mend it.
+_AT_ONCE = 64  # nodes that are asked in parallel
+# What must be equal on all nodes, in words for the person who has to fix it.
 _COMMON = {
     "torch_version": "torch", "cuda_build": "torch's build for CUDA", "sources": "the state of esper_ab's code",
     "cpu_bf16": "the processor's bfloat16 instructions", "kernels": "the native kernel",

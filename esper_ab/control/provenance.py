@@ -18,7 +18,7 @@ from esper_ab.plan.experiment_directory import run_toml
 from esper_ab.plan.plan import Block, Plan
 
 # --- provenance ------------------------------------------------------------------------------------------------------
-# What the journal's first line says of the machine and the code; no environment variables, because they hold secrets.
+# What the journal's first line says about the machine and the code; no environment variables, which may hold secrets.
 
 
 _GIT_TIMEOUT_S = 10.0

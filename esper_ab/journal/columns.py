@@ -41,7 +41,7 @@ NAMES = (
 _OF_HEADS = ("entropy", "learnable")
 _update_of = attrgetter(*UPDATE)
 _NO_UPDATE = (None,) * len(UPDATE)
-_Key = str | tuple[str, str]  # a name in NAMES; "measure", "entropy" or "learnable" with the name of what it is of
+_Key = str | tuple[str, str]  # a name in NAMES, or ("measure", its name), or ("entropy" or "learnable", a head's name)
 
 
 class Columns:
@@ -56,7 +56,7 @@ class Columns:
         self.digests: list[str] = []
         self.heads: tuple[str, ...] = ()  # names of the action heads, in the order of the first record that has any
         self._keys: list[_Key] = [*NAMES, *(("measure", name) for name in measures)]
-        self._rows = array("d")  # episode by episode, a number for each of _keys
+        self._rows = array("d")  # one number for each of _keys, episode after episode
 
     def __len__(self) -> int:
         return len(self.episodes)
@@ -94,7 +94,7 @@ class Columns:
         if record.ppo is not None and not record.ppo.heads.keys() <= set(self.heads):
             self._name(record.ppo.heads)
         place = len(self) if record.episode > self.newest else bisect_left(self.episodes, record.episode)
-        end = place + (record.episode in self.episodes[place : place + 1])  # later than `place` where it replaces one
+        end = place + (record.episode in self.episodes[place : place + 1])  # place + 1 if it replaces an earlier record
         self.episodes[place:end] = array("q", [record.episode])
         self.digests[place:end] = [record.digest]
         width = len(self._keys)
@@ -160,7 +160,7 @@ class Episodes(Mapping[int, EpisodeRecord]):
             file.seek(found)
             event = event_of(file.readline())
         if not isinstance(event, EpisodeRecorded):
-            deque(read(self._path), maxlen=0)  # raises with the line and the reason
+            deque(read(self._path), maxlen=0)  # raises an error with the line and the reason
             raise JournalError(f"{self._path} was changed while it was read: an episode is no longer where it was")
         return event.record
 

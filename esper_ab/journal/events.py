@@ -49,7 +49,7 @@ class WorkerStarted(Event, frozen=True, kw_only=True, tag="worker_started"):
     uuids: tuple[str, ...]
     torch_version: str
     sources: str = ""  # hash of the code that it imported; "" in journals older than this field
-    host: str = ""  # the machine's own name; "" in journals older than this field, as the following ones
+    host: str = ""  # the machine's own name; "" in journals older than this field, like the fields below
     node: str = ""  # as the launcher calls it; "": the coordinator's machine
     titles: tuple[str, ...] = ()  # of the devices, "" for a core
     driver: str = ""  # of GPUs
@@ -89,8 +89,8 @@ class LookTaken(Event, frozen=True, kw_only=True, tag="look"):
 
     replicates: int  # complete replicates, which identify the look
     decided: tuple[Contrast, ...]  # at this look
-    leaving: tuple[str, ...]  # groups without any open comparison: left out of blocks that start after this look
-    futile: tuple[Contrast, ...] = ()  # stopped for futility at this look: nothing is claimed of them
+    leaving: tuple[str, ...]  # groups without any open comparison; blocks that start after this look leave them out
+    futile: tuple[Contrast, ...] = ()  # stopped for futility at this look, without any claim
 
     @property
     def outcome(self) -> str:
@@ -116,8 +116,8 @@ class Incident(Event, frozen=True, kw_only=True, tag="incident"):
     run_name: str = ""  # "" when it concerns the whole experiment
     episode: int | None = None
     detail: str
-    last_words: tuple[str, ...] = ()  # lines: the end of a worker's log, with the stacks of one that hung
-    confounder: str | msgspec.UnsetType = msgspec.UNSET  # what a training episode showed; entered once per run
+    last_words: tuple[str, ...] = ()  # last lines of a worker's log, with its stacks if it hung
+    confounder: str | msgspec.UnsetType = msgspec.UNSET  # found in a training episode; entered once per run
 
 
 class ExperimentEnded(Event, frozen=True, kw_only=True, tag="experiment_ended"):
@@ -142,10 +142,10 @@ FIRST_PREV = "00000000"  # `prev` of the first line
 _TAIL = b',"crc":"%08x"}\n'  # CRC over the bytes before it
 _TAIL_BYTES = len(_TAIL % 0)
 _CRC_IN_TAIL = slice(-11, -3)
-_EPISODE, _KIND_WITHIN = b'"event":{"kind":"episode"', 120  # bytes from the start of a line
+_EPISODE, _KIND_WITHIN = b'"event":{"kind":"episode"', 120  # within this many bytes of the line's start
 
 
-Stamp = Annotated[datetime, msgspec.Meta(tz=True)]  # of a line; decoding one costs a hundredth of decoding the rest
+Stamp = Annotated[datetime, msgspec.Meta(tz=True)]  # time of a line; decoding it costs a hundredth of decoding the rest
 
 
 class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -233,7 +233,7 @@ def is_episode(data: bytes) -> bool:
 
 
 # --- begun -----------------------------------------------------------------------------------------------------------
-# Whether an experiment has begun: whether a whole line of its journal is there.
+# An experiment has begun once its journal has a whole line.
 
 
 def begun(experiment_dir: Path) -> bool:

@@ -38,7 +38,7 @@ from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME
 from esper_ab.journal.lock import Lock
 
 _COPY_BYTES = 1 << 20
-_LINES_AT_ONCE = 16  # per write: a call costs as much as some kilobytes, and the joined lines should fit the cache
+_LINES_AT_ONCE = 16  # lines per write: a call costs as much as some kilobytes, and the joined lines should fit a cache
 Past = TypeVar("Past")
 
 
@@ -109,9 +109,9 @@ class Journal:
         self._wall_clock = wall_clock
         self._n = 0
         self._prev = FIRST_PREV
-        self._size = self._committed = 0  # bytes of the lines in the file; of those certainly on disk
+        self._size = self._committed = 0  # bytes of lines in the file; bytes that are certainly on disk
         self._since: list[bytes] = []  # lines since the last commit
-        self._written = 0  # number of them in the file
+        self._written = 0  # how many of these are in the file
         self._doubtful = False  # True: the contents after `_committed` are unknown
         try:
             self._lock = Lock(experiment_dir)
@@ -153,7 +153,7 @@ class Journal:
         """
         self.write()
         try:
-            getattr(os, "fdatasync", os.fsync)(self._file)  # not every system has the quicker one
+            getattr(os, "fdatasync", os.fsync)(self._file)  # faster, but not every system has it
         except OSError as error:
             self._doubtful = True
             raise self._cannot_write(error) from error
@@ -166,7 +166,7 @@ class Journal:
         try:
             self.commit()
         finally:
-            with suppress(OSError):  # NFS writes when a file is closed; what counts was synced
+            with suppress(OSError):  # NFS writes on close and may fail, but what counts was synced
                 os.close(self._file)
             self._lock.close()
 

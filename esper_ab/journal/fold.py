@@ -25,7 +25,7 @@ class Inconsistent(JournalError):
     """An intact event does not fit the events before it; no version of esper_ab writes such a journal."""
 
 
-_OF_RUNS = ("ppo_pathology", "dropped_pair", "cancelled")  # entries that are about a run, and are read so
+_OF_RUNS = ("ppo_pathology", "dropped_pair", "cancelled")  # categories of incidents that must name a run
 RunState = Literal["planned", "warming up", "training", "evaluating", "finished", "left out", "lost"]
 
 
@@ -50,11 +50,11 @@ class RunHistory:
     episodes: Episodes = field(default_factory=Episodes)
     checkpoints: list[Checkpoint] = field(default_factory=list)  # in the order in which they were recorded
     evaluation: EvaluationRecord | None = None
-    left_out: bool = False  # never started, because every comparison of its group was decided before
+    left_out: bool = False  # never started, because every comparison of its group had been decided
     lost: bool = False  # its replicate was given up, so it is in no comparison
     failed: bool = False  # this run caused the loss; the others of its replicate were cancelled
     taken: list[Taken] = field(default_factory=list)  # once per worker, in order
-    confounders: set[str] = field(default_factory=set)  # what the list of incidents says of its training episodes
+    confounders: set[str] = field(default_factory=set)  # found in its training episodes, as in the list of incidents
 
     @property
     def expected(self) -> bool:
@@ -107,7 +107,7 @@ class History:
     present: dict[str, events.WorkerStarted] = field(default_factory=dict)  # lane -> the last one started there
     incidents: list[events.Incident] = field(default_factory=list)
     ended: events.ExperimentEnded | None = None
-    keeps_records: bool = field(compare=False)  # False: of new training episodes keep only the columns
+    keeps_records: bool = field(compare=False)  # False: keep only the columns of new training episodes
 
     @property
     def plan(self) -> Plan:

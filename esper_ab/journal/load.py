@@ -29,7 +29,7 @@ class Loaded:
     lines: int  # intact
     wall_time: str  # ISO 8601, of the last event
     torn_bytes: int  # of an unfinished last line, which is ignored
-    held: bool  # whether a process holds the directory; asked before reading, so that an end in between is seen
+    held: bool  # whether a process holds the directory; checked before reading, so that no last event is missed
 
 
 def load(experiment_dir: Path) -> Loaded:
@@ -67,7 +67,7 @@ def located(reading: Reading) -> Iterator[None]:
 
 
 # --- tail ------------------------------------------------------------------------------------------------------------
-# Following a journal that is being written: the events there are, and later those appended since.
+# Follow a journal that is being written: first the events in it, and later those that are appended.
 
 
 _CHUNK_BYTES = 1 << 20

@@ -36,10 +36,10 @@ from esper_ab.contracts.files import UNREADABLE, NotRegular, open_regular, remov
 from esper_ab.contracts.process_start import process_started
 
 LOCK_NAME, JOURNAL_NAME = ".lock", "events.jsonl"
-_MODE = 0o600  # of `.lock`: whoever may read it can lock it
-_TRIES = 10  # somebody who only asks holds the lock for an instant
+_MODE = 0o600  # of `.lock`; anyone who can read it can lock it
+_TRIES = 10  # because a process that only checks the lock holds it for an instant
 _TRY_S = 0.02
-_RAY_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # the variable that is called so
+_RAY_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # Ray's variable really has this name
 _FLOCK = "hhqqi4x"  # struct flock of fcntl(2): kind, whence, start, length (0: all of it), process
 
 
@@ -50,8 +50,8 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     started: float  # s since boot; with `pid` it identifies the process on `host`
     since: str  # when it took the experiment directory, ISO 8601
-    slurm_job: str = ""  # that it belongs to; "" for none
-    ray_job: str = ""  # likewise, as `ray job submit` has numbered it
+    slurm_job: str = ""  # the Slurm job that it belongs to; "" if none
+    ray_job: str = ""  # the id that `ray job submit` gave its job; "" if none
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host} since {self.since}" if self.pid else "another process"
@@ -107,7 +107,7 @@ class Lock:
     def hold_journal(self) -> None:
         """Lock the journal as well, once it exists. Raises UsageError if another process writes to it."""
         if not hasattr(fcntl, "F_OFD_SETLK"):
-            return  # of this system's locks one ends with any descriptor of the file: `.lock` is what holds there
+            return  # other locks are lost when any descriptor of the file is closed, so only `.lock` is locked
         journal = open_regular(self._experiment_dir / JOURNAL_NAME, os.O_RDWR)
         self._held.append(journal)
         try:
@@ -122,7 +122,7 @@ class Lock:
     def close(self) -> None:
         """Release the lock."""
         while self._held:
-            with suppress(OSError):  # the descriptor is gone even so, and the lock with it
+            with suppress(OSError):  # even then, the descriptor and its lock are gone
                 os.close(self._held.pop())
 
     def _sign(self) -> None:
@@ -133,7 +133,7 @@ class Lock:
         )  # fmt: skip
         line = _checked(msgspec.json.encode(own))
         try:
-            os.pwrite(self._held[0], line, 0)  # before the rest of an older line is cut off: the first is always whole
+            os.pwrite(self._held[0], line, 0)  # first, so that the file always begins with a whole line
             os.ftruncate(self._held[0], len(line))
         except OSError as error:
             error.filename = str(self._experiment_dir / LOCK_NAME)
@@ -151,7 +151,7 @@ def holder(experiment_dir: Path) -> Holder | None:
     except BlockingIOError:
         named = _named(descriptor)
         return named if _is_alive(named) else _unnamed_holder(experiment_dir)
-    except OSError:  # there are no locks here, so nobody has one
+    except OSError:  # the file system has no locks, so no process holds one
         return None
     finally:
         os.close(descriptor)
@@ -208,7 +208,7 @@ def _unnamed_holder(experiment_dir: Path) -> Holder | None:
         return None
     try:
         return _UNKNOWN if _is_written_to(journal) else None
-    except (OSError, AttributeError):  # there are no locks here, or this system has none of the kind
+    except (OSError, AttributeError):  # the file system has no locks, or this platform has none of this kind
         return None
     finally:
         os.close(journal)

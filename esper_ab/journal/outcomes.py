@@ -31,7 +31,7 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
     outcome: float | None  # declared by the plan; the number that is compared
     evaluated: float | None  # mean over the evaluation, by the trained policy's sampled actions
     greedy: float | None  # the same by its greedy actions
-    failed: float | None  # share of the evaluation's environments
+    failed: float | None  # share of the evaluation's environments that failed
     entropy_change: float | None  # nats: last tenth of the episodes minus the first
     training_area: float | None  # mean outcome over all training episodes
     measures: dict[str, float | None]  # by declared name: means over the evaluation, sampled actions
@@ -140,7 +140,7 @@ def _rewards(evaluation: EvaluationRecord | None) -> dict[str, float | None]:
 # History -> numbers of a live view: recent means of training per group, outcomes of complete pairs. Pure.
 
 
-RECENT = 5  # last episodes that count as recent, of a group's newest run that has any
+RECENT = 5  # number of recent episodes, from the group's newest run that has any
 REWARD_LABEL = "reward (not comparable)"
 DIFFERENCE_LABEL = "outcome so far; only a look decides"
 
@@ -169,7 +169,7 @@ class DifferenceNow(msgspec.Struct, frozen=True, kw_only=True):
 def group_now(history: History, group: str) -> GroupNow:
     """Return the current numbers of `group`."""
     runs = history.of_group(group)
-    latest = [run.columns for run in runs if len(run.columns)][-1:]  # the latest replicate that has any
+    latest = [run.columns for run in runs if len(run.columns)][-1:]  # the latest replicate with episodes
 
     def recent(name: str) -> float | None:
         return mean_known(value for columns in latest for value in columns.of(name)[-RECENT:])
@@ -224,7 +224,7 @@ class Alarms:
     def __init__(self, before: History | None) -> None:
         """Count the pathologies in `before`, the history before the view opened, without showing them again."""
         self._runs: dict[tuple[str, str], dict[str, None]] = {}  # group and kind -> runs, in order
-        self._repeated: set[tuple[str, str]] = set()  # repeated after they were shown
+        self._repeated: set[tuple[str, str]] = set()  # seen again after they were shown
         if before is not None:
             for entry in before.incidents:
                 if entry.category == "ppo_pathology":

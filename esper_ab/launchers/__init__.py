@@ -22,19 +22,19 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import child_command, child_environment
 
-# Connection of workers to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE,
-# with keys for these workers only. No result depends on it.
+# How workers connect to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE, with
+# keys for these workers only. No result depends on the choice.
 Transport = Literal["ipc", "tcp"]
 _NEEDS_TCP = "workers on other machines need --transport tcp, which is this launcher's default"
-_LINE_BYTES = 256  # more than a public key has; what is written at once to a socket pair is read at once
+_LINE_BYTES = 256  # longer than a public key; what one write puts into a socket pair, one read returns
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
     """A machine on which a launcher may start workers."""
 
     name: str  # as the launcher calls it
-    cores: int  # that may be used there
-    gpus: int | None = None  # that may be used there; None: all that a process sees there
+    cores: int  # number of usable cores
+    gpus: int | None = None  # number of usable GPUs; None: all that a process sees there
 
 
 class KeyExchange:
@@ -147,16 +147,16 @@ class Launcher:
     """
 
     name = ""
-    # The flags with which a command starts workers in this way, for messages that show the command to go on with.
+    # The flags that make a command start workers in this way, for messages that suggest a next command.
     flags: tuple[str, ...] = ()
-    transport: Transport = "ipc"  # that its workers need, unless a different one is requested
+    transport: Transport = "ipc"  # of its workers, unless a different one is requested
     needs_tcp = False  # whether its workers may be on other machines
-    entry = "workers.process.entry:main"  # "module:function" of its workers, likewise; called with the WorkerOrder
-    address = "127.0.0.1"  # of this machine, at which its workers reach the coordinator over tcp
-    nodes: tuple[Node, ...] = ()  # on which its workers run, and with which they may be lost; empty: this machine
+    entry = "workers.process.entry:main"  # of its workers, likewise; a function that is called with the WorkerOrder
+    address = "127.0.0.1"  # of this machine, where workers connect to the coordinator over tcp
+    nodes: tuple[Node, ...] = ()  # where its workers run; if one is lost, so are its workers; empty: this machine
     child_processes = False  # whether every worker is a child of this process, which a signal can stop or end
-    descriptors: int  # number that one worker takes in this process, including the one of its connection
-    own_descriptors = 0  # number that the launcher itself takes, however many workers it has
+    descriptors: int  # file descriptors that each worker takes in this process, including its connection
+    own_descriptors = 0  # file descriptors that the launcher itself takes, however many workers it has
 
     def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
         """Raises UsageError if the launcher cannot start workers here."""

@@ -60,7 +60,7 @@ def call_in_process(entry: str, order: WorkerOrder, coordinator: socket.socket |
 
 def main(entry: str) -> None:
     """Run a worker with this entry point, "module:function"."""
-    line = sys.stdin.buffer.readline()  # nothing follows before the key was said
+    line = sys.stdin.buffer.readline()  # a buffered read: nothing more is sent before the key
     if not line.endswith(b"\n"):
         os._exit(ORPHANED)
     order = _decode(line)

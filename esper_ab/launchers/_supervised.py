@@ -26,8 +26,8 @@ from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.supervisor import NOT_STARTED, end_of
 from esper_ab.launchers import KeyExchange
 
-DESCRIPTORS = 4  # that a supervisor takes here: its streams, and one that shows what its workers do
-_LEAVE_S = 5.0  # for a supervisor whose input has ended
+DESCRIPTORS = 4  # per supervisor in this process: its streams, and one that signals changes of its workers
+_LEAVE_S = 5.0  # time for a supervisor to exit after its input has ended
 
 
 class WorkerSaid(msgspec.Struct, frozen=True, tag="said", array_like=True):
@@ -132,9 +132,9 @@ class NodeSupervisor:
             os.close(self.sentinel)
             raise
         self._to_say: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self.changed = threading.Condition()  # guards what is known about its workers
+        self.changed = threading.Condition()  # guards the state of its workers
         self._workers: dict[str, NodeWorker] = {}  # those that have not ended
-        self._lost = ""  # how it was lost, in words, once it is
+        self._lost = ""  # how it was lost, in words; "" if it was not
         threading.Thread(target=self._write, name=f"to {node}", daemon=True).start()
         threading.Thread(target=self._read, name=node, daemon=True).start()
 
@@ -178,7 +178,7 @@ class NodeSupervisor:
             self.sentinel = -1
 
     def _write(self) -> None:
-        with suppress(OSError):  # it is gone, which the other thread sees
+        with suppress(OSError):  # it is gone, which the reading thread notices
             while line := self._to_say.get():
                 self._carrier.write(line)
         self._carrier.dismiss()
@@ -189,7 +189,7 @@ class NodeSupervisor:
             for line in self._carrier.lines():
                 try:
                     self._hear(_decode(line))
-                except UNREADABLE:  # it is no supervisor of ours
+                except UNREADABLE:  # the sender is not our supervisor
                     self._carrier.kill()
         except ConnectionError as error:
             why = str(error)
@@ -263,7 +263,7 @@ class NodeWorker:
         self.pid, self.ended_how = supervisor.pid, ""
         self.exitcode: int | None = None
         self.suspect = False  # its supervisor was told to end it
-        self.said: str | None = None  # its public key, once it has said something
+        self.said: str | None = None  # its public key, once it has sent its first line
         self.keys: KeyExchange | None = _NodeKeys(self, supervisor) if order.server_key else None
 
     def end(self, exitcode: int, how: str) -> None:

@@ -91,7 +91,7 @@ class InlineLauncher(Launcher):
     """Starts each worker as a thread."""
 
     name = "inline"
-    descriptors = 11  # an eventfd, both ends of a connection, and what a context of libzmq takes
+    descriptors = 11  # an eventfd, both ends of a connection, and those of a libzmq context
 
     entry = "workers.process.entry:main_in_thread"
 
@@ -103,7 +103,7 @@ class InlineLauncher(Launcher):
             claim(self.entry.partition(":")[0])
         except ForeignPackage as error:
             raise UsageError(f"launcher inline: {error}, or use launcher local") from None
-        self._directory = ""  # the current one when workers were to be started; they share it with this process
+        self._directory = ""  # the current directory when workers were started; they share it with this process
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
         """Refuse GPUs, because torch fixes the choice of GPUs and their arithmetic once per process."""

@@ -97,7 +97,7 @@ class LocalLauncher(Launcher):
     def _spawn(self, process: BaseProcess) -> None:
         # A child inherits the mask, so signals that a terminal (Ctrl-C, hang-up) or timeout(1) (SIGTERM) sends to the
         # whole group reach only this process, from the child's first instruction on. The resource tracker, which keeps
-        # a blocked SIGHUP blocked, is started first: its start unblocks the other two here; later it leaves the mask.
+        # a blocked SIGHUP blocked, is started first, because its start unblocks SIGINT and SIGTERM here.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         try:
             with nothing_of_the_user():

@@ -34,18 +34,18 @@ from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transpor
 from esper_ab.launchers._ray_actor import Actor, ActorEnded, NotYet, RayErrand, RaySupervisor, answer, in_one_line
 from esper_ab.launchers._supervised import NodeSupervisor, NodeWorker
 
-WAIT_S = 600.0  # for room in the cluster
+WAIT_S = 600.0  # default limit on waiting for free resources in the cluster
 _SAY_S = 10.0  # after this time, a message says that the launcher waits
 _LOOK_S = 0.5
 _ID_CHARACTERS = 8
-_BEGIN_S = 300.0  # for supervisors, once there is a group: a process each, on a machine that may be crowded
+_BEGIN_S = 300.0  # for the supervisors to start once the group is granted: a process each, on a busy machine
 _INSTALL = "pip install 'esper-ab[ray]'"
-_STORE_BYTES = 80 << 20  # of a cluster that is started here: orders and answers are short
-_BELOW_CHARS = 35  # of folders that Ray makes for its sockets, more than our own take
-_PARTS = 10_000  # of a core or a GPU: what Ray counts in
-_AT_ONCE = 16  # calls of one actor: one that reads and one that writes, and those of which Ray does not know
-# Unless the user has set these. Ray reads them on import. Without them, Ray would report to its makers, warn of answers
-# that nobody asked for, and hide GPUs from actors that have none.
+_STORE_BYTES = 80 << 20  # object store of a cluster that is started here: orders and answers are short
+_BELOW_CHARS = 35  # added by Ray between the folder and its sockets; more than our own code adds
+_PARTS = 10_000  # of a core or a GPU: the unit in which Ray counts
+_AT_ONCE = 16  # concurrent calls of one actor: a read, a write, and earlier tries whose fate Ray does not know
+# Defaults for what the user has not set. Ray reads them on import. Without them, Ray would send usage statistics, warn
+# about answers that nobody requested, and hide all GPUs from actors that request none.
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }  # fmt: skip
@@ -55,7 +55,7 @@ class RayLauncher(Launcher):
     """Starts each worker as a child process of its lane's supervisor."""
 
     name = "ray"
-    descriptors = 8  # an eventfd, a connection and the socket it is accepted at, and Ray's to the supervisor
+    descriptors = 8  # an eventfd, a connection and the socket that accepts it, and Ray's to the supervisor
 
     transport: Transport = "tcp"
     needs_tcp = True
@@ -77,7 +77,7 @@ class RayLauncher(Launcher):
         self.nodes: tuple[Node, ...] = tuple(self._names.values())
         self._group: Any = None
         self._lanes: dict[str, _LaneSupervisor] = {}
-        self._visible: dict[str, Any] = {}  # node -> which GPUs its preflight sees, as Ray calls them
+        self._visible: dict[str, Any] = {}  # node -> GPUs that its preflight sees, by Ray's names
 
     def _find_nodes(self) -> dict[str, Node]:
         """Return the usable nodes by Ray's node id, sorted by name. Raises UsageError if no node is usable.
@@ -270,7 +270,7 @@ def _connected(address: str) -> Any:
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     try:
-        # Here, because no other launcher needs Ray, and because Ray reads its settings on import.
+        # Imported here, because no other launcher needs Ray, and because Ray reads its settings on import.
         import ray
     except ImportError as error:
         raise UsageError(f"launcher ray needs Ray ({error}): {_INSTALL} on every node") from None
@@ -287,8 +287,8 @@ def _connect(ray: Any, address: str) -> None:
             f"--ray-address {address}: workers cannot reach the coordinator through Ray's client; launch on a node of "
             "the cluster (`ray job submit` does), with the address `auto`"
         )
-    # Ray prints pages on problems of its nodes to standard output, where only the command should print, and has no
-    # setting against that. What concerns an experiment is reported in our own words; the rest is in Ray's logs.
+    # Ray prints pages about problems of its nodes to standard output, which belongs to the command, and no setting
+    # prevents that. What concerns an experiment is reported in our own words; the rest is in Ray's logs.
     if hasattr(ray._private.worker, "print_to_stdstream"):
         ray._private.worker.print_to_stdstream = lambda *_, **__: None
     folder = private_folder(below=_BELOW_CHARS) if address in ("", "local") else None

@@ -26,10 +26,10 @@ from esper_ab.contracts.own_packages import alone_command, child_command
 from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transport, begin_here
 from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, NodeWorker, PipedSupervisor
 
-_TALK_S = 60.0  # for Slurm's controller to answer
-_JOB, _NODELIST = "SLURM_JOB_ID", "SLURM_JOB_NODELIST"  # which Slurm sets, and a user may set by hand
-_ANY_PORT = 9  # nothing is sent there: only the way to the node is asked for
-# A step whose end concerns no other, on all that the job has on the node.
+_TALK_S = 60.0  # time for Slurm's controller to answer
+_JOB, _NODELIST = "SLURM_JOB_ID", "SLURM_JOB_NODELIST"  # set by Slurm, or by a user by hand
+_ANY_PORT = 9  # nothing is sent there: only the route to the node is looked up
+# A step with everything that the job has on one node; its end does not affect other steps.
 _SRUN = (
     "srun", "--nodes=1", "--ntasks=1", "--overlap", "--cpu-bind=quiet,none", "--export=ALL", "--kill-on-bad-exit=0",
     "--unbuffered",

@@ -132,7 +132,7 @@ class _Fallback:
             with suppress(OSError):
                 os.write(file, f"--- {stamp}: the terminal has closed; its output continues here\n".encode())
         for descriptor in descriptors - self._replaced:
-            os.dup2(file, descriptor)  # also 0, which is not read; reading it fails, as on a dead terminal
+            os.dup2(file, descriptor)  # for 0, too: the file cannot be read, like a dead terminal
         self._replaced |= descriptors
         os.close(file)
 

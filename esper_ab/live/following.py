@@ -21,7 +21,7 @@ _LOOKS, _POLL_S = 240, 0.25  # how often to look for a report, and the pause bet
 def follow_view(experiment_dir: Path) -> None:
     """Show the experiment in this terminal until it ends; Ctrl-C ends the viewer, and the experiment continues."""
     viewer, console = Viewer(experiment_dir), rich_console()
-    looks = _LOOKS if viewer.state == "running" else 0  # for a report that is yet to come
+    looks = _LOOKS if viewer.state == "running" else 0  # the report may still be written
     try:
         if viewer.state == "running" and not console.is_terminal:
             click.echo(status_text(experiment_dir))  # the current state, since the next line may take a while

@@ -59,7 +59,7 @@ class Viewer:
 
     def catch_up(self) -> None:
         """Add all new events to `history` without yielding them."""
-        self.held = holder(self._experiment_dir) is not None  # before reading: one gone by then has written everything
+        self.held = holder(self._experiment_dir) is not None  # before reading, so that no last event is missed
         with located(self._reading):
             for event in self._reading:
                 self.history.add(event)

@@ -19,7 +19,7 @@ from typing import Literal
 import msgspec
 
 Mode = Literal["lockstep", "independent", "sequence"]
-BEFORE_START = -1  # arrived nowhere, released from nowhere
+BEFORE_START = -1  # has reached no milestone, and was released from none
 
 
 class ReleaseRuns(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class BarrierState(msgspec.Struct, frozen=True):
         return all(at.released == self.last for at in self.positions.values())
 
 
-Advanced = tuple[BarrierState, tuple[ReleaseRuns, ...]]  # with the releases that follow
+Advanced = tuple[BarrierState, tuple[ReleaseRuns, ...]]  # the new state, and the releases that follow
 
 
 def begin(mode: Mode, runs: tuple[str, ...], last: int) -> BarrierState:

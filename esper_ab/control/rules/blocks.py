@@ -12,7 +12,7 @@ from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.plan import Block, Plan
 
 # --- blocks ----------------------------------------------------------------------------------------------------------
-# The blocks in progress: where their runs' present workers stand, and which releases are decided and not recorded.
+# The blocks in progress: where the current workers of their runs stand, and which decided releases are unrecorded.
 
 
 class BlocksInProgress:
@@ -20,8 +20,8 @@ class BlocksInProgress:
 
     def __init__(self) -> None:
         self._barriers: dict[int, barrier.BarrierState] = {}  # by block
-        self._due: list[tuple[int, barrier.ReleaseRuns]] = []  # by block, in the order in which they were decided
-        self._unrecorded: set[str] = set()  # runs whose release is decided; a stop holds some of them back for good
+        self._due: list[tuple[int, barrier.ReleaseRuns]] = []  # (block, release), in the order of decision
+        self._unrecorded: set[str] = set()  # runs whose release is decided; after a stop, some are never released
 
     def __bool__(self) -> bool:
         return bool(self._barriers)

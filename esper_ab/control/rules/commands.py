@@ -56,7 +56,7 @@ class EndWorker(msgspec.Struct, frozen=True):
     lane: str
     reason: str  # "": it ended by itself, and its exit status says how
     hung: bool
-    run_log: str  # relative to the experiment directory: the log of the run that it works on; "" without a run
+    run_log: str  # log of the run that it works on, relative to the experiment directory; "" without a run
 
 
 class RestartWorker(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ Command = Append | Sync | Flush | Send | Show | Warn | DumpStacks | EndWorker | 
 
 
 # --- outbox ----------------------------------------------------------------------------------------------------------
-# What a call of the experiment machine asks for, in order; the history has at once what is to be recorded.
+# The commands that one call of the experiment machine returns, in order. Events enter the history at once.
 
 
 class Outbox:

@@ -18,9 +18,9 @@ from esper_ab.journal.events import AnyEvent, Incident, WorkerStarted
 from esper_ab.journal.fold import History, RunHistory
 
 # --- confounders -----------------------------------------------------------------------------------------------------
-# What in a record could confound the comparison, as incidents; the record itself keeps every number.
+# Incidents for everything in a record that could confound the comparison; the record itself keeps every number.
 #
-# An entry stands for the first time that something happens in a run: the audit counts the rest from the records.
+# Only the first occurrence in a run becomes an incident; the audit counts the others from the records.
 
 
 FAILED = "failed"
@@ -55,8 +55,8 @@ def _failed(run: str, episode: int | None, envs: list[EnvEpisode]) -> Iterator[I
         yield Incident(category="non_finite", run_name=run, episode=episode, detail=detail, confounder=confounder)
 
 
-LAST_WORDS_LINES = 100  # of a log: stacks of a few threads, innermost frame first
-_LINE_CHARS = 300  # of a line of a worker's log that the list of incidents keeps
+LAST_WORDS_LINES = 100  # of a log; enough for the stacks of a few threads, innermost frame first
+_LINE_CHARS = 300  # longest line of a worker's log in the list of incidents
 
 
 def worker_started(hello: Hello, order: WorkerOrder) -> WorkerStarted:

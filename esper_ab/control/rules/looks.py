@@ -30,7 +30,7 @@ def may_start(history: History, block: Block) -> bool:
 def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
     """Return the events to record after a block was completed: looks, then an extension of an open-ended plan."""
     found: list[LookTaken | PlanExtended] = [*_taken(history, followed(history))] if _likely(history) else []
-    # From the end, where runs are that were not started: all of them at every look would be quadratic.
+    # From the end, where the runs are that have not started: scanning all runs at every look would be quadratic.
     to_start = any(run.expected and not run.started for run in reversed(history.runs.values()))
     if history.plan.experiment.open_ended and not to_start and not all_settled(history):
         batch = history.plan.experiment.seeds

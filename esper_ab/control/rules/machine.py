@@ -24,7 +24,7 @@ from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.plan import Block
 
 CTRL_C = "Ctrl-C"
-LAST_WORDS_S = 0.5  # a worker that has ended may have said why; the message can come after the end
+LAST_WORDS_S = 0.5  # grace after a worker's end: its last message, which may say why, can arrive later
 _SUMMARY_CHARS = 1000  # of an error that a worker reports
 _SAY_AGAIN_S = 60.0
 _NOTHING_LEFT = "every seed was given up, so there is nothing to compare"
@@ -40,8 +40,8 @@ class ExperimentMachine:
         self._deaths = Deaths(limits.deaths)
         self._workers = Workers()
         self._blocks = BlocksInProgress()
-        self._stopped_by = ""  # the signal; "" while nobody wants to stop
-        self._say_at = math.inf  # when to say whom the stop waits for
+        self._stopped_by = ""  # the signal that asked for a stop; "" if none did
+        self._say_at = math.inf  # when to name the workers that the stop waits for
         self._out = Outbox(history)
         self._waiting = WaitingBlocks(history)
 
@@ -187,7 +187,7 @@ class ExperimentMachine:
         run = self._run_of(worker := self._workers.on_lane(lane))
         stands = self._blocks.stands(run) if run else runs.NOWHERE
         where = incidents.whereabouts(worker, run, stands, self._liveness.last(worker.identity))
-        if self._stopped_by and self._limits.ended_together:  # who has stopped it does not wait: no failure of a run
+        if self._stopped_by and self._limits.ended_together:  # the scheduler kills workers, too: no failure of a run
             self._out.do(commands.Fail(incidents.ended_together(self._stopped_by, worker, where)))
             return self._out.taken()
         line, log = f"{worker.title} {how}, {where}", log or worker.traceback
@@ -249,7 +249,7 @@ class ExperimentMachine:
 
     def _note_progress(self, worker: WorkerState, progress: messages.Progress, now: float) -> None:
         if worker.run is None or progress.run != worker.run.ref or self._liveness.last(worker.identity) is None:
-            return  # overtaken by the run's own report
+            return  # outdated: the run's own report came first
         sign = Sign(phase=progress.phase, run_name=progress.run.name, step=progress.step)
         self._liveness.sign(worker.identity, sign, now)
         self._out.do(commands.Show(progress))
@@ -259,7 +259,7 @@ class ExperimentMachine:
         if run is None or not run.started or run.ref.device != worker.lane:
             raise Rejected(f"reports about {report.run.name}, which it was not assigned")
         if run.lost:
-            return  # sent before it was cancelled
+            return  # sent before the run was given up
         milestone = milestone_of(report, run.spec, self._history.design.measures)
         heard = self._blocks.arrival(run, milestone, report)
         if heard == "repeat":
@@ -368,7 +368,7 @@ class ExperimentMachine:
         """
         self._blocks.remove(block.replicate)
         reason = f"seed {block.replicate} was given up: {why}"
-        for spec in sorted(block.runs, key=lambda spec: spec.ref.name != failed):  # the one to blame is on record first
+        for spec in sorted(block.runs, key=lambda spec: spec.ref.name != failed):  # record the failed run first
             if self._history.runs[spec.ref.name].expected:
                 self._out.record(incidents.run_given_up(spec, reason, failed=spec.ref.name == failed))
             worker = self._workers.on_lane(spec.ref.device)

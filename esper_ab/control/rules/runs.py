@@ -23,7 +23,7 @@ def barrier_of(block: Block, plan: Plan) -> barrier.BarrierState:
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
-# Runs, as far as the history records them: what a worker is told to do and what its report means for the run.
+# Runs as the history records them: the orders for a worker, and what its report means for the run.
 
 
 NOWHERE = barrier.BEFORE_START
@@ -103,16 +103,16 @@ def in_progress(history: History, block: Block) -> tuple[RunHistory, ...]:
 
 
 # --- recovery --------------------------------------------------------------------------------------------------------
-# What a death means: start the worker again, give the replicate up, or end the experiment.
+# What follows the death of a worker: restart it, give the replicate up, or end the experiment.
 #
-# A run whose worker dies three times without getting any further dies of something that a fourth start will not mend:
-# its replicate is given up in every group (`Limits.deaths`, for those who want more or fewer starts). A worker that
-# does not even get as far as a run, three times over, or three replicates given up for one reason before any was
-# complete, is a fault of the whole set-up: going on would only burn through the plan.
+# If a run's worker dies three times without progress (`Limits.deaths`), a fourth start would hardly help: its replicate
+# is given up in every group. If a worker dies three times in a row without a run, or three replicates are given up for
+# the same reason before any is complete, the set-up itself is at fault. Then the experiment ends, because going on
+# would only use up the plan.
 
 
-DEATHS_OUTSIDE = 3  # of one lane's worker without a run
-DROPS = 3  # replicates given up for one reason, with none complete
+DEATHS_OUTSIDE = 3  # deaths in a row of one lane's worker without a run
+DROPS = 3  # replicates given up for the same reason, with none complete
 
 
 class Deaths:
@@ -124,7 +124,7 @@ class Deaths:
         self._of_run: dict[str, tuple[int, int]] = {}  # run -> last recorded milestone, deaths since
         self._of_lane: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
-        self._accounts: dict[str, str] = {}  # run -> of its last death
+        self._accounts: dict[str, str] = {}  # run -> account of its last death
 
     def in_run(self, run: str, milestone: int) -> bool:
         """Count the death of a worker of `run`; True if the run's replicate is to be given up.

@@ -13,7 +13,7 @@ import msgspec
 
 from esper_ab.contracts.messages import RunSpec, WorkerOrder
 
-_STEPS_WAITED = 10  # an estimate may be wrong by two or three, and seeds and neighbours slow a step down
+_STEPS_WAITED = 10  # an estimate may be off by a factor of 2 or 3, and seed modules and neighbours slow a step down
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,14 +22,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     floor_s: float = 60.0
     start_up_s: float = 300.0  # cold disks, compilation, first allocation
     factor: float = 5.0
-    pause_s: float = 10.0  # the coordinator itself stood still this long (suspended): nobody is blamed for it
-    disk_full_s: float = 600.0  # for room on the disk, before the experiment ends with DiskFull
+    pause_s: float = 10.0  # a longer gap means that the coordinator itself was suspended, so no worker is blamed
+    disk_full_s: float = 600.0  # wait for disk space before the experiment ends with DiskFull
     ping_s: float = math.inf  # an idle worker that has been silent this long is pinged ...
     pong_s: float = 40.0  # ... and must answer within this time
     # The scheduler that stops the coordinator also kills its workers, so a stop does not wait for them.
     ended_together: bool = False
     say_s: float = 10.0  # a stop that takes longer names the workers that it waits for
-    # at one milestone of a run: the last of them costs the replicate, the others are followed by a restart
+    # Deaths at one milestone after which a run's replicate is given up; after earlier ones, its worker is restarted.
     deaths: int = 3
 
     def across_nodes(self) -> Limits:
@@ -43,21 +43,21 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # --- liveness --------------------------------------------------------------------------------------------------------
-# Who is late: workers that owe a sign of life and do not give it in time. `now` (monotonic, s) is an argument.
+# Late workers: those that owe a sign of life and have not given it in time. `now` (monotonic, s) is an argument.
 #
-# A sign is progress reported by the training loop, not a heartbeat: a worker stuck in Python still answers pings. How
-# long to wait scales with what was seen: five times the median time that passed after a sign of the same phase,
-# whoever gave it, and never less than a minute. A phase that nobody has got past yet gets the start-up grace, and so
-# does always what is done once (start-up, loading data, warm-up): a neighbour's warm caches say nothing about a cold
-# one. That grace grows with the steps that the plan expects, as a large task takes minutes for one, and with the
-# processes that want to run per core: on a crowded machine, and with many lanes, everything that is done once takes as
-# many times longer. A worker that waits at a barrier owes nothing, unless nothing but its silence would tell that it
-# is lost, with its node: then it is asked every now and then, and owes an answer.
+# A sign of life is progress reported by the training loop, not a heartbeat: a worker stuck in Python still answers
+# pings. The limit is five times the median time that followed a sign of the same phase, over all workers, and at least
+# a minute. A phase that no worker has completed yet gets the start-up grace instead. So does everything that is done
+# once (start-up, loading data, warm-up), because a neighbour's warm caches say nothing about a cold one. The grace
+# grows with the plan's expected time per step, because a step of a large task can take minutes. It also grows with the
+# number of runnable processes per core, because on a crowded machine everything takes that many times longer. A worker
+# that waits at a barrier owes nothing. But if the loss of its node would otherwise go unnoticed, it is pinged from time
+# to time, and owes an answer.
 
 
 START_UP, ASSIGNED, WARM_UP, PING = "start-up", "assigned", "warm-up", "ping"
 _DONE_ONCE = (START_UP, ASSIGNED, WARM_UP)
-_INTERVALS_KEPT = 64  # per phase: follows a change of pace within an episode or two
+_INTERVALS_KEPT = 64  # per phase: few enough that the median follows a change of pace within an episode or two
 
 
 class Sign(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,10 +165,10 @@ class Liveness:
 
 
 # --- waves -----------------------------------------------------------------------------------------------------------
-# Starts in waves: of many workers only so many are starting at a time, and the others wait for their turn.
+# Start workers in waves: only a limited number are starting at a time, and the others wait for their turn.
 #
-# Whoever is starting loads libraries, shakes hands and has a limit on the time for that; ten thousand at once would
-# keep one another from it. A worker is starting from its turn until it has said Hello, is to be ended or could not be
+# A starting worker loads libraries and shakes hands within a time limit, and ten thousand at once would slow each other
+# down beyond it. A worker counts as starting from its turn until it has said Hello, is told to end, or could not be
 # started.
 
 
@@ -203,7 +203,7 @@ class Waves:
 
 
 # --- worker state ----------------------------------------------------------------------------------------------------
-# What is known of the workers, one per lane, from their start to their end.
+# The state of the workers, one per lane, from their start to their end.
 
 
 @dataclass(kw_only=True)
@@ -211,16 +211,16 @@ class WorkerState:
     """The current incarnation of one lane's worker, and the run that it or its successor works on."""
 
     order: WorkerOrder
-    tried: bool = False  # its start
-    again: bool = False  # a start on its lane was tried before, so that its own is worth an entry
+    tried: bool = False  # whether a start was attempted
+    again: bool = False  # whether an earlier start on its lane was attempted, so that this one is recorded as a restart
     greeted: bool = False  # has said Hello
-    run: RunSpec | None = None  # assigned and not done; the next incarnation takes it up
+    run: RunSpec | None = None  # assigned and not done; if this worker ends, the next incarnation continues it
     exited_at: float | None = None  # s, monotonic: when the worker was seen to have ended by itself
-    fault: str = ""  # why it is to be ended; nothing that it says counts any more
-    ending: bool = False  # it was told to end and is not gone yet; nothing that it says counts any more
-    hopeless: bool = False  # another start would fare no better
-    told: bool = False  # by its fault, which is all that concerns the user: nobody need show its log
-    traceback: str = ""  # as it reported it, in case it leaves no log
+    fault: str = ""  # why it must be ended; its further messages are ignored
+    ending: bool = False  # told to end, but not gone yet; its further messages are ignored
+    hopeless: bool = False  # whether a restart would fail in the same way
+    told: bool = False  # whether `fault` says all that concerns the user, so that the log need not be shown
+    traceback: str = ""  # as the worker reported it, in case it leaves no log
 
     @property
     def identity(self) -> str:
