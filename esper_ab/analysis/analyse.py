@@ -28,13 +28,13 @@ class Analysis:
 
     outcomes: dict[str, RunOutcome]  # by run, in plan order
     comparisons: tuple[Comparison, ...]  # in the order of the design
-    findings: tuple[Finding, ...]  # of the audit of records and outcomes, the weightiest first
+    findings: tuple[Finding, ...]  # of the audit of records and outcomes, most serious first
     cross: CrossEvaluation
     learning: tuple[Learning, ...]  # by group that learns
     conduct: tuple[Conduct, ...]  # by group
-    remarks: tuple[str, ...]  # what a reader would ask about, a sentence each
-    noise: EvaluationNoise | None  # in the differences of pairs; None where too little tells of it
-    reward_audit: RewardAuditFindings | None  # of the groups' rewards; None for an experiment that includes none
+    remarks: tuple[str, ...]  # answers to questions that a reader would ask, one sentence each
+    noise: EvaluationNoise | None  # in the differences of pairs; None if there is too little data to estimate it
+    reward_audit: RewardAuditFindings | None  # None if the experiment includes no audit of its groups' rewards
     result_hash: str
 
 

@@ -164,7 +164,7 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
     what = ("training episodes", "environment steps", "evaluation episodes")
     unequal = {name: f"{a} against {b} {name}" for name, a, b in zip(what, *totals, strict=True) if a != b}
     specs = (run.spec for group in contrast.groups for run in history.of_group(group))
-    ends_by_itself = any(  # the length of an episode is up to the policy in one of the groups
+    ends_by_itself = any(  # in one of the groups, the policy determines how long an episode lasts
         kind_of_task(spec.task) == GYMNASIUM and spec.settings.gym.rollout == "episodes" for spec in specs
     )
     if list(unequal) == [what[1]] and ends_by_itself:

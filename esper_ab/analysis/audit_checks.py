@@ -17,7 +17,7 @@ from esper_ab.verdict.vocabulary import Finding, Weight
 # Audit of the conditions: same code and same orders for all runs. Pure.
 
 
-# Orders that must be equal for all runs.
+# Fields of RunSpec that must be equal for all runs.
 _COMMON = (
     "experiment_digest", "rng_seed", "task", "outcome", "repeats", "data_dir", "slots", "n_envs", "episodes", "steps",
     "eval_episodes", "arithmetic",
@@ -183,7 +183,7 @@ def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
 def _cold(group: Conduct) -> Iterator[Finding]:
     first, ratio = group.first_episode_s, group.first_over_rest
     if first is None or ratio is None or ratio < COLD_FIRST_EPISODE or group.warm_up_s == 0.0:
-        return  # or it has no warm-up that could have been too short
+        return  # not slow, or there was no warm-up that could have been too short
     warm = "" if group.warm_up_s is None else f" after a warm-up of {significant(group.warm_up_s, 3)} s"
     yield _note(
         "cold start",
@@ -200,7 +200,7 @@ def _note(kind: str, sentence: str, *groups: str) -> Finding:
 # --- audit ppo -------------------------------------------------------------------------------------------------------
 # Audit of the policy updates of each learning group. Pure.
 #
-# Training pathologies are an outcome of the group's settings, so they are noted and counted. Two of them are more: an
+# Training pathologies are an outcome of the group's settings, so they are noted and counted. Two cases differ: an
 # update that does not see what the policy saw is a fault of the program, and a group that never trained has no
 # meaningful outcome.
 
@@ -217,7 +217,7 @@ def _pathologies(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
     counts = [Counter(count_pathologies(run.columns)) for run in runs]
     total: Counter[str] = sum(counts, Counter())
     if not runs[0].spec.settings.learns:
-        del total[VALUE_COLLAPSE]  # an untrained critic, as the group has it
+        del total[VALUE_COLLAPSE]  # the group does not learn, so an untrained critic is expected
     for kind in sorted(total):
         affected = sum(count[kind] > 0 for count in counts)
         where = f"{total[kind]} of {sum(updates)} updates, {affected} of {len(runs)} runs"

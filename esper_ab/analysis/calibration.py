@@ -161,7 +161,7 @@ def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:
 
 
 # --- calibration -----------------------------------------------------------------------------------------------------
-# What the runs of an A/A experiment say about chance: calibration.json out of a history.
+# Make calibration.json from the history of an A/A experiment: what its runs say about chance.
 
 
 def calibration_of(history: History, replicates: int, *, deterministic: bool, named: bool) -> Calibration:

@@ -12,7 +12,7 @@ from esper_ab.contracts.records import EnvEpisode
 from esper_ab.journal.events import Incident
 from esper_ab.journal.fold import History, RunHistory
 
-# Category of an incident -> what it is called in a sentence. The other categories have findings of their own.
+# Category of an incident -> its name in a sentence. The other categories have findings of their own.
 FAULTS = {
     "worker_death": "worker death", "hung_worker": "hung worker", "restart": "restart",
     "start_delayed": "delayed start", "bad_message": "unreadable message", "damaged_checkpoint": "damaged checkpoint",
@@ -26,20 +26,20 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
     group: str
     runs: int  # planned so far
     finished: int  # evaluated
-    left_out: int  # never started, because every comparison of the group was decided before
+    left_out: int  # never started, because every comparison of the group had been decided
     lost: int  # given up after failures of their own
     cancelled: int  # given up because another run of their replicate was lost
     episodes: int  # training episodes recorded
     env_steps: int  # recorded in training
     evaluation_episodes: int
     wall_s: float  # sum over the recorded training episodes
-    episode_s: float | None  # median over training episodes but the first of each run
+    episode_s: float | None  # median over all training episodes except the first of each run
     warm_up_s: float | None  # median over runs
     first_episode_s: float | None  # median over runs
     first_over_rest: float | None  # first_episode_s / episode_s
     decisions_per_s: float | None  # env steps per second of wall time: the throughput of one run
-    faults: dict[str, int]  # category of an incident -> entries, those of FAULTS only, if any
-    failed: int  # environments in training and evaluation; they keep their outcome
+    faults: dict[str, int]  # number of incidents by category; only categories of FAULTS that occurred
+    failed: int  # environments that failed in training or evaluation; they keep their outcome
 
 
 def conduct(history: History) -> tuple[Conduct, ...]:

@@ -70,7 +70,7 @@ def cross_evaluation(history: History) -> CrossEvaluation:
     )
 
 
-Episodes = tuple[EvaluatedEpisode, ...]  # of one run's evaluation by sampled actions, at least one
+Episodes = tuple[EvaluatedEpisode, ...]  # one run's evaluation episodes with sampled actions; at least one
 
 
 def _evaluated(runs: Sequence[RunHistory]) -> list[Episodes]:

@@ -23,24 +23,24 @@ from esper_ab.verdict.vocabulary import Verdict
 # The first episode is played by the untrained policy, so its numbers show what chance gives from the start of the plan.
 
 
-GAP_MARGINS = 2.5  # between greedy and sampled outcome, from which on it is commented on
-_UNDECIDED = 0.8  # of the entropy of a uniform choice
-_UNUSED = 0.2  # of the target KL
-_HURRIED = 0.8  # of the updates, stopped by the target KL
+GAP_MARGINS = 2.5  # difference between greedy and sampled outcome, in margins, from which it is mentioned
+_UNDECIDED = 0.8  # share of a uniform choice's entropy; above it, the policy is nearly uniform
+_UNUSED = 0.2  # share of the target KL; below it, larger steps would learn faster
+_HURRIED = 0.8  # share of the updates that stop at the target KL; above it, a smaller lr would help
 
 
 class Learning(msgspec.Struct, frozen=True, kw_only=True):
     """Learning of one group, as means over its runs; None if nothing is recorded."""
 
     group: str
-    learns: bool  # else its learning rate is 0, and its policy the untrained one
+    learns: bool  # if False, the learning rate is 0 and the policy stays untrained
     updates: float  # per run
-    episodes: float  # of single environments in training, per run
-    # KL of an update, mean over its minibatches, as a share of ppo.target_kl. None also where an update is one step: it
-    # is measured before each.
+    episodes: float  # training episodes of single environments, per run
+    # Mean KL over the minibatches of an update, as a share of ppo.target_kl. Also None if an update is a single step,
+    # because the KL is measured before each step.
     trust_region: float | None
     stopped_by_kl: float | None  # share of the updates
-    head: str  # the first of the policy, used in every decision; "" where none is recorded
+    head: str  # the policy's first head, which every decision uses; "" if none is recorded
     head_entropy: float | None  # its entropy in the last tenth of the updates, as a share of a uniform choice
     first: dict[str, float | None]  # declared measures in the first episode
     last: dict[str, float | None]  # the same in the last tenth of the episodes
@@ -162,8 +162,8 @@ class OwnReward:
     """Rewards of one group: means over its runs, per training episode in one environment."""
 
     group: str
-    runs: int  # with two episodes at least
-    rose: int  # of these runs, those whose own reward was higher in the last tenth than in the first
+    runs: int  # with at least two episodes
+    rose: int  # how many of these runs had a higher own reward in the last tenth than in the first
     reward: Ends  # on the scale of the group's own mode
     outcome: Ends
 
@@ -196,10 +196,10 @@ def _mean(ends: Sequence[Ends]) -> Ends:
 
 
 # --- remarks ---------------------------------------------------------------------------------------------------------
-# Answers, in a sentence each, to what a reader of learning curves and evaluations would ask. Pure.
+# Answers to what readers of learning curves and evaluations ask, one sentence each. Pure.
 
 
-_LEAST_RUNS = 3  # to speak of a fall
+_LEAST_RUNS = 3  # fewest runs from which a fall is reported
 
 
 def remarks(
@@ -234,7 +234,7 @@ def _falling(history: History, learning: Sequence[Learning]) -> Iterator[str]:
         ends = [(first, last) for first, last in map(ends_of, curves) if first is not None and last is not None]
         changes = [(last - first) * design.outcome.sign for first, last in ends]
         if len(changes) < _LEAST_RUNS or fmean(changes) >= -2.0 * stdev(changes) / math.sqrt(len(changes)):
-            continue  # or the mean does not lie more than two of its standard errors below 0
+            continue  # too few runs, or their mean change is not more than two standard errors below 0
         first, last = (mean(values) for values in zip(*ends, strict=True))
         yield (
             f"Training did not improve the {design.outcome.label} of {one.group}: from {design.value(first or 0.0)} in "

@@ -44,7 +44,7 @@ def rows_of(history: History, task: str = "") -> Iterator[Observation]:
         for place, spec in enumerate(block.runs):
             run = history.runs[spec.ref.name]
             if run.evaluation is None and not run.lost:
-                continue  # not made yet, or not needed
+                continue  # not finished yet, or not needed
             yield Observation(
                 group=run.ref.group_id, replicate=str(run.ref.replicate), task=task, place=place, run=run.ref.name,
                 value=outcome_of(run, history.design.outcome_over), cancelled=run.lost and not run.failed,

@@ -14,17 +14,17 @@ from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.journal.columns import Columns
 
 RATIO_ALARM = 5.0  # probability ratio; above it one step moved the policy further than clipping can hold
-FIRST_RATIO_ALARM = 1e-3  # |ratio - 1| before the first step, which is rounding if the update sees what the policy saw
-# Nats per decision by heads that had a choice, below which the policy no longer explores. The entropy of a density has
-# no such threshold: for continuous decisions, it is negative for every standard deviation below 0.24, on which a sound
-# policy may settle.
+FIRST_RATIO_ALARM = 1e-3  # |ratio - 1| before the first step; only rounding if the update sees what the policy saw
+# Entropy in nats per decision, over heads that had a choice; below it, the policy no longer explores. The entropy of a
+# density has no such threshold: with continuous decisions, a sound policy may settle on a standard deviation below
+# 0.24, where the entropy is negative.
 COLLAPSED_ENTROPY = 1e-3
-# Share of clipped ratios at which as many decisions give no gradient as give one. The mean over minibatches includes
-# the first one, in which no ratio is clipped, so that an update that stops early cannot come much nearer to 1.
+# Share of clipped ratios: at one half, as many decisions give no gradient as give one. An update that stops early
+# cannot get much above one half, because its mean includes the first minibatch, in which no ratio is clipped.
 CLIPPED_SHARE = 0.5
-# Returns are normalised to a variance of 1 and the loss is half the mean square: this is the loss of predicting their
-# mean. With an explained variance of 0 or less as well, the critic that acted was worse than a constant (the usual
-# reading of that diagnostic, as in OpenAI Baselines' `explained_variance`), and so is the updated one.
+# The value loss of predicting the mean: returns are normalised to variance 1, and the loss is half the mean square. If
+# the explained variance is 0 or less as well, the critic was worse than a constant when it acted (the usual reading,
+# as in OpenAI Baselines' `explained_variance`), and it still is after the update.
 UNINFORMED_VALUE_LOSS = 0.5
 UNTRAINED_UPDATES = 10  # a critic that explains nothing after fewer updates is untrained, not collapsed
 

@@ -15,7 +15,7 @@ from esper_ab.stats.correlation import correlation
 from esper_ab.stats.floats import Bools, Floats
 from esper_ab.stats.selection import Misranked, best_of_n, linear_distance, regret, worst_pairs
 
-PAIRS = 3  # in the wrong order, of each reward
+PAIRS = 3  # misranked pairs to report per reward
 LARGEST_N = 64
 
 
@@ -24,8 +24,8 @@ class Sensitivity:
     """Effect of one altered constant on the order of all behaviours, and on the favourite among random schedules."""
 
     varied: Varied
-    order: float | None  # rank correlation of the returns with those before; None: refused, or all returns are equal
-    favourite_change: float | None  # points of outcome, of the favourite of all random schedules; None: refused
+    order: float | None  # rank correlation with the unaltered returns; None: value refused, or all returns are equal
+    favourite_change: float | None  # change in outcome of the favourite among random schedules, points; None: refused
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,18 +34,18 @@ class RewardFindings:
 
     name: str
     returns: Floats  # by behaviour, mean over hosts
-    curve: Floats  # expected outcome of its favourite of n random schedules, n = 1 …
-    regret: float  # to the best of all behaviours
-    favourite: int  # of all behaviours; the first of those with equal returns
-    rank_correlation: float | None  # of returns and outcomes, random schedules
+    curve: Floats  # expected outcome of the reward's favourite among n random schedules, n = 1 …
+    regret: float  # against the best of all behaviours
+    favourite: int  # among all behaviours; the first one if several share the highest return
+    rank_correlation: float | None  # between returns and outcomes of random schedules
     pairs: tuple[Misranked, ...]
     distance: float
     spread: float  # SD of the returns of random schedules, in the reward's own unit
     largest: float  # magnitude of the largest reward of a step, in the reward's own unit
-    half_paid: int | None  # the step by which half of all magnitude is paid; None: nothing is ever paid
-    on_last_step: float | None  # share of all magnitude
-    paid: Floats  # share of all magnitude paid up to each step; zeros when nothing is ever paid
-    sensitivity: tuple[Sensitivity, ...]  # what moves the favourite most comes first
+    half_paid: int | None  # step by which half of the total magnitude has been paid; None: nothing is ever paid
+    on_last_step: float | None  # share of the total magnitude
+    paid: Floats  # share of the total magnitude paid up to each step; zeros if nothing is ever paid
+    sensitivity: tuple[Sensitivity, ...]  # largest effect on the favourite first
     found: FoundBehaviour | None
 
 

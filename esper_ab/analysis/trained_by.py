@@ -85,7 +85,7 @@ def _code(sitting: Mapping[str, str], taken: Taken) -> dict[str, str]:
     sources = taken.worker.sources if taken.worker is not None else ""
     if not sources or sources == sitting.get("sources"):
         return dict(sitting)
-    return {"sources": sources}  # a worker restarted after an edit, whose commit is unknown
+    return {"sources": sources}  # the worker was restarted after an edit; the new code's commit is unknown
 
 
 # --- result hash -----------------------------------------------------------------------------------------------------

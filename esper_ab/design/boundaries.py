@@ -193,7 +193,7 @@ def _solve(p: Floats, spent: Floats, paths: int) -> Floats:
     nominal = np.empty(spent.size)
     for look, increment in enumerate(np.diff(spent, prepend=0.0)):
         earlier = np.sort(p[look, rejected])
-        candidates = increment + np.arange(earlier.size + 1) / paths  # c, if so many of `earlier` are at or below c
+        candidates = increment + np.arange(earlier.size + 1) / paths  # [i]: threshold with i of `earlier` at or below
         holds = candidates < np.append(earlier, np.inf)
         nominal[look] = candidates[int(np.argmax(holds))]
         rejected |= p[look] <= nominal[look]

@@ -45,16 +45,16 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     schema: int
     mode: str  # reward mode or controller that was calibrated
-    circumstances: dict[str, str]  # must equal those of an experiment: task, horizon, outcome, … as JSON
+    circumstances: dict[str, str]  # task, horizon, outcome, … as JSON; an experiment must have the same
     settings: dict[str, str]  # of the group, every key
     outcome: Measure  # declaration of the outcome
     code: dict[str, str]  # sources, commit, dirty
     spread: Spread  # of the runs' outcomes
     deterministic: bool  # whether a run repeated in another lane with the same randomness gave the same records
-    noise: EvaluationNoise | None  # of these runs; None if the outcome is not from the evaluation or from one episode
+    noise: EvaluationNoise | None  # of these runs; None without an evaluation, or if it is a single episode
     planned: int  # seeds of the planned experiment
     margin: float
-    margin_named: bool  # by the user or the task; if not, `planned` uncorrelated pairs detect it with 80 % power
+    margin_named: bool  # by the user or the task; if not, `planned` uncorrelated pairs can detect it with 80 % power
     power: tuple[PowerTable, ...]  # by pair correlation
 
     def run_sd(self, eval_episodes: int) -> float:

@@ -31,7 +31,7 @@ def of_training(outcome: str, episodes: str = "training episodes") -> str:
 
 
 LEAST_KEPT = 0.5  # least power that stopping for futility may keep
-LEAST_RUNS = 4  # of a calibration, for a spread with limits
+LEAST_RUNS = 4  # fewest runs of a calibration, so that its spread has limits
 SEVERAL_LOOKS_FROM = 16  # replicates; below, one look at the end
 _LEAST_DF = 4  # residual degrees of freedom that an adjustment for positions must leave at the first look
 EXTENSION_STRICTNESS = 5.0  # evidence needed beyond the declared maximum, as a multiple of 1/alpha: e >= 100 at 5 %
@@ -74,7 +74,7 @@ class Design(Settings, frozen=True, kw_only=True):
     margin: Positive  # in the unit of differences of the outcome
     measures: TaskMeasures  # declares the outcome and further measures
     comparisons: tuple[Contrast, ...]  # in the order of the report
-    positions: int  # of a block's runs: device and start order
+    positions: int  # number of positions in a block: device and start order
     adjusted: bool  # whether position effects are estimated and removed; if not, they cancel only by balance
     early_stop: bool  # whether a decided comparison ends; a group without an open comparison leaves later blocks
     looks: tuple[int, ...]  # complete replicates at the interim looks and the last one; empty in an open-ended plan

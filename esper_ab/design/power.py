@@ -27,7 +27,7 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.variances import sd_limits
 
 _PATHS = 100_000  # standard error of a power of 0.8: 0.0013
-_BISECTIONS = 16  # five digits, because the bracket is no wider than its upper end
+_BISECTIONS = 16  # for five digits, because the bracket is no wider than its upper end
 
 
 class Scheme(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,8 +46,8 @@ class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
     margin: float  # > 0
     alpha: float = 0.05  # of the whole experiment
     groups: int = 2  # per block; also the number of positions
-    comparisons: int = 1  # that share alpha at first
-    looks: tuple[int, ...] = ()  # for the number of replicates at which they end; other numbers get the default looks
+    comparisons: int = 1  # number of comparisons that share alpha at first
+    looks: tuple[int, ...] = ()  # used if they end at the number of replicates; other numbers get the default looks
     positions_matter: bool = True  # whether the plan may have to adjust for device and start order
     futility: float = 0.0  # least power at the margin when stopping for futility; 0.0: no such stopping
 

@@ -101,7 +101,7 @@ class EvalEpisodesAnswer(msgspec.Struct, frozen=True, kw_only=True):
     cost_share: float  # of the sampled evaluation in the cost of a run
     best: int
     sd: float  # of differences with `best` episodes
-    cost_times: float  # cost of a run with `best` episodes, as a multiple
+    cost_times: float  # cost of a run with `best` episodes, relative to the measured runs
     needed: ReplicatesNeeded  # with `best` episodes
 
 

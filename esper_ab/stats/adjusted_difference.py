@@ -32,16 +32,16 @@ class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
 class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
     """The estimate of tau with its t-test. Fields that need a standard deviation are None if it is 0 or unknown."""
 
-    pairs: int  # of Welch's t the runs of the smaller group
+    pairs: int  # for Welch's t, the runs of the smaller group
     mean: float  # tau
-    sd: float | None  # of the residuals, per pair; 0.0 if nothing varies; with sd and without t, see `degenerate`
+    sd: float | None  # of the residuals, per pair; 0.0 if nothing varies; if there is an sd but no t, see `degenerate`
     se: float | None  # of tau
     t: float | None
-    df: float  # pairs - columns of the design; 0 with too few pairs; of Welch's t those of Satterthwaite
+    df: float  # pairs - columns of the design; 0 with too few pairs; for Welch's t, Satterthwaite's
     p: float | None  # two-sided
-    information: float  # sd^2 / se^2: as many pairs of a balanced plan; the number of pairs when balanced
+    information: float  # sd^2 / se^2: the number of pairs of a balanced plan with the same se
     positions: tuple[PositionEffect, ...]  # empty when not adjusted, or nothing varies
-    name: str = ""  # "Welch's t"; "": a t of pairs
+    name: str = ""  # "Welch's t"; "": a paired t
 
     @property
     def degenerate(self) -> bool:

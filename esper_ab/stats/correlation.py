@@ -52,9 +52,9 @@ def _r(a: Floats, b: Floats) -> float:
 # --- drift -----------------------------------------------------------------------------------------------------------
 # Whether the differences of pairs depend on when the pairs were run: trend and autocorrelation over replicates.
 #
-# Every interval of a difference takes its pairs as independent. Something that follows one group over time, such as a
-# cache or a leak, breaks this and looks like an effect. Both tests use the residuals after adjustment for positions.
-# Trend: the t of the slope over replicates. Autocorrelation, positive ones only: lag 1 over pairs in the order of their
+# Every interval of a difference assumes independent pairs. Something that follows one group over time, such as a cache
+# or a leak, breaks this and looks like an effect. Both tests use the residuals after adjustment for positions.
+# Trend: the t of the slope over replicates. Autocorrelation (positive only): lag 1 over pairs in the order of their
 # replicates, r = sum e_i e_i+1 / sum e_i^2, against its moments for independent normal values, mean -1/n and variance
 # (n - 2)^2 / (n^2 (n - 1)) (Moran 1948).
 

@@ -32,7 +32,7 @@ def t_isf(p: ArrayLike, df: ArrayLike) -> Any:
     """Return the x with P(T > x) = p."""
     import numpy as np
 
-    q = _array(p)  # at 0 and 1 the ends of the line: scipy.special's inverse says +inf at 0, too
+    q = _array(p)  # 0 and 1 are handled here, because scipy's inverse has the wrong sign at 0
     return np.where(q == 0.0, math.inf, np.where(q == 1.0, -math.inf, -_special().stdtrit(df, p)))
 
 

@@ -12,7 +12,7 @@ import math
 
 import msgspec
 
-_MOST_PER_TRAINING = 4.0  # without any policy variance, that many episodes come within a quarter of infinitely many
+_MOST_PER_TRAINING = 4.0  # even without policy variance, variance x cost is then within a quarter of its limit
 
 
 class Components(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,12 +23,12 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
 
     runs: int  # or pairs
     eval_episodes: int  # of each
-    policy: float  # between runs beyond their episodes; unbiased, so it may be negative
+    policy: float  # between runs, without the noise of their episodes; unbiased, so it may be negative
     episode: float  # of one episode within a run, above 0
-    share: float  # of evaluation noise in the variance of an outcome; above 1 where `policy` is negative
+    share: float  # of evaluation noise in the variance of an outcome; above 1 if `policy` is negative
     share_low: float
     share_high: float
-    ratio_high: float  # policy / episode, upper 80 % limit; 0 or less where runs hardly differ beside their episodes
+    ratio_high: float  # policy / episode, upper 80 % limit; 0 or less if episode noise explains how runs differ
 
     def variance(self, eval_episodes: float) -> float:
         """Return the variance of an outcome over `eval_episodes` episodes, taking a negative policy variance as 0."""

@@ -6,8 +6,8 @@ LEAST_PAIRS = 6  # with fewer, no exact test could back a rejection at 5 %: 2 / 
 # With fewer pairs, a difference cannot be claimed to be smaller than the margin, because a collapse in 15 % of one
 # group's runs is unseen in .85^R of experiments: 38 % with 6 pairs, 9 % with 15.
 LEAST_EQUIVALENCE_PAIRS = 15
-# If every pair is followed by a look: the least number of pairs at which a difference above the margin that comes from
-# rare collapses is taken for a small one no more often than in a plan of 20 pairs (docs/evidence/rates.md).
+# With a look after every pair, no difference is called small before this number of pairs. Earlier, rare collapses that
+# make a large difference would be missed more often than in a plan of 20 pairs (docs/evidence/rates.md).
 LEAST_OPEN_ENDED_PAIRS = 25
 
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from esper_ab.stats.floats import floats
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
-_SAME = 1e-10  # of the largest outcome: far above the rounding errors of a mean, below a step that anybody measures
-ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small beside the values is rounding
+_SAME = 1e-10  # relative to the largest outcome: far above the rounding error of a mean, below any measured step
+ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small, relative to the values, is rounding
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
         return min(len(self.a), len(self.b))
 
 
-Data = Sequence[Pair] | Samples  # of one comparison; `verdict.look.effect_of` alone decides by which test
+Data = Sequence[Pair] | Samples  # of one comparison; only `verdict.look.effect_of` chooses the test
 
 
 def before(data: Data, replicates: int) -> tuple[Pair, ...] | Samples:

@@ -24,13 +24,13 @@ from esper_ab.stats.distributions import norm_isf
 class Proportions(msgspec.Struct, frozen=True, kw_only=True):
     """The difference between the shares of runs with outcome `one`, in the outcome's unit, with its exact test."""
 
-    degenerate = False  # an exact test asks for no spread
+    degenerate = False  # an exact test needs no spread
     name: str  # of the test
-    ones_a: int  # runs of a that came to `one`
+    ones_a: int  # runs of a with the outcome `one`
     runs_a: int
     ones_b: int
     runs_b: int
-    ones_both: int | None  # pairs of which both runs did; None: the runs form no pairs
+    ones_both: int | None  # pairs with this outcome in both runs; None: the runs form no pairs
     one: float  # 1, or 100 in percent
     mean: float
     p: float  # two-sided, exact

@@ -20,7 +20,7 @@ from esper_ab.stats.floats import Floats, mid_ranks
 from esper_ab.stats.pair import resolution
 from esper_ab.stats.t_tests import differences
 
-_MOST_DECIMALS = 300  # 10 to more is no float
+_MOST_DECIMALS = 300  # 10 to a higher power could overflow
 MAX_EXACT = 100  # non-zero differences; above it the tie-corrected normal approximation, with exact=False
 
 

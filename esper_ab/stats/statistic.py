@@ -21,8 +21,8 @@ class Beside:
     a: str
     b: str
     pairs: int
-    alpha: float  # that the comparison holds
-    bound: float  # p that the last look asked for; alpha where it asked for an e-value
+    alpha: float  # the comparison's share of alpha
+    bound: float  # p that the last look required; alpha if it required an e-value
     claimed: bool  # the verdict claims a difference, by a t-test
     undecided: bool  # INCONCLUSIVE, and neither audit nor losses are the reason
     unit: str = ""  # of a difference; "": none
@@ -39,15 +39,15 @@ class Statistic(Generic[Result]):
 
     label: str  # of its row in the report
     kind: Literal["test", "effect"]  # tests are listed before sizes of the effect
-    place: int  # among those of its kind, ascending
-    compute: Callable[[Sequence[float], Sequence[float], Generator], Result | None]  # of a, b [pairs >= 2]
+    place: int  # sort key within its kind, ascending
+    compute: Callable[[Sequence[float], Sequence[float], Generator], Result | None]  # from a, b [pairs >= 2]
     show: Callable[[Result, Beside], str]  # its value with interval, in words; "": no row
     caveats: Callable[[Result, Beside], Iterable[str]] = lambda *_: ()  # sentences beside its value
-    contradicts: Callable[[Result, Beside], str] = lambda *_: ""  # a sentence beside the verdict, which it questions
-    orders: bool = False  # it asks how often a is better: where lower is better, it is computed of -a and -b
-    of_equal: bool = False  # whether it means anything where a and b are equal in every pair
-    of_unpaired: bool = False  # ... where runs form no pairs, and the groups may differ in number
-    of_binary: bool = True  # ... where every outcome is 0 or 1
+    contradicts: Callable[[Result, Beside], str] = lambda *_: ""  # a sentence that questions the verdict; "": none
+    orders: bool = False  # counts how often a is better; where lower is better, computed from -a and -b
+    of_equal: bool = False  # whether it means anything if a and b are equal in every pair
+    of_unpaired: bool = False  # ... if runs form no pairs, and the groups may differ in number
+    of_binary: bool = True  # ... if every outcome is 0 or 1
 
     def of(self, a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False) -> Result | None:
         """Compute the statistic from outcomes a, b [pairs]; None if it is undefined.

@@ -76,7 +76,7 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
     p_upper: float
     p: float
     p_bound: float
-    reached: bool  # p <= p_bound; a claim takes more: enough pairs, and no difference shown
+    reached: bool  # p <= p_bound; a claim also needs enough pairs, and no difference shown
 
 
 def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -> Equivalence | None:
@@ -113,7 +113,7 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     few = none.pairs < 2 or (2 * most > len(everything) and len(everything) - most < LEAST_PAIRS)
     if few or max(np.ptp(a), np.ptp(b)) <= within:
         return none
-    parts = [float(np.var(side, ddof=1)) / len(side) for side in (a, b)]  # of the squared error of the difference
+    parts = [float(np.var(side, ddof=1)) / len(side) for side in (a, b)]  # each group's part of se^2
     t = none.mean / (se := math.sqrt(math.fsum(parts)))
     df = se**4 / math.fsum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
     return msgspec.structs.replace(none, se=se, t=t, df=df, p=float(2.0 * t_sf(abs(t), df)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-_LEAST_P = 1e-4  # a smaller p is said to be smaller than it
+_LEAST_P = 1e-4  # a smaller p is printed as "< 0.0001"
 _MOST_OF_P = 17  # digits, which tell any two floats apart
-_MORE_DIGITS = 7  # that may be needed to write two numbers apart, beyond those of the margin
+_MORE_DIGITS = 7  # most digits beyond those of the margin that may be added to tell two numbers apart
 
 
 def digits_for(margin: float) -> int:

@@ -34,7 +34,7 @@ def sd_limits(sd: float, df: int, level: float) -> tuple[float, float]:
 # McCulloch (1992), "Variance Components", section 3.6.
 
 
-LEVEL = 0.8  # confidence of the limits of the share, from both sides; of the ratio's, from one
+LEVEL = 0.8  # confidence of the share's two limits (two-sided), and of the ratio's limit (one-sided)
 _LEAST_DF, _LEAST_EVAL_EPISODES = 2, 2
 
 

@@ -47,8 +47,8 @@ class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
     replicates: tuple[str, ...]  # seeds or pairs, in the order in which they are run and judged
     scales: tuple[Scale, ...]  # one per task
     design: Design  # of all tasks together
-    cells: tuple[str, ...] = ()  # settings of which each group is given its own best; (): there are none to choose from
-    choosing: tuple[str, ...] = ()  # seeds on which they are chosen; none of `replicates`
+    cells: tuple[str, ...] = ()  # settings to choose from: each group gets its own best one; (): there is no choice
+    choosing: tuple[str, ...] = ()  # seeds on which they are chosen; disjoint from `replicates`
 
     @cached_property
     def digest(self) -> str:

@@ -20,17 +20,17 @@ from esper_ab.verdict.vocabulary import MEAN, Finding, Scale
 class Answer:
     """All conclusions about the comparisons of one plan."""
 
-    observations: Observations  # with a plan those of its runs
+    observations: Observations  # if there is a plan, those of its runs
     scales: tuple[Scale, ...]  # one per task
     design: Design  # of all comparisons together
-    plan: str  # sha256 of the plan; "": nothing was declared before the runs, and all of it is exploratory
+    plan: str  # sha256 of the plan; "": no plan was declared before the runs, so all of it is exploratory
     courses: Courses
     comparisons: tuple[Comparison, ...]  # by task, the mean over tasks last
-    findings: tuple[Finding, ...]  # that the outcomes themselves show
-    departures: tuple[str, ...]  # what of the plan was not followed
-    notes: tuple[str, ...]  # what else must be known of the observations
+    findings: tuple[Finding, ...]  # shown by the outcomes themselves
+    departures: tuple[str, ...]  # what was not done as planned
+    notes: tuple[str, ...]  # what else a reader must know about the observations
     next_step: str  # what the plan asks for now; "": nothing
-    profiles: tuple[Profile, ...] = ()  # by group; without ranges of scores none
+    profiles: tuple[Profile, ...] = ()  # by group; empty without ranges of scores
 
     @property
     def exploratory(self) -> bool:

@@ -43,7 +43,7 @@ def describe(
 
 
 _POSITIONS = "Not adjusted for device and start order: no record can depend on them here."
-_FEW = 10  # runs, from which on an unequal number costs little
+_FEW = 10  # from this number of runs on, unequal numbers cost little
 
 
 def caveats(evidence: Evidence) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def _on_progress(evidence: Evidence) -> Iterator[str]:
     if evidence.course.finished or done >= planned:
         return
     only = " Only planned looks give a verdict: looking at other times and stopping at a good moment raises "
-    # The anytime-valid rule may be looked at after every pair.
+    # Under the anytime-valid rule, one may look after every pair.
     how = f"{only}the rate of false claims." if looks_to_come(evidence) else ""
     yield f"{done} of {planned} planned pairs are complete.{how}"
 

@@ -54,7 +54,7 @@ def needed_here(question: Question, course: Course, found: Spread) -> PairsNeede
     (sd, df, columns), design, bound = found, question.design, _bound(question, course)
     needed = pairs_needed(sd, df, design.margin, bound, columns)
     if callable(bound) or needed.pairs <= question.planned or not (design.boundaries and extendable(question, course)):
-        return needed  # what cannot be extended takes a longer plan
+        return needed  # if no extension is possible: the pairs of a longer plan
     evidence = EXTENSION_STRICTNESS / _held(question, course)
     return pairs_needed(sd, df, design.margin, lambda pairs: _anytime_p(pairs, evidence), columns)
 

@@ -36,10 +36,10 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
         return f"{percent(self.confidence)} {self.kind}interval{early}"
 
 
-# "bounded": the margin was within reach, and the interval says what is ruled out; "uninformative": it was not;
-# "futile": a look stopped it, because a difference of the margin had become unlikely
+# "bounded": the margin was within reach, and the interval says what is ruled out; "uninformative": the margin was out
+# of reach; "futile": a look stopped it, because a difference of the margin had become unlikely.
 Kind = Literal["bounded", "uninformative", "futile"]
-# of a difference, in its unit; None where the data give none
+# Limits of a difference in its unit, None if the data give none, and the level of the interval.
 DifferenceInterval = tuple[float | None, float | None, Level]
 
 
@@ -53,17 +53,17 @@ class Numbers:
 
     question: Question
     course: Course
-    pairs: tuple[Pair, ...]  # all, by replicate; of runs that form none, ()
-    samples: Samples | None  # the runs of both groups where they form no pairs
-    used: int  # pairs, the first of them
-    estimate: float | None  # of the deciding analysis; the plain mean while positions cannot be told apart
-    effect: Effect | None  # of pairs adjusted as declared; None where positions cannot be told apart
-    plain: PairedDifference | None  # t of pairs, not adjusted, at the level 1 - alpha of the comparison
+    pairs: tuple[Pair, ...]  # all, by replicate; () if the runs form no pairs
+    samples: Samples | None  # the runs of both groups, if they form no pairs
+    used: int  # number of pairs used, counted from the first
+    estimate: float | None  # of the deciding analysis; the plain mean while position effects cannot be separated
+    effect: Effect | None  # adjusted as declared; None while position effects cannot be separated
+    plain: PairedDifference | None  # the unadjusted paired t, at the comparison's level 1 - alpha
     rank: SignedRank | None
     descriptive: Mapping[str, Any]  # results of the descriptive statistics, by name
     equivalence: Equivalence | None  # at the last planned look, against its bound
-    pairs_needed: PairsNeeded | None  # in this plan; beyond it at the price of an extension
-    pairs_anew: PairsNeeded | None  # in a new plan with about the last bound of this one
+    pairs_needed: PairsNeeded | None  # in this plan or, beyond it, at the price of an extension
+    pairs_anew: PairsNeeded | None  # in a new plan whose bound is about the last one of this plan
 
     @property
     def design(self) -> Design:
@@ -182,17 +182,17 @@ class Evidence(Numbers):
     """
 
     same_records: bool  # the records of both runs agree in every pair
-    low: float | None  # interval that the verdict rests on: that of the last look, of EQUIVALENT that of its test
+    low: float | None  # interval behind the verdict: of the last look or, for EQUIVALENT, of its test
     high: float | None
     level: Level
-    most_pairs: int | None  # that the plan can still reach; None: no maximum
-    smallest_resolvable: float | None  # difference, with `most_pairs` pairs and 80 % power at the observed SD
+    most_pairs: int | None  # most pairs that the plan can still reach; None: no maximum
+    smallest_resolvable: float | None  # difference detected by `most_pairs` pairs with 80 % power at the observed SD
     lost: Lost
-    imputed: Imputed | None  # only where a decision could hang on losses
-    limits_with_losses: tuple[float | None, float | None]  # of the repeated interval, whatever was lost; else None
-    findings: tuple[Finding, ...]  # of the audit, those that touch this comparison
-    capped_by: tuple[str, ...]  # why at most INCONCLUSIVE, one sentence each
-    unseen: Unseen | None  # what a claim could not have seen; None where nothing is claimed
-    inconclusive: Kind | None  # which kind of INCONCLUSIVE it is, at the end of a plan or of a comparison; else None
-    unaudited: Verdict  # what records and looks say before audit and losses
+    imputed: Imputed | None  # None unless a decision could depend on losses
+    limits_with_losses: tuple[float | None, float | None]  # of the repeated interval, whatever was lost; None: unknown
+    findings: tuple[Finding, ...]  # of the audit; those that concern this comparison
+    capped_by: tuple[str, ...]  # why the verdict is at most INCONCLUSIVE, one sentence each
+    unseen: Unseen | None  # what a claim could not have seen; None if nothing is claimed
+    inconclusive: Kind | None  # the kind of INCONCLUSIVE, at the end of the plan or of the comparison; else None
+    unaudited: Verdict  # the verdict of records and looks alone, before audit and losses
     verdict: Verdict

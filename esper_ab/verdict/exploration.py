@@ -17,8 +17,8 @@ from esper_ab.verdict.observations import ITEMS, Observations
 from esper_ab.verdict.vocabulary import Scale
 
 _MOST_GROUPS = 100  # without a control: nearly 5,000 comparisons
-_MOST_TAKEN_FOR_RUNS = 30  # rows per group and task: hardly anybody trains more, and items are seldom fewer
-_ONE_IN = 10  # rows may lack a partner
+_MOST_TAKEN_FOR_RUNS = 30  # rows per group and task; more are probably items, because few users train more runs
+_ONE_IN = 10  # share of rows that may lack a partner: one in this many
 
 
 def explore(

@@ -25,8 +25,8 @@ from esper_ab.verdict.tuning import tune
 #
 # Group-sequential with alpha passed on: if a comparison crosses and its difference is shown to be larger than the
 # margin, its share goes to the comparisons still open, which are tested again at the same look (after Maurer & Bretz
-# 2013). A smaller difference could still be claimed to lie within the margin, so its share is not free. Everything
-# about the margin is tested at the share that a comparison held first. So all claims of all comparisons together err
+# 2013). A smaller difference could still be claimed to lie within the margin, so its share is not free. All claims
+# about the margin are tested at the share that a comparison held first. So the claims of all comparisons together err
 # with probability alpha. A stop for futility decides nothing: the comparison keeps its share of alpha and stays
 # INCONCLUSIVE, whatever pairs come later, and no other bound relies on the stop (non-binding). After the last planned
 # look of an extended plan, and in an open-ended one, every replicate is followed by a look under the anytime-valid t.
@@ -38,11 +38,11 @@ LookDecision = Literal["open", "crossed", "equivalent", "futile"]
 class Course(msgspec.Struct, frozen=True, kw_only=True):
     """The looks taken so far at one comparison, and their decision. A decision is never reversed."""
 
-    looks: tuple[Look, ...]  # up to the stop when the design stops early, else all
+    looks: tuple[Look, ...]  # up to the stop if the design stops early, else all
     decision: LookDecision
     decided_at: int | None  # replicates
     direction: int  # +1: a lies above b, -1: below, 0: not crossed
-    finished: bool  # every look taken that the design asks for: the deciding one ends a comparison that stops early
+    finished: bool  # every required look was taken; if comparisons stop early, the deciding look is the last
 
     @property
     def last(self) -> Look | None:
@@ -79,8 +79,8 @@ class _Track:
     decision: LookDecision = "open"
     decided_at: int | None = None
     direction: int = 0
-    held: int = 0  # comparisons that shared alpha when it was decided: its share stays what it was
-    passed_on: bool = False  # its share: it crossed, and is larger than the margin
+    held: int = 0  # number of comparisons that shared alpha when it was decided, which fixes its share
+    passed_on: bool = False  # whether its share was passed on: it crossed, and is larger than the margin
 
 
 def courses_of(
@@ -161,9 +161,9 @@ def _beyond(look: Look, margin: float) -> bool:
 class Courses:
     """State of every comparison after the looks that could be taken."""
 
-    complete: int  # leading replicates of which all runs that the last look asked for are there
+    complete: int  # leading replicates that have all runs that the last look needed
     courses: Mapping[Contrast, Course]  # in the order of the design
-    pairings: Mapping[Contrast, Pairing]  # of runs made elsewhere those before a gap and before an early stop
+    pairings: Mapping[Contrast, Pairing]  # for runs done elsewhere, those before a gap and before an early stop
 
 
 def follow(plan: AnalysisPlan, observations: Observations) -> Courses:

@@ -197,7 +197,7 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
     if evidence.verdict in CLAIMS and evidence.estimate is not None:
         apart.append(((evidence.estimate,), marks))
     while (more := max((digits_apart(*one, digits) for one in apart), default=digits)) > digits:
-        digits = more  # what keeps one number on its side may put another one across
+        digits = more  # digits that keep one number on its side may move another one across
     return f"{abs(value or 0.0):.{digits}f}"
 
 

@@ -20,10 +20,10 @@ from esper_ab.stats.t_tests import welch
 
 _LIMITS = ("low", "high", "simultaneous_low", "simultaneous_high", "equivalence_low", "equivalence_high")
 _NOT_ASKED = dict[str, float | None].fromkeys(("bound_p", "bound_e", "p", "e", "equivalence_p"))
-_LARGEST_LOG = 700.0  # exp() of more is no float; an e-value beyond it says no more
+_LARGEST_LOG = 700.0  # exp() of more would overflow; a larger e-value would say no more
 Interval = tuple[float, float] | None
 Effect = AdjustedDifference | Proportions
-# Numbers of a look, whether its bound is reached, and its intervals: repeated, simultaneous, of the equivalence.
+# Numbers of a look, whether its bound is reached, and three intervals: repeated, simultaneous, for equivalence.
 _Tested = tuple[dict[str, float | None], bool, tuple[Interval, ...]]
 
 
@@ -31,10 +31,10 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     """One comparison at one look; a number that cannot be computed from the pairs is None."""
 
     replicates: int
-    pairs: int  # of these replicates, lost ones not among them; of runs that form none, those of the smaller group
-    alpha: float  # that the comparison holds here
-    bound_p: float | None  # nominal two-sided p; None at a look of the anytime-valid rule, or without any boundary
-    bound_e: float | None  # e-value asked for; None at a planned look
+    pairs: int  # in these replicates, without lost ones; if runs form no pairs, the runs of the smaller group
+    alpha: float  # the comparison's share at this look
+    bound_p: float | None  # required two-sided p; None at a look of the anytime-valid rule, or without any boundary
+    bound_e: float | None  # required e-value; None at a planned look
     p: float | None  # of the design's test; None at a look of the anytime-valid rule
     e: float | None
     mean: float | None
@@ -43,15 +43,15 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     simultaneous_low: float | None  # interval at the initial share of alpha: valid for all comparisons jointly
     simultaneous_high: float | None
     crossed: bool
-    small: bool  # pairs enough, and the simultaneous interval and the mean lie within the margin
-    equivalence_p: float | None  # asked of each one-sided test at the margin: the first share's bound_p; None likewise
-    equivalence_low: float | None  # interval at twice equivalence_p, of proportions at it, or at half the first e-value
+    small: bool  # enough pairs, and the simultaneous interval lies within the margin
+    equivalence_p: float | None  # required of each one-sided test at the margin: bound_p at the first share, or None
+    equivalence_low: float | None  # interval at twice equivalence_p (proportions: at it), or at half the first e-value
     equivalence_high: float | None
-    equivalent: bool  # the bound was not reached, and that interval lies inside +-margin
-    futility_p: float | None = None  # asked of each one-sided test at the margin to stop here; None: no such stop
+    equivalent: bool  # the bound was not reached, and the equivalence interval lies inside +-margin
+    futility_p: float | None = None  # required of each one-sided test at the margin to stop here; None: no such stop
     futility_low: float | None = None  # interval at twice futility_p
     futility_high: float | None = None
-    futile: bool = False  # nothing else was decided, and that interval lies inside +-margin
+    futile: bool = False  # nothing else was decided, and the futility interval lies inside +-margin
 
 
 def effect_of(design: Design, data: Data) -> Effect | None:
@@ -116,7 +116,7 @@ def _planned(design: Design, replicates: int, effect: Effect | None, n_open: int
         return {"p": p}, False, (None, None, None)
     at = design.looks.index(replicates)
     bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
-    # Two one-sided tests at `first`; for proportions the whole interval, as Newcombe's at `twice` errs too often.
+    # Two one-sided tests at `first`. For proportions, the interval is at `first`: Newcombe's at `twice` errs too often.
     twice = first if isinstance(effect, Proportions) else 2.0 * first
     asked = {"p": p, "bound_p": bound, "equivalence_p": first}
     reached = p is not None and bound > 0.0 and p <= bound

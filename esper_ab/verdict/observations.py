@@ -19,13 +19,13 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """One run."""
 
     group: str
-    replicate: str  # the seed or pair, as it is written; where the source has neither, the run
+    replicate: str  # the seed or pair, as the source writes it; if it has neither, the run
     task: str = ""  # or the cell of a grid; "": the source has none
     value: float | None  # the outcome; None: the run was lost
-    cancelled: bool = False  # lost because a run of another group failed in its replicate, not by a failure of its own
+    cancelled: bool = False  # lost because a run of another group in its replicate failed, not through its own failure
     run: str = ""  # its name; "": the source has none
     cluster: str = ""  # "": in none
-    order: int | None = None  # when it was made, among the others; None: not known
+    order: int | None = None  # its place in the order in which runs were done; None: not known
     place: int | None = None  # device and start order in its block; None: not known
     row: int = 0  # of the source, for messages
 
@@ -39,7 +39,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     scope: str  # what the answer is conditional on, in words
     findings: tuple[Finding, ...] = ()  # of the audit
     same_records: frozenset[tuple[str, str]] = frozenset()  # comparisons with equal records in every pair
-    same_settings: frozenset[tuple[str, str]] = frozenset()  # comparisons in which no setting differs that is read
+    same_settings: frozenset[tuple[str, str]] = frozenset()  # comparisons that differ in no setting that is read
     paired: bool = True  # False: the runs of a replicate share no randomness
     run_sd: float | None = None  # SD of runs of one group, from a calibration
 
@@ -47,11 +47,11 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 class Observations(msgspec.Struct, frozen=True, kw_only=True):
     """All runs of one source, in the source's order; each group has at most one run per replicate and task."""
 
-    source: str  # a file's name, or what stands for it in messages
-    pair_column: str  # what the source calls a replicate: "seed", say; "": it has none, so that no runs belong together
+    source: str  # a file's name, or what messages say instead
+    pair_column: str  # the source's name for a replicate, such as "seed"; "": none, so no runs belong together
     rows: tuple[Observation, ...]
-    facts: dict[str, Facts] | None = None  # by task; None: made elsewhere, without records
-    repeatable: bool = False  # of one experiment directory under its own plan, which can be launched again or extended
+    facts: dict[str, Facts] | None = None  # by task; None: done elsewhere, without records
+    repeatable: bool = False  # from one experiment directory with its own plan, which can be launched again or extended
     exploratory: bool = False  # nothing was declared before the runs
 
     @property

@@ -31,12 +31,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     planned: int  # replicates planned now; a plan without maximum adds more
     scope: str  # what the answer is conditional on, in words: task, horizon, PPO settings, budget; no full stop
     paired: bool = True  # False: the runs of a replicate do not share randomness
-    run_sd: float | None = None  # SD of runs of one group from a calibration, as differences; None: unknown
-    recorded: bool = True  # False: of runs that were made elsewhere, of which outcomes alone are known
-    same_settings: bool = False  # no setting differs that one of the groups reads: equal records were certain
-    declared: bool = True  # False: asked after the runs, so that what is found is exploratory
-    task: str = ""  # in which it is asked, or the mean over tasks; "": there are no tasks
-    unit: str = ""  # what of each group is counted, in the headline of numbers from elsewhere: "training run"
+    run_sd: float | None = None  # SD of runs of one group from a calibration, in the unit of differences; None: unknown
+    recorded: bool = True  # False: the runs were done elsewhere, and only their outcomes are known
+    same_settings: bool = False  # the groups differ in no setting that they read, so equal records were certain
+    declared: bool = True  # False: asked after the runs, so that the answer is exploratory
+    task: str = ""  # the task, or the mean over tasks; "": there are no tasks
+    unit: str = ""  # what the headline counts for each group, for runs done elsewhere: "training run"
     rng_seed: int = 0  # of the bootstraps: from the plan's digest, so that the same plan gives the same bytes
 
     @property
@@ -74,7 +74,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     """The replicates that have no pair because a run was lost to a failure. Divergence is an outcome, not a loss."""
 
     replicates: tuple[HalfPair, ...] = ()
-    paired: bool = True  # False: one lost run each, whose partner there never was
+    paired: bool = True  # False: each is one lost run, which never had a partner
 
     @property
     def a(self) -> int:
@@ -105,7 +105,7 @@ class Pairing:
     pairs: tuple[Pair, ...] | Samples  # one per independent unit
     lost: Lost
     single: tuple[str, ...]  # "3 of new": replicates of which only one group has runs
-    clusters: tuple[tuple[str, ...], ...]  # replicates of each unit that has several
+    clusters: tuple[tuple[str, ...], ...]  # replicates of each independent unit that has several
 
 
 def pair_up(
@@ -117,7 +117,7 @@ def pair_up(
     If `join` is False, pairs that share a cluster are reported but kept apart.
     """
     pairs: list[Pair] = []
-    clusters: dict[int, set[str]] = {}  # of each pair's runs, by replicate
+    clusters: dict[int, set[str]] = {}  # replicate -> clusters of its pair's runs
     halves: list[HalfPair] = []
     single: list[str] = []
     for place, replicate in enumerate(order):
@@ -190,7 +190,7 @@ def _value(runs: Sequence[Observation], task: str, scales: Sequence[Scale]) -> f
 
 def _units(pairs: Sequence[Pair], clusters: Mapping[int, set[str]]) -> list[list[Pair]]:
     """Return the pairs of each independent unit, in order; pairs form one unit if any of their runs share a cluster."""
-    above: dict[str | int, str | int] = {}  # a forest of clusters and replicates, in which a unit is a tree
+    above: dict[str | int, str | int] = {}  # parents in a forest of clusters and replicates; each tree is a unit
 
     def root(node: str | int) -> str | int:
         while node in above:

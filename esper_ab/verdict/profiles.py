@@ -17,7 +17,7 @@ from esper_ab.stats.floats import Floats
 from esper_ab.verdict.observations import Observations
 
 Ranges = Mapping[str, tuple[float, float]]  # task -> (worst, target)
-HONEST_FROM = 10  # runs per task, for a bootstrap
+HONEST_FROM = 10  # runs per task from which a bootstrap is honest
 _RESAMPLES, _TAILS = 2_000, (0.025, 0.975)
 _STEPS = 100
 
@@ -34,11 +34,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """One group over all tasks."""
 
     group: str
-    runs: int  # with a score, of the task that has the fewest
-    interquartile_mean: Aggregate  # of all scores; the outer quarters left out
-    optimality_gap: Aggregate  # mean of what scores lack to the target; 0: all reach it
+    runs: int  # number of runs with a score, in the task with the fewest
+    interquartile_mean: Aggregate  # of all scores, without the outer quarters
+    optimality_gap: Aggregate  # mean shortfall of the scores from the target; 0: all reach it
     thresholds: tuple[float, ...]  # scores
-    above: tuple[float, ...]  # share of runs above each, averaged over tasks
+    above: tuple[float, ...]  # share of runs above each threshold, averaged over tasks
     above_low: tuple[float, ...]  # pointwise
     above_high: tuple[float, ...]
 
@@ -62,7 +62,7 @@ def optimality_gap(scores: Floats) -> Floats:
 
 def _scores(observations: Observations, group: str, task: str, reach: tuple[float, float]) -> Floats:
     own = (row.value for row in observations.rows if (row.group, row.task) == (group, task))
-    values = sorted(value for value in own if value is not None)  # no interval depends on the order of rows
+    values = sorted(value for value in own if value is not None)  # so that no interval depends on the order of rows
     return np.asarray((np.array(values, dtype=np.float64) - reach[0]) / (reach[1] - reach[0]))
 
 

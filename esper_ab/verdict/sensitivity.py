@@ -19,19 +19,19 @@ from esper_ab.verdict.vocabulary import Finding
 # --- unseen ----------------------------------------------------------------------------------------------------------
 # What a claim could not have seen: a rare collapse of one group's runs. Pure.
 #
-# No test of a mean shows what struck none of its runs. So a claim is made again with one further pair, in which a run
-# that supports the claim has the worst outcome seen in either group, and the other run has the mean of its group.
+# A test of means cannot show a collapse that hit none of its runs. So a claim is made again with one further pair, in
+# which a run that supports the claim has the worst outcome seen in either group, and the other has its group's mean.
 
 
-_MISSED = 0.05  # chance that a collapse which strikes each run at `Unseen.rate` strikes none of them
+_MISSED = 0.05  # chance that a collapse which strikes each run with probability `Unseen.rate` strikes none
 
 
 class Unseen(msgspec.Struct, frozen=True, kw_only=True):
     """A collapse that may have gone unseen."""
 
-    rate: float  # share of a group's runs: at a larger one, some run would have shown it with a chance of 95 %
-    worst: float  # the outcome that a collapsed run is given
-    survives: bool  # the claim is still made with one further pair, or run, of this kind
+    rate: float  # share of a group's runs; a more frequent collapse would have shown with a chance of 95 %
+    worst: float  # the outcome of a collapsed run
+    survives: bool  # whether the claim is still made with one further pair, or run, of this kind
 
 
 def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
@@ -100,7 +100,7 @@ def drifting(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: 
 # cancelled because another run of their replicate failed get the mean of their group.
 
 
-_RECURS = 2  # replicates that failed by one group's run and none by the other's: a property of the group
+_RECURS = 2  # losses in one group and none in the other that suggest a property of the group
 
 
 class Imputed(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,13 +108,13 @@ class Imputed(msgspec.Struct, frozen=True, kw_only=True):
 
     lost_a: int  # replicates given up because of a's run, before that look
     lost_b: int
-    given_a: float | None  # what failed runs of a got; None: none failed, or nothing can be imputed
+    given_a: float | None  # outcome imputed to failed runs of a; None: none failed, or nothing can be imputed
     given_b: float | None
     pairs: int  # observed and imputed ones
     mean: float | None  # of the differences; None: nothing can be imputed
     p: float | None  # of the design's test
     e: float | None  # of the anytime-valid rule
-    survives: bool  # the same claim in the same direction
+    survives: bool  # the look still makes the same claim in the same direction
     small: bool  # in both directions the look still shows that the difference is smaller than the margin
 
 
@@ -166,7 +166,7 @@ def completed(
     )  # fmt: skip
     if not isinstance(data, Samples):
         return (*data, *found), given_a, given_b
-    both = list(zip(found, halves, strict=True))  # of which one half is a lost run, and the other none
+    both = list(zip(found, halves, strict=True))  # each has one lost run and no partner
     more_a, more_b = (pair.a for pair, half in both if half.failed_a), (pair.b for pair, half in both if half.failed_b)
     return Samples(a=(*data.a, *more_a), b=(*data.b, *more_b)), given_a, given_b
 
@@ -219,7 +219,7 @@ def limits_with_losses(design: Design, data: Data, course: Course, lost: Lost) -
     return min(one.low or 0.0 for one, _, _ in both), max(one.high or 0.0 for one, _, _ in both)
 
 
-_Again = tuple[Look, float | None, float | None]  # a look taken again, and what failed runs of a and of b got
+_Again = tuple[Look, float | None, float | None]  # a look taken again, and the outcomes imputed for a and for b
 
 
 def _both(design: Design, look: Look, data: Data, lost: Lost) -> tuple[_Again, _Again] | None:

@@ -48,8 +48,8 @@ class Finding(msgspec.Struct, frozen=True):
     """A possible cause of a difference besides the groups' settings."""
 
     kind: str
-    weight: Weight  # "blocks": BLOCKED; "caps": at most INCONCLUSIVE; "notes": said; "caps equivalence": nothing is
-    # said to be smaller than the margin, so EQUIVALENT is INCONCLUSIVE, and BELOW MARGIN is left away
+    weight: Weight  # "blocks": BLOCKED; "caps": at most INCONCLUSIVE; "notes": mentioned; "caps equivalence": no claim
+    # that the difference is smaller than the margin: EQUIVALENT becomes INCONCLUSIVE, and BELOW MARGIN is dropped
     groups: tuple[str, ...]  # the groups it concerns; empty: the whole experiment
     sentence: str  # one sentence, ending in a full stop
 
@@ -65,11 +65,11 @@ def by_weight(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 # --- scale -----------------------------------------------------------------------------------------------------------
-# In which unit the outcome of a task is, which direction is better, and how large a difference matters. Types only.
+# The unit of a task's outcome, which direction is better, and how large a difference matters. Types only.
 
 
 MEAN = "mean over tasks"
-msgspec.json.Decoder(Measure)  # now, in one thread: tests/house/test_decoders.py
+msgspec.json.Decoder(Measure)  # built now, in one thread: tests/house/test_decoders.py
 
 
 class Scale(Settings, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ class Scale(Settings, frozen=True, kw_only=True):
         return TaskMeasures(outcome=self.outcome, margin=self.margin)
 
 
-# Each outcome divided by its task's margin, higher always better: so one margin of every task counts alike.
+# Outcomes divided by their task's margin, higher always better, so that a margin of every task counts alike.
 OF_MEAN = Scale(
     task=MEAN, margin=1.0,
     outcome=Measure(name="mean_over_tasks", label=MEAN, unit="margins", better="higher"),

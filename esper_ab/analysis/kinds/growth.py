@@ -18,15 +18,14 @@ from esper_ab.stats.t_tests import paired_difference
 from esper_ab.verdict.vocabulary import Finding
 
 # --- baseline --------------------------------------------------------------------------------------------------------
-# Are the groups clearly apart from what they would reach without learning anything? Pure.
+# Whether the groups are clearly apart from what they would reach without learning anything. Pure.
 #
-# Groups that learn nothing end alike, whichever they are, so a missing difference shows nothing about them. In clinical
-# trials, the ability to show differences is called assay sensitivity (ICH E10). So nothing is called smaller than the
-# margin unless both groups are shown to be farther than the margin from every baseline there is: guessing, and the host
-# that never grows.
+# All groups that learn nothing end alike, so a missing difference shows nothing about them. In clinical trials, the
+# ability to show differences is called assay sensitivity (ICH E10). So nothing is called smaller than the margin unless
+# both groups are shown to be farther than the margin from every baseline: guessing, and the host that never grows.
 
 
-_UNEVEN = 1.05  # of guessing one class only: the classes of a test split are not equally large
+_UNEVEN = 1.05  # factor on chance: always guessing the largest class scores more, because classes differ in size
 
 
 def _baselines(history: History, pairs: Pairs) -> Iterator[Finding]:
@@ -41,7 +40,7 @@ def _baselines(history: History, pairs: Pairs) -> Iterator[Finding]:
             guessed = dict.fromkeys(used, chance * _UNEVEN)
             above = f"above guessing ({chance:.3g} %)"
             yield from _near(history, contrast, guessed, -math.inf, above, "that learn nothing")
-        # A comparison with the bare host itself asks about nothing else.
+        # If the bare host is one of the two groups, the comparison itself answers this.
         for bare in waiting if not {*contrast.groups} & {*waiting} else ():
             grown = _outcomes(history, bare, used)
             never = f"from {bare}, which never grows"

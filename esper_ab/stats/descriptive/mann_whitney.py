@@ -14,7 +14,7 @@ from esper_ab.stats.floats import floats
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import p_text
 
-_EXACT_RUNS = 100  # a side; the distribution of U takes minutes at 500, and the normal is close
+_EXACT_RUNS = 100  # per group; at 500, the distribution of U takes minutes, and the normal one is close to it
 
 
 class MannWhitney(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,8 +17,8 @@ from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.t_tests import differences
 from esper_ab.stats.text import p_text
 
-MAX_PAIRS = 20  # 2^20 sign patterns are enumerated; no sampling beyond, so that "exact" stays true
-_TIE_TOLERANCE = 1e-12  # relative to the sum of |d|: sums equal but for the order of addition count as ties
+MAX_PAIRS = 20  # 2^20 sign patterns are enumerated; beyond that they would be sampled, which is not exact
+_TIE_TOLERANCE = 1e-12  # relative to the sum of |d|: sums that differ only by the order of addition count as ties
 
 
 class SignFlip(msgspec.Struct, frozen=True, kw_only=True):
