@@ -22,7 +22,7 @@ __all__ = [
     "load_experiment", "parse_experiment", "run_ab_test",
 ]  # fmt: skip
 
-# Loaded when asked for: every command and every worker imports this file first.
+# Name -> module, imported on first use, because every command and every worker imports this file first.
 _HOMES = {
     "ABExperiment": "esper_ab.api.declared", "ABVariant": "esper_ab.api.declared",
     "compare_outcomes": "esper_ab.api.external", "design_comparison": "esper_ab.api.external",

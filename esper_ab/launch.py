@@ -6,7 +6,7 @@ import sys
 
 if __name__ == "__main__":
     if not sys.flags.safe_path:
-        sys.path.append(sys.path.pop(0))  # the working directory: a select.py in it comes behind the library's
+        sys.path.append(sys.path.pop(0))  # the working directory, last: its select.py must not hide the library's
     from esper_ab.commands.launch import main  # after that, because it imports half of the standard library
 
     sys.exit(main())

@@ -114,7 +114,7 @@ def _check_process(launcher: Launcher) -> None:
             'put the call below `if __name__ == "__main__":`'
         )
     process = multiprocessing.current_process()
-    if getattr(process, "_inheriting", False):  # the check of multiprocessing itself, which then fails half-way
+    if getattr(process, "_inheriting", False):  # multiprocessing has the same check, but it would fail half-way
         raise UsageError(
             "run_ab_test is called while multiprocessing imports the main script into another process; put the call "
             'below `if __name__ == "__main__":`'

@@ -36,7 +36,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """The result of checking one experiment directory."""
 
     experiment_dir: str
-    in_use_by: str  # the process that holds the directory, whose checkpoints change and are not checked
+    in_use_by: str  # the process that holds the directory; its checkpoints still change, so they are not checked
     lines: int  # intact lines, counted from the first
     wall_time: str  # of the last intact line, ISO 8601
     episodes: int  # recorded in the intact lines
@@ -99,7 +99,7 @@ def fold_intact(reading: Reading) -> tuple[History | None, str, bool]:
     try:
         return fold(events, keeps_records=False), damage, helps
     except Inconsistent as error:
-        deque(events, maxlen=0)  # read on: damage in a later line is what we report
+        deque(events, maxlen=0)  # read to the end, because damage in a later line is what we report
         foreign = f"its lines are intact, but {error}, so it is not a journal of this tool" if reading.lines else ""
         return None, damage or foreign, False
 

@@ -24,9 +24,9 @@ from esper_ab.readers.status import state_of
 
 _OF_REPORTS = re.compile(rf"\.({'|'.join(map(re.escape, (SUMMARY, VERDICT, PAGE)))})\..+")  # report/build
 _OF_TRACKERS = re.compile(r"\..+\.json\..+")  # trackers/state
-_OF_WORKERS = re.compile(r"\..+\.pt\.\d+-\d+")  # contracts/below, by workers and for what they send
-_AT_WORK_S = 60.0  # reports and trackers write without holding the directory; leave their recent files
-_DEPTH = 3  # of a checkpoint below the folder: GROUP/SEED/MILESTONE.pt
+_OF_WORKERS = re.compile(r"\..+\.pt\.\d+-\d+")  # write_below in contracts/files, for checkpoints and policies
+_AT_WORK_S = 60.0  # keep newer ones: reports and trackers write without holding the directory
+_DEPTH = 3  # path parts of a checkpoint below the folder: GROUP/SEED/MILESTONE.pt
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from esper_ab.readers.status import Listed, list_runs
 
 _HEADINGS = ("run", "state", "done", "last event", "groups", "verdict")
 _MOST_TOLD = 3  # comparisons whose verdicts are listed one by one
-_FOLLOW_S = 5  # between two writes of --follow
+_FOLLOW_S = 5  # seconds between two writes with --follow
 
 
 @command_with("esper-ab list", "esper-ab list experiments --html experiments/index.html --follow")
@@ -75,7 +75,7 @@ def _local(wall_time: str) -> str:
     """Return a wall time in this machine's time zone."""
     try:
         return f"{datetime.fromisoformat(wall_time).astimezone():%Y-%m-%d %H:%M:%S}" if wall_time else ""
-    except (ValueError, OverflowError):  # a journal may hold the first year there is, or the last
+    except (ValueError, OverflowError):  # a date in year 1 or 9999 can overflow in another time zone
         return wall_time
 
 

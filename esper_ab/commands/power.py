@@ -59,7 +59,7 @@ def command(**options: Any) -> None:
     from esper_ab.design.power_text import answer, power_text
 
     known, margin = _known(options)
-    positions = options["orders"]  # the flag first, then the experiment's plan; by default they can matter
+    positions = options["orders"]  # the flag overrides the experiment's plan; without either, they can matter
     if positions is None and options["experiment"] is not None:
         positions = load(options["experiment"]).history.design.positions_matter
     question = PowerQuestion(

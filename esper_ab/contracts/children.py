@@ -87,7 +87,7 @@ class Questions(Settings, frozen=True, kw_only=True):
     trainer: TrainerQuestion | None = None
     trainer_outcome: Measure | None = None
     gpus: tuple[str, ...] = ()  # GPUs to try, by name, or "cuda" for all; the others are not touched
-    hosts: int = 0  # of growth, for timing a GPU; 0: do not time it
+    hosts: int = 0  # growth hosts with which a GPU is timed; 0: do not time it
     batch_size: int = 1
     # For a node:
     shared_file: str = ""  # absolute path of a file that must be visible; "": none
@@ -96,7 +96,7 @@ class Questions(Settings, frozen=True, kw_only=True):
 class Device(Settings, frozen=True, kw_only=True):
     """One GPU of the pool, or one CPU core."""
 
-    name: str  # "cuda:0" in the order of the pool, "cpu:0"
+    name: str  # "cuda:0", numbered in the order of the pool, or "cpu:0"
     title: str  # "NVIDIA H200"; "" for a core
     uuid: str  # "GPU-…"; "" for a core
     memory_bytes: int  # of the device; of the whole machine for a core
@@ -113,10 +113,10 @@ class TaskFacts(Settings, frozen=True, kw_only=True):
     measures: TaskMeasures
     kind: str = "growth"  # selects parts of reports and analyses
     repeats: bool = True  # whether its environments repeat an episode, given the same seed and actions
-    carries: bool = False  # whether they do so only when new, because a reset keeps some state
+    carries: bool = False  # whether they do so only when newly made, because a reset keeps some state
     step_s: float = 0.0  # measured: one step of one environment; 0: not measured
     episode_steps: int = 0  # the environments' own limit; 0: none
-    seen_steps: int = 0  # of the longest episode that ended in the preflight; 0: none did
+    seen_steps: int = 0  # length of the longest episode that ended in the preflight; 0: none ended
     observation_width: int = 0  # numbers per observation; 0 in plans older than this field
     action_bounds: tuple[tuple[float, float] | None, ...] = ()  # by dimension of a box, None if one is infinite
     slots: tuple[str, ...] = ()  # network order
@@ -160,16 +160,16 @@ class Machine(Settings, frozen=True, kw_only=True):
     tasks: tuple[TaskFacts, ...]
     kernels: tuple[Kernel, ...] = ()  # the widest first
     native_blueprints: tuple[str, ...] = ()  # blueprints that a native kernel can train
-    multiply_adds_per_s: float  # measured: training a small grouped convolution by one thread of the CPU
+    multiply_adds_per_s: float  # measured while one CPU thread trains a small grouped convolution
     sources: str = ""  # hash of the code (contracts/source_files.py)
     sees_shared_file: bool = True
     start_s: float = 0.0  # measured: from the start of the child until it had imported torch
     cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # best bfloat16 instructions of the CPU; "": none
     user_rewards: tuple[UserReward, ...]
-    trainer: TrainerFacts | None = None  # of the trainer in question
+    trainer: TrainerFacts | None = None  # of the trainer that was asked about
     controller_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why it cannot be made
     reward_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why its reward cannot be computed
-    task_problem: str  # why the task's data cannot be read; "" if they can
+    task_problem: str  # why the task's data cannot be read; "" if it can
     gpu_problem: str  # why torch cannot use an existing GPU; "" if it can use one, or if there is none
     unusable_gpus: str = ""  # how many of the tried GPUs can be used, and why the others cannot; "": all can
 
@@ -290,7 +290,7 @@ class Played(Settings, frozen=True, kw_only=True):
     name: str
     words: str  # description of the behaviour
     kind: Literal["reference", "random"]
-    schedule: tuple[str, ...]  # in the notation of the controller; empty if another controller played
+    schedule: tuple[str, ...]  # in the schedule controller's notation; empty if another controller played
     controller: str
     held_out_accuracy: tuple[float, ...]
     val_accuracy: float  # at the end, percent
@@ -317,7 +317,7 @@ class FoundBehaviour(Settings, frozen=True, kw_only=True):
     behaviour: Played
     returned: float  # on the hosts of the replay
     searched_return: float  # on the hosts of the search
-    tried: int  # behaviours, without the random schedules that the search started from
+    tried: int  # number of behaviours, not counting the random schedules that the search started from
 
 
 class Scored(Settings, frozen=True, kw_only=True):
@@ -337,10 +337,10 @@ class RewardAuditAnswer(Settings, frozen=True, kw_only=True):
 
     arithmetic: Arithmetic  # of the hosts
     torch_version: str
-    slots: tuple[str, ...]  # that may grow a seed module, in network order
+    slots: tuple[str, ...]  # where a seed module may grow, in network order
     behaviours: tuple[Played, ...]  # reference behaviours first
     scored: tuple[Scored, ...]  # in the order of the question
-    found_by_accuracy: FoundBehaviour | None  # by the same search, for validation accuracy at the end
+    found_by_accuracy: FoundBehaviour | None  # by the same search, which maximised validation accuracy at the end
 
 
 class RewardAudit(Settings, frozen=True, kw_only=True):

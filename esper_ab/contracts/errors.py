@@ -25,7 +25,7 @@ USER_FAULTS = (Exception, SystemExit)  # to catch from users' code, whose sys.ex
 class UserCodeFailed(ValueError):
     """A user's function or script failed, or returned an unusable result. The message needs no traceback."""
 
-    again = False  # whether a retry may succeed: a function would get the same input again
+    again = False  # whether a retry may succeed; False, because a function would get the same input again
 
 
 class OutOfMemory(RuntimeError):

@@ -30,7 +30,7 @@ UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError)
 
 LARGEST_BYTES = 1 << 30  # default limit for a file that is read in one go
 
-_IN_PLACE_OF_A_FILE = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})  # a link, a folder; a pipe, socket or device
+_IN_PLACE_OF_A_FILE = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})  # a link; a folder; a pipe, socket or device
 
 
 class NotRegular(OSError):
@@ -136,7 +136,7 @@ def write_below(root: Path, name: str | PurePath, data: bytes, *, synced: bool =
         with suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError):
-            error.filename = str(path)  # not set if a write failed, or else that of the temporary file
+            error.filename = str(path)  # unset if a write failed, else it names the temporary file
         raise
     if synced:
         sync_folder(path.parent)
@@ -158,7 +158,7 @@ def create_below(root: Path, name: str | PurePath, data: bytes) -> None:
     except BaseException as error:
         remove_below(root, name)
         if isinstance(error, OSError):
-            error.filename = str(root / name)  # not set if a write failed
+            error.filename = str(root / name)  # unset if a write failed
         raise
 
 

@@ -89,7 +89,7 @@ def _is_child(name: str) -> bool:
     try:
         with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123  pathlib starts slowly
             return int(file.read().rpartition(b")")[2].split()[1]) == os.getpid()
-    except OSError:  # no process, or it has ended
+    except OSError:  # not a process, or it has ended
         return False
 
 

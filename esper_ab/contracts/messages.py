@@ -30,8 +30,8 @@ class Lane(Message, frozen=True, kw_only=True, tag="Lane"):
 
     name: str  # "cpu:0", "cuda:1", "cuda:0+cuda:1"
     devices: tuple[str, ...]  # ("cuda:0", "cuda:1")
-    # Of the intended devices, checked by the worker, one per device; "" for CPU. A plan has the UUIDs seen when it was
-    # made; a WorkerOrder has those of the devices to which the lane is bound when its worker starts.
+    # The UUIDs of the intended devices, one per device ("" for CPU); the worker checks them. A plan has the UUIDs seen
+    # when it was made; a WorkerOrder has those of the devices to which the lane is bound when its worker starts.
     uuids: tuple[str, ...]
     titles: tuple[str, ...] = ()  # product names, one per device; "" for CPU; empty if unknown
 
@@ -40,7 +40,7 @@ class RewardCode(Message, frozen=True, kw_only=True, tag="RewardCode"):
     """A user's reward function as it was when the experiment was planned; all runs use this version."""
 
     reference: str  # as in the settings
-    folder: CopyBelow  # of it and its local imports, relative to the experiment directory; "": not copied
+    folder: CopyBelow  # copies of it and its local imports, relative to the experiment directory; "": not copied
     file: CopyBelow  # its copy, relative to that folder; "" if there is none
     sha256: str  # of all copies together, or of the installed module; "" if that has no source
 
@@ -85,7 +85,7 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
     log_file: str  # relative to the experiment directory
     node: str = ""  # the launcher's name for the lane's node; "": the coordinator's own machine
     server_key: str = ""  # the coordinator's public key (contracts/link_keys.py); "" if the endpoint needs none
-    lost_after_s: float = 0.0  # the worker exits after so long without a connection; 0: it exits with its parent
+    lost_after_s: float = 0.0  # the worker exits after this time without a connection; 0: it exits with its parent
     beat_s: float = 2.0  # between two heartbeats of its connection
 
     @property

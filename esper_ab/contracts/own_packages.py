@@ -22,7 +22,7 @@ from typing import BinaryIO
 
 _ROOT = Path(__file__).absolute().parents[2]
 _SAFE_PATH = "PYTHONSAFEPATH"
-_WHOEVER = -1  # instead of a parent's number: the process that starts the child
+_WHOEVER = -1  # stands for the parent's process id: whichever process starts the child
 # Programs that load code named by the user. `evaluate` is not among them: it reads files from anywhere, so it must not
 # import from a folder where such files may have been unpacked.
 _RUN_USERS_CODE = tuple(f"workers.commands.{name}" for name in ("describe", "rewards", "try_trainer"))

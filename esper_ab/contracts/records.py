@@ -62,7 +62,7 @@ class EnvEpisode(Record, frozen=True, kw_only=True):
 class HeadUse(Record, frozen=True, kw_only=True):
     """Use of one action head in the decisions of a rollout, under the policy that made these decisions."""
 
-    entropy: float | None  # mean of entropy / ln(valid choices), 0 … 1, over decisions with a choice; None if none had
+    entropy: float | None  # mean of entropy / ln(valid choices), 0 … 1, over decisions with a choice; None without any
     learnable: float  # share of the valid decisions that used the head with more than one valid choice
 
 

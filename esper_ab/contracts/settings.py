@@ -142,7 +142,7 @@ class GrowthSettings(Settings, frozen=True, kw_only=True):
     gates: Literal["permissive", "strict"] = "permissive"
     max_seeds: NonNegativeInt = 0  # live and fossilised seed modules per environment; 0: as many as slots
     blueprints: tuple[str, ...] = DEFAULT_BLUEPRINTS  # in the order of the blueprint head
-    # Of activations in host training; "auto" never appears in a plan.
+    # Precision of activations in host training; "auto" never appears in a plan.
     amp: Annotated[Literal["off", "bf16", "auto"], Spec(flag="amp")] = "off"
 
 
@@ -216,7 +216,7 @@ class GymSettings(Settings, frozen=True, kw_only=True):
     # reset at every end and at the start of each rollout. continues: the same, but a rollout continues where the
     # previous one ended.
     rollout: Literal["episodes", "resets", "continues"] = "episodes"
-    episode_steps: NonNegativeInt = 0  # limit of an evaluation episode with such rollouts; 0: the environment's
+    episode_steps: NonNegativeInt = 0  # limit of an evaluation episode unless rollout is episodes; 0: the environment's
 
 
 class GroupSettings(Settings, frozen=True, kw_only=True):
@@ -231,7 +231,7 @@ class GroupSettings(Settings, frozen=True, kw_only=True):
     growth: GrowthSettings = GrowthSettings()
     reward: RewardSettings = RewardSettings()
     gym: GymSettings = GymSettings()
-    # Of the user's trainer, by the names of its fields or placeholders; complete once resolved.
+    # Settings of the user's trainer, by the names of its fields or placeholders; complete once resolved.
     trainer: Annotated[dict[str, TrainerValue], Spec(("trainer",))] = {}
 
     @property
@@ -262,7 +262,7 @@ class Arithmetic(ProcessArithmetic, frozen=True, kw_only=True):
 
     kernel: HostKernel = "torch"
     kernel_build: str = ""  # compiler, flags and hash of sources, as in its build record; "" for torch
-    hosts: Literal["kernel", "torch"] = "kernel"  # what trains hosts; torch on GPUs, and for whatever the kernel cannot
+    hosts: Literal["kernel", "torch"] = "kernel"  # what trains hosts; torch on GPUs, or if the kernel cannot train them
 
     @property
     def host_kernel(self) -> HostKernel:

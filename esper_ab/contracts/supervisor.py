@@ -76,7 +76,7 @@ class Supervisor:
 
     def _write(self, worker: subprocess.Popen[bytes], text: str) -> None:
         assert worker.stdin is not None, "a pipe"
-        with suppress(OSError, ValueError):  # it has ended; its status will tell
+        with suppress(OSError, ValueError):  # the worker has ended; its exit status will tell
             worker.stdin.write(text.encode())
 
     def _follow(self, name: str, worker: subprocess.Popen[bytes], complaint: BinaryIO) -> None:
@@ -103,7 +103,7 @@ def supervise() -> NoReturn:
         now = time.monotonic()
         if now - ticked > _GAP_S:
             stood_still = now
-        ticked = now  # not after the messages are handled, because a suspension may fall into that time
+        ticked = now  # not after handling the messages, because a suspension in that time must be noticed, too
         if ready:
             part = os.read(0, _READ_BYTES)
             if not part:

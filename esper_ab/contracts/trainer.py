@@ -60,7 +60,7 @@ class TrainerFacts(_Told, frozen=True, kw_only=True):
     evaluations: int = 1  # outcomes of one evaluation
     repeats: bool = False  # whether the same seed gave the same numbers twice, to the bit
     resumption: Resumption = "anew"
-    evaluates_alike: bool = True  # whether a process that has not trained evaluates the same, as far as it repeats
+    evaluates_alike: bool = True  # whether a process that did not train gets the same results, as far as they repeat
     shortened: str = ""  # settings of the rehearsal only, as text
     point_s: float = 0.0  # time of one point in the rehearsal; for a command, of the whole script
     evaluate_s: float = 0.0
@@ -78,7 +78,7 @@ class TrainerOrder(_Told, frozen=True, kw_only=True):
     sha256: str
     metrics: dict[str, str]  # of a point, by the trainer's name -> the measure's
     out: FileBelow  # the run's own folder, relative to the experiment directory
-    resumes: bool  # whether from a state; else an interrupted run starts over
+    resumes: bool  # whether an interrupted run continues from a saved state; if not, it starts over
 
 
 @dataclass(frozen=True)

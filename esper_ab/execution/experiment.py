@@ -69,7 +69,7 @@ class Beforehand:
 
     calibration: Calibration | None = None
     reward_audit: RewardAudit | None = None
-    goes_on: bool = False  # whether the experiment may already have begun, so that the caller continues it
+    goes_on: bool = False  # whether the experiment may already have begun, in which case the caller continues it
 
     def eval_episodes(self, asked: AskedExperiment) -> EvalEpisodesChoice:
         """Choose the number of evaluation episodes."""

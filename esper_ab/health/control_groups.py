@@ -26,8 +26,8 @@ def text_of(path: Path) -> str:
 
 
 _ROOT = Path("/sys/fs/cgroup")
-_NO_LIMIT = 1 << 60  # version 1 writes the largest number of whole pages
-# Of version 2 and 1: the limit, the usage, and the part of the usage in memory.stat that is only cache of files.
+_NO_LIMIT = 1 << 60  # version 1 has no word for it and writes the largest number of whole pages
+# Version 2, then 1: the limit, the usage, and the entry of memory.stat for the part of the usage that is file cache.
 _MEMORY_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),

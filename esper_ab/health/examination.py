@@ -59,7 +59,7 @@ def problem(topic: str, what: str, remedy: str) -> Diagnosis:
 
 
 _FEW_FILES, _FEW_PROCESSES = 1024, 256
-_LEAST_BYTES = 3 << 29  # of addresses: libraries were loaded, and networks trained, within 1.1 GB
+_LEAST_BYTES = 3 << 29  # of address space: loading the libraries and training networks took 1.1 GB
 
 
 def system_diagnoses() -> Iterator[Diagnosis]:

@@ -40,7 +40,7 @@ from esper_ab.settings.experiment import ResolvedExperiment
 
 FIXED_BYTES = 2 << 30
 ENV_BYTES = 3 << 19  # parameters, momentum and moments of one environment
-COPIES = 7  # of the bare host's activations: includes seed modules, and gradients
+COPIES = 7  # copies of the bare host's activations; covers seed modules, and gradients
 VALIDATION_SHARE = 16  # fraction of a GPU's memory, 1 / 16, for all tensors of a piece
 FLOAT_BYTES = 4
 
@@ -86,7 +86,7 @@ class Rates:
 NATIVE = Rates(value=30, validated=0.5, step_s=0.5e-3)
 TORCH = Rates(value=150, validated=4.0, step_s=15e-3)
 _WORKER_BYTES = 400 << 20  # Python, torch, its threads
-_COPIES = 7  # most copies of all observations of a rollout in a worker that learns from them
+_COPIES = 7  # most copies of a rollout's observations in a worker that learns from them
 # Matrices of hidden x hidden in a policy: three of the heads and one of the critic, and eight of the LSTM. The peak
 # memory of a worker is 13 copies of them (measured with 1,024 and 2,048 hidden units, with and without LSTM).
 _MATRICES, _LSTM_MATRICES, _POLICY_COPIES = 4, 8, 13
@@ -99,7 +99,7 @@ class Estimate(Settings, frozen=True, kw_only=True):
     duration_s: float  # includes the start of the workers, not the report
     longest_s: float = 0.0  # the same, if Gymnasium episodes take as many steps as allowed; 0: equal to `duration_s`
     start_up_s: float  # part of duration_s, until the first worker trains
-    step_s: float  # one step of one run beside the others (growth: a host epoch), or a trainer's point
+    step_s: float  # one step of one run while the others run (growth: a host epoch), or a trainer's point
     memory_bytes: int  # of all workers that run at the same time
     basis: str  # one sentence on the source of the numbers
 

@@ -24,7 +24,7 @@ from esper_ab.verdict.vocabulary import MEAN, Scale
 
 
 T = TypeVar("T")
-msgspec.json.Decoder(Measure)  # now, in one thread: tests/house/test_decoders.py
+msgspec.json.Decoder(Measure)  # built now, in one thread: tests/house/test_decoders.py
 Told = str | float | Mapping[str, str | float]  # for all tasks, or by task
 
 
@@ -131,7 +131,7 @@ def _direction(value: str | float) -> str:
 # --- plan ------------------------------------------------------------------------------------------------------------
 # A plan for runs that are done elsewhere: what is compared, over which replicates, at which looks and bounds.
 #
-# The plan is written before the runs. Publish its sha256 where the publication gets a date: it vouches for the plan.
+# The plan is written before the runs. To prove that, publish its sha256 in a place that gives it a date.
 
 
 _LARGEST_BYTES = 16 * 2**20
@@ -142,7 +142,7 @@ class _PlanFile(Settings, frozen=True, kw_only=True):
 
     esper_ab_plan: Literal[1, 2] = 2
     plan: msgspec.Raw  # an AnalysisPlan, of this version or of one with fewer fields
-    sha256: str  # of `plan` as it stands there, without spaces
+    sha256: str  # of `plan` as written, without spaces
 
 
 _decode_file, _decode_plan = msgspec.json.Decoder(_PlanFile).decode, msgspec.json.Decoder(AnalysisPlan).decode
@@ -204,7 +204,7 @@ def read_plan(path: Path) -> AnalysisPlan:
         raise UsageError(f"{path} is not a plan of `esper-ab design`: {error}") from None
     if file.sha256 != sha256_of(written):
         raise UsageError(f"{path} was changed after it was written: its sha256 does not match its content")
-    plan.__dict__["digest"] = file.sha256  # what the cached property would compute, of what the file says
+    plan.__dict__["digest"] = file.sha256  # in place of the cached property, which would hash the decoded plan
     return plan
 
 

@@ -24,10 +24,10 @@ from esper_ab.verdict.vocabulary import MEAN
 
 PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
 COLUMNS = ("group", *PAIR_COLUMNS, "run", "outcome", "task", "cluster", "order")
-# of `esper-ab export`; a cell of a grid is what a task is; what an outcome was called when plans of format 1 were made
+# Other names of columns: in `esper-ab export`, in a grid, and in plans of format 1, in this order.
 _ALSO = {"group_id": "group", "cell": "task", "endpoint": "outcome"}
-_NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # an outcome or a cluster that is not there
-_MISSING = ("nan", "<NA>", "NaT")  # how data frames show a cell that is not there
+_NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # lower-case texts of a missing outcome, cluster or order
+_MISSING = ("nan", "<NA>", "NaT")  # how data frames show a missing cell
 LONGEST_NAME = 60  # characters
 
 

@@ -70,7 +70,7 @@ class PartNow:
 
     part: JointPart
     state: str  # as `esper-ab status` says it; "planned" before its first run
-    runs: int  # of the plan, with an outcome
+    runs: int  # number of planned runs that have an outcome
     of_runs: int
 
 
@@ -118,12 +118,12 @@ def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed:
 # --- compared --------------------------------------------------------------------------------------------------------
 # What must agree between several experiment directories, and which of their groups are one condition.
 #
-# An address of randomness has the rng seed and the replicate, never a group or an experiment. So groups with equal
+# A random number's address has the rng seed and the replicate, never a group or an experiment. So groups with equal
 # settings must have equal records wherever they ran, and groups with different settings form pairs by replicate. The
 # result is exploratory: whatever else differed between the directories was not balanced, and nothing was declared.
 
 
-Source = tuple[str, History]  # an experiment directory, by the name that the user gave
+Source = tuple[str, History]  # an experiment directory's name, as the user gave it, and its history
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +132,7 @@ class _Condition:
 
     name: str
     settings: GroupSettings
-    members: list[tuple[str, History, str]]  # each directory with the group's name there
+    members: list[tuple[str, History, str]]  # directory name, history, and the group's name there
 
 
 def compare_directories(folders: Sequence[Path], rule: Rule) -> Answer:

@@ -31,7 +31,7 @@ class JointPart(Settings, frozen=True, kw_only=True):
 
     name: str  # a task of the plan
     folder: GroupName  # of its experiment directory
-    digest: Sha256  # of its own plan, less its name: it cannot be launched later with other settings or code
+    digest: Sha256  # of its plan without its name: it cannot be launched later with other settings or code
 
 
 class Joint(Settings, frozen=True, kw_only=True):

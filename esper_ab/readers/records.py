@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 #
 # DuckDB reads episode records from the file when a query needs them, and only the columns of the view, because a
 # journal may exceed memory. Everything else is a table. After the views are made, external access is disabled except
-# for that one file, and the configuration is locked. Nothing is spilled to the disk: a query has the memory of this
-# machine.
+# for that one file, and the configuration is locked. Queries cannot spill to disk, so they are limited to this
+# machine's memory.
 
 
 LIMIT_S = 300.0  # for the answer to a query
@@ -57,7 +57,7 @@ FROM read_json($path, format = 'newline_delimited', maximum_object_size = $longe
                columns = {n: 'BIGINT', t: 'VARCHAR', event: 'JSON'})
 ORDER BY n
 """
-# Lines appended later are excluded, and a half-written line is not yet JSON.
+# Lines appended later are excluded; a half-written line is not yet JSON and is ignored.
 _EPISODES = """
 CREATE MACRO episode_lines(record_type) AS TABLE
 SELECT n, CAST(t AS TIMESTAMP) AS t, event.record AS record
@@ -114,7 +114,7 @@ def viewed(experiment_dir: Path, lines: int, measures: tuple[str, ...]) -> DuckD
     """
     import duckdb
 
-    connection = duckdb.connect(":memory:", config={"temp_directory": ""})  # else queries may read what is in it
+    connection = duckdb.connect(":memory:", config={"temp_directory": ""})  # or queries could read temporary files
     try:
         path = _file_name(experiment_dir / JOURNAL_NAME)
         with tempfile.NamedTemporaryFile(suffix=".jsonl") as others:
@@ -250,7 +250,7 @@ def one_line(error: Exception) -> str:
     return " ".join(re.split(r"\s+LINE \d+:|\s+Traceback", str(error))[0].split())
 
 
-# Rows by run, then by the columns that identify a row; n: the order of the journal.
+# Order of rows: by run, then by the columns that identify a row; n: the order of the journal.
 _ORDER = {
     "runs": "group_id, replicate", "episodes": "group_id, replicate, episode",
     "env_episodes": "group_id, replicate, episode, env",

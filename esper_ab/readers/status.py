@@ -123,9 +123,9 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     measured: Measure  # outcome of groups and differences
     margin: float
     looks: tuple[LookNow, ...]  # taken so far
-    verdicts: tuple[Reported, ...]  # of a finished one that has its report
+    verdicts: tuple[Reported, ...]  # of a finished experiment that has its report
     incidents: int  # entries
-    notes: tuple[str, ...] = ()  # waits for room on the disk; why the report's answers cannot be told
+    notes: tuple[str, ...] = ()  # waits for disk space; why the report's verdicts cannot be shown
 
 
 def status(experiment_dir: Path) -> Status:
@@ -191,7 +191,7 @@ def _lines(experiment_dir: Path, found: Status) -> Iterator[str]:
     width = max((len(run.name) for run in going_on), default=0)
     for run in going_on:
         yield f"  {run.name:<{width}}  {run.state:<10}  episode {run.episodes} of {run.of_episodes}  on {run.device}"
-    if found.state != "finished":  # the verdict has it, adjusted
+    if found.state != "finished":  # a finished one shows its adjusted verdict
         yield from _so_far(found)
     for look in found.looks:
         yield f"  look at {counted(look.replicates, 'seed')}: {look.outcome}"
@@ -236,7 +236,7 @@ class Listed:
     done: float | None = None  # share of the planned training episodes and evaluations
     last_event: str = ""  # ISO 8601
     groups: tuple[str, ...] = ()
-    verdicts: tuple[str, ...] = ()  # "a - b: VERDICT", of a finished one that has its report
+    verdicts: tuple[str, ...] = ()  # "a - b: VERDICT", of a finished experiment that has its report
     headlines: tuple[str, ...] = ()  # of the same comparisons
     problem: str = ""  # why it is damaged, empty or unreadable, or what is wrong with its report
 

@@ -100,7 +100,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         )
         return
     if few := [item.used for item in open_ones if item.small_from]:
-        # The same number of pairs may be lost again.
+        # Allow for losing as many pairs again.
         replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(few))
         yield Item(
             f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",

@@ -39,7 +39,7 @@ def build_report(experiment_dir: Path) -> Report:
     Raises UsageError if there is no journal, and JournalError if the journal is damaged.
     """
     with _uncollected():
-        with ThreadPoolExecutor(1) as aside:  # imports numpy, scipy, matplotlib while other processes read
+        with ThreadPoolExecutor(1) as aside:  # imports numpy, scipy, matplotlib while `load` reads
             aside.map(import_module, ("esper_ab.report.experiment", "esper_ab.report.page"))
             loaded = load(experiment_dir)
 

@@ -33,7 +33,7 @@ class Content:
     history: History
     state: State
     analysis: Analysis
-    place: str = "EXPERIMENT"  # its directory, as commands to paste name it
+    place: str = "EXPERIMENT"  # its directory, as suggested commands name it
 
     @property
     def design(self) -> Design:

@@ -57,7 +57,7 @@ class Points:
 
     title: str
     points: tuple[Item, ...]
-    card: bool = False  # in a section, under a title like those of its tables
+    card: bool = False  # True: a block in a section, with a title like those of tables
 
 
 @dataclass(frozen=True)

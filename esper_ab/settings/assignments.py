@@ -33,7 +33,7 @@ from esper_ab.settings.experiment import AskedExperiment
 # --- foreign keys ----------------------------------------------------------------------------------------------------
 # Keys of other trainers and of Hydra, with our names for them. Used in messages only; no setting is read by them.
 #
-# People bring files written for something else. The keys in such files are refused like any unknown key; if one of our
+# Users bring files written for other tools. The keys in such files are refused like any unknown key; if one of our
 # keys means the same, the message names our key.
 
 

@@ -68,7 +68,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     slots: tuple[str, ...]  # network order
     n_envs: Annotated[PositiveInt, Spec(("growth", "gymnasium"), by_kind={"gymnasium": 8})] = 4
     episodes: Annotated[PositiveInt, Spec(by_kind={"gymnasium": 50})] = 3
-    # For Gymnasium, whose episodes have their own length, a limit.
+    # In Gymnasium only a limit, because its episodes have lengths of their own.
     steps: Annotated[PositiveInt, Spec(("growth", "gymnasium"), by_kind={"gymnasium": 1000})] = 25
     seeds: Annotated[PositiveInt, Spec(same=True)] = 6
     rng_seed: Annotated[NonNegativeInt, Spec(same=True)] = 0

@@ -25,12 +25,12 @@ class SettingsKind:
 
     name: KindName
     words: str  # describes such tasks: "growing networks"
-    rewards: tuple[str, ...]  # names of rewards that a group may have as its name
-    controllers: tuple[str, ...]  # likewise, of controllers that do not learn
+    rewards: tuple[str, ...]  # rewards that a group may be named after
+    controllers: tuple[str, ...]  # likewise, controllers that do not learn
     default_groups: tuple[str, ...] = ()
     no_groups: str = ""  # why there are no default groups
     free_names = False  # whether a group may have any name
-    on_cores = False  # whether a GPU would be idle
+    on_cores = False  # whether everything runs on cores, so that a GPU would be idle
 
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
         """Return the experiment with the changes that this kind makes; UsageError for contradictory settings.

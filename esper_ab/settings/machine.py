@@ -187,7 +187,7 @@ def resolve_precision(groups: Sequence[Group], devices: Sequence[str], machine: 
         for name in devices:
             capability = next((device.capability for device in machine.devices if device.name == name), "")
             if growth.amp == "bf16" and name.startswith("cuda") and float(capability or 0) < 8.0:
-                # There are no bfloat16 matrix units, and cuDNN has no bfloat16.
+                # Below 8.0 there are no bfloat16 matrix units, and cuDNN has no bfloat16.
                 raise UsageError(
                     f"group {group.name!r}: growth.amp=bf16 on {name}: its compute capability is {capability}, "
                     "but bf16 needs 8.0; choose off"

@@ -44,7 +44,7 @@ class Parts:
 
     name: str  # of the joint experiment's directory; "": to be generated
     alpha: float  # of all claims together
-    scores: str  # WORST..TARGET, one or by part; "": none
+    scores: str  # WORST..TARGET, for all parts or by part; "": none
     parts: tuple[Part, ...]
 
 

@@ -71,7 +71,7 @@ class Request:
     by_task: Mapping[str, Layer] = field(default_factory=dict)  # task, of several -> its own settings, over `weak`
     margins: str = ""  # TASK=SIZE,…
     grid: tuple[str, ...] = ()  # KEY=V1,V2,…
-    scores: str = ""  # WORST..TARGET, one or by part
+    scores: str = ""  # WORST..TARGET, for all parts or by part
     launcher: AskedLauncher = UNSAID
 
     @property

@@ -33,7 +33,7 @@ from esper_ab.trackers.state import (
 
 _POLL_S = 0.1
 _PATIENCE_S = 20.0  # for trackers to catch up at the end of a run, before the command goes on without them
-_SILENT_S = 15.0  # of `fill`, before it warns that nothing has been told
+_SILENT_S = 15.0  # time without any progress, after which `fill` warns
 
 
 class Trackers:
@@ -41,7 +41,7 @@ class Trackers:
 
     def __init__(self, experiment_dir: Path, tracking: Tracking) -> None:
         self._experiment_dir, self._tracking = experiment_dir, tracking
-        self._started: str | None = None  # what marks the progress of the processes started here; "": none could be
+        self._started: str | None = None  # marks the progress of the processes started here; "": none could be started
         self._unheard = set(wanted(tracking))  # trackers that have not failed so far
 
     def observe(self, event: AnyEvent | Progress | str) -> None:
@@ -75,7 +75,7 @@ class Trackers:
                 _warn(_describe_stop(self._experiment_dir, name, "its process is gone"))
 
     def _works(self, name: Name) -> bool:
-        progress = self._progress(name)  # before the lock, which the process takes first and releases last
+        progress = self._progress(name)  # read before the lock, which the process takes first and releases last
         if progress is None or progress.state == "starting":
             return True
         return progress.state == "following" and at_work(self._experiment_dir, name)

@@ -293,7 +293,7 @@ def tell(
     tracker = make(first.plan.experiment.name, f"{datetime.fromisoformat(began):%Y%m%d}")
     fold = Fold(first, began, tracking, tracker)
     while True:
-        held = holder(experiment_dir) is not None  # before reading: a holder gone by then has written everything
+        held = holder(experiment_dir) is not None  # before reading, so that no last event is missed
         for event in reading:
             fold.add(event, reading.wall_time)
             moved(reading.lines)

@@ -22,7 +22,7 @@ from esper_ab.trackers.settings import Name, Tracking, wanted
 
 FOLDER = "tracking"
 _SETTINGS = "settings.json"
-_TRIES = 5  # `at_work` takes the lock for an instant
+_TRIES = 5  # because `at_work` holds the lock for an instant
 _TRY_S = 0.02
 
 
@@ -117,8 +117,8 @@ class TrackerNow(msgspec.Struct, frozen=True, kw_only=True):
     """One tracker of an experiment directory."""
 
     tracker: str
-    state: TrackerState | Literal["gone"]  # of its last process; gone: it was at work and is no more
-    lines: int  # of the journal that it was told, a few seconds ago at most
+    state: TrackerState | Literal["gone"]  # of its last process; gone: it was at work, but is no longer
+    lines: int  # journal lines passed on, as of a few seconds ago
     where: str
     detail: str  # of a failure, one line
 
@@ -127,7 +127,7 @@ def tracking_now(experiment_dir: Path) -> tuple[TrackerNow, ...]:
     """Return the progress of every tracker; () if there are no trackers or the settings are unreadable."""
     try:
         return tuple(_now(experiment_dir, name) for name in wanted(read_settings(experiment_dir)))
-    except UsageError:  # unreadable settings are reported to whoever starts tracking
+    except UsageError:  # unreadable settings, which are reported when tracking is started
         return ()
 
 

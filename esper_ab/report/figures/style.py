@@ -30,7 +30,7 @@ from esper_ab.verdict.pairing import Question
 
 
 INK, MUTED, GRID, BAND, CARD = "#1c1d20", "#5d6068", "#dcdcd6", "#efeee6", "#ffffff"
-# Of groups; further groups repeat the colours with the next line style and marker.
+# Colours of groups; further groups repeat them with the next line style and marker.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0548a", "#b07d00", "#3b8fc2")
 MOST_COLOURS = len(_COLOURS)
 # Shades of a seed's life, from faint to strong; they differ in lightness alone.
@@ -40,7 +40,7 @@ VARIABLES = {  # colour -> its name in report.css
     **{colour: f"--group-{i}" for i, colour in enumerate(_COLOURS)},
     **{colour: f"--stage-{i}" for i, colour in enumerate(STAGES)},
 }  # fmt: skip
-_PAD, _LINE = 6.0, 14.0  # points: an edge; a line of labels with its distance
+_PAD, _LINE = 6.0, 14.0  # points: the edge; a line of labels with its spacing
 _TENTHS = re.compile(r"(\d\.\d)\d+")  # coordinates in points (1/72 inch), rounded to tenths
 ARROW_LEFT, ARROW_RIGHT = 4, 5  # matplotlib's markers whose tip is the point
 _MARK = "mark:"
@@ -91,7 +91,7 @@ def arrange(figure: Figure) -> None:
     The room is estimated from the number of letters, because the page's font differs from matplotlib's, and because
     matplotlib's own layouts arrange everything two or three times.
     """
-    width, height = (72.0 * float(inches) for inches in figure.get_size_inches())  # all of this is in points
+    width, height = (72.0 * float(inches) for inches in figure.get_size_inches())  # lengths here are in points
     lefts = [_LINE * bool(one.get_ylabel()) + one.yaxis.get_tick_params()["labelleft"] * _widest(one.yaxis, 5.4)
              for one in figure.axes]  # fmt: skip
     above = _LINE * any(one.get_title("left") or one.yaxis.get_major_formatter().get_offset() for one in figure.axes)
@@ -186,7 +186,7 @@ class Drawing:
     alt: str
     figure: Figure
     wide: bool = True
-    tips: Mapping[str, str] = field(default_factory=dict)  # by mark: what it shows
+    tips: Mapping[str, str] = field(default_factory=dict)  # mark -> its tooltip
 
     @property
     def svg(self) -> str:

@@ -39,12 +39,12 @@ class TableKind:
 
     rows: Callable[[Content], Sequence[Row]] = declared_rows  # of the groups' measures
     note: str = ""  # on these rows
-    learning: tuple[LearningRow, ...] = ()  # rows of what limits the learning
+    learning: tuple[LearningRow, ...] = ()  # rows on what limits learning
     evaluated: str = "the frozen policy in fresh episodes, sampled actions unless it says greedy"
     conditions: Callable[[ResolvedExperiment], dict[str, str]] = episodes_said  # size of training and evaluation
     words: Mapping[str, str] = field(default_factory=dict)  # other labels of common rows; "" leaves one out
     changes: str = "Change of entropy: last tenth of the training episodes minus the first."
-    harder: str = "a harder task"  # on which runs that have all reached the best possible outcome would differ
+    harder: str = "a harder task"  # where to compare runs that have all reached the best possible outcome
     training: Callable[[Content], tuple[Table, ...]] = lambda _: ()
 
 

@@ -9,7 +9,7 @@ from esper_ab.contracts.children import Played
 from esper_ab.report.tables.table import NONE, Table, number, signed
 
 _CONSTANTS = 5  # rows of each reward
-_LEAST_POINTS, _SAME_ORDER = 0.05, 0.995  # what two decimals would not show
+_LEAST_POINTS, _SAME_ORDER = 0.05, 0.995  # smaller changes would not show in two decimals
 
 
 def tables(found: RewardAuditFindings) -> tuple[Table, ...]:
