@@ -97,7 +97,7 @@ class Happened(Generic[Facts_co]):
 
     facts: Facts_co  # the input of this kind's rewards; later steps do not change it
     ended: Bools  # [E] whose episode or rollout ended with this step
-    penalty: Floats | None = None  # [E] added to the reward of those that ended under every mode
+    penalty: Floats | None = None  # [E] added, under every mode, to the reward of those that ended
     cut: Cut | None = None  # None: every episode ends by itself, with the rollout at the latest
 
 

@@ -34,7 +34,7 @@ from workers.native.binding import trains
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
 _CPU_INFO = Path("/proc/cpuinfo")
 _ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # sizes of the timed convolution
-_REPEATS, _TRIED_SIDE = 8, 512  # of the convolution; of a matrix of one MiB
+_REPEATS, _TRIED_SIDE = 8, 512  # repetitions of the convolution; side of a matrix of 1 MiB
 
 
 def find_gpus(
@@ -57,7 +57,7 @@ def find_gpus(
                 (square @ square).sum().item()  # waits for the GPU
                 if tried == 1 + len(broken):
                     gpu = msgspec.structs.replace(gpu, step_s=step_s(gpu.name))
-            except (RuntimeError, AssertionError) as error:  # the second from a build without CUDA
+            except (RuntimeError, AssertionError) as error:  # AssertionError: a build without CUDA
                 broken.append(gpu.name + " (" + str(error).partition("\n")[0] + ")")
                 continue
         gpus.append(gpu)

@@ -30,7 +30,7 @@ PENALTY_PER_PRUNE = 2.0
 PENALTY_DECAY = 0.5  # per step
 PENALTY_FORGOTTEN = 0.1
 PENALTY_SKIP = 3.0
-RANSOM_POINTS = 0.1  # contribution of a seed on which the network depends although accuracy fell since germination
+RANSOM_POINTS = 0.1  # contribution of a seed that the network depends on although accuracy fell since its germination
 
 _BLEND = vocabulary.blend("sigmoid_add", 5, 1.0)  # in every germination
 

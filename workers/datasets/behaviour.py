@@ -58,7 +58,7 @@ class Behaviour:
     name: str
     lives: tuple[SeedLife, ...] = ()
     controller: str = "schedule"
-    words: str = ""  # "": those of its lives
+    words: str = ""  # "": `description` lists its lives
 
     @property
     def settings(self) -> ControllerSettings:

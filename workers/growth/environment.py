@@ -69,7 +69,7 @@ class GrowthEnv:
             contexts = data[device].of_contexts(spec.task)
             self._banks.append((bank, contexts))
             self._orders[bank] = Orders(len(contexts[0].train.y), ahead=not is_cpu(like.device))
-        self._threads = ThreadPoolExecutor(len(self._banks), "device")  # starts none before it has work
+        self._threads = ThreadPoolExecutor(len(self._banks), "device")  # creates threads only when there is work
         # Environment -> the bank that holds it, and its row there.
         self.homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
         self.host_params = self._banks[0][0].host.width

@@ -79,7 +79,7 @@ def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
     task = TaskFacts(
         name=questions.task, title="Gymnasium", measures=declared, kind=GYMNASIUM,
         repeats=repeats, carries=carries, step_s=took_s / max(1, steps), episode_steps=limit,
-        seen_steps=max(end.steps for end in ends) % _LIMIT,  # an episode of that many has not ended
+        seen_steps=max(end.steps for end in ends) % _LIMIT,  # an episode of that length did not end
         observation_width=codec.spaces.observation_width, action_bounds=codec.bounds,
     )
     problems = {group: look.reward_problems[group] for group in questions.rewards if group in look.reward_problems}

@@ -67,7 +67,7 @@ def _check_registered(name: str, what: str) -> None:
     try:
         space, base, version = registration.parse_env_id(found)
         newest = registration.find_highest_version(space, base)
-        if version is None and newest is not None:  # which gymnasium.make would take, with a warning
+        if version is None and newest is not None:  # gymnasium.make would take the newest, with a warning
             full = f"{GYM_PREFIX}{module}{colon}{registration.get_env_id(space, base, newest)}"
             raise ValueError(
                 f"{what} names no version, and means another environment when a newer one is installed; "

@@ -192,9 +192,9 @@ class Workspaces:
             self._library.esper_close(self._free.get_nowait())
 
 
-_WIDEST = 15  # taps of a convolution's row, as src/convolution.h has it
+_WIDEST = 15  # taps in a row of a convolution, as in src/convolution.h
 _ANY_WIDTH = 8
-_KERNEL = 4  # extents of a convolution's kernel [out, into, k, k]
+_KERNEL = 4  # number of dimensions of a convolution's kernel [out, into, k, k]
 
 
 def widest_kernel(blueprint: Blueprint, channels: int) -> int:

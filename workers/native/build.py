@@ -129,7 +129,7 @@ def make(width: str, folder: Path, source: Path = HERE) -> None:
         record = BuildRecord(
             compiler=version, flags=" ".join(flags(width)), sources=sources_sha256(source), library=_sha256(made)
         )
-        made.replace(target)  # never written over: somebody may be computing with it
+        made.replace(target)  # not written over, because a process may be using it
     finally:
         made.unlink(missing_ok=True)
     target.with_suffix(".json").write_text(json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8")

@@ -19,7 +19,7 @@ from workers.native import binding, build, policy
 from workers.native.build import Unusable
 from workers.native.known_answer import known_answer
 
-_PREFIX = "native-"  # of a width, in the name of a kernel in plans
+_PREFIX = "native-"  # precedes a width in the name of a kernel in plans
 # sha256 of the values' bytes, one for each arithmetic; an x86-64 may have no fused multiply-add in hardware.
 _FUSED = "026ceedb03df625e5baf7e3bfcc6c7899c1da369c6c94c81c7189a1d6c508e50"
 _UNFUSED = "090e1cf3528a2331d9e7b1aa71cb046f7b6bfa8cc71ec0cce27b0809c3623add"
@@ -81,7 +81,7 @@ def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.B
     record = build.check(width, folder)
     file = folder / build.library(width)
     try:
-        library = ctypes.CDLL(str(file))  # a path: nothing is searched for
+        library = ctypes.CDLL(str(file))  # as a path, so that no folder is searched
         binding.declare(library, binding.layout(binding.STRUCTS, build.WIDTHS[width].lanes))
         answer = known_answer(library)
         right = answer == KNOWN_ANSWER[width] and policy.known_answer(library) == POLICY_ANSWER[answer]

@@ -33,7 +33,7 @@ from workers.native.binding import Int, Long, Pointer
 Double = ctypes.c_double
 _STATUS = {1: "no memory", 3: "sizes, places or an order of calls that do not fit"}  # EsperStatus
 _STEPPED, _BEYOND_KL, _NOT_FINITE = range(3)  # EsperPolicyEnd
-_UNIT = 16  # floats: what memory is padded to
+_UNIT = 16  # floats; memory is padded to multiples of it
 
 
 def _struct(*parts: tuple[str, type]) -> type[ctypes.Structure]:
@@ -127,7 +127,7 @@ class NativePolicy(ActorCritic):
         self._kind = _INT if shape.head_sizes else _DOUBLE  # of actions
         self._widest = max(shape.head_sizes, default=0)
         self._step = _Step(rows=-1)  # none yet
-        self._given = _Arrays()  # places of the arrays of a batch, which is held weakly: it may be large
+        self._given = _Arrays()  # pointers to a batch's arrays; the batch may be large, so it is held weakly
         self._given_of: Callable[[], Batch | None] = lambda: None
 
     def __del__(self) -> None:

@@ -40,7 +40,7 @@ class AgentSpec(Settings, frozen=True, kw_only=True):
     planned_episodes: int  # over which the entropy coefficient and the learning rate are annealed
 
 
-msgspec.json.Decoder(AgentSpec)  # now, in one thread: tests/house/test_decoders.py
+msgspec.json.Decoder(AgentSpec)  # built now, in one thread: tests/house/test_decoders.py
 
 
 class PPOAgent(Controller[Seen]):
@@ -63,7 +63,7 @@ class PPOAgent(Controller[Seen]):
         self.observations = ObservationNormaliser(spec.observation_width, std_floor=spec.observation_std_floor)
         self.returns = ReturnNormaliser()
         self._buffer = RolloutBuffer()
-        self._kept: Floats32 | None = None  # memory of environments that go on in the next rollout
+        self._kept: Floats32 | None = None  # memory of environments that continue in the next rollout
 
     def begin_episode(self, n_envs: int) -> None:
         """Clear the memory, except for environments that continue, and drop steps that were not learnt from."""

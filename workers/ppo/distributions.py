@@ -66,7 +66,7 @@ def most_probable(weights: Floats, mask: Bools) -> Ints:
     return choice
 
 
-_SMALLEST_UNIFORM = 2.0**-54  # below every other uniform number: 0 itself would be infinitely far out
+_SMALLEST_UNIFORM = 2.0**-54  # below every other uniform number; replaces 0, which would be infinitely far out
 
 
 def normal_log_prob(parameters: Tensor, actions: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from esper_ab.contracts.settings import PPOSettings
 from workers.actor_critic import ActorCritic, Batch, Learnt, UpdateRule
 from workers.arrays import Floats, Ints
 
-_MIN_VARIANCE = 1e-8  # of returns in the critic's units, where that of all returns so far is 1
+_MIN_VARIANCE = 1e-8  # of returns in the critic's units, in which all returns so far have variance 1
 
 
 def rule_of(settings: PPOSettings, episode: int, planned_episodes: int) -> UpdateRule:
@@ -59,7 +59,7 @@ def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: U
     )  # fmt: skip
 
 
-@np.errstate(over="ignore", invalid="ignore")  # a number that is not finite is None in the record
+@np.errstate(over="ignore", invalid="ignore")  # a number that is not finite is recorded as None
 def _diagnose(policy: ActorCritic, batch: Batch) -> PPOUpdate:
     """Return the diagnostics of the policy before the first step, over the whole batch."""
     now = policy.evaluate(batch)

@@ -87,7 +87,7 @@ def end() -> NoReturn:
     Functions registered with atexit are called. Files that other code has open are not flushed.
     """
     atexit._run_exitfuncs()
-    with suppress(OSError):  # of a log on a full disk
+    with suppress(OSError):  # the log may be on a full disk
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
     os._exit(0)

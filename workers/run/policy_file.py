@@ -21,7 +21,7 @@ from workers.ppo.making import possible
 from workers.storage import durable, state_bytes
 
 FORMAT = 3
-msgspec.json.Decoder(RunSpec)  # now, in one thread: tests/house/test_decoders.py
+msgspec.json.Decoder(RunSpec)  # built now, in one thread: tests/house/test_decoders.py
 
 
 @dataclass(frozen=True)

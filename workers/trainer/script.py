@@ -64,7 +64,7 @@ def _only_file(key: str, out: Path) -> str:
     if not found:
         raise ValueError(f"the script left no .json or .csv file in {{out}}; it left {_list(there)}")
     if len(found) > 1:
-        example = min(found, key=lambda name: name.endswith(".csv"))  # a final number is rather in a JSON
+        example = min(found, key=lambda name: name.endswith(".csv"))  # a JSON is likelier to hold a final number
         raise ValueError(f"the script left {_list(found)} in {{out}}; say which has {key}, as in {example}:{key}")
     return found[0]
 

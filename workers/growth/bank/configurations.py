@@ -74,7 +74,7 @@ def plan_pass(active: Bools, ablate: bool) -> Pass:
     return _plan(active.tobytes(), active.shape[0], active.shape[1], ablate)
 
 
-@lru_cache(maxsize=64)  # mostly the same seeds are on in consecutive epochs
+@lru_cache(maxsize=64)  # consecutive epochs mostly have the same seeds on
 def _plan(activity: bytes, n_envs: int, n_slots: int, ablate: bool) -> Pass:
     active = np.frombuffer(activity, dtype=np.bool_).reshape(n_envs, n_slots)
     codes, valid = wanted(active)

@@ -135,8 +135,8 @@ class _Trees:
 
     def __init__(self, plan: Pass, acting: Bools, levels: tuple[int, ...], n_levels: int) -> None:
         n = len(acting)
-        start = np.arange(n + 1)  # where each network's rows before the slot start
-        self._levels: list[tuple[Ints, Ints, Ints]] = []  # starts, parents as rows of the network, on
+        start = np.arange(n + 1)  # start of each network's rows, before the current slot
+        self._levels: list[tuple[Ints, Ints, Ints]] = []  # row starts, parent rows within the network, on (0 or 1)
         for level in range(n_levels):
             if level not in levels:
                 env = np.repeat(np.arange(n), np.diff(start))

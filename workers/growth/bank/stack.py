@@ -219,7 +219,7 @@ def births(newborn: list[tuple[Stack, int | slice, Floats]]) -> None:
     found = [stack.center[last] + stack.bound[last] * (2.0 * draws - 1.0)
              for (stack, _, draws), last in zip(newborn, lasts, strict=True)]  # fmt: skip
     like, flat = newborn[0][0].values, torch.from_numpy(np.concatenate(found, axis=None))
-    # Cast before the copy, so that half as much is copied; nobody waits for the copy.
+    # Cast before the copy, so that half as much is copied; the copy is asynchronous.
     uploaded = flat.to(like.dtype).to(like.device, non_blocking=True).split_with_sizes([one.size for one in found])
     for (stack, row, draws), last, values in zip(newborn, lasts, uploaded, strict=True):
         stack.values[row, last] = values.view(draws.shape)

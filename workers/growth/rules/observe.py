@@ -92,7 +92,7 @@ def _parameters(name: str, values: Callable[[_Seen], Ints]) -> Feature:
 def _one_hot(name: str, choices: Sequence[int]) -> Feature:
     """Return a one-hot feature of a table entry, [E, S] -> [E, S, choice]; all zeros for any other value."""
     values = attrgetter(f"table.{name}")
-    if len(choices) == 1:  # as wide as a feature of one number
+    if len(choices) == 1:  # [E, S], like a feature of one number
         return Feature(name, lambda seen: np.asarray(values(seen) == choices[0]))
     numbers = np.array(choices)
     return Feature(name, lambda seen: np.asarray(values(seen)[:, :, None] == numbers), len(choices))
