@@ -68,6 +68,7 @@ PRODUCTS = {
     "startup": _bench("startup", "esper_ab/commands", "esper_ab/execution"),
     "records": _bench("records", "esper_ab/journal", "esper_ab/readers", "esper_ab/report"),
     "ppo": _bench("ppo", "workers/gymnasium_task", "workers/ppo", "workers/run"),
+    "curves": _bench("curves", "workers/native/policy.py", "workers/ppo"),
     "other numbers": Product(
         files=("docs/other-numbers.png",),
         code=("esper_ab/readers/external_table.py", "esper_ab/report/figures", *_STATISTICS),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -75,13 +76,14 @@ def _means(curves: dict[str, list[Curve]]) -> dict[str, list[float]]:
 
 def render(record: dict[str, Any]) -> list[str]:
     """Return the page's tables."""
+    steps = f"{ROLLOUTS * ppo.N_ENVS * ppo.STEPS:,}"
     lines = [
-        f"{SEEDS} seeds, {ROLLOUTS * ppo.N_ENVS * ppo.STEPS:,} steps each; {ppo.N_ENVS} environments, rollouts of "
-        f"{ppo.STEPS} steps, {ppo.EPOCHS} epochs of {ppo.MINIBATCHES}",
-        f"minibatches, learning rate {RATE}, entropy coefficient 0.01. A run's outcome is its mean return by rollout, "
-        "over the whole", "training or over its last tenth.", "",
-        "Stated before the runs: the margin, a tenth of the range of returns, and the chance to show *not worse* if "
-        "there is no", "difference, with the standard deviations of earlier runs.", "",
+        f"{SEEDS} seeds of {steps} steps. Matched: {ppo.N_ENVS} environments, rollouts of {ppo.STEPS} steps, "
+        f"{ppo.EPOCHS} epochs of {ppo.MINIBATCHES} minibatches,",
+        f"{ppo.HIDDEN} hidden units, learning rate {RATE}, entropy coefficient 0.01. The rest is a library's default. A "
+        "run's outcome", "is its mean return by rollout, over the whole training or over its last tenth.", "",
+        "Stated before the runs: the margin, a tenth of the range of returns, and the chance to show *not worse* if",
+        "there is no difference, with the standard deviations of earlier runs.", "",
         "| task | margin | chance, native and torch | chance, ours and SB3 |", "|---|---|---|---|",
         *(f"| {task} | {margin:g} | {_chance(margin, *SDS[task][:1] * 2):.3f} | {_chance(margin, *SDS[task]):.3f} |"
           for task, margin in MARGINS.items()), "",
@@ -98,6 +100,7 @@ def render(record: dict[str, Any]) -> list[str]:
 
 def _row(task: str, part: str, outcomes: dict[str, Any], pair: tuple[str, str]) -> str:
     a, b = (outcomes[name] for name in pair)
+    warnings.simplefilter("ignore", RuntimeWarning)  # of runs that all reach the highest return
     limits = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
     return (
         f"| {task} | {part} | {' - '.join(pair)} | {a.mean():.1f}, {b.mean():.1f} | {a.mean() - b.mean():+.1f} "
