@@ -80,8 +80,8 @@ def render(record: dict[str, Any]) -> list[str]:
     lines = [
         f"{SEEDS} seeds of {steps} steps. Matched: {ppo.N_ENVS} environments, rollouts of {ppo.STEPS} steps, "
         f"{ppo.EPOCHS} epochs of {ppo.MINIBATCHES} minibatches,",
-        f"{ppo.HIDDEN} hidden units, learning rate {RATE}, entropy coefficient 0.01. The rest is a library's default. A "
-        "run's outcome", "is its mean return by rollout, over the whole training or over its last tenth.", "",
+        f"{ppo.HIDDEN} hidden units, learning rate {RATE}, entropy coefficient 0.01. The rest is a library's default. "
+        "A run's outcome", "is its mean return by rollout, over the whole training or over its last tenth.", "",
         "Stated before the runs: the margin, a tenth of the range of returns, and the chance to show *not worse* if",
         "there is no difference, with the standard deviations of earlier runs.", "",
         "| task | margin | chance, native and torch | chance, ours and SB3 |", "|---|---|---|---|",
