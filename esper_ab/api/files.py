@@ -116,7 +116,7 @@ def _compile(path: Path) -> CodeType:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except SyntaxError as error:
-        raise UsageError(f"{path}:{error.lineno}: {error.msg}") from None
+        raise UsageError(f"{path}{f':{error.lineno}' if error.lineno else ''}: {error.msg}") from None
     except ValueError as error:  # null bytes
         raise UsageError(f"{path}: not Python: {error}") from None
 

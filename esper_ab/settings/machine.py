@@ -40,7 +40,7 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
         if name.startswith("cuda"):
             raise UsageError(
                 Setting("devices"), f": environments and policies of {experiment.task} run on the CPU, so {name} "
-                "would be idle; name cores, or leave {name} out",
+                "would be idle; leave it out, or name cores",
             )  # fmt: skip
     there = tuple(device.name for device in machine.devices)
     if all(name.startswith("cpu") for name in experiment.devices):
