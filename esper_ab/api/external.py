@@ -186,7 +186,9 @@ def _folders(data: Any) -> list[tuple[str, Path]]:
 
 def _observations(data: Any, columns: Mapping[str, str] | None) -> Observations:
     if not isinstance(columns, Mapping | None):
-        raise UsageError(f"columns must map our names to those of the data, not {columns!r}")
+        raise UsageError(
+            f"columns must map names of esper_ab to names in the data, as in {{'group': 'algorithm'}}, not {columns!r}"
+        )
     return read_csv(Path(data), columns) if isinstance(data, (str, Path)) else read_data(data, columns)
 
 

@@ -116,7 +116,7 @@ def _compile(path: Path) -> CodeType:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except SyntaxError as error:
-        raise UsageError(f"{path}:{error.lineno}: {error.msg}") from None
+        raise UsageError(f"{path}{f':{error.lineno}' if error.lineno else ''}: {error.msg}") from None
     except ValueError as error:  # null bytes
         raise UsageError(f"{path}: not Python: {error}") from None
 
@@ -170,10 +170,10 @@ def _make(path: Path, symbol: str, value: Any) -> tuple[DeclaredExperiment, Aske
         raise UsageError(f"{where}: {symbol} is async, but is called without await; define it without async")
     made = _run_guarded(path, value) if callable(value) else value
     if isinstance(made, ExperimentBuilder):
-        raise UsageError(f"{where}: {symbol} is not built yet; end it with .build()")
+        raise UsageError(f"{where}: '{symbol}' is not built yet; end it with .build()")
     if not isinstance(made, ABExperiment):
         called = "()" if callable(value) else ""
-        raise UsageError(f"{where}: {symbol}{called} must be an experiment, not {type(made).__name__}")
+        raise UsageError(f"{where}: '{symbol}{called}' must be an ABExperiment, not {type(made).__name__}")
     try:
         declared = parse_declaration(made, path.parent)
         return declared, declared.asked

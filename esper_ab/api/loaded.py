@@ -160,14 +160,14 @@ class LoadedExperiment:
         was evaluated.
         """
         if group not in self.groups:
-            raise UsageError(f"no group {group!r} in {self.path}; {did_you_mean(group, self.groups)}")
+            raise UsageError(f"no group {group!r} in '{self.path}'; {did_you_mean(group, self.groups)}")
         runs = {run.ref.replicate: run for run in self.history.of_group(group)}
         if replicate not in runs:
-            raise UsageError(f"no seed {replicate!r} of {group} in {self.path}; seeds are 0 to {max(runs)}")
+            raise UsageError(f"no seed {replicate!r} of {group} in '{self.path}'; its seeds are 0 to {max(runs)}")
         run = runs[replicate]
         path = self.path / run.spec.policy_file
         if run.evaluation is None:
-            raise UsageError(f"{run.ref.name} has no policy in {self.path}: the run is {run.state}, not finished")
+            raise UsageError(f"run {run.ref.name} in '{self.path}' has no policy: the run is {run.state}, not finished")
         try:
             found = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
         except OSError as error:

@@ -35,7 +35,7 @@ def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
     if follow and page is None:
         raise click.UsageError("--follow needs --html")
     if not folder.is_dir():
-        raise UsageError(f"no folder {folder}: name the folder that holds the experiment directories")
+        raise UsageError(f"no folder '{folder}': name the folder that holds the experiment directories")
     if page is not None:
         from esper_ab.report.page import write_listing  # needs jinja2, which a list in the terminal does not
 

@@ -250,10 +250,10 @@ def check_code(experiment_dir: Path, history: History, *, allowed: bool) -> None
             continue
         commit = state.code.get("commit", "")
         elsewhere = commit not in ("", here.get("commit")) and state.code.get("dirty") != "yes"
-        back = f"`git checkout {commit}`" if elsewhere else "restore that code"
+        back = f"`git checkout {commit}`" if elsewhere else "restore the earlier code"
         raise UsageError(
-            f"{experiment_dir}: {named(state.code)} made its records, but the code here is {named(here)}: {back}, "
-            "or continue with --allow-changed-code, which blocks the verdict"
+            f"{experiment_dir}: the code has changed since the records were made, from {named(state.code)} to "
+            f"{named(here)}: {back}, or continue with --allow-changed-code, which blocks the verdict"
         )
 
 

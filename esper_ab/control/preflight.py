@@ -75,7 +75,7 @@ def examine(
     ended, doing = visible_line(end_told(child.returncode or 0, said)), _last_doing(told)
     own = [*questions.user_rewards, questions.trainer.reference if questions.trainer else questions.task]
     if any(reference in doing for reference in own if ":" in reference or questions.trainer):
-        raise UsageError(f"your code ended the preflight: it was {doing}, and {ended}")
+        raise UsageError(f"your code ended the preflight, which was {doing}: the process {ended}")
     raise EsperError(f"{what} gave no answer ({why}): it {ended}")
 
 

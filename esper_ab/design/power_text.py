@@ -117,7 +117,7 @@ class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def check_varied(known: Known) -> Known:
     """Return the spread; raises UsageError if it is 0, because planning needs a positive spread."""
     if known.sd == 0.0:
-        raise UsageError(f"{known.source}: the runs there do not differ at all, but planning needs a positive spread")
+        raise UsageError(f"{known.source}: their outcomes do not differ at all, but planning needs a positive spread")
     return known
 
 

@@ -45,7 +45,9 @@ def belonging(
     kept = tuple({one.reward.name: one for several in found.values() for one in several}.values())
     if not kept:
         there = ", ".join(one.reward.name for one in reward_audit.answer.scored)
-        raise UsageError(f"--reward-audit: no group learns from an audited reward with the same constants: {there}")
+        raise UsageError(
+            f"--reward-audit: no group learns from an audited reward with the constants of the audit; audited: {there}"
+        )
     lacking = ", ".join(name for name, several in found.items() if not several)
     notes = (f"The reward audit does not cover {lacking}.",) if lacking else ()
     own = replace(

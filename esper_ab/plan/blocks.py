@@ -169,10 +169,10 @@ def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
     a, b = next(filter(None, (_mixed_up(experiment, look, 1) for look in looks)))
     least = next(count for count in itertools.count(first) if not _mixed_up(experiment, count, 1))
     raise UsageError(
-        Setting("order", experiment.order), f": in this random order, {a} and {b} are confounded with device and start "
-        f"order after {first} seeds; the first look needs {least} seeds, as in ",
-        Setting("looks", (least, max(replicates, least))),
-        ", or ", Setting("order", "balanced"),
+        Setting("order", experiment.order), f": after {first} seeds of this random order, the effects of {a} and {b} "
+        f"cannot be separated from those of device and start order; plan the first look after {least} seeds, with ",
+        Setting("looks", (least, replicates)) if least < replicates else Setting("seeds", least),
+        ", or choose ", Setting("order", "balanced"),
     )  # fmt: skip
 
 
@@ -216,7 +216,7 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> 
         )  # fmt: skip
     if experiment.placement == "spread" and n_units < n_groups:
         raise UsageError(
-            f"{n_groups} groups with {per_run} per run need {n_groups * per_run} devices with ",
+            f"{n_groups} groups need {n_groups * per_run} devices ({per_run} per run) with ",
             Setting("placement", "spread"), f", but the pool has {there} ({', '.join(experiment.devices)}); ",
             Setting("placement", "share"), f" trains them at the same time on {per_run}, and ",
             Setting("placement", "sequence"), " one after the other",

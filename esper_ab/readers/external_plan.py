@@ -14,7 +14,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE, create_below, read_regular
 from esper_ab.contracts.measures import LARGEST_OUTCOME, SMALLEST_MARGIN, Measure, countable
 from esper_ab.contracts.settings import Settings
-from esper_ab.contracts.wording import visible_line
+from esper_ab.contracts.wording import did_you_mean, visible_line
 from esper_ab.readers.external_table import LONGEST_NAME
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, make_plan, sha256_of
 from esper_ab.verdict.vocabulary import MEAN, Scale
@@ -91,10 +91,9 @@ def _by_task(
 ) -> dict[str, T]:
     if not isinstance(told, Mapping):
         return dict.fromkeys(tasks, parse(told))
-    named = ", ".join(tasks) if tasks != ("",) else "none"
     for task in told:
         if task not in tasks:
-            raise UsageError(f"{key}: no task {task!r}; the tasks are {named}")
+            raise UsageError(f"{key}: no task {task!r}; {did_you_mean(task, filter(None, tasks))}")
     found = {task: parse(told[task]) if task in told else otherwise for task in tasks}
     lacking = [task for task, value in found.items() if value is None]
     if lacking:
@@ -124,7 +123,7 @@ def _unit(value: str | float) -> str:
 
 def _direction(value: str | float) -> str:
     if value not in ("higher", "lower"):
-        raise UsageError(f"better {value!r}: expected higher or lower, whichever outcomes are better")
+        raise UsageError(f"better {value!r}: expected 'higher' or 'lower', to say which outcomes are better")
     return str(value)
 
 
@@ -198,8 +197,8 @@ def read_plan(path: Path) -> AnalysisPlan:
     except UNREADABLE as error:
         if "'rank'" in str(error):
             raise UsageError(
-                f"{path} decides by ranks, which is not supported any more (they test no mean): write a new plan with "
-                "`esper-ab design`"
+                f"{path} uses a rank test, which is no longer supported, because it does not test means: write a new "
+                "plan with `esper-ab design`"
             ) from None
         raise UsageError(f"{path} is not a plan of `esper-ab design`: {error}") from None
     if file.sha256 != sha256_of(written):

@@ -51,7 +51,7 @@ def observations_of(
             "outcome, and also task and cluster if there are several tasks or clusters"
         )
     if "run" in used:
-        _check_once(source, rows, "run", used["run"], f"{ITEMS}; give each run one row, with the mean over its items")
+        _check_once(source, rows, "run", used["run"], ITEMS)
     if pair_column:
         _check_once(source, rows, "replicate", used[pair_column], "one row per run")
     return Observations(source=source, pair_column=pair_column, rows=tuple(rows))
@@ -73,14 +73,16 @@ def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mappin
     pairs = [column for column in PAIR_COLUMNS if column in used]
     if not pairs and "run" not in used:
         raise UsageError(
-            f"{source} has no column seed, pair or replicate, which pairs runs, nor run, which names unpaired "
-            f"runs; {has}; name it with --columns seed=NAME"
+            f"{source} needs a column 'seed', 'pair' or 'replicate' if runs are paired, or 'run' if not; {has}; "
+            "name the right one with --columns seed=NAME or run=NAME"
         )
     if len(pairs) > 1:
         chosen = [column for column in pairs if column in named]
         if len(chosen) != 1:
             both = " and ".join(pairs)
-            raise UsageError(f"{source} has the columns {both}: say which one pairs runs with --columns pair=NAME")
+            raise UsageError(
+                f"{source} has the columns {both}, but only one may pair runs: choose it with --columns pair=NAME"
+            )
         used = {ours: theirs for ours, theirs in used.items() if ours not in pairs or ours in chosen}
     return used
 
@@ -115,7 +117,9 @@ def _named(names: Mapping[str, str]) -> dict[str, str]:
         if column not in COLUMNS:
             raise UsageError(f"--columns {ours}=…: no such column; available columns: {', '.join((*COLUMNS, *_ALSO))}")
         if column in found:
-            raise UsageError(f"--columns {ours}={theirs}: {column} is already {found[column]}")
+            raise UsageError(
+                f"--columns {ours}={theirs}: column '{column}' is already set to '{found[column]}'; remove one"
+            )
         found[column] = theirs
     return found
 

@@ -57,7 +57,7 @@ def read_experiments(named: Sequence[tuple[str, Path]], scales: Sequence[Scale])
     tasks = [task for task, _ in named]
     for scale in scales:
         if tasks.count(scale.task) != 1:
-            what = f"task {scale.task} as TASK=EXPERIMENT, once" if scale.task else "one experiment directory"
+            what = f"one experiment directory{f' for task {scale.task!r}, as TASK=EXPERIMENT' if scale.task else ''}"
             there = ", ".join(f"{task}={folder}" if task else str(folder) for task, folder in named)
             raise UsageError(f"the plan needs {what}, or all runs in one CSV file; given: {there}")
     source = ", ".join(str(folder) for _, folder in named)

@@ -221,7 +221,7 @@ def convert_value(assignment: Assignment) -> Any:
 def _instead(field: Field, raw: object, value: object, said: str) -> str:
     """Describe what was expected instead of `value`; the text `said` is msgspec's error about `raw`."""
     if get_origin(field.type) is Literal:
-        return f"no {raw!r}; {did_you_mean(str(raw), [str(choice) for choice in get_args(field.type)])}"
+        return f"unknown value {raw!r}; {did_you_mean(str(raw), [str(choice) for choice in get_args(field.type)])}"
     if words := _words(field.type):
         return f"expected a positive whole number, or {words}, not {value!r}"
     expected = said.split(", got")[0].split(" - at")[0].replace("`", "")

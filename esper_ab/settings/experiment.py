@@ -78,7 +78,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     placement: Literal["auto", "spread", "share", "sequence"]
     order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # how groups are assigned to positions in a block
     sync: Literal["lockstep", "independent"] = "lockstep"
-    unpaired: Annotated[bool, Spec(alone="a part without pairs has no value per seed")] = False
+    unpaired: Annotated[bool, Spec(alone="all parts are compared seed by seed, which needs paired runs")] = False
     telemetry: Annotated[bool, Spec(("growth", "gymnasium"), flag="no_telemetry")] = True
     # The part of a run that its outcome summarises.
     outcome_over: Annotated[Literal["evaluation", "last-tenth", "curve-mean"], Spec(same=True)] = "evaluation"

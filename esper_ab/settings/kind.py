@@ -94,9 +94,9 @@ class SettingsKind:
             refuse_unknown("reward mode", reward.mode, self.rewards, f"{here}: ")
         refuse_unknown("controller", controller.name, ("ppo", *self.controllers), f"{here}: ")
         if name in self.rewards and reward.mode != name:
-            raise UsageError(f"{here} would use reward {reward.mode!r}; give it another name, as in x={name}")
+            raise UsageError(f"{here} has a reward's name but uses {reward.mode!r}; rename the group")
         if name in self.controllers and controller.name != name:
-            raise UsageError(f"{here} would use controller {controller.name!r}; give it another name")
+            raise UsageError(f"{here} has a controller's name but uses {controller.name!r}; rename the group")
         if reward.family == "loss" and reward.mode != "shaped":
             raise UsageError(f"{here}: reward.family=loss needs reward.mode=shaped, not {reward.mode!r}")
         if reward.mode == "shaped" and reward.gamma != 0.995:

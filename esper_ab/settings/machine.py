@@ -40,7 +40,7 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
         if name.startswith("cuda"):
             raise UsageError(
                 Setting("devices"), f": environments and policies of {experiment.task} run on the CPU, so {name} "
-                "would be idle; name cores, or leave {name} out",
+                "would be idle; leave it out, or name cores",
             )  # fmt: skip
     there = tuple(device.name for device in machine.devices)
     if all(name.startswith("cpu") for name in experiment.devices):
@@ -86,7 +86,7 @@ def resolve_kernel(asked: AskedArithmetic, machine: Machine, untrainable: str = 
     obstacle = (untrainable if asked.kernel != "auto" and asked.hosts == "kernel" else "") or unusable
     if kernel is None or obstacle:
         raise UsageError(
-            f"arithmetic.kernel={asked.kernel}: {obstacle}; use torch, or auto for whatever is available"
+            f"arithmetic.kernel={asked.kernel}: {obstacle}; alternatives: torch, or auto for whatever is available"
         )
     return Arithmetic(**msgspec.structs.asdict(asked) | {
         "kernel": kernel.name, "kernel_build": kernel.build, "hosts": "torch" if untrainable else asked.hosts,
@@ -117,7 +117,9 @@ def check_kernel(planned: Arithmetic, machine: Machine) -> None:
         return
     kernel = _find(planned.kernel, machine)
     if kernel is None or kernel.problem:
-        raise UsageError(f"earlier runs were computed by {planned.kernel}: {_why_unusable(kernel, machine)}")
+        raise UsageError(
+            f"earlier runs used kernel {planned.kernel}, which is unusable here: {_why_unusable(kernel, machine)}"
+        )
     if kernel.build != planned.kernel_build:
         raise UsageError(
             f"the build of {planned.kernel} here ({kernel.build}) differs from that of the plan "
@@ -140,7 +142,7 @@ def untrainable_hosts(groups: Sequence[Group], devices: Sequence[str], machine: 
     """
     gpu = next((name for name in devices if not name.startswith("cpu")), "")
     if gpu:
-        return f"torch trains the hosts on {gpu}, and one experiment has one arithmetic"
+        return f"the kernel trains hosts only on the CPU, but {gpu} is in the pool"
     for group in groups:
         growth = group.settings.growth
         if growth.amp != "off":
@@ -167,7 +169,7 @@ def _why_unusable(kernel: Kernel | None, machine: Machine) -> str:
     if kernel is not None:
         return kernel.problem and f"{kernel.problem}; {kernel.remedy}"
     there = ", ".join(kernel.name for kernel in machine.kernels)
-    return f"the workers' processor cannot run it; kernels for it: {there or 'none'}"
+    return f"the workers' processor cannot run this kernel, only {there or 'torch'}"
 
 
 # --- precision -------------------------------------------------------------------------------------------------------
@@ -189,8 +191,8 @@ def resolve_precision(groups: Sequence[Group], devices: Sequence[str], machine: 
             if growth.amp == "bf16" and name.startswith("cuda") and float(capability or 0) < 8.0:
                 # Below 8.0 there are no bfloat16 matrix units, and cuDNN has no bfloat16.
                 raise UsageError(
-                    f"group {group.name!r}: growth.amp=bf16 on {name}: its compute capability is {capability}, "
-                    "but bf16 needs 8.0; choose off"
+                    f"group {group.name!r}: growth.amp=bf16 needs compute capability 8.0, but {name} has {capability}; "
+                    "choose growth.amp=off"
                 )
         resolved.append(group)
     return tuple(resolved)

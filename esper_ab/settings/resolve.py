@@ -45,9 +45,9 @@ def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
     """Return the requested margin or, if there is none, the task's margin; UsageError if neither exists."""
     margin, outcome = experiment.margin or task.measures.margin, task.measures.outcome
     if margin is None:
-        unit = f", in {outcome.apart}" if outcome.apart else ""
+        unit = f" (unit: {outcome.apart})" if outcome.apart else ""
         raise UsageError(
             Setting("margin"), f" is missing: task {task.name} declares none; give the smallest difference in "
-            f"{outcome.label} worth acting on{unit}. `esper-ab calibrate` shows how much runs of one group differ",
+            f"'{outcome.label}' worth acting on{unit}. `esper-ab calibrate` shows how much runs of one group differ",
         )  # fmt: skip
     return margin

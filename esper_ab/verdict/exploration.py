@@ -60,8 +60,9 @@ def _plan(
     most = _most_rows(observations, rows, unpaired=unpaired)
     if paired and not observations.pair_column:
         raise UsageError(
-            f"{source}: ", Setting("paired"), " needs a column seed, pair or replicate; a column run does not pair"
-        )
+            f"{source}: ", Setting("paired"),
+            " needs a column 'seed', 'pair' or 'replicate'; the column 'run' does not pair runs",
+        )  # fmt: skip
     if paired:
         return plan
     if any(row.cluster for row in observations.rows):
@@ -84,8 +85,8 @@ def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) 
     (group, task), most = counts[0]
     if counts[-1 if unpaired else 0][1] > _MOST_TAKEN_FOR_RUNS and not observations.rows[0].run and rows != "runs":
         raise UsageError(
-            f"{observations.source}: group {group} has {most} rows{f' in {task}' if task else ''}, but no column run "
-            "says which training run each belongs to: if each is one, use ", Setting("rows", "runs"), f"; {ITEMS}",
+            f"{observations.source}: group {group} has {most} rows{f' in {task}' if task else ''}, but no column "
+            "'run'; if each row is one training run, use ", Setting("rows", "runs"), f"; {ITEMS}",
         )  # fmt: skip
     return most
 

@@ -62,13 +62,13 @@ def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
     """Raise UsageError if the runs are unpaired, or none of them is in the plan."""
     source = observations.source
     if not observations.pair_column:
-        raise UsageError(f"{source}: a plan pairs runs by seed, so a column seed, pair or replicate is needed")
+        raise UsageError(f"{source}: a plan pairs runs by seed, so a column 'seed', 'pair' or 'replicate' is needed")
     tasks, order = plan.cells or plan.tasks, (*plan.choosing, *plan.replicates)
     if not any(row.group in plan.groups and row.task in tasks and row.replicate in order for row in observations.rows):
-        named = f", the {'cells' if plan.cells else 'tasks'} {', '.join(tasks)}" if tasks != ("",) else ", no tasks"
+        named = f"; {'cells' if plan.cells else 'tasks'}: {', '.join(tasks)}" if tasks != ("",) else "; no tasks"
         raise UsageError(
-            f"{source}: no run is in the plan, which has the groups {', '.join(plan.groups)}, the seeds (or pairs) "
-            f"{listed_short(order)}{named}"
+            f"{source}: no run is in the plan (groups: {', '.join(plan.groups)}; seeds or pairs: {listed_short(order)}"
+            f"{named})"
         )
 
 

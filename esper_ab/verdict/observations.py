@@ -12,7 +12,7 @@ import msgspec
 
 from esper_ab.verdict.vocabulary import Finding
 
-ITEMS = "one row per item (a prompt, a scene) is not supported yet: it would compare only these two checkpoints"
+ITEMS = "rows for the items of a run (prompts, scenes) are not supported yet: give each run one row, with their mean"
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from esper_ab.contracts.errors import ConditionNotMet, UsageError
-from esper_ab.contracts.wording import did_you_mean, n_pairs
+from esper_ab.contracts.wording import did_you_mean, n_pairs, named
 from esper_ab.design.design import Contrast
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.verdict.vocabulary import SMALL, Verdict
@@ -43,7 +43,7 @@ def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Co
     at = [place for place, word in enumerate(words) if word in RELATIONS]
     if len(at) != 1 or at[0] in (0, len(words) - 1):
         raise UsageError(
-            f'--fail-unless "{text}": expected two groups with one of {", ".join(RELATIONS)} between, as in {EXAMPLE}'
+            f'--fail-unless "{text}": expected GROUP RELATION GROUP, as in {EXAMPLE}; relations: {", ".join(RELATIONS)}'
         )
     left, right = " ".join(words[: at[0]]), " ".join(words[at[0] + 1 :])
     for name in (left, right):
@@ -51,8 +51,7 @@ def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Co
             raise UsageError(f'--fail-unless "{text}": no group {name!r}; {did_you_mean(name, groups)}')
     compared = [contrast.groups for contrast in comparisons]
     if (left, right) not in compared and (right, left) not in compared:
-        listed = ", ".join(f"{a} with {b}" for a, b in compared)
-        raise UsageError(f'--fail-unless "{text}": these two are not compared; the comparisons are {listed}')
+        raise UsageError(f'--fail-unless "{text}": these two are not compared; the plan compares {named(compared)}')
     return Requirement(left=left, relation=words[at[0]], right=right)
 
 

@@ -74,14 +74,15 @@ def test_the_commit_to_go_back_to_is_named(stopped, edit, monkeypatch):
     monkeypatch.setattr(provenance, "_git", lambda command, *_: git[command])
     with pytest.raises(UsageError) as caught:
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
-    assert f"the code here is commit {'f' * 12} (sources {OTHER})" in str(caught.value)
-    back = f"`git checkout {started.code['commit']}`" if started.code.get("dirty") == "no" else "restore that code"
+    assert f" to commit {'f' * 12} (sources {OTHER})" in str(caught.value)
+    clean = started.code.get("dirty") == "no"
+    back = f"`git checkout {started.code['commit']}`" if clean else "restore the earlier code"
     assert back in str(caught.value)
     git["rev-parse"] = ""  # no checkout
-    with pytest.raises(UsageError, match=f"the code here is sources {OTHER}: "):
+    with pytest.raises(UsageError, match=f" to sources {OTHER}: "):
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
     git["rev-parse"] = started.code.get("commit", "")
-    with pytest.raises(UsageError, match="restore that code"):  # the commit is checked out already
+    with pytest.raises(UsageError, match="restore the earlier code"):  # the commit is checked out already
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
 
 

@@ -23,7 +23,7 @@ class GymnasiumKind(SettingsKind):
     name = "gymnasium"
     words = "Gymnasium environments"
     rewards, controllers = REWARDS[name], CONTROLLERS[name]
-    no_groups = ": name them; env trains on the environment's own reward, as in env,mine=path/to/file.py:reward"
+    no_groups = ": name the groups, as in env,mine=path/to/file.py:reward; 'env' trains on the environment's own reward"
     on_cores = True
 
     def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:

@@ -164,10 +164,10 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
         for name in names:
             if name not in (*settings, SEED, OUT):
                 unknown = [f"{TRAINER}{key}" for key in settings if key not in names]
-                instead = f", and there is no placeholder for {' and '.join(unknown)}" if unknown else ""
+                instead = f"; the command has no placeholder for {' and '.join(unknown)}" if unknown else ""
                 raise UsageError(
-                    f"group {group!r}: the command has {{{name}}}, but no value is set{instead}; set it with "
-                    f"{TRAINER}{name}, as in --set {TRAINER}{name}=1"
+                    f"group {group!r}: {{{name}}} in the command has no value; set one, as in --set {TRAINER}{name}=1"
+                    f"{instead}"
                 )
         _check_filled(command, settings, f"group {group!r}")
 

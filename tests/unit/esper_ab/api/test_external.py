@@ -70,7 +70,7 @@ def test_rows_and_pairs_are_told_as_the_command_is(tmp_path):
     many = {"new": [71.0 + place % 5 for place in range(40)], "old": [70.0 + place % 7 for place in range(31)]}
     said = _refused(lambda: esper_ab.compare_outcomes(many, margin=2.0))
     assert "paired=True leaves them out, paired=False compares" in said
-    assert "use rows=runs; one row per item" in _refused(
+    assert "use rows=runs; rows for the items of a run" in _refused(
         lambda: esper_ab.compare_outcomes(many, margin=2.0, paired=False)
     )
     assert "40 and 31 runs" in str(esper_ab.compare_outcomes(many, margin=2.0, paired=False, rows="runs"))

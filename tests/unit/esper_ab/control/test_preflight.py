@@ -57,8 +57,8 @@ def test_the_death_of_the_preflight_by_a_users_code_is_told_of_that_code(tmp_pat
     questions = rewarding(tmp_path, line)
     with pytest.raises(UsageError) as raised:
         examine(questions)
-    doing = f"it was rehearsing {questions.user_rewards[0]}"
-    assert str(raised.value) == f"your code ended the preflight: {doing}, and {how}"
+    doing = f"which was rehearsing {questions.user_rewards[0]}"
+    assert str(raised.value) == f"your code ended the preflight, {doing}: the process {how}"
 
 
 PRINTS = """import atexit, os, sys

@@ -41,7 +41,7 @@ def test_a_cell_is_a_task_whatever_its_column_is_called():
     theirs = TWO | {"lr": ["low", "low"]}
     assert observations_of("f", theirs, (2, 3), {"cell": "lr"}).tasks == ("low",)
     assert observations_of("f", TWO | {"group_id": ["x", "y"]}, (2, 3), {"group": "group_id"}).groups == ("x", "y")
-    with pytest.raises(UsageError, match="task is already lr"):
+    with pytest.raises(UsageError, match="column 'task' is already set to 'lr'"):
         observations_of("f", theirs | {"other": ["p", "q"]}, (2, 3), {"task": "lr", "cell": "other"})
 
 

@@ -107,7 +107,7 @@ def test_file_has_the_same_structure_and_flags_win(tmp_path: Path) -> None:
 
 def test_a_table_that_bears_a_modes_name_and_sets_another_is_refused_not_overruled(tmp_path: Path) -> None:
     file = toml(tmp_path, '[group.simplified]\nreward = "sparse"\n[group.b]\nppo.lr = 0.1')
-    with pytest.raises(UsageError, match="group 'simplified' would use reward 'sparse'"):
+    with pytest.raises(UsageError, match="group 'simplified' has a reward's name but uses 'sparse'"):
         asked(toml=file)
     same = toml(tmp_path, '[group.simplified]\nppo.lr = 0.2\n[group.b]\nppo.lr = 0.1')
     assert by_name(asked(toml=same))["simplified"].reward.mode == "simplified"
