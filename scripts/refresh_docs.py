@@ -138,7 +138,7 @@ def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None
     to.mkdir(parents=True, exist_ok=True)
     made = {
         "report.html": lambda: render_page(report).encode(),
-        "summary.txt": lambda: render_text(report, whole=True).encode(),
+        "summary.txt": lambda: render_text(report).encode(),
         "verdict.json": lambda: render_verdict(found),
     }  # fmt: skip
     for name in names:
