@@ -43,7 +43,9 @@ from esper_ab.contracts.wording import visible
 
 
 def unknown_option(error: click.NoSuchOption) -> str:
-    """Return the error for an unknown option, which names our option with the same meaning or else similar spellings.
+    """Return the error for an unknown option.
+
+    It suggests the option of the same meaning or, if there is none, options with similar names.
     """
     from esper_ab.settings.assignments import OURS  # imported only for this error
 

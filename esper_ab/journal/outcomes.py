@@ -242,7 +242,7 @@ class Alarms:
         return f"! {entry.category}{about}: {visible_line(entry.detail)}"
 
     def counts(self) -> list[str]:
-        """Return one line, with the number of runs, for each pathology of a group that `line` did not show again."""
+        """Return a line with the number of runs for each pathology of which `line` showed only a group's first run."""
         return [
             f"! ppo_pathology {group}: {visible_line(kind)} in {counted(len(runs), 'run')}, {next(iter(runs))} first"
             for (group, kind), runs in self._runs.items()

@@ -109,8 +109,8 @@ class InlineLauncher(Launcher):
         """Refuse GPUs, because torch fixes the choice of GPUs and their arithmetic once per process."""
         if gpus := [lane.name for lane in lanes if any(lane.uuids)]:
             raise UsageError(
-                f"launcher inline on {gpus[0]}: threads share one view of the GPUs, so none could have its own; use "
-                "launcher local or CPU devices"
+                f"launcher inline on {gpus[0]}: threads share one view of the GPUs, so no thread could have its own "
+                "GPU; use launcher local or CPU devices"
             )
         super().check_lanes(lanes)
 

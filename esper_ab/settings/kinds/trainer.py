@@ -101,7 +101,7 @@ def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
         free = [name for name in placeholders(asked.trainer) if name not in (SEED, OUT)]
         key = (*free, "KEY")[0]
         flag = f"--group NAME:{TRAINER}{key}=VALUE" if asked.groups else f"--vary {key}=V1,V2"
-        yield Setting("groups"), "two or more, which differ in the trainer's settings", flag
+        yield Setting("groups"), "at least two groups, which differ in a setting of the trainer", flag
     if not asked.outcome_better or (is_command(asked.trainer) and not asked.outcome):
         where = "the name of a number in the result of evaluate(run, state)"
         if is_command(asked.trainer):

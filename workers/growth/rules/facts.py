@@ -19,10 +19,10 @@ from workers.vocabulary import OP, SLOT, WAIT
 def effective_seed_params(
     active: Bools, alpha: Floats, params: Ints, host_params: Ints, base_slot_rent_ratio: float
 ) -> Floats:
-    """Return the effective seed parameters [E]: the sum over live modules of a base rent and of alpha * params.
+    """Return the effective seed parameters [E]: the sum, over live modules, of a base rent plus alpha * params.
 
-    The base rent is `base_slot_rent_ratio * host_params` [E]. active, alpha (the one in effect) and params (trainable
-    ones of module and gate) are [E, S]. Entries where `active` is False are ignored.
+    The base rent is `base_slot_rent_ratio * host_params` [E]. All [E, S]: `active` marks live modules, `alpha` is the
+    present blend, and `params` is the number of trainable parameters of a module and its gate.
     """
     base = base_slot_rent_ratio * host_params[:, None]
     total: Floats = np.where(active, base + alpha * params, 0.0).sum(axis=1)
