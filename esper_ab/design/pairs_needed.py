@@ -19,7 +19,7 @@ from esper_ab.stats.variances import sd_limits
 POWER = 0.8
 SD_LIMITS = 0.8  # confidence of the range due to the uncertainty of the SD
 MOST_NAMED = 10_000  # pairs; larger numbers are reported as "more than 10,000"
-_MOST = 100_000
+_MOST = 1 << 40
 
 PBound = float | Callable[[int], float]  # two-sided p that rejects, or a function of the number of pairs
 

@@ -66,16 +66,12 @@ def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mappin
     for ours, theirs in used.items():
         if theirs not in columns:
             raise UsageError(f"{source} has no column {theirs!r}, which --columns {ours}={theirs} names; {has}")
-    if missing := [needed for needed in ("group", "outcome") if needed not in used]:
-        lacks, them = " or ".join(map(repr, missing)), "it" if len(missing) == 1 else "them"
-        flag = ",".join(f"{needed}=NAME" for needed in missing)
-        raise UsageError(f"{source} has no column {lacks}; {has}; name {them} with --columns {flag}")
     pairs = [column for column in PAIR_COLUMNS if column in used]
-    if not pairs and "run" not in used:
-        raise UsageError(
-            f"{source} needs a column 'seed', 'pair' or 'replicate' if runs are paired, or 'run' if not; {has}; "
-            "name the right one with --columns seed=NAME or run=NAME"
-        )
+    needed = ("group", "outcome") if pairs or "run" in used else ("group", "outcome", "seed")
+    if missing := [name for name in needed if name not in used]:
+        lacks, flag = " or ".join(map(repr, missing)), ",".join(f"{name}=NAME" for name in missing)
+        unpaired = "; if runs are not paired, run=NAME in place of seed=NAME" if "seed" in missing else ""
+        raise UsageError(f"{source} has no column {lacks}; {has}; say which with --columns {flag}{unpaired}")
     if len(pairs) > 1:
         chosen = [column for column in pairs if column in named]
         if len(chosen) != 1:
@@ -269,7 +265,7 @@ def read_data(data: Any, names: Mapping[str, str] | None = None) -> Observations
     if isinstance(data, Observations):
         return data
     columns = _columns_of_frame(data)
-    if "outcome" not in {meaning(name) for name in columns} and "outcome" not in (names or {}):
+    if not names and not {meaning(name) for name in columns} & {*COLUMNS}:
         columns = _long(columns)
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:

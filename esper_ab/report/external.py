@@ -12,6 +12,7 @@ from esper_ab.report.document import Document, Paragraphs, Section, Verdicts
 from esper_ab.report.tables.comparison import beside_tables, cards_of, deciding_table, looks_table, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
 from esper_ab.report.text import paragraph, written
+from esper_ab.stats.text import digits_for
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
@@ -153,16 +154,17 @@ def _groups(result: Answer) -> Table:
     """Build the table of every group's outcomes."""
     cells, rows = result.observations.cells, list[tuple[str, ...]]()
     for scale in result.scales:
+        digits = digits_for(scale.margin)
         for group in result.design.groups:
             runs = [run for key, run in cells.items() if key[:2] == (group, scale.task)]
             values = [run.value for run in runs if run.value is not None]
             title = scale.outcome.title if not scale.task else f"{scale.task}, {scale.outcome.title}"
             rows.append((
-                group, title, str(len(values)), str(len(runs) - len(values)), mean_and_sd(values),
-                *(number(edge(values)) if values else "n/a" for edge in (min, max)),
+                group, title, str(len(values)), str(len(runs) - len(values)), mean_and_sd(values, digits),
+                *(number(edge(values), digits) if values else "n/a" for edge in (min, max)),
             ))  # fmt: skip
     return Table(
-        "Groups", ("group", "outcome", "runs", "lost", "mean (SD)", "least", "most"), tuple(rows), words=2,
+        "All runs, by group", ("group", "outcome", "runs", "lost", "mean (SD)", "least", "most"), tuple(rows), words=2,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from esper_ab.contracts.wording import counted
 from esper_ab.design.design import Design
@@ -11,7 +12,6 @@ from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.follow import Courses
 from esper_ab.verdict.observations import Cells, Observation, Observations
-from esper_ab.verdict.pairing import runs_of
 from esper_ab.verdict.profiles import Profile, Ranges, profiles_of
 from esper_ab.verdict.vocabulary import MEAN, Finding, Scale
 
@@ -66,19 +66,13 @@ def next_step(plan: AnalysisPlan, observations: Observations, followed: Courses)
     coming = [look for look in plan.design.looks if look > followed.complete]
     if not needed or not coming:
         return ""
-    runs: dict[str, list[str]] = {}
-    for task in plan.tasks:
-        of_task = [one for one in needed if one.task in (task, MEAN)]
-        groups = [group for group in plan.groups if any(group in one.groups for one in of_task)]
-        if groups:
-            runs.setdefault(", ".join(groups), []).append(task)
-    told = [f"{groups}{f' in {listed_short(tasks)}' if tasks != [''] else ''}" for groups, tasks in runs.items()]
-    asked = [(group, one.task) for one in needed for group in one.groups]
-    missing = [
-        seed for seed in plan.replicates[: coming[0]]
-        if not all(runs_of(observations.cells, group, task, plan.scales, seed) for group, task in asked)
-    ]  # fmt: skip
-    return f"The next look is after {coming[0]} seeds: run {listed_short(missing)} of {'; '.join(told)}."
+    missing: dict[str, list[str]] = {}  # by seeds: the groups, with their tasks, that lack these
+    for task, group in product(plan.tasks, plan.groups):
+        if any(group in one.groups and one.task in (task, MEAN) for one in needed):
+            seeds = [seed for seed in plan.replicates[: coming[0]] if (group, task, seed) not in observations.cells]
+            missing.setdefault(listed_short(seeds), []).append(f"{group}{f' in {task}' if task else ''}")
+    told = "; ".join(f"{seeds} of {listed_short(groups)}" for seeds, groups in missing.items() if seeds)
+    return f"The next look is after {coming[0]} seeds: run {told}."
 
 
 def listed_short(names: Sequence[str]) -> str:

@@ -102,7 +102,8 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
         for one in contrasts
     }
     lonely = next((one for one, (a, b) in names.items() if len(a ^ b) * _ONE_IN > len(a) + len(b)), None)
-    if lonely is not None and any(a & b for a, b in names.values()):
+    same = ({name.lstrip("0") for name in a} & {name.lstrip("0") for name in b} for a, b in names.values())
+    if lonely is not None and any(same):  # 07 and 7 are one seed, to be written alike
         a, b = names[lonely]
         raise UsageError(
             f"{observations.source}: {len(a ^ b)} of {len(a) + len(b)} rows of {lonely.a} and {lonely.b} have no "

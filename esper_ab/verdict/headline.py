@@ -87,12 +87,18 @@ def alike(evidence: Evidence) -> tuple[str, ...]:
 def _decided(evidence: Evidence) -> str:
     question, ahead = evidence.question, evidence.course.direction * evidence.question.sign > 0
     small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
-    margin = question.design.margin_words
-    but = f", but by less than the margin of {margin}: by " if small else " by "
-    size = f"{evidence.design.outcome.difference(_size(evidence))}{_bracketed(evidence)}"
-    least = evidence.small_from
-    early = f"; calling it smaller than the margin of {margin} takes {least}" if least else ""
-    return f"{question.a} is {'better' if ahead else 'worse'} than {question.b}{but}{size}{_wins(evidence)}{early}."
+    words = question.design.margin_words
+    margin = words if words == "1 margin" else f"the margin of {words}"  # of a mean over tasks, or of one outcome
+    but = f", but by less than {margin}: by " if small else " by "
+    where = "" if small else f", {_beside_margin(evidence)} {margin}"
+    size = f"{evidence.design.outcome.difference(_size(evidence))}{_bracketed(evidence, where)}"
+    return f"{question.a} is {'better' if ahead else 'worse'} than {question.b}{but}{size}{_wins(evidence)}."
+
+
+def _beside_margin(evidence: Evidence) -> str:
+    """Return where the interval lies, with 0 outside it: a difference inside the margin is not worth acting on."""
+    low, high, margin = evidence.low or 0.0, evidence.high or 0.0, evidence.design.margin
+    return "beyond" if max(low, -high) > margin else "partly within" if max(-low, high) > margin else "within"
 
 
 def _open(evidence: Evidence) -> str:
@@ -211,10 +217,10 @@ def _wins(evidence: Evidence) -> str:
     return f", in {ahead} of {n_pairs(len(used))}{f' ({ties} tied)' if ties else ''}"
 
 
-def _bracketed(evidence: Evidence) -> str:
+def _bracketed(evidence: Evidence, where: str = "") -> str:
     if evidence.low is None or evidence.high is None:
         return ""
-    return f" ({_interval(evidence)} {_span(evidence)})"
+    return f" ({_interval(evidence)} {_span(evidence)}{where})"
 
 
 def _interval(evidence: Evidence) -> str:

@@ -79,10 +79,17 @@ def _of_json(file: str, key: str, text: str) -> Any:
         return tree[key]
     for part in key.split("."):
         if not isinstance(tree, dict) or part not in tree:
-            there = list(tree) if isinstance(tree, dict) else ()
-            raise ValueError(f"{file}: no key {key!r}; available keys: {_list(there)}")
+            raise ValueError(f"{file}: no key {key!r}; available keys: {_list(_keys(tree))}")
         tree = tree[part]
     return tree
+
+
+def _keys(tree: Any) -> list[str]:
+    """Return the keys of a JSON object; those of an object in it are like "final.accuracy"."""
+    found = list[str]()
+    for key, value in tree.items() if isinstance(tree, dict) else ():
+        found += [f"{key}.{inner}" for inner in value] if isinstance(value, dict) else [key]
+    return found
 
 
 def _of_csv(file: str, key: str, text: str) -> str:

@@ -22,6 +22,12 @@ def test_pairs_needed_is_the_least_number_with_the_power(sd, margin, columns):
     assert n == LEAST_PAIRS or power(sd, margin, n - 1, 0.05, columns) < POWER
 
 
+def test_millions_of_pairs_are_counted_too():
+    """As by the normal distribution: power 80 % at 5 %, two-sided."""
+    normal = (1.959964 + 0.841621) ** 2 * 829.0**2
+    assert pairs_needed(82.9, 9, 0.1).pairs == pytest.approx(normal, rel=1e-3)
+
+
 @pytest.mark.parametrize(("pairs", "size", "alpha"), [(6, 1.0, 0.05), (12, 0.7, 0.01), (30, 0.5, 0.05)])
 def test_power_equals_statsmodels(pairs, size, alpha):
     expected = TTestPower().power(size, pairs, alpha / 2.0, alternative="larger")  # the wrong tail is no power

@@ -105,3 +105,13 @@ def test_arrays_by_group_are_paired_by_place():
     read = read_data({"new": np.array([1.0, np.nan]), "old": [3.0, 4.0]})
     found = [(row.group, row.replicate, row.value) for row in read.rows]
     assert found == [("new", "0", 1.0), ("new", "1", None), ("old", "0", 3.0), ("old", "1", 4.0)]
+
+
+@pytest.mark.parametrize(("data", "names", "lacks"), [
+    ({"seed": [7, 3], "new": [1.0, 2.0], "old": [3.0, 4.0]}, None, "'group' or 'outcome'"),
+    ({"group": [0, 1], "seed": [3, 3], "score": [1.0, 2.0]}, None, "'outcome'"),
+    ({"arm": [0, 1], "rng": [3, 3], "score": [1.0, 2.0]}, {"group": "arm"}, "'outcome' or 'seed'"),
+])  # fmt: skip
+def test_a_frame_with_columns_of_ours_is_no_table_of_groups(data, names, lacks):
+    with pytest.raises(UsageError, match=f"has no column {lacks}"):
+        read_data(pd.DataFrame(data), names)

@@ -73,7 +73,7 @@ CASES = [
     case("not within the margin", design(16, margin=5.0), above(5.0 + SMALL), "BETTER"),
     case("crossed before 15 pairs", design(6, margin=6.0), CLEAR, "BETTER",
          "Calling it smaller than the margin takes 15 pairs.",
-         "; calling it smaller than the margin of 6 points takes 15 pairs."),
+         ", within the margin of 6 points), in 6 of 6 pairs."),
     case("small before 15 pairs", design(8), above(SMALL[:8]), "INCONCLUSIVE",
          "but calling the difference smaller than the margin takes 15 pairs."),
     case("equivalent", design(16), above(SMALL), "EQUIVALENT", "EQUIVALENT within +-2 points (16 pairs)"),

@@ -30,7 +30,12 @@ TINY = TWENTY + 0.0005 + 5e-5 * np.linspace(-1.0, 1.0, 20)
 SMALLER = "shaped is better than simplified, but by less than the margin of "
 SAME = "all records agree, so "
 HEADLINES = [
-    (SIX, HIGH, LOW, {}, "shaped is better than simplified by 4.5 points (95 % interval 3.7 to 5.2), in 6 of 6 pairs."),
+    *((design(6, margin=margin), HIGH, LOW, {},
+       f"shaped is better than simplified by 4.5 points (95 % interval 3.7 to 5.2, {where} the margin of {margin:g} "
+       "points), in 6 of 6 pairs.") for margin, where in ((2.0, "beyond"), (5.0, "partly within"), (6.0, "within"))),
+    (SIX, LOW, HIGH, {},
+     "shaped is worse than simplified by 4.5 points (95 % interval 3.7 to 5.2, beyond the margin of 2 points), in 6 of "
+     "6 pairs."),
     (SIX, WIDE, LOW, {},
      "Not decided: shaped looks 7.3 points better than simplified, in 6 of 6 pairs, but the 95 % interval, 4.3 worse "
      "to 18.9 better, includes 0; about 241 pairs in a new plan would show a difference of 2 points."),
@@ -66,7 +71,8 @@ HEADLINES = [
     (design(20), TWENTY + np.linspace(0.011, 0.014, 20), TWENTY, {"complete": 20},
      f"{SMALLER}2 points: by 0.013 points (95 % interval 0.012 to 0.013), in 20 of 20 pairs."),
     (design(20), TWENTY + np.linspace(0.001, 7.99, 20), TWENTY, {"complete": 20},
-     "shaped is better than simplified by 4.0 points (95 % interval 2.8 to 5.2), in 20 of 20 pairs."),
+     "shaped is better than simplified by 4.0 points (95 % interval 2.8 to 5.2, beyond the margin of 2 points), in 20 "
+     "of 20 pairs."),
     (design(20), NEAR, TWENTY, {"complete": 20},
      f"{SMALLER}2 points: by 1.9967 points (95 % interval 1.9938 to 1.9996), in 20 of 20 pairs."),
     # Three decimals would keep the limits apart, four would keep them off 0; both hold from five on.

@@ -37,6 +37,10 @@ def test_the_next_step_asks_for_no_run_that_is_there():
     a, b = drawn(10, 1.5)
     several = [row for row in rows(a, b) if str(row["seed"]) not in ("2", "8")]
     assert _judged(several).next_step == "The next look is after 6 seeds: run 2 of new, old."
+    ahead = [row for row in rows(a, b) if row["group"] == "new" or row["seed"] < 7]
+    assert _judged(ahead).next_step == "The next look is after 10 seeds: run 7, 8, 9 of old."
+    behind = [row for row in rows(a[:5], b[:5]) if row["group"] == "new" or row["seed"] < 4]
+    assert _judged(behind).next_step == "The next look is after 6 seeds: run 5 of new; 4, 5 of old."
 
 
 @settings(max_examples=40, deadline=None)

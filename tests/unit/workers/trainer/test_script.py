@@ -247,7 +247,7 @@ def test_a_whole_number_beyond_any_float_is_infinite(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("source", "text", "words"), [
-    ("a.json:x", '{"y": 1}', "a.json: no key 'x'; available keys: y"),
+    ("a.json:x", '{"y": 1, "z": {"x": 2}}', "a.json: no key 'x'; available keys: y, z.x"),
     ("a.json:x.z", '{"x": 1}', "no key 'x.z'"),
     ("a.json:x", '{"x": [1]}', "x is list, not a number"),
     ("a.json:x", '{"x": true}', "x is bool, not a number"),
