@@ -37,7 +37,7 @@ from esper_ab.launchers import Errand, Launcher, Node, begin_here
 
 LIMIT_S = 120.0  # on an idle machine; importing torch from a cold network disk takes tens of seconds
 _MODULE = "workers.commands.describe"
-_SAY_S = 20.0  # after this time, the user is told what the preflight is doing
+_SAY_S = 10.0  # after this time, the user is told what the preflight is doing
 _LOOK_S = 0.5
 _LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously
 _SPARE_BYTES = 64 << 20  # policies, report, and room for others
@@ -91,8 +91,8 @@ def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]
         if waited_s > longest_s:
             raise WorkerHung(f"the preflight gave no answer within {longest_s:.0f} s; it was still {_last_doing(told)}")
         if waited_s > _SAY_S and not said:
-            limit = "" if longest_s == math.inf else f"; it may take up to {longest_s:.0f} s"
-            _warn(f"the preflight has been {_last_doing(told)} for {waited_s:.0f} s{limit}")
+            limit = "" if longest_s == math.inf else f", of at most {longest_s:.0f} s"
+            _warn(f"before the start: {_last_doing(told)}; {waited_s:.0f} s so far{limit}")
             said = True
 
 
@@ -104,7 +104,7 @@ def _last_doing(told: Sequence[str]) -> str:
 
 def _warn(text: str) -> None:
     with suppress(OSError):
-        sys.stderr.write(f"warning: {text}\n")
+        sys.stderr.write(f"{text}\n")
 
 
 def expected_bytes(env_episodes: int) -> int:

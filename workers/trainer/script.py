@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import shutil
 import subprocess
 from collections import deque
@@ -166,15 +167,16 @@ def environment(source: OutcomeSource, out: Path, pins: Mapping[str, str]) -> di
 def run_script(
     words: list[str], directory: str, variables: Mapping[str, str], log: tuple[Path, str], on_sign: Callable[[], None]
 ) -> None:
-    """Run a program to its end, with output to the file `log` (root, name below root); ScriptFailed if it fails.
+    """Run a program to its end; ScriptFailed if it fails. Its command line and output go to `log` (root, name).
 
     `on_sign` is called while the program works, that is, if CPU time was used or output was written since the last
     check. An exception in `on_sign` ends the program, and so does the end of this process.
     """
     root, name = log
     output = open_below(root, name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    before = (root / name).stat().st_size
     try:
+        os.write(output, os.fsencode(f"$ {shlex.join(words)}\n"))  # with its seed, to be repeated by hand
+        before = (root / name).stat().st_size
         guarded = subprocess.Popen(
             alone_command(guard.__file__, *words), cwd=directory, env=dict(variables),
             stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,

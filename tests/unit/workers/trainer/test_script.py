@@ -6,6 +6,7 @@ import json
 import math
 import os
 import select
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -33,8 +34,12 @@ def run(tmp_path: Path, code: str, *arguments: str, on_sign: Callable[[], None] 
     return (tmp_path / "run.log").read_text()
 
 
-def test_output_and_errors_of_a_script_go_to_the_log(tmp_path: Path) -> None:
-    assert run(tmp_path, "import sys; print('one'); print('two', file=sys.stderr)") == "one\ntwo\n"
+def test_the_words_output_and_errors_of_a_script_go_to_the_log(tmp_path: Path) -> None:
+    """The words as a shell takes them, so that anybody can repeat the run."""
+    code = "import sys; print('one'); print('two', file=sys.stderr)"
+    command, *output = run(tmp_path, code, "a b").splitlines()
+    assert shlex.split(command) == ["$", sys.executable, "-c", code, "a b"]
+    assert output == ["one", "two"]
 
 
 def test_a_script_that_fails_is_reported_with_its_last_lines(tmp_path: Path) -> None:
@@ -92,6 +97,7 @@ def test_a_killed_worker_leaves_no_script(tmp_path: Path) -> None:
     os.mkfifo(fifo)
     code = f"import os, signal\nopen({str(fifo)!r}, 'w').write(str(os.getpid()))\nsignal.pause()"
     worker = f"""
+import shlex
 import sys
 from pathlib import Path
 from workers.trainer import script
