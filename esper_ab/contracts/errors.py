@@ -26,6 +26,13 @@ class UserCodeFailed(ValueError):
     """A user's function or script failed, or returned an unusable result. The message needs no traceback."""
 
     again = False  # whether a retry may succeed; False, because a function would get the same input again
+    stops = False  # whether all other runs would fail, too, until the user has mended something
+
+
+class CodeChanged(UserCodeFailed):
+    """A user's code is no longer that which was planned, so no further run can be compared with those before."""
+
+    stops = True
 
 
 class OutOfMemory(RuntimeError):

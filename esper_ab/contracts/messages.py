@@ -15,7 +15,7 @@ from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationReco
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.contracts.trainer import TrainerOrder
 
-PROTOCOL = 18
+PROTOCOL = 19
 # A relative path without "." and ".."; users may name their files freely.
 _PART = r"(?!\.{1,2}(?:/|\Z))[^/\0]+"
 CopyBelow = Annotated[str, Meta(max_length=1024, pattern=rf"\A(?:{_PART}(?:/{_PART})*)?\Z")]  # "": there is none
@@ -165,6 +165,7 @@ class Failed(Message, frozen=True, kw_only=True, tag="Failed"):
     summary: str
     traceback: str  # "": users' code failed, and the summary says everything
     again: bool = True  # whether a retry with the same orders may succeed
+    stops: bool = False  # whether all other runs would fail, too, until the user has mended something
 
 
 class Pong(Message, frozen=True, kw_only=True, tag="Pong"):

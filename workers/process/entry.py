@@ -81,7 +81,7 @@ def failure(error: BaseException) -> Failed:
     """Return the report of an error: one line and, unless only the user is at fault, the end of the traceback."""
     if isinstance(error, UserCodeFailed):
         summary = str(error).splitlines()[0][:_SUMMARY_CHARS]
-        return Failed(summary=summary, traceback="", again=error.again)
+        return Failed(summary=summary, traceback="", again=error.again, stops=error.stops)
     summary = f"{type(error).__name__}: {error}".splitlines()[0][:_SUMMARY_CHARS]
     lines = "".join(traceback.format_exception(error))
     return Failed(summary=summary, traceback=lines[-_TRACEBACK_CHARS:], again=not isinstance(error, OutOfMemory))

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.errors import UserCodeFailed
+from esper_ab.contracts.errors import CodeChanged, UserCodeFailed
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
@@ -219,14 +219,15 @@ def open_session(spec: RunSpec, experiment_dir: Path, device: str, uuids: Iterab
 
 
 def check_files(order: TrainerOrder) -> None:
-    """Raise ValueError unless the files named by a command are unchanged since planning."""
+    """Raise CodeChanged unless the files named by a command are unchanged since planning."""
     try:
         same = not order.files or source_sha256(Path(order.folder), order.files) == order.sha256
     except OSError:
         same = False
     if not same:
-        raise ValueError(
-            f"{', '.join(order.files)} in {order.folder}: changed since the experiment was planned; put it back"
+        raise CodeChanged(
+            f"{', '.join(order.files)} in {order.folder}: changed since the experiment was planned; put it back, then "
+            "resume"
         )
 
 

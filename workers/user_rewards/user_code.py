@@ -27,7 +27,7 @@ import numpy as np
 from msgspec.structs import FieldInfo
 
 from esper_ab.contracts.children import UserReward
-from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
+from esper_ab.contracts.errors import USER_FAULTS, CodeChanged, UserCodeFailed
 from esper_ab.contracts.files import folder_below
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.source_files import copy_files, source_sha256
@@ -86,7 +86,7 @@ def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleTyp
     place = code.reference.rpartition(":")[0]
     folder = experiment_dir / code.folder if code.folder else None
     where = f"its copy in {folder}" if folder else f"module {place!r}"
-    changed = ValueError(f"{what}: {where} was changed since the experiment was planned; put it back")
+    changed = CodeChanged(f"{what}: {where} was changed since the experiment was planned; put it back, then resume")
     if folder:
         found = [path.relative_to(folder).as_posix() for path in _copied(folder)]
         if source_sha256(folder, found) != code.sha256:

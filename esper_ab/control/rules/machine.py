@@ -113,7 +113,7 @@ class ExperimentMachine:
                 case messages.Failed():
                     worker.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
                     worker.traceback, worker.hopeless = message.traceback, not message.again
-                    worker.told = not message.traceback
+                    worker.told, worker.stops = not message.traceback, message.stops
         except Rejected as error:
             worker.fault = str(error)
         return self._out.taken()
@@ -194,7 +194,8 @@ class ExperimentMachine:
         self._out.record(incidents.death(worker, run, line, log, hung=hung))
         account = f"{line}\n{log}" if log and not worker.told else line
         told_before = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{worker.traceback or log}")
-        ends = worker.hopeless and run is not None and run.expected and not any_complete(self._history)
+        hopeless = worker.hopeless and run is not None and run.expected and not any_complete(self._history)
+        ends = worker.stops or hopeless  # a stopped experiment loses no run and can be resumed
         if not ends:
             self._out.do(
                 commands.Warn(f"{worker.title} ended, {where}, in the same way as before" if told_before else account)
@@ -210,7 +211,7 @@ class ExperimentMachine:
             if self._deaths.outside(lane):
                 failure = kind(f"{account}\nthat was the third time in a row")
         elif ends:
-            failure = kind(self._give_all_up(run, account) if worker.told else account)
+            failure = kind(self._give_all_up(run, account) if worker.told and not worker.stops else account)
         else:
             self._blocks.died(run)
             if self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless:

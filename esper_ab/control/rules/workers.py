@@ -219,6 +219,7 @@ class WorkerState:
     fault: str = ""  # why it must be ended; its further messages are ignored
     ending: bool = False  # told to end, but not gone yet; its further messages are ignored
     hopeless: bool = False  # whether a restart would fail in the same way
+    stops: bool = False  # whether the experiment must stop until the user has mended something
     told: bool = False  # whether `fault` says all that concerns the user, so that the log need not be shown
     traceback: str = ""  # as the worker reported it, in case it leaves no log
 

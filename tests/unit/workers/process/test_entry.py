@@ -10,7 +10,7 @@ from support import fake_plans
 from support.children import python
 from support.orders import order
 
-from esper_ab.contracts.errors import OutOfMemory, UserCodeFailed
+from esper_ab.contracts.errors import CodeChanged, OutOfMemory, UserCodeFailed
 from esper_ab.contracts.messages import Assign, Failed, Lane
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.hub import Hub
@@ -38,6 +38,9 @@ def test_what_a_users_code_did_is_told_without_our_traceback_and_whether_another
         summary="reward mode 'm.py:r' failed", traceback="", again=False
     )
     assert failure(ScriptFailed("train.py ended with exit status 1")).again
+    assert failure(CodeChanged("train.py: changed")) == Failed(
+        summary="train.py: changed", traceback="", again=False, stops=True
+    )
     ours = failure(KeyError("x"))
     assert (ours.summary, ours.again, "KeyError" in ours.traceback) == ("KeyError: 'x'", True, True)
 

@@ -200,6 +200,17 @@ def test_what_has_to_fail_again_is_not_started_again(complete):
     assert complete or "OutOfMemory: 15.1 GiB of 16" in str(world.error)
 
 
+def test_code_that_changed_stops_the_experiment_and_costs_no_seed():
+    world = World(PLANS["lockstep"])
+    while not any_complete(world.recorded) or not all(worker.working for worker in world.workers.values()):
+        world.in_peace()
+    worker = next(iter(world.workers.values()))
+    world.hear(worker, Failed(summary="train.py changed; put it back", traceback="", again=False, stops=True))
+    world.to_the_end()
+    assert not [run for run in world.recorded.runs.values() if run.lost]
+    assert str(world.error).count("train.py changed; put it back") == 1
+
+
 def test_a_copy_of_a_users_code_that_fails_leaves_nothing_to_resume_and_is_told_once():
     world = World(PLANS["lockstep"])
     while not all(worker.working for worker in world.workers.values()):
