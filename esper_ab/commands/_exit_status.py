@@ -98,9 +98,11 @@ def _folded(line: str) -> str:
 
 
 def _report(message: str, status: int, args: Sequence[str]) -> int:
-    click.echo(f"error: {visible(message)}", err=True)
+    with suppress(OSError):  # the error may be that of this stream
+        click.echo(f"error: {visible(message)}", err=True)
     if "--json" in args or "--format=json" in args or ("--format", "json") in pairwise(args):
-        click.echo(json.dumps({"error": message, "exit_status": status}))
+        with suppress(OSError):
+            click.echo(json.dumps({"error": message, "exit_status": status}))
     return status
 
 

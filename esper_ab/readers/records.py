@@ -93,6 +93,8 @@ def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResu
             raise UsageError(f"SQL: no answer within {limit_s:g} s; query less, or allow more time") from None
         except duckdb.Error as error:
             raise UsageError(f"SQL: {one_line(error)}") from None
+        except RuntimeError:  # what DuckDB makes of Ctrl-C
+            raise KeyboardInterrupt from None
 
 
 @contextmanager

@@ -176,9 +176,11 @@ def metrics_of(point: Any, outcome: str) -> dict[str, float]:
 
 def next_point(points: Iterator[Point], number: int, run: Run, outcome: str) -> tuple[dict[str, float], bytes]:
     """Advance a trainer to point `number`; return that point's numbers and its state."""
-    point = next(points, None)
-    if point is None:
-        raise ValueError(f"train(run) ended before point {number} of {run.points}; it must yield run.points points")
+    try:
+        point = next(points)
+    except StopIteration:
+        too_few = f"train(run) ended before point {number} of {run.points}; it must yield run.points points"
+        raise ValueError(too_few) from None
     return metrics_of(point, outcome), saved(point.state)
 
 

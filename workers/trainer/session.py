@@ -195,7 +195,10 @@ class CommandSession(TrainerSession):
             (self.root, self.spec.log_file),
             lambda: on_step(next(signs)),
         )
-        outcome = read_outcome(self._source, out)
+        try:
+            outcome = read_outcome(self._source, out)
+        except ValueError as error:
+            raise script.ScriptFailed(str(error)) from None
         self.point, self.done = 1, repr(outcome).encode()
         return self._record(episode, outcome, {}, began)
 

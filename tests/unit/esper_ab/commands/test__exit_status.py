@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+from contextlib import redirect_stdout, suppress
+from pathlib import Path
 
 import click
 import pytest
@@ -13,6 +16,7 @@ from support.children import environment
 
 from esper_ab.commands._exit_status import invoke, unknown_option
 from esper_ab.commands.launch import command
+from esper_ab.contracts.errors import DiskFull
 
 
 @click.command()
@@ -107,3 +111,17 @@ def test_a_lack_of_memory_is_a_line_with_what_would_help(capsys: pytest.CaptureF
     said = capsys.readouterr().err
     assert said.startswith("error: out of memory (array of 3 TiB); free some")
     assert said.count("\n") == 1
+
+
+def test_an_error_of_the_output_is_reported_where_that_is_possible(capsys: pytest.CaptureFixture[str]) -> None:
+    """With --json the report goes to the stream that has just failed, too."""
+    @click.command()
+    @click.option("--json", is_flag=True)
+    def failing(json: bool) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    statuses = []
+    with suppress(OSError), Path("/dev/full").open("w") as full, redirect_stdout(full):  # its end cannot be written
+        statuses.append(invoke(failing, ["--json"], "esper-ab"))
+    assert statuses == [DiskFull.exit_code]
+    assert "error: " in capsys.readouterr().err

@@ -91,8 +91,9 @@ def test_a_point_without_the_outcome_is_refused() -> None:
     said = r"no metric 'return'.*; it has loss; add it, or name another with --higher or --lower"
     with pytest.raises(ValueError, match=said):
         module.metrics_of(Point({"loss": 1.0}, b""), "return")
-    with pytest.raises(ValueError, match=r"yielded dict; yield run.Point"):
-        module.metrics_of({"return": 1.0}, "return")
+    for wrong, kind in (({"return": 1.0}, "dict"), (None, "NoneType")):
+        with pytest.raises(ValueError, match=rf"yielded {kind}; yield run.Point"):
+            module.next_point(iter([wrong]), 0, None, "return")
     with pytest.raises(ValueError, match="evaluate returned length, but no 'return'"):
         module.outcomes_of({"length": 1.0}, "return")
     with pytest.raises(ValueError, match="empty list"):

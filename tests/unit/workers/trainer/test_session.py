@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from support import trainers
 
+from esper_ab.contracts.errors import CodeChanged
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
 from workers.storage import state_bytes
 from workers.trainer.script import ScriptFailed
@@ -177,6 +178,8 @@ def test_a_script_that_fails_or_was_edited_is_named(tmp_path: Path, experiment_d
     session = scripted(tmp_path, experiment_dir, "-1")
     with pytest.raises(ScriptFailed, match=r"exit status 1: .*ValueError: lr must be positive"):
         session.train(0, nothing, nothing)
-    (tmp_path / "train.py").write_text("the next idea")
-    with pytest.raises(ValueError, match=r"train.py in .*: changed since the experiment was planned"):
+    (tmp_path / "train.py").write_text("print('done')")
+    with pytest.raises(ScriptFailed, match=r"the script left no r.json in {out}"):
+        session.train(0, nothing, nothing)
+    with pytest.raises(CodeChanged, match=r"train.py in .*: changed since the experiment was planned"):
         open_session(session.spec, experiment_dir, "cpu", ("",))
