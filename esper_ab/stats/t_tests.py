@@ -108,10 +108,10 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
         name="Welch's t", pairs=min(len(a), len(b)), mean=math.fsum(a) / len(a) - math.fsum(b) / len(b), sd=None,
         se=None, t=None, df=0, p=None, information=0.0, positions=(),
     )  # fmt: skip
-    everything, within = [*a, *b], resolution(a, b)
-    most, _ = commonest(everything, within)
+    everything = [*a, *b]
+    most, _ = commonest(everything, resolution(everything))
     few = none.pairs < 2 or (2 * most > len(everything) and len(everything) - most < LEAST_PAIRS)
-    if few or max(np.ptp(a), np.ptp(b)) <= within:
+    if few or all(np.ptp(side) <= resolution(side) for side in (a, b)):
         return none
     parts = [float(np.var(side, ddof=1)) / len(side) for side in (a, b)]  # each group's part of se^2
     t = none.mean / (se := math.sqrt(math.fsum(parts)))

@@ -60,7 +60,7 @@ def _show(found: PairCorrelation, _: Beside) -> str:
     if found.low is not None and found.high is not None:
         limits = f", 95 % interval {found.low:+.2f} to {found.high:+.2f}"
     if found.worth is not None:
-        times = f"{found.worth:.0f}" if found.worth >= 10 else f"{found.worth:.2g}"
+        times = "over 1000" if found.worth > 1000 else f"{found.worth:{'.0f' if found.worth >= 10 else '.2g'}}"
         worth = f"; a pair is worth {times} unpaired ones"
     return f"{found.r:+.2f}{limits}{worth}"
 
