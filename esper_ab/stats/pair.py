@@ -12,6 +12,7 @@ from esper_ab.stats.floats import floats
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 _SAME = 1e-10  # relative to the outcomes: far above the rounding error of a mean, below any measured step
+_TINY = float(np.finfo(np.float64).tiny)  # smaller numbers have fewer digits
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small, relative to the values, is rounding
 
 
@@ -60,7 +61,7 @@ def resolution(*outcomes: ArrayLike) -> float:
     """
     sizes = np.abs(np.vstack(outcomes)).max(axis=0, initial=0.0)
     sizes = np.sort(sizes[sizes > 0.0])
-    return _SAME * float(sizes[(sizes.size - 1) // 4]) if sizes.size else 0.0
+    return max(_TINY, _SAME * float(sizes[(sizes.size - 1) // 4])) if sizes.size else 0.0
 
 
 def alike(a: ArrayLike, b: ArrayLike) -> int:
