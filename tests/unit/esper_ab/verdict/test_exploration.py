@@ -56,6 +56,22 @@ def test_the_verdicts_are_those_of_a_plan_and_nothing_was_declared(pairs, effect
     assert not found.comparisons[0].question.declared
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.randoms(), st.sampled_from(["s{}", "{}"]), st.booleans())
+def test_the_order_of_rows_changes_no_number(random, seed, paired):
+    table = [row | {"seed": seed.format(row["seed"])} for row in rows(*drawn(11, 1.0))]
+    first, rest = table[0], table[1:]
+    random.shuffle(rest)
+    (one,), (other,) = (_found(found, paired=paired).comparisons for found in (table, [first, *rest]))
+    assert one == other
+
+
+def test_a_zero_has_no_sign():
+    a, b = drawn(11, 1.0)
+    (one,), (other,) = (_found(rows([zero, *a], [*b, zero])).comparisons for zero in ("-0.0", 0))
+    assert one.descriptive == other.descriptive
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(-1000, 120), st.booleans(), st.sampled_from([5.0, 1.0, 0.0]), st.booleans())
 def test_no_outcome_is_too_small_or_too_large_for_a_verdict(power, paired, effect, drifts):
