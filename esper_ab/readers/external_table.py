@@ -153,7 +153,7 @@ def _number(cell: object, where: str) -> float | None:
     if text.lower() in _NOTHING:
         return None
     try:
-        value = float(text)
+        value = float(text) + 0.0  # turns -0.0 into 0.0
     except ValueError:
         shown = f"{where}: {visible_line(text, 40)!r}"
         raise UsageError(f"{shown} is not a number, as in 71.25; leave it empty for a failed run") from None

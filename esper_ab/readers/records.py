@@ -263,7 +263,7 @@ TABLES = tuple(_ORDER)
 _CONCLUDED = """
 CREATE TABLE comparisons (
     a VARCHAR, b VARCHAR, verdict VARCHAR, estimate DOUBLE, low DOUBLE, high DOUBLE, level VARCHAR, t_p DOUBLE,
-    sign_flip_p DOUBLE, rank_p DOUBLE, hedges_g DOUBLE, a12 DOUBLE, correlation DOUBLE, used_pairs INTEGER,
+    sign_flip_p DOUBLE, hedges_g DOUBLE, a12 DOUBLE, correlation DOUBLE, used_pairs INTEGER,
     all_pairs INTEGER, planned INTEGER, lost INTEGER, margin DOUBLE, alpha DOUBLE, decision VARCHAR,
     decided_at INTEGER, sentence VARCHAR);
 CREATE TABLE pairs (
@@ -280,7 +280,7 @@ def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Compar
         flip, improvement, correlation = map(one.descriptive.get, ("sign_flip", "improvement", "correlation"))
         _insert(
             connection, "comparisons", question.a, question.b, str(one.verdict), one.estimate, one.low, one.high,
-            str(one.level), one.effect and one.effect.p, flip and flip.p, one.rank and one.rank.p,
+            str(one.level), one.effect and one.effect.p, flip and flip.p,
             one.descriptive["hedges_g"], improvement and improvement.a12, correlation and correlation.r, one.used,
             len(one.pairs), question.planned, len(one.lost.replicates), question.design.margin, question.alpha,
             course.decision, course.decided_at, one.sentence,

@@ -111,7 +111,7 @@ def _state(history: History, place: str, *, held: bool) -> State:
 
 VERDICT_SCHEMA = 7
 # Keys that are fields of a Comparison, before and after the descriptive statistics.
-_FIRST = ("used", "same_records", "estimate", "low", "high", "level", "test", "effect", "plain", "rank")
+_FIRST = ("used", "same_records", "estimate", "low", "high", "level", "test", "effect", "plain")
 _LAST = (
     "equivalence", "pairs_needed", "pairs_anew", "most_pairs", "smallest_resolvable", "lost", "imputed",
     "limits_with_losses", "findings", "capped_by", "unseen", "inconclusive", "unaudited",

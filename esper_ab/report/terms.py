@@ -27,7 +27,6 @@ TERMS = {
     "fossilised": "Of a seed module: kept for good as part of its network.",
     "seed module": "A module grafted into a network.",
     "A12": "The probability that a run of the first group is above one of the second.",
-    "Hodges-Lehmann": "The median of all means of two differences: an estimate that single outliers hardly move.",
     "interquartile mean": "The mean of the middle half of the runs.",
     "TOST": "Two one-sided tests: both reject a difference as large as the margin.",
 }

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.distributions import t_isf, t_sf
-from esper_ab.stats.floats import Floats, two
+from esper_ab.stats.floats import Floats, norm, two
 from esper_ab.stats.pair import degenerate, resolution
 
 
@@ -115,7 +115,7 @@ def adjusted_difference(
     if df < 1:
         return none
     residuals = d - matrix @ solution
-    sd = math.sqrt(math.fsum(residuals**2) / df)
+    sd = norm(residuals) / math.sqrt(df)
     constant = bool(np.max(np.abs(residuals)) <= resolution(x, y))  # beside the positions
     if constant or degenerate(x, y):
         return msgspec.structs.replace(none, sd=0.0 if constant else sd)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.adjusted_difference import design_matrix
 from esper_ab.stats.distributions import norm_sf, t_sf
-from esper_ab.stats.floats import Floats, mid_ranks, two
+from esper_ab.stats.floats import Floats, mid_ranks, norm, two
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import ROUNDING, Pair, degenerate, resolution
 
@@ -35,18 +35,17 @@ def correlation(x: ArrayLike, y: ArrayLike) -> Correlation:
     a, b = two(x, y)
     if a.size < _LEAST or _constant(a) or _constant(b):
         return Correlation(n=int(a.size), pearson=None, spearman=None)
-    return Correlation(n=int(a.size), pearson=_r(a, b), spearman=_r(mid_ranks(a), mid_ranks(b)))
+    return Correlation(n=int(a.size), pearson=pearson(a, b), spearman=pearson(mid_ranks(a), mid_ranks(b)))
 
 
 def _constant(values: Floats) -> bool:
     return float(np.std(values)) <= ROUNDING * float(np.max(np.abs(values)))
 
 
-def _r(a: Floats, b: Floats) -> float:
+def pearson(a: Floats, b: Floats) -> float:
     """Return Pearson's r. Sums are rounded exactly, so r does not depend on the order of the observations."""
     da, db = a - math.fsum(a) / a.size, b - math.fsum(b) / b.size
-    scale_a, scale_b = math.sqrt(math.fsum(da**2)), math.sqrt(math.fsum(db**2))
-    return min(1.0, max(-1.0, math.fsum((da / scale_a) * (db / scale_b))))
+    return min(1.0, max(-1.0, math.fsum((da / norm(da)) * (db / norm(db)))))
 
 
 # --- drift -----------------------------------------------------------------------------------------------------------
@@ -83,12 +82,13 @@ def drift(pairs: Sequence[Pair], positions: int) -> Drift | None:
     basis = np.linalg.svd(matrix, full_matrices=False)[0][:, : np.linalg.matrix_rank(matrix)]
     left, clock = d - basis @ (basis.T @ d), time - basis @ (basis.T @ time)
     df = d.size - basis.shape[1] - 1
-    within = float(clock @ clock)
-    if df < 1 or within < 1e-9 or float(np.max(np.abs(left))) <= resolution(a, b):
+    within, unit = float(clock @ clock), float(np.max(np.abs(left)))
+    if df < 1 or within < 1e-9 or unit <= resolution(a, b):
         return None
+    left /= unit
     slope = float(clock @ left) / within
     rest = max(float(left @ left) - slope**2 * within, 0.0) / df
     p = float(2.0 * t_sf(abs(slope) / math.sqrt(rest / within), df)) if rest > 0.0 else 0.0
     r, n = float(left[1:] @ left[:-1]) / float(left @ left), d.size
     z = (r + 1.0 / n) * n * math.sqrt(n - 1.0) / (n - 2.0)
-    return Drift(slope=slope, slope_p=p, autocorrelation=r, autocorrelation_p=float(norm_sf(z)))
+    return Drift(slope=slope * unit, slope_p=p, autocorrelation=r, autocorrelation_p=float(norm_sf(z)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -26,6 +28,12 @@ def two(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError("values must be finite")
     return x, y
+
+
+def norm(values: Floats) -> float:
+    """Return the root of the sum of squares of `values`, in any order; no square overflows or underflows."""
+    exponent = math.frexp(float(np.max(np.abs(values))))[1]
+    return math.ldexp(math.sqrt(math.fsum(np.ldexp(values, -exponent) ** 2)), exponent)
 
 
 # --- ranks -----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from esper_ab.stats.floats import floats
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
-_SAME = 1e-10  # relative to the largest outcome: far above the rounding error of a mean, below any measured step
+_SAME = 1e-10  # relative to the outcomes: far above the rounding error of a mean, below any measured step
+_TINY = float(np.finfo(np.float64).tiny)  # smaller numbers have fewer digits
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small, relative to the values, is rounding
 
 
@@ -53,8 +54,14 @@ def outcomes(data: Data) -> tuple[list[float], list[float]]:
 
 
 def resolution(*outcomes: ArrayLike) -> float:
-    """Return the distance, in the unit of `outcomes`, within which two outcomes, or two differences, count as equal."""
-    return _SAME * max(float(np.max(np.abs(values), initial=0.0)) for values in outcomes)
+    """Return the distance within which outcomes [runs], or the differences of two groups [pairs], count as equal.
+
+    It is relative to the lower quartile of the sizes of runs, or of the larger outcome of each pair, without zeros. So
+    a few large outcomes, such as penalties, do not make all others equal.
+    """
+    sizes = np.abs(np.vstack(outcomes)).max(axis=0, initial=0.0)
+    sizes = np.sort(sizes[sizes > 0.0])
+    return max(_TINY, _SAME * float(sizes[(sizes.size - 1) // 4])) if sizes.size else 0.0
 
 
 def alike(a: ArrayLike, b: ArrayLike) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.distributions import t_cdf, t_sf
-from esper_ab.stats.floats import Floats, two
+from esper_ab.stats.floats import Floats, floats, norm, two
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import commonest, resolution
 
@@ -108,12 +108,12 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
         name="Welch's t", pairs=min(len(a), len(b)), mean=math.fsum(a) / len(a) - math.fsum(b) / len(b), sd=None,
         se=None, t=None, df=0, p=None, information=0.0, positions=(),
     )  # fmt: skip
-    everything, within = [*a, *b], resolution(a, b)
-    most, _ = commonest(everything, within)
+    everything = [*a, *b]
+    most, _ = commonest(everything, resolution(everything))
     few = none.pairs < 2 or (2 * most > len(everything) and len(everything) - most < LEAST_PAIRS)
-    if few or max(np.ptp(a), np.ptp(b)) <= within:
+    if few or all(np.ptp(side) <= resolution(side) for side in (a, b)):
         return none
-    parts = [float(np.var(side, ddof=1)) / len(side) for side in (a, b)]  # each group's part of se^2
-    t = none.mean / (se := math.sqrt(math.fsum(parts)))
-    df = se**4 / math.fsum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
+    each = [norm(floats(side) - np.mean(side)) / math.sqrt(len(side) * (len(side) - 1)) for side in (a, b)]  # se
+    t = none.mean / (se := math.hypot(*each))
+    df = 1.0 / math.fsum((own / se) ** 4 / (len(side) - 1) for own, side in zip(each, (a, b), strict=True))
     return msgspec.structs.replace(none, se=se, t=t, df=df, p=float(2.0 * t_sf(abs(t), df)))

@@ -15,7 +15,6 @@ from esper_ab.stats.distributions import t_sf
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
 from esper_ab.stats.proportions import Proportions
-from esper_ab.stats.signed_rank import signed_rank
 from esper_ab.stats.t_tests import equivalence, paired_difference
 from esper_ab.verdict import caveats, headline, sentences
 from esper_ab.verdict.caveats import describe
@@ -158,8 +157,7 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Cours
     return Numbers(
         question=question, course=course, pairs=() if isinstance(data, Samples) else data,
         samples=data if isinstance(data, Samples) else None, used=len(used), effect=effect, plain=plain,
-        rank=signed_rank(a, b) if several and paired else None, estimate=shown.mean if shown else None,
-        equivalence=tost,
+        estimate=shown.mean if shown else None, equivalence=tost,
         descriptive=describe(
             a, b, question.rng_seed, lower=question.sign < 0.0, paired=paired, binary=t is not effect
         ),

@@ -14,7 +14,6 @@ from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.pair import Pair, Samples, commonest, outcomes, resolution
 from esper_ab.stats.proportions import Proportions
-from esper_ab.stats.signed_rank import SignedRank
 from esper_ab.stats.t_tests import Equivalence, PairedDifference
 from esper_ab.stats.text import percent
 from esper_ab.verdict.follow import Course
@@ -59,7 +58,6 @@ class Numbers:
     estimate: float | None  # of the deciding analysis; the plain mean while position effects cannot be separated
     effect: Effect | None  # adjusted as declared; None while position effects cannot be separated
     plain: PairedDifference | None  # the unadjusted paired t, at the comparison's level 1 - alpha
-    rank: SignedRank | None
     descriptive: Mapping[str, Any]  # results of the descriptive statistics, by name
     equivalence: Equivalence | None  # at the last planned look, against its bound
     pairs_needed: PairsNeeded | None  # in this plan or, beyond it, at the price of an extension

@@ -76,9 +76,9 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def replicates(self) -> tuple[str, ...]:
-        """Replicates, sorted by number if all are integers, else in the order of their first rows."""
-        found = tuple(dict.fromkeys(row.replicate for row in self.rows))
-        return tuple(sorted(found, key=int)) if self.numbered else found
+        """Replicates, sorted by number if all are integers, else by name, so that the order of rows changes nothing."""
+        found = sorted({row.replicate for row in self.rows})
+        return tuple(sorted(found, key=int) if self.numbered else found)
 
     @property
     def rng_seed(self) -> int:

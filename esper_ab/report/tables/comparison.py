@@ -59,7 +59,7 @@ def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
     """For each comparison, build the table of the statistics that decide nothing; each caveat on these appears once."""
     said: set[str] = set()
     for item in comparisons:
-        rows = (*_plain(item), *_descriptive(item, "test"), *_ranks(item), *_descriptive(item, "effect"))
+        rows = (*_plain(item), *_descriptive(item, "test"), *_descriptive(item, "effect"))
         if rows:
             caveats = _caveats_beside(item)
             yield Table(
@@ -156,14 +156,6 @@ def _descriptive(comparison: Comparison, kind: str) -> Iterator[Row]:
         result = comparison.descriptive[name]
         if statistic.kind == kind and result is not None and (text := statistic.show(result, beside(comparison))):
             yield statistic.label, text
-
-
-def _ranks(comparison: Comparison) -> Iterator[Row]:
-    rank = comparison.rank
-    if rank is not None:
-        kind = "exact" if rank.exact else "normal approximation"
-        estimate = comparison.design.difference(rank.estimate)
-        yield "signed rank", f"p {p_text(rank.p)} ({kind}), Hodges-Lehmann {estimate}"
 
 
 def _equivalence(comparison: Comparison) -> Iterator[Row]:

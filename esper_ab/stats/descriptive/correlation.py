@@ -15,8 +15,9 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
+from esper_ab.stats.correlation import pearson
 from esper_ab.stats.distributions import norm_isf
-from esper_ab.stats.floats import Floats, floats
+from esper_ab.stats.floats import Floats, floats, norm
 from esper_ab.stats.pair import ROUNDING
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.t_tests import differences
@@ -40,9 +41,8 @@ def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
     if n < 3 or not (_varies(x, x) and _varies(y, y)):
         return None
     dx, dy = x - math.fsum(x) / n, y - math.fsum(y) / n
-    r = math.fsum(dx * dy) / math.sqrt(math.fsum(dx**2) * math.fsum(dy**2))
-    r = min(1.0, max(-1.0, r))
-    worth = (math.fsum(dx**2) + math.fsum(dy**2)) / math.fsum((dx - dy) ** 2) if _varies(dx - dy, x, y) else None
+    r = pearson(x, y)
+    worth = (math.hypot(norm(dx), norm(dy)) / norm(dx - dy)) ** 2 if _varies(dx - dy, x, y) else None
     if n < 4 or abs(r) >= 1.0 - ROUNDING:
         return PairCorrelation(r=r, low=None, high=None, worth=worth)
     half = float(norm_isf((1.0 - LEVEL) / 2.0)) / math.sqrt(n - 3)
@@ -60,7 +60,7 @@ def _show(found: PairCorrelation, _: Beside) -> str:
     if found.low is not None and found.high is not None:
         limits = f", 95 % interval {found.low:+.2f} to {found.high:+.2f}"
     if found.worth is not None:
-        times = f"{found.worth:.0f}" if found.worth >= 10 else f"{found.worth:.2g}"
+        times = "over 1000" if found.worth > 1000 else f"{found.worth:{'.0f' if found.worth >= 10 else '.2g'}}"
         worth = f"; a pair is worth {times} unpaired ones"
     return f"{found.r:+.2f}{limits}{worth}"
 

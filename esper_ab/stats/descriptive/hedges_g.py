@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from esper_ab.stats.floats import floats
+from esper_ab.stats.floats import floats, norm
 from esper_ab.stats.pair import ROUNDING
 from esper_ab.stats.statistic import Statistic
 
@@ -29,7 +29,7 @@ def hedges_g(a: ArrayLike, b: ArrayLike) -> float | None:
     if x.size < 2 or y.size < 2:
         return None
     df = int(x.size + y.size - 2)
-    pooled = math.sqrt((np.var(x, ddof=1) * (x.size - 1) + np.var(y, ddof=1) * (y.size - 1)) / df)
+    pooled = math.hypot(*(norm(side - side.mean()) for side in (x, y))) / math.sqrt(df)
     if pooled <= ROUNDING * float(np.max(np.abs(np.concatenate((x, y))))):
         return None
     return correction(df) * float(np.mean(x) - np.mean(y)) / pooled

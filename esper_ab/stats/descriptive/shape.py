@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import t_sf
-from esper_ab.stats.floats import Floats, floats
+from esper_ab.stats.floats import Floats, floats, norm
 from esper_ab.stats.pair import degenerate
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.t_tests import differences
@@ -39,14 +39,15 @@ def shape(a: ArrayLike, b: ArrayLike) -> Skewness | None:
     d = differences(a, b)
     if d.size < 2 or degenerate(a, b):
         return None
-    n, mean, sd, m3 = d.size, float(d.mean()), float(d.std(ddof=1)), float(np.mean((d - d.mean()) ** 3))
-    t = (mean + m3 / (6.0 * sd**2 * n) + m3 * mean**2 / (3.0 * sd**4)) * math.sqrt(n) / sd
+    n, sd = d.size, norm(d - d.mean()) / math.sqrt(d.size - 1)
+    mean, m3 = float(d.mean() / sd), float(np.mean(((d - d.mean()) / sd) ** 3))
+    t = (mean + m3 / (6.0 * n) + m3 * mean**2 / 3.0) * math.sqrt(n)
     x, y = (floats(side) for side in (a, b))
     return Skewness(skewness_a=_skewness(x), skewness_b=_skewness(y), johnson_p=float(2.0 * t_sf(abs(t), n - 1)))
 
 
 def _skewness(values: Floats) -> float | None:
-    sd = float(values.std())
+    sd = norm(values - values.mean()) / math.sqrt(values.size)
     return float(np.mean(((values - values.mean()) / sd) ** 3)) if sd > 0.0 else None
 
 

@@ -49,7 +49,7 @@ def test_seeds_stand_in_their_order_and_a_data_frames_floats_are_integers():
     found = observations_of("f", {"group": ["a"] * 3, "seed": [10.0, 9.0, 2.0], "outcome": [1.0, 2.0, 3.0]}, range(3))
     assert found.replicates == ("2", "9", "10")
     named = observations_of("f", {"group": ["a"] * 2, "pair": ["z", "b"], "outcome": [1.0, 2.0]}, range(2))
-    assert named.replicates == ("z", "b")
+    assert named.replicates == ("b", "z")
 
 
 def test_the_bootstraps_seed_knows_the_outcomes_and_not_their_order():

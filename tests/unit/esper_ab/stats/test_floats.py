@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from esper_ab.stats.floats import floats, mid_ranks, two
+from esper_ab.stats.floats import floats, mid_ranks, norm, two
 
 
 def test_whole_numbers_become_floats() -> None:
@@ -29,3 +32,15 @@ def test_unequal_lists_and_infinity_are_refused(a: list[float], b: list[float]) 
 @given(st.lists(st.sampled_from([-1.5, 0.0, -0.0, 2.0, 2.5]) | st.floats(-1e9, 1e9), max_size=40))
 def test_equal_values_share_the_mean_of_their_ranks(values: list[float]) -> None:
     assert mid_ranks(values).tolist() == stats.rankdata(values).tolist()
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20), st.integers(-1000, 900), st.randoms())
+def test_a_root_of_squares_depends_on_no_scale_and_no_order(
+    values: list[float], power: int, random: random.Random
+) -> None:
+    assert norm(floats(values)) == pytest.approx(math.hypot(*values))
+    values = [value for value in values if abs(value) > 1e-3]
+    if values:
+        scaled = [math.ldexp(value, power) for value in values]
+        random.shuffle(scaled)
+        assert norm(floats(scaled)) == pytest.approx(math.ldexp(norm(floats(values)), power), rel=1e-12)

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from esper_ab.stats.adjusted_difference import adjusted_difference
 from esper_ab.stats.pair import alike, commonest, degenerate, resolution
-from esper_ab.stats.signed_rank import signed_rank
-from esper_ab.stats.t_tests import paired_difference
+from esper_ab.stats.t_tests import paired_difference, welch
 
 A = np.array([71.0, 70.2, 74.4, 69.9, 72.3, 70.8, 73.1])
 B = np.array([68.0, 69.1, 70.0, 68.7, 69.7, 70.2, 69.4])
@@ -21,7 +20,6 @@ def test_no_unit_is_too_small_or_too_large_for_a_test(scale):
     assert commonest(np.concatenate((a, b)), resolution(a, b))[0] == commonest(np.concatenate((A, B)), 1e-9)[0]
     found, plain = adjusted_difference(a, b, [(0, 1)] * 7, 1), paired_difference(a, b)
     assert (found.t, plain.t) == pytest.approx((paired_difference(A, B).t,) * 2, rel=1e-6)
-    assert signed_rank(a, b).p == signed_rank(A, B).p
 
 
 @given(SCALES, st.floats(-5.0, 5.0))
@@ -36,3 +34,41 @@ def test_rounding_is_no_spread(scale, shift):
 def test_outcomes_of_zero_are_one():
     assert resolution([0.0, 0.0], [0.0, 0.0]) == 0.0
     assert alike([0.0, 0.0], [0.0, 0.0]) == 2
+
+
+@given(st.integers(1, 5), st.integers(9, 40).map(lambda power: 10.0**power), st.sampled_from(["a", "b", "both"]))
+def test_however_large_outcomes_of_most_pairs_never_make_other_differences_equal(pairs, penalty, side):
+    a, b = A.copy(), B.copy()
+    for outcomes in {"a": [a], "b": [b], "both": [a, b]}[side]:
+        outcomes[:pairs] = penalty
+    assert alike(a[pairs:], b[pairs:]) == 1
+    assert alike(a, b) <= pairs  # those with the penalty
+    assert paired_difference(a, b).sd > 0.0
+    assert pairs > 3 or not degenerate(a, b)
+
+
+@given(st.floats(1e9, 1e40), st.integers(0, 6))
+def test_one_large_run_never_makes_other_runs_equal(penalty, at):
+    a = A.copy()
+    a[at] = penalty
+    runs = np.concatenate((a, B + 0.01))
+    assert commonest(runs, resolution(runs))[0] == 1
+    assert welch(a.tolist(), B.tolist()).t is not None
+
+
+def test_one_tiny_pair_and_outcomes_of_zero_never_make_rounding_a_spread():
+    a, b = [0.1 + 0.2] * 9, [0.3] * 9
+    for more in ([1e-300], [0.0] * 11):
+        assert paired_difference([*a, *more], [*b, *more]).sd == 0.0
+
+
+@given(SCALES)
+def test_differences_far_below_a_common_offset_are_rounding(scale):
+    a, b = (1e12 + A) * scale, (1e12 + B) * scale
+    assert (alike(a, b), paired_difference(a, b).sd) == (7, 0.0)
+    assert welch(a.tolist(), b.tolist()).t is None
+
+
+def test_groups_without_spread_have_no_test_however_different_their_sizes():
+    """The rounding errors of a group are relative to its own outcomes."""
+    assert welch([0.1 + 0.2, 0.3] * 4, [1e-30] * 8).t is None

@@ -57,6 +57,41 @@ def test_the_verdicts_are_those_of_a_plan_and_nothing_was_declared(pairs, effect
 
 
 @settings(max_examples=20, deadline=None)
+@given(st.randoms(), st.sampled_from(["s{}", "{}"]), st.booleans())
+def test_the_order_of_rows_changes_no_number(random, seed, paired):
+    table = [row | {"seed": seed.format(row["seed"])} for row in rows(*drawn(11, 1.0))]
+    first, rest = table[0], table[1:]
+    random.shuffle(rest)
+    (one,), (other,) = (_found(found, paired=paired).comparisons for found in (table, [first, *rest]))
+    assert one == other
+
+
+def test_a_zero_has_no_sign():
+    a, b = drawn(11, 1.0)
+    (one,), (other,) = (_found(rows([zero, *a], [*b, zero])).comparisons for zero in ("-0.0", 0))
+    assert one.descriptive == other.descriptive
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(-1000, 120), st.booleans(), st.sampled_from([5.0, 1.0, 0.0]), st.booleans())
+def test_no_outcome_is_too_small_or_too_large_for_a_verdict(power, paired, effect, drifts):
+    """Squares and fourth powers of spreads underflow long before the spreads do. The margin is out of reach of both."""
+    a, b = drawn(10, effect)
+    a = [value + place * drifts for place, value in enumerate(a)]
+    (plain,), (scaled,) = (
+        _found(rows(*(np.ldexp(side, exponent).tolist() for side in (a, b))), scales(1e40), paired=paired).comparisons
+        for exponent in (0, power)
+    )
+    assert (scaled.verdict, scaled.findings, scaled.effect.df) == (
+        plain.verdict, plain.findings, pytest.approx(plain.effect.df)
+    )  # fmt: skip
+    assert scaled.effect.p == pytest.approx(plain.effect.p, rel=1e-6)
+    assert np.ldexp(scaled.effect.se, -power) == pytest.approx(plain.effect.se, rel=1e-6)
+    if paired:
+        assert scaled.descriptive["shape"].johnson_p == pytest.approx(plain.descriptive["shape"].johnson_p, rel=1e-6)
+
+
+@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 4), st.integers(6, 12))
 def test_copies_in_one_cluster_change_nothing(copies, pairs):
     """Whatever shares a cluster is one: repeating a pair there can make no verdict surer."""

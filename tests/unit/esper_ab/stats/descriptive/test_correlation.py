@@ -1,12 +1,13 @@
 """The correlation of pairs and what a pair is worth, against scipy and simulation."""
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from scipy import stats
 from support.paired import columns, paired, varied
 
-from esper_ab.stats.descriptive.correlation import pair_correlation
+from esper_ab.stats.descriptive.correlation import STATISTIC, pair_correlation
 
 
 @given(paired)
@@ -31,3 +32,9 @@ def test_pair_correlation_where_there_is_none():
     assert three.low is three.high is None
     same = pair_correlation([1.0, 2.0, 4.0, 5.0], [2.0, 3.0, 5.0, 6.0])
     assert (same.r, same.low, same.worth) == (1.0, None, None)
+
+
+@pytest.mark.parametrize(("worth", "said"), [(0.98, "0.98"), (12.3, "12"), (8e19, "over 1000")])
+def test_the_worth_of_a_pair_is_as_precise_as_it_is_known(worth, said):
+    found = msgspec.structs.replace(pair_correlation([1.0, 2.0, 4.0], [1.0, 3.0, 2.0]), worth=worth)
+    assert STATISTIC.show(found, None).endswith(f"; a pair is worth {said} unpaired ones")
