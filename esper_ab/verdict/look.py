@@ -45,7 +45,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     crossed: bool
     small: bool  # enough pairs, and the simultaneous interval lies within the margin
     equivalence_p: float | None  # required of each one-sided test at the margin: bound_p at the first share, or None
-    equivalence_low: float | None  # interval at twice equivalence_p (proportions: at it), or at half the first e-value
+    equivalence_low: float | None  # interval at twice equivalence_p or half the first e-value (proportions: at it)
     equivalence_high: float | None
     equivalent: bool  # the bound was not reached, and the equivalence interval lies inside +-margin
     futility_p: float | None = None  # required of each one-sided test at the margin to stop here; None: no such stop
@@ -131,7 +131,8 @@ def _anytime(design: Design, replicates: int, effect: Effect | None, n_open: int
     bound, first = design.evidence * n_open, design.evidence * len(design.comparisons)
     log_e = effect.log_evidence() if effect else None
     asked = {"bound_e": bound, "e": None if log_e is None else math.exp(min(log_e, _LARGEST_LOG))}
-    reached, evidence = log_e is not None and log_e >= math.log(bound), (bound, first, first / 2.0)
+    reached = log_e is not None and log_e >= math.log(bound)
+    evidence = bound, first, first if isinstance(effect, Proportions) else first / 2.0
     return asked, reached, tuple(effect.anytime_interval(e) if effect else None for e in evidence)
 
 

@@ -133,6 +133,7 @@ def test_after_every_pair_the_pairs_that_disagree_are_the_evidence():
     alike = courses_of(anytime(margin=10.0), {AB: binary(20, 0, 0, 0)}, 20)[AB].looks[-1]
     assert alike.low < -10.0 < 10.0 < alike.high
     assert (alike.p, alike.e, alike.small, alike.equivalent) == (None, pytest.approx(1.0), False, False)
+    assert (alike.equivalence_low, alike.equivalence_high) == (alike.simultaneous_low, alike.simultaneous_high)
 
 
 @pytest.mark.parametrize("change", [{"a": 50.0}, {"a": 1.0}])
