@@ -46,6 +46,17 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         )
         return self.mean - below, self.mean + above
 
+    def equivalence_interval(self, p: float) -> tuple[float, float]:
+        """Return the interval at 1 - `p`; for pairs, its hull with the interval of the discordant pairs alone.
+
+        Where few pairs disagree, Newcombe's interval alone is too narrow: it takes the correlation as known.
+        """
+        (low, high), both = self.interval(p), self.ones_both
+        if not both:
+            return low, high
+        alone = msgspec.structs.replace(self, ones_a=self.ones_a - both, ones_b=self.ones_b - both, ones_both=0)
+        return min(low, alone.interval(p)[0]), max(high, alone.interval(p)[1])
+
     def _phi(self) -> float:
         """Return the correlation within pairs; a positive correlation is corrected for continuity."""
         if self.ones_both is None:
@@ -61,14 +72,14 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         return mixed + (x + y) * math.log(2.0)
 
     def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
-        """Return the convex hull of the anytime-valid t interval and Newcombe's interval, whose width is never 0.
+        """Return the convex hull of the anytime-valid t interval and `equivalence_interval`, whose width is never 0.
 
         Return None if the t interval is unbounded, as it is for one pair.
         """
         n, apart = self.runs_a, self.ones_a + self.ones_b - 2 * (self.ones_both or 0)
         variance = max(self.one**2 * apart - n * self.mean**2, 0.0) / max(n - 1, 1)
         found = anytime_interval(self.mean, math.sqrt(variance / n), n - 1, float(n), evidence)
-        low, high = self.interval(1.0 / evidence)
+        low, high = self.equivalence_interval(1.0 / evidence)
         return None if found is None else (min(low, found[0]), max(high, found[1]))
 
 

@@ -186,12 +186,12 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
         ready = dict.fromkeys(pairings, plan.design.looks[-1])
     else:
         ready = {contrast: _ready(plan, cells, contrast) for contrast in plan.design.comparisons}
-        pairings = {one: pair_up(cells, one, plan.scales, plan.replicates, join=False) for one in ready}
+        pairings = {one: pair_up(cells, one, plan.scales, plan.replicates, planned=True) for one in ready}
     complete, courses = _looked(plan, pairings, ready)
     for contrast, course in courses.items() if not (observations.repeatable or observations.exploratory) else ():
         ended = course.decided_at if plan.design.early_stop else None
         used = plan.replicates[: ready[contrast] if ended is None else ended]
-        pairings[contrast] = pair_up(cells, contrast, plan.scales, used, join=False)
+        pairings[contrast] = pair_up(cells, contrast, plan.scales, used, planned=True)
     return Courses(complete=complete, courses=courses, pairings=pairings)
 
 

@@ -45,7 +45,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     crossed: bool
     small: bool  # enough pairs, and the simultaneous interval lies within the margin
     equivalence_p: float | None  # required of each one-sided test at the margin: bound_p at the first share, or None
-    equivalence_low: float | None  # interval at twice equivalence_p (proportions: at it), or at half the first e-value
+    equivalence_low: float | None  # interval at twice equivalence_p or half the first e-value (proportions: at it)
     equivalence_high: float | None
     equivalent: bool  # the bound was not reached, and the equivalence interval lies inside +-margin
     futility_p: float | None = None  # required of each one-sided test at the margin to stop here; None: no such stop
@@ -96,12 +96,13 @@ def take_look(design: Design, replicates: int, data: Data, n_open: int) -> Look:
     asked, reached, intervals = (_anytime if anytime else _planned)(design, replicates, effect, n_open)
     interval, simultaneous, equal = intervals
     limits = [limit for found in intervals for limit in found or (None, None)]
+    within = _small(pairs, equal, margin, least)
     crosses = interval is not None and (interval[0] > 0.0 or interval[1] < 0.0)
     look = Look(
         replicates=replicates, pairs=pairs, alpha=design.alpha / n_open, mean=effect.mean if effect else None,
         **{**_NOT_ASKED, **asked}, **dict(zip(_LIMITS, limits, strict=True)),
-        crossed=reached and crosses and pairs >= LEAST_PAIRS, small=_small(pairs, simultaneous, margin, least),
-        equivalent=not reached and _small(pairs, equal, margin, least), futile=False,
+        crossed=reached and crosses and pairs >= LEAST_PAIRS,
+        small=within and _small(pairs, simultaneous, margin, least), equivalent=within and not reached, futile=False,
     )  # fmt: skip
     if anytime or design.futility is None:
         return look
@@ -116,11 +117,13 @@ def _planned(design: Design, replicates: int, effect: Effect | None, n_open: int
         return {"p": p}, False, (None, None, None)
     at = design.looks.index(replicates)
     bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
-    # Two one-sided tests at `first`. For proportions, the interval is at `first`: Newcombe's at `twice` errs too often.
-    twice = first if isinstance(effect, Proportions) else 2.0 * first
+    # Two one-sided tests at `first`. For proportions, the interval is at `first`: at twice `first` it errs too often.
+    equal = _interval(effect, 2.0 * first)
+    if isinstance(effect, Proportions) and first:
+        equal = effect.equivalence_interval(first)
     asked = {"p": p, "bound_p": bound, "equivalence_p": first}
     reached = p is not None and bound > 0.0 and p <= bound
-    return asked, reached, tuple(_interval(effect, level) for level in (bound, first, twice))
+    return asked, reached, (_interval(effect, bound), _interval(effect, first), equal)
 
 
 def _anytime(design: Design, replicates: int, effect: Effect | None, n_open: int) -> _Tested:
@@ -128,7 +131,8 @@ def _anytime(design: Design, replicates: int, effect: Effect | None, n_open: int
     bound, first = design.evidence * n_open, design.evidence * len(design.comparisons)
     log_e = effect.log_evidence() if effect else None
     asked = {"bound_e": bound, "e": None if log_e is None else math.exp(min(log_e, _LARGEST_LOG))}
-    reached, evidence = log_e is not None and log_e >= math.log(bound), (bound, first, first / 2.0)
+    reached = log_e is not None and log_e >= math.log(bound)
+    evidence = bound, first, first if isinstance(effect, Proportions) else first / 2.0
     return asked, reached, tuple(effect.anytime_interval(e) if effect else None for e in evidence)
 
 

@@ -109,37 +109,39 @@ class Pairing:
 
 
 def pair_up(
-    cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, join: bool = True
+    cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, planned: bool = False
 ) -> Pairing:  # fmt: skip
     """Pair the runs of `contrast`, replicate by replicate in `order`.
 
     The runs are those of the contrast's task; for a contrast of the mean, they are the runs of all tasks in `scales`.
-    If `join` is False, pairs that share a cluster are reported but kept apart.
+    If the runs were `planned`, pairs that share a cluster are reported but kept apart, and a failed run without a
+    partner is not lost: the partner is not needed, or its run is still to come.
     """
     pairs: list[Pair] = []
     clusters: dict[int, set[str]] = {}  # replicate -> clusters of its pair's runs
     halves: list[HalfPair] = []
     single: list[str] = []
     for place, replicate in enumerate(order):
-        runs_a, runs_b = (runs_of(cells, group, contrast.task, scales, replicate) for group in contrast.groups)
-        if not runs_a or not runs_b:
-            if runs_a or runs_b:
-                single.append(f"{replicate} of {contrast.groups[0 if runs_a else 1]}")
-            continue
+        runs_a, runs_b = (
+            runs_of(cells, group, contrast.task, scales, replicate, partial=not planned) for group in contrast.groups
+        )
         a, b = _value(runs_a, contrast.task, scales), _value(runs_b, contrast.task, scales)
-        at_a, at_b = runs_a[0].place, runs_b[0].place
+        at_a, at_b = (runs[0].place if runs else None for runs in (runs_a, runs_b))
         at_a, at_b = (0, 1) if at_a is None or at_b is None else (at_a, at_b)
-        if a is None or b is None:
-            halves.append(HalfPair(
-                replicate=place, a=a, b=b, failed_a=_failed(runs_a), failed_b=_failed(runs_b), position_a=at_a,
-                position_b=at_b,
-            ))  # fmt: skip
-        else:
+        if a is not None and b is not None:
             pairs.append(Pair(replicate=place, a=a, b=b, position_a=at_a, position_b=at_b))
             clusters[place] = {run.cluster for run in (*runs_a, *runs_b) if run.cluster}
+            continue
+        failed_a, failed_b = _failed(runs_a), _failed(runs_b)
+        if (runs_a and runs_b) or (not planned and (failed_a or failed_b)):
+            halves.append(HalfPair(
+                replicate=place, a=a, b=b, failed_a=failed_a, failed_b=failed_b, position_a=at_a, position_b=at_b,
+            ))  # fmt: skip
+        elif runs_a or runs_b:
+            single.append(f"{replicate} of {contrast.groups[0 if runs_a else 1]}")
     units = _units(pairs, clusters)
     return Pairing(
-        pairs=tuple(map(_joined, units)) if join else tuple(pairs), lost=Lost(replicates=tuple(halves)),
+        pairs=tuple(pairs if planned else map(_joined, units)), lost=Lost(replicates=tuple(halves)),
         single=tuple(single),
         clusters=tuple(tuple(order[pair.replicate] for pair in unit) for unit in units if len(unit) > 1),
     )  # fmt: skip
@@ -150,7 +152,7 @@ def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Se
     a, b = (
         [
             _value(runs, contrast.task, scales)
-            for name in order if (runs := runs_of(cells, group, contrast.task, scales, name))
+            for name in order if (runs := runs_of(cells, group, contrast.task, scales, name, partial=True))
         ]
         for group in contrast.groups
     )  # fmt: skip
@@ -165,11 +167,16 @@ def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Se
     )  # fmt: skip
 
 
-def runs_of(cells: Cells, group: str, task: str, scales: Sequence[Scale], replicate: str) -> tuple[Observation, ...]:
-    """Return the run of `group` or, for the mean over tasks, one run per task; () unless all of these runs exist."""
+def runs_of(
+    cells: Cells, group: str, task: str, scales: Sequence[Scale], replicate: str, *, partial: bool = False
+) -> tuple[Observation, ...]:  # fmt: skip
+    """Return the run of `group` or, for the mean over tasks, one run per task; () unless all of these runs exist.
+
+    If `partial`, return those that exist if one of them failed: the mean is lost without the others.
+    """
     names = [scale.task for scale in scales] if task == MEAN else [task]
-    found = [cells.get((group, name, replicate)) for name in names]
-    return tuple(run for run in found if run is not None) if None not in found else ()
+    found = tuple(run for name in names if (run := cells.get((group, name, replicate))))
+    return found if len(found) == len(names) or (partial and _failed(found)) else ()
 
 
 def _failed(runs: Sequence[Observation]) -> bool:
@@ -178,7 +185,7 @@ def _failed(runs: Sequence[Observation]) -> bool:
 
 def _value(runs: Sequence[Observation], task: str, scales: Sequence[Scale]) -> float | None:
     """Return the outcome; for the mean, the average over tasks in units of their margins, with higher being better."""
-    values = [run.value for run in runs]
+    values = [run.value for run in runs] or [None]
     if task != MEAN:
         return values[0]
     scaled = (

@@ -80,3 +80,26 @@ def test_an_anytime_interval_holds_newcombes_and_has_a_width(table, evidence):
     wide, narrow = found.anytime_interval(evidence), found.interval(1.0 / evidence)
     if wide is not None:
         assert wide[0] <= narrow[0] < narrow[1] <= wide[1]
+
+
+@settings(deadline=None)
+@given(tables, ps)
+def test_an_interval_for_equivalence_holds_newcombes_and_that_of_the_pairs_that_disagree(table, p):
+    both, only_a, only_b, neither = table
+    intervals = [of_pairs(*table).interval(p), of_pairs(0, only_a, only_b, neither + both).interval(p)]
+    low, high = of_pairs(*table).equivalence_interval(p)
+    assert low == pytest.approx(min(low for low, _ in intervals))
+    assert high == pytest.approx(max(high for _, high in intervals))
+
+
+@pytest.mark.parametrize(("pairs", "margin"), [(20, 0.105), (20, 0.165), (30, 0.07), (30, 0.12), (40, 0.05), (40, 0.1)])
+def test_equivalence_errs_in_one_case_of_twenty_where_all_pairs_that_disagree_favour_one_group(pairs, margin):
+    """Exact, at a true difference of the margin, with half of the other pairs at 1."""
+    wrong = 0.0
+    for only_a in range(pairs // 4):
+        for both in range(pairs + 1 - only_a):
+            low, high = of_pairs(both, only_a, 0, pairs - both - only_a).equivalence_interval(0.05)
+            if -margin < low and high < margin:
+                rest = pairs - only_a
+                wrong += stats.binom.pmf(only_a, pairs, margin) * stats.binom.pmf(both, rest, 0.5)
+    assert wrong <= 0.05

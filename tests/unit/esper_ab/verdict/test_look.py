@@ -107,7 +107,19 @@ def test_outcomes_that_are_0_or_1_need_the_exact_test_and_the_interval(counts, c
     assert (look.crossed, look.mean) == (crossed, pytest.approx(5.0 * (more - fewer)))
     found = proportions(*zip(*((pair.a, pair.b) for pair in binary(*counts)), strict=True), 100.0, paired=True)
     assert (look.low, look.high) == pytest.approx(found.interval(look.bound_p))
-    assert (look.equivalence_low, look.equivalence_high) == pytest.approx(found.interval(look.bound_p))
+    assert (look.equivalence_low, look.equivalence_high) == pytest.approx(found.equivalence_interval(look.bound_p))
+
+
+@pytest.mark.parametrize(("counts", "margin", "small"), [
+    ((10, 0, 0, 10), 10.0, False), ((10, 0, 0, 10), 17.0, True), ((10, 7, 0, 13), 40.0, False),
+])  # fmt: skip
+def test_proportions_are_close_only_if_the_pairs_that_disagree_alone_show_it(counts, margin, small):
+    """Of 20 pairs that all agree: if one group is 10 points better, that happens in 12 % of experiments."""
+    size = sum(counts)
+    (look,) = courses_of(design(looks=(size,), margin=margin), {AB: binary(*counts)}, size)[AB].looks
+    assert (look.equivalent or look.small) == small
+    assert max(-look.simultaneous_low, look.simultaneous_high) < margin
+    assert look.crossed == (counts[1] > 0)
 
 
 def test_after_every_pair_the_pairs_that_disagree_are_the_evidence():
@@ -121,6 +133,7 @@ def test_after_every_pair_the_pairs_that_disagree_are_the_evidence():
     alike = courses_of(anytime(margin=10.0), {AB: binary(20, 0, 0, 0)}, 20)[AB].looks[-1]
     assert alike.low < -10.0 < 10.0 < alike.high
     assert (alike.p, alike.e, alike.small, alike.equivalent) == (None, pytest.approx(1.0), False, False)
+    assert (alike.equivalence_low, alike.equivalence_high) == (alike.simultaneous_low, alike.simultaneous_high)
 
 
 @pytest.mark.parametrize("change", [{"a": 50.0}, {"a": 1.0}])

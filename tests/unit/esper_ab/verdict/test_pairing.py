@@ -4,15 +4,15 @@ from hypothesis import strategies as st
 from support.elsewhere import outcomes, rows, scales
 
 from esper_ab.design.design import Contrast
-from esper_ab.verdict.pairing import pair_up
+from esper_ab.verdict.pairing import pair_up, sampled
 from esper_ab.verdict.vocabulary import MEAN
 
 NEW_OLD = Contrast(a="new", b="old")
 
 
-def _paired(found, contrast=NEW_OLD, these=None):
+def _paired(found, contrast=NEW_OLD, these=None, form=pair_up):
     read = outcomes(found)
-    return pair_up(read.cells, contrast, these or scales(), read.replicates)
+    return form(read.cells, contrast, these or scales(), read.replicates)
 
 
 def _in(found, *clusters):
@@ -28,6 +28,26 @@ def test_a_run_without_an_outcome_is_lost_and_one_that_is_not_there_leaves_its_p
         (1, True, False), (3, False, True),
     ]  # fmt: skip
     assert one.single == ("2 of new",)
+
+
+def test_a_failed_run_is_lost_also_without_a_run_of_the_other_group():
+    found = [row for row in rows([1.0, ""], [5.0, 6.0]) if (row["group"], row["seed"]) != ("old", 1)]
+    one = _paired(found)
+    assert (one.lost.a, one.lost.b, one.lost.cancelled, one.single) == (1, 0, (0, 1), ())
+    assert [(half.a, half.b) for half in one.lost.replicates] == [(None, None)]
+
+
+def test_a_failed_run_is_no_loss_of_a_planned_comparison_whose_other_group_has_no_run():
+    read = outcomes([row for row in rows([1.0, ""], [5.0, 6.0]) if (row["group"], row["seed"]) != ("old", 1)])
+    assert not pair_up(read.cells, NEW_OLD, scales(), read.replicates, planned=True).lost.replicates
+
+
+@pytest.mark.parametrize("form", [pair_up, sampled])
+def test_a_run_that_failed_in_a_task_is_lost_in_the_mean_also_without_runs_in_the_others(form):
+    found = [*rows([4.0, ""], [0.0, 1.0], task="far"), *rows([1.0], [1.0], task="time"),
+             {"group": "old", "seed": 1, "outcome": 2.0, "task": "time"}]  # fmt: skip
+    one = _paired(found, Contrast(a="new", b="old", task=MEAN), scales(1.0, ("far", "time")), form)
+    assert (len(one.pairs), one.lost.a, one.lost.b) == (1, 1, 0)
 
 
 def test_pairs_that_share_a_cluster_even_through_others_are_one():
