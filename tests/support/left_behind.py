@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
+
 CODE = """
 import os, pathlib, subprocess, threading, time
 helper = subprocess.Popen(["sleep", "60"])
@@ -29,7 +31,7 @@ def nobody_waits(folder: Path) -> Iterator[str]:
         pids = list(map(int, file.read_text().split()))
         assert pids
         for pid in pids:
-            os.kill(pid, 0)
+            assert psutil.Process(pid).status() == psutil.STATUS_SLEEPING, "it has ended"
     finally:
         for pid in file.read_text().split() if file.exists() else ():
             with suppress(ProcessLookupError):
