@@ -8,6 +8,7 @@ exits with the process that started it.
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import importlib.util
 import os
@@ -26,6 +27,8 @@ _WHOEVER = -1  # stands for the parent's process id: whichever process starts th
 # Programs that load code named by the user. `evaluate` is not among them: it reads files from anywhere, so it must not
 # import from a folder where such files may have been unpacked.
 _RUN_USERS_CODE = tuple(f"workers.commands.{name}" for name in ("describe", "rewards", "try_trainer"))
+_ANSWER = (*_RUN_USERS_CODE, "workers.commands.evaluate")  # programs that exit once they have answered
+_EXIT_S = 5.0  # at most, for what user code has registered with atexit
 _CLAIMING = threading.Lock()  # because workers may be threads of one process, with one module table
 
 
@@ -140,6 +143,21 @@ def _claim(package: str) -> None:
         )
 
 
+def _leave(error: BaseException | None) -> None:
+    """Exit as Python does after `error`, but do not join the threads and processes that user code has left."""
+    status = int(error is not None)
+    if isinstance(error, SystemExit) and isinstance(error.code, int):
+        status = error.code
+    elif error:
+        sys.excepthook(type(error), error, error.__traceback__)
+    timer = threading.Timer(_EXIT_S, os._exit, (status,))
+    timer.daemon = True
+    timer.start()
+    atexit._run_exitfuncs()  # here multiprocessing joins processes
+    sys.stdout.flush()
+    os._exit(status)
+
+
 def _main() -> None:
     """Run like `python -m MODULE ARGUMENT…` with our packages, and exit when the parent exits."""
     starter, parent, module = os.getppid(), int(sys.argv.pop(1)), sys.argv.pop(1)
@@ -159,7 +177,11 @@ def _main() -> None:
         end_with_parent(starter if parent == _WHOEVER else parent)
     if module in _RUN_USERS_CODE:
         add_working_directory()  # other processes that need it are spawned, and do it themselves
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    finally:
+        if module in _ANSWER:
+            _leave(sys.exc_info()[1])
 
 
 if __name__ == "__main__":

@@ -60,12 +60,8 @@ def examine(
     what = f"the preflight on node {node} ({_MODULE})" if node else f"the preflight ({_MODULE})"
     began = time.monotonic()
     with on(_MODULE, asked) if on else begin_here(child_command(_MODULE), asked) as child:
-        try:
-            meanwhile()
-            answer, complaint = _awaited(child, began, limit_s if questions.trainer is None else math.inf)
-        except BaseException:
-            child.kill()
-            raise
+        meanwhile()
+        answer, complaint = _awaited(child, began, limit_s if questions.trainer is None else math.inf)
     try:
         return _decode_machine(answer)  # a valid answer counts, whatever users' code printed or did at exit
     except UNREADABLE as error:

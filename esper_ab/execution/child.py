@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from typing import TypeVar
 
 import msgspec
 
 from esper_ab.contracts.errors import EsperError, UsageError
-from esper_ab.contracts.own_packages import child_command, child_environment
+from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.wording import end_told, visible_line
+from esper_ab.launchers import begin_here
 
 Answer = TypeVar("Answer")
 
@@ -21,16 +20,14 @@ def answer_of(module: str, question: object, decoder: msgspec.json.Decoder[Answe
     Raises UsageError, with the program's last line on stderr, if the program refuses (exit status 2) or if user code
     that it runs fails; `code` names the user code. Raises EsperError if our own code fails.
     """
-    child = subprocess.run(
-        child_command(module), input=msgspec.json.encode(question), capture_output=True,
-        env=child_environment(os.environ), check=False,
-    )  # fmt: skip
-    if child.returncode == 0 and (child.stdout or not code):
-        return decoder.decode(child.stdout.decode(errors="replace"))
-    said = child.stderr.decode(errors="replace").strip().splitlines()
+    with begin_here(child_command(module), msgspec.json.encode(question)) as child:
+        answer, complaint = child.communicate()
+    if child.returncode == 0 and (answer or not code):
+        return decoder.decode(answer.decode(errors="replace"))
+    said = complaint.decode(errors="replace").strip().splitlines()
     if child.returncode == UsageError.exit_code and said:
         raise UsageError(visible_line(said[-1].removeprefix("error: ")))
-    ended = visible_line(end_told(child.returncode, said))
+    ended = visible_line(end_told(child.returncode or 0, said))
     if code:
         raise UsageError(f"{code} ended the process that ran it, which {ended}")
     raise EsperError(f"{module} {ended}")

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Literal, Protocol
@@ -17,7 +15,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from esper_ab.contracts import link_keys
-from esper_ab.contracts.children import Device
+from esper_ab.contracts.children import Child, Device
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import child_command, child_environment
@@ -122,21 +120,18 @@ class Worker(Protocol):
 
 
 class Errand(AbstractContextManager["Errand"], Protocol):
-    """A running command, with the interface of `subprocess.Popen`; leaving the context frees its resources."""
+    """A running command, with the interface of `subprocess.Popen`; leaving the context kills the command."""
 
     @property
     def returncode(self) -> int | None:
         """Exit status, once `communicate` has returned."""
 
     def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
-        """Wait for the end; return all of standard output and standard error.
+        """Wait for the command, but not for processes that it leaves; return its standard output and standard error.
 
         On timeout, raises subprocess.TimeoutExpired with the standard error so far; `communicate` may then be called
         again.
         """
-
-    def kill(self) -> None:
-        """Kill the command."""
 
 
 class Launcher:
@@ -226,17 +221,9 @@ def _on(node: str) -> str:
     return f" on {node}" if node else ""
 
 
-def begin_here(command: Sequence[str], line: bytes) -> subprocess.Popen[bytes]:
-    """Run `command` with `line` as its input, in the environment that `child_environment` derives from this one.
-
-    The caller reads the output. The input comes from a file, because a pipe would block until the command reads the
-    input.
-    """
-    environment = child_environment(os.environ)
-    with tempfile.TemporaryFile() as file:
-        file.write(line)
-        file.seek(0)
-        return subprocess.Popen(command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+def begin_here(command: Sequence[str], line: bytes) -> Child:
+    """Run `command` with `line` as its input, in the environment that `child_environment` derives from this one."""
+    return Child(command, line, child_environment(os.environ))
 
 
 class LauncherFactory(Protocol):

@@ -164,7 +164,7 @@ WRITES_ITSELF = {
     "contracts/files.py": "the one place",
     "control/hub.py": "removes it",
     "launchers/ray.py": "likewise",
-    "control/preflight.py": "an empty temporary file", "launchers/__init__.py": "a temporary file without a name",
+    "control/preflight.py": "an empty temporary file", "contracts/children.py": "temporary files without names",
     "commands/export.py": "drafts in a folder that `below` made",
     "health/examination.py": "tries whether a folder can be written",
     "readers/records.py": "a temporary file without a name to be found",

@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,6 +22,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
+from esper_ab.contracts.children import Child
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE
 from esper_ab.contracts.measures import RESERVED
@@ -229,17 +229,17 @@ def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:
 
     Raises ValueError with the fault that the process reports or, if the process crashes, with the last line of output.
     """
-    child = subprocess.run(
-        child_command("workers.commands.try_trainer"), input=msgspec.json.encode(trial), capture_output=True,
-        check=False, env={**os.environ, **pins},
-    )  # fmt: skip
+    command = child_command("workers.commands.try_trainer")
+    with Child(command, msgspec.json.encode(trial), {**os.environ, **pins}) as child:
+        answer, complaint = child.communicate()
     try:
-        return _decode(child.stdout)
+        return _decode(answer)
     except UNREADABLE:
-        said = child.stderr.decode(errors="replace").strip().splitlines()
+        said = complaint.decode(errors="replace").strip().splitlines()
     if child.returncode == UsageError.exit_code and said and said[-1].startswith("error: "):
         raise ValueError(said[-1].removeprefix("error: ").removeprefix("ValueError: "))
-    raise ValueError(f"{Path(trial.question.reference).name} ended its process: it {end_told(child.returncode, said)}")
+    ended = end_told(child.returncode or 0, said)
+    raise ValueError(f"{Path(trial.question.reference).name} ended its process: it {ended}")
 
 
 def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:

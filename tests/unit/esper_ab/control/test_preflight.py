@@ -9,11 +9,12 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import fake_plans
+from support import fake_plans, left_behind, trainers
 
 from esper_ab.contracts.children import ControllerQuestion, Device, Kernel, Questions
 from esper_ab.contracts.errors import UsageError, WorkerHung
-from esper_ab.contracts.settings import ControllerSettings
+from esper_ab.contracts.measures import Measure
+from esper_ab.contracts.settings import TRAINER_PREFIX, ControllerSettings
 from esper_ab.control.preflight import check_alike, examine, examine_nodes, offered, pool
 from esper_ab.launchers import Launcher, Node
 from esper_ab.launchers.local import LocalLauncher
@@ -82,6 +83,29 @@ def test_the_answer_is_whole_whatever_a_users_code_prints_and_however_much_was_a
     found = examine(questions)
     assert [(one.problem, one.repeats) for one in found.user_rewards] == [("", True), ("", False)]
     assert found.controller_problems == {}
+
+
+def test_nothing_waits_for_the_processes_and_threads_that_a_trainer_leaves(tmp_path):
+    """Not the rehearsal, the preflight or this process, whose pipes they inherit; its code at exit runs."""
+    path = Path(trainers.python_file(tmp_path))
+    with left_behind.nobody_waits(tmp_path) as leaves:
+        at_exit = f"import atexit\natexit.register(pathlib.Path({str(tmp_path / 'left')!r}).touch)\n"
+        path.write_text(f"{leaves}{at_exit}{path.read_text()}")
+        questions = Questions(
+            task=f"{TRAINER_PREFIX}mine", data_dir="", user_rewards=(), trainer=trainers.question(str(path), tmp_path),
+            trainer_outcome=Measure(name="outcome", label="score", better="higher"),
+        )  # fmt: skip
+        found = examine(questions).trainer
+    assert found is not None
+    assert (found.problem, found.resumption) == ("", "exactly")
+    assert (tmp_path / "left").exists()
+
+
+def test_nothing_waits_for_what_a_reward_leaves_before_it_ends_the_preflight(tmp_path):
+    with left_behind.nobody_waits(tmp_path) as leaves:
+        questions = rewarding(tmp_path, f"{leaves}print('why', flush=True)\nos.kill(os.getpid(), 9)")
+        with pytest.raises(UsageError, match=r"was killed by SIGKILL; its last line: why$"):
+            examine(questions)
 
 
 # The devices of all nodes as one pool, and which nodes are no pool: each is named, with what is wrong.

@@ -1,0 +1,38 @@
+"""Helpers that user code leaves: a process, a thread that waits for it, and a forked one with all descriptors."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+CODE = """
+import os, pathlib, subprocess, threading, time
+helper = subprocess.Popen(["sleep", "60"])
+threading.Thread(target=helper.wait).start()
+if not (forked := os.fork()):
+    time.sleep(60)
+    os._exit(0)
+with open({pids!r}, "a") as file:
+    file.write(f"{{helper.pid}} {{forked}} ")
+"""
+
+
+@contextmanager
+def nobody_waits(folder: Path) -> Iterator[str]:
+    """Yield code that leaves helpers; on exit, all are still running, and are killed."""
+    file = folder / "pids"
+    try:
+        yield CODE.format(pids=str(file))
+        pids = list(map(int, file.read_text().split()))
+        assert pids
+        for pid in pids:
+            assert psutil.Process(pid).status() == psutil.STATUS_SLEEPING, "it has ended"
+    finally:
+        for pid in file.read_text().split() if file.exists() else ():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)

@@ -1,0 +1,25 @@
+"""The answer of a child process, whatever user code in it leaves running."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from support import left_behind
+
+from esper_ab.execution import child
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_an_answer_waits_for_no_process_that_the_child_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    with left_behind.nobody_waits(tmp_path):
+        text = f"sleep 60 & echo $! > {tmp_path}/pids; echo [1]; echo why >&2; exit {status}"
+        monkeypatch.setattr(child, "child_command", lambda *_: ["sh", "-c", text])
+        if status:
+            with pytest.raises(child.EsperError, match=r"^mine ended with exit status 3; its last line: why$"):
+                child.answer_of("mine", (), msgspec.json.Decoder())
+        else:
+            assert child.answer_of("mine", (), msgspec.json.Decoder()) == [1]
