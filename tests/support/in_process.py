@@ -20,6 +20,7 @@ import pytest
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
+from esper_ab.contracts.children import Child
 from esper_ab.control import preflight
 from support import warm
 
@@ -44,17 +45,14 @@ class Answered:
     def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
         return self.answer, self.complaint
 
-    def kill(self) -> None:
-        """It has ended."""
 
-
-def _begin_or_remember(command: Sequence[str], line: bytes) -> Answered | subprocess.Popen[bytes]:
+def _begin_or_remember(command: Sequence[str], line: bytes) -> Answered | Child:
     asked = json.loads(line)
     if asked["user_rewards"] or asked["trainer"] or asked["task"] not in ("synthetic", "digits"):
         return _BEGIN(command, line)
     if line not in _ANSWERS:
-        child = _BEGIN(command, line)
-        _ANSWERS[line] = Answered(*child.communicate(), child.returncode)
+        with _BEGIN(command, line) as child:
+            _ANSWERS[line] = Answered(*child.communicate(), child.returncode)
     return _ANSWERS[line]
 
 
