@@ -169,7 +169,6 @@ class Answering(AbstractContextManager):
     def communicate(self, *, timeout):
         return msgspec.json.encode(self._there), b""
 
-
     def __exit__(self, *_): ...
 
 
