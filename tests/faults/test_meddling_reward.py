@@ -62,6 +62,12 @@ def test_what_is_found_afterwards(calm, tmp_path):
         assert file in checked.stdout + checked.stderr
 
 
+def test_a_copy_of_code_that_is_changed_stops_the_experiment_and_costs_nothing(calm, tmp_path):
+    with pytest.raises(WorkerFailed, match=r"its copy in .*tried/rewards/.* was changed .*; put it back, then resume"):
+        tried(calm, tmp_path, *meddling.STOPPED)
+    assert not [run for run in load(tmp_path / "tried").history.runs.values() if run.lost]
+
+
 _FIRST, *_OTHERS = meddling.GIVEN_UP
 
 
