@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.control.descriptors import crowding
 from esper_ab.journal.events import WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
@@ -126,8 +127,8 @@ def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
         try:
             for life in range(1, 2 + sum(name.startswith("coordinator") for name in world.deaths) + len(blows)):
                 outcome.lives = life
-                if _one_life(experiment_dir, around, (blows, outcome)) == 0:
-                    break
+                if _one_life(experiment_dir, around, (blows, outcome)) in (0, UsageError.exit_code):
+                    break  # refused: the life before was killed after its last record
             check(experiment_dir, expected_hash)
         except (AssertionError, subprocess.TimeoutExpired) as error:
             outcome.problem = f"{type(error).__name__}: {error}"
