@@ -114,7 +114,7 @@ def test_outcomes_that_are_0_or_1_need_the_exact_test_and_the_interval(counts, c
     ((10, 0, 0, 10), 10.0, False), ((10, 0, 0, 10), 17.0, True), ((10, 7, 0, 13), 40.0, False),
 ])  # fmt: skip
 def test_proportions_are_close_only_if_the_pairs_that_disagree_alone_show_it(counts, margin, small):
-    """Of 20 pairs that all agree: if one group is 10 points better, that happens in 12 % of experiments."""
+    """Even if one group is 10 points better, all of 20 pairs agree in 12 % of experiments."""
     size = sum(counts)
     (look,) = courses_of(design(looks=(size,), margin=margin), {AB: binary(*counts)}, size)[AB].looks
     assert (look.equivalent or look.small) == small
