@@ -74,12 +74,13 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
     def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
         """Return the convex hull of the anytime-valid t interval and `equivalence_interval`, whose width is never 0.
 
-        Return None if the t interval is unbounded, as it is for one pair.
+        The latter is taken at half the error, because looks after every pair at one level err too often. Return None if
+        the t interval is unbounded, as it is for one pair.
         """
         n, apart = self.runs_a, self.ones_a + self.ones_b - 2 * (self.ones_both or 0)
         variance = max(self.one**2 * apart - n * self.mean**2, 0.0) / max(n - 1, 1)
         found = anytime_interval(self.mean, math.sqrt(variance / n), n - 1, float(n), evidence)
-        low, high = self.equivalence_interval(1.0 / evidence)
+        low, high = self.equivalence_interval(0.5 / evidence)
         return None if found is None else (min(low, found[0]), max(high, found[1]))
 
 
