@@ -1,7 +1,8 @@
 """Runs whose outcome is 0 or 1: exact tests and Newcombe's intervals for the difference of two proportions.
 
-For pairs, the test is McNemar's exact test (binomial, over the discordant pairs), and the interval is method 10 of
-Newcombe (1998b), with phi corrected for continuity. For unpaired runs, the test is Fisher's exact test, and the
+For pairs, the test is McNemar's exact test (binomial, over the discordant pairs), and the interval is the hull of two
+of method 10 of Newcombe (1998b), with phi corrected for continuity: that of all pairs, and that of the discordant
+pairs alone, which share no success. For unpaired runs, the test is Fisher's exact test, and the
 interval is method 10 of Newcombe (1998a), which is the same method with phi = 0. Both intervals combine Wilson's (1927)
 intervals of the two proportions by the square-and-add method. If there is a look after every pair, the e-value tests
 whether the share of discordant pairs in favour of a is 1/2, with a Beta(1/2, 1/2) mixture; this e-value is a martingale
@@ -36,6 +37,17 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
     p: float  # two-sided, exact
 
     def interval(self, p: float) -> tuple[float, float]:
+        """Return the interval at the level 1 - `p`: Newcombe's; for pairs, its hull with that of the discordant pairs.
+
+        Where few pairs disagree, Newcombe's alone is too narrow, because it takes the correlation as known.
+        """
+        (low, high), both = self.newcombe(p), self.ones_both
+        if not both:
+            return low, high
+        alone = msgspec.structs.replace(self, ones_a=self.ones_a - both, ones_b=self.ones_b - both, ones_both=0)
+        return min(low, alone.newcombe(p)[0]), max(high, alone.newcombe(p)[1])
+
+    def newcombe(self, p: float) -> tuple[float, float]:
         """Return Newcombe's interval at the level 1 - `p`."""
         z, phi = float(norm_isf(p / 2.0)), self._phi()
         share_a, share_b = self.ones_a / self.runs_a, self.ones_b / self.runs_b
@@ -45,17 +57,6 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
             for x, y in ((share_a - low_a, high_b - share_b), (high_a - share_a, share_b - low_b))
         )
         return self.mean - below, self.mean + above
-
-    def equivalence_interval(self, p: float) -> tuple[float, float]:
-        """Return the interval at 1 - `p`; for pairs, its hull with the interval of the discordant pairs alone.
-
-        Where few pairs disagree, Newcombe's interval alone is too narrow: it takes the correlation as known.
-        """
-        (low, high), both = self.interval(p), self.ones_both
-        if not both:
-            return low, high
-        alone = msgspec.structs.replace(self, ones_a=self.ones_a - both, ones_b=self.ones_b - both, ones_both=0)
-        return min(low, alone.interval(p)[0]), max(high, alone.interval(p)[1])
 
     def _phi(self) -> float:
         """Return the correlation within pairs; a positive correlation is corrected for continuity."""
@@ -72,7 +73,7 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         return mixed + (x + y) * math.log(2.0)
 
     def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
-        """Return the convex hull of the anytime-valid t interval and `equivalence_interval`, whose width is never 0.
+        """Return the convex hull of the anytime-valid t interval and `interval`, whose width is never 0.
 
         The latter is taken at half the error, because looks after every pair at one level err too often. Return None if
         the t interval is unbounded, as it is for one pair.
@@ -80,7 +81,7 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         n, apart = self.runs_a, self.ones_a + self.ones_b - 2 * (self.ones_both or 0)
         variance = max(self.one**2 * apart - n * self.mean**2, 0.0) / max(n - 1, 1)
         found = anytime_interval(self.mean, math.sqrt(variance / n), n - 1, float(n), evidence)
-        low, high = self.equivalence_interval(0.5 / evidence)
+        low, high = self.interval(0.5 / evidence)
         return None if found is None else (min(low, found[0]), max(high, found[1]))
 
 

@@ -92,13 +92,15 @@ def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -
 # --- welch -----------------------------------------------------------------------------------------------------------
 # Runs of two groups that share nothing: Welch's t, with the degrees of freedom of Satterthwaite.
 #
-# Welch (1947); Satterthwaite (1946). Groups may differ in spread and in number. The means must be nearly normal, which
-# they are not if one group is small and skewed (docs/evidence/rates.md).
+# Welch (1947); Satterthwaite (1946). Groups may differ in spread and in number. Among few runs of a skewed law none may
+# be in its tail, so that they seem to vary little; the spread of all runs then gives a larger standard error, which is
+# used (docs/internals/verdict-rules.md).
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     """Compare the means of a [n], b [m] with Welch's t-test; None if a group has no run.
 
+    The standard error is the larger one of Welch's and that of a common standard deviation, which differs if n != m.
     The result has no test if neither group varies. It also has no test if more than half of all runs have the same
     outcome and fewer than LEAST_PAIRS runs have a different one, because a claim would depend on these few.
     """
@@ -113,7 +115,11 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     few = none.pairs < 2 or (2 * most > len(everything) and len(everything) - most < LEAST_PAIRS)
     if few or all(np.ptp(side) <= resolution(side) for side in (a, b)):
         return none
-    each = [norm(floats(side) - np.mean(side)) / math.sqrt(len(side) * (len(side) - 1)) for side in (a, b)]  # se
-    t = none.mean / (se := math.hypot(*each))
-    df = 1.0 / math.fsum((own / se) ** 4 / (len(side) - 1) for own, side in zip(each, (a, b), strict=True))
+    runs = len(a), len(b)
+    spreads = [norm(floats(side) - np.mean(side)) for side in (a, b)]
+    each = [spread / math.sqrt(n * (n - 1)) for spread, n in zip(spreads, runs, strict=True)]  # se of the mean
+    own, n_all = math.hypot(*each), sum(runs)
+    df = 1.0 / math.fsum((one / own) ** 4 / (n - 1) for one, n in zip(each, runs, strict=True))
+    se = max(own, math.hypot(*spreads) * math.sqrt(n_all / math.prod(runs) / (n_all - 2)))
+    t = none.mean / se
     return msgspec.structs.replace(none, se=se, t=t, df=df, p=float(2.0 * t_sf(abs(t), df)))

@@ -77,7 +77,7 @@ def _on_data(evidence: Evidence) -> Iterator[str]:
         if 1 < few < _FEW and 2 * few < many:
             yield (
                 f"Unequal groups: the {few} runs of the smaller group limit precision, so more runs of the larger one "
-                "hardly help. If outcomes are skewed, false claims may be twice as frequent."
+                "hardly help."
             )
 
 

@@ -100,7 +100,8 @@ class Numbers:
         last = self.last_look
         if last is None or last.futility_p is None:
             return None, None, Level(confidence=1.0, kind="futility ")
-        return last.futility_low, last.futility_high, Level(confidence=1.0 - 2.0 * last.futility_p, kind="futility ")
+        confidence = 1.0 - (1.0 if self.proportions else 2.0) * last.futility_p
+        return last.futility_low, last.futility_high, Level(confidence=confidence, kind="futility ")
 
     @property
     def data(self) -> tuple[Pair, ...] | Samples:

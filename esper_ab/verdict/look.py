@@ -49,7 +49,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     equivalence_high: float | None
     equivalent: bool  # the bound was not reached, and the equivalence interval lies inside +-margin
     futility_p: float | None = None  # required of each one-sided test at the margin to stop here; None: no such stop
-    futility_low: float | None = None  # interval at twice futility_p
+    futility_low: float | None = None  # interval at twice futility_p (proportions: at it)
     futility_high: float | None = None
     futile: bool = False  # nothing else was decided, and the futility interval lies inside +-margin
 
@@ -72,10 +72,10 @@ def effect_of(design: Design, data: Data) -> Effect | None:
 def _one(design: Design, seen: Set[float]) -> float | None:
     """Return the value of a success if every outcome is 0 or that value: 1, or 100 in percent; else None.
 
-    If all outcomes are equal, a margin of at least that value shows that outcomes other than 0 or 1 are possible.
+    A margin of at least that value shows that outcomes other than 0 or 1 are possible.
     """
     outcome, ones = design.outcome, (100.0, 1.0) if design.outcome.unit == "%" else (1.0,)
-    likely = (one for one in ones if outcome.high in (None, one) and (len(seen) > 1 or design.margin < one))
+    likely = (one for one in ones if outcome.high in (None, one) and design.margin < one)
     return next((one for one in likely if seen <= {0.0, one}), None)
 
 
@@ -117,13 +117,9 @@ def _planned(design: Design, replicates: int, effect: Effect | None, n_open: int
         return {"p": p}, False, (None, None, None)
     at = design.looks.index(replicates)
     bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
-    # Two one-sided tests at `first`. For proportions, the interval is at `first`: at twice `first` it errs too often.
-    equal = _interval(effect, 2.0 * first)
-    if isinstance(effect, Proportions) and first:
-        equal = effect.equivalence_interval(first)
     asked = {"p": p, "bound_p": bound, "equivalence_p": first}
     reached = p is not None and bound > 0.0 and p <= bound
-    return asked, reached, (_interval(effect, bound), _interval(effect, first), equal)
+    return asked, reached, (_interval(effect, bound), _interval(effect, first), _one_sided(effect, first))
 
 
 def _anytime(design: Design, replicates: int, effect: Effect | None, n_open: int) -> _Tested:
@@ -138,7 +134,7 @@ def _anytime(design: Design, replicates: int, effect: Effect | None, n_open: int
 
 def _with_futility(look: Look, effect: Effect | None, stop: float, margin: float) -> Look:
     """Return the look with its interval at twice `stop`, and whether that interval stops an undecided comparison."""
-    interval = _interval(effect, 2.0 * stop)
+    interval = _one_sided(effect, stop)
     low, high = interval or (None, None)
     futile = not look.crossed and not look.equivalent and _small(look.pairs, interval, margin, LEAST_PAIRS)
     return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=futile)
@@ -147,6 +143,11 @@ def _with_futility(look: Look, effect: Effect | None, stop: float, margin: float
 def _interval(effect: Effect | None, p: float) -> Interval:
     """Return the differences that the test does not reject at two-sided `p`."""
     return effect.interval(p) if p and effect and effect.p is not None else None
+
+
+def _one_sided(effect: Effect | None, p: float) -> Interval:
+    """Return the differences that neither one-sided test rejects at `p`; for proportions, twice `p` errs too often."""
+    return _interval(effect, p if isinstance(effect, Proportions) else 2.0 * p)
 
 
 def _small(pairs: int, interval: Interval, margin: float, least: int | None) -> bool:

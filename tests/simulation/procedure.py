@@ -214,11 +214,13 @@ def drift(d: Floats) -> tuple[Floats, Floats]:
 
 
 def welch(a: Floats, b: Floats, alpha: float) -> Floats:
-    """+1, -1, 0 by Welch's t of runs [experiments, runs]."""
+    """+1, -1, 0 by Welch's t of runs [experiments, runs], or with the pooled variance where that finds less."""
+    n, m = a.shape[-1], b.shape[-1]
     parts = [x.var(-1, ddof=1) / x.shape[-1] for x in (a, b)]
     total = parts[0] + parts[1]
-    df = total**2 / (parts[0] ** 2 / (a.shape[-1] - 1) + parts[1] ** 2 / (b.shape[-1] - 1))
-    t = (a.mean(-1) - b.mean(-1)) / np.sqrt(total)
+    df = total**2 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / (m - 1))
+    pooled = ((n - 1) * a.var(-1, ddof=1) + (m - 1) * b.var(-1, ddof=1)) / (n + m - 2) * (1.0 / n + 1.0 / m)
+    t = (a.mean(-1) - b.mean(-1)) / np.sqrt(np.maximum(total, pooled))
     return np.where(2 * stats.t.sf(np.abs(t), df) <= alpha, np.sign(t), 0.0)
 
 

@@ -36,7 +36,7 @@ def of_runs(x, n, y, m, one=1.0):
 )
 def test_published_intervals_of_pairs(table, low, high):
     """Cavo et al. 2012 and Bentur et al. 2009, in Fagerland, Lydersen & Laake (2017), chapter 8; Newcombe (1998)."""
-    assert of_pairs(*table).interval(0.05) == pytest.approx((low, high), abs=6e-4 if low == -0.507 else 5e-5)
+    assert of_pairs(*table).newcombe(0.05) == pytest.approx((low, high), abs=6e-4 if low == -0.507 else 5e-5)
 
 
 @settings(deadline=None)
@@ -46,7 +46,7 @@ def test_runs_agree_with_other_libraries(sample, p):
     found = of_runs(*sample)
     assert found.p == pytest.approx(stats.fisher_exact([[x, n - x], [y, m - y]])[1], rel=1e-6)
     expected = confint_proportions_2indep(x, n, y, m, method="newcomb", alpha=p)
-    assert found.interval(p) == pytest.approx(expected, abs=1e-9)
+    assert found.newcombe(p) == pytest.approx(expected, abs=1e-9)
     assert found.mean == pytest.approx(x / n - y / m, abs=1e-12)
 
 
@@ -55,7 +55,7 @@ def test_pairs_are_a_binomial_and_an_interval_that_is_the_written_formula(table,
     found, (_, only_a, only_b, _) = of_pairs(*table), table
     assert found.p == (pytest.approx(stats.binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0)
     low, high = counts.paired_interval(*(np.array([count]) for count in table), counts.z_of(p))
-    assert found.interval(p) == pytest.approx((low[0], high[0]), abs=1e-6)
+    assert found.newcombe(p) == pytest.approx((low[0], high[0]), abs=1e-6)
 
 
 @given(tables, ps, st.sampled_from((1.0, 100.0)))
@@ -78,17 +78,17 @@ def test_the_evidence_is_a_martingale_where_groups_do_not_differ(x, y):
 @given(tables, st.floats(2.0, 1e4))
 def test_an_anytime_interval_holds_newcombes_and_has_a_width(table, evidence):
     found = of_pairs(*table)
-    wide, narrow = found.anytime_interval(evidence), found.interval(1.0 / evidence)
+    wide, narrow = found.anytime_interval(evidence), found.newcombe(1.0 / evidence)
     if wide is not None:
         assert wide[0] <= narrow[0] < narrow[1] <= wide[1]
 
 
 @settings(deadline=None)
 @given(tables, ps)
-def test_an_interval_for_equivalence_holds_newcombes_and_that_of_the_pairs_that_disagree(table, p):
+def test_an_interval_holds_newcombes_and_that_of_the_pairs_that_disagree(table, p):
     both, only_a, only_b, neither = table
-    intervals = [of_pairs(*table).interval(p), of_pairs(0, only_a, only_b, neither + both).interval(p)]
-    low, high = of_pairs(*table).equivalence_interval(p)
+    intervals = [of_pairs(*table).newcombe(p), of_pairs(0, only_a, only_b, neither + both).newcombe(p)]
+    low, high = of_pairs(*table).interval(p)
     assert low == pytest.approx(min(low for low, _ in intervals))
     assert high == pytest.approx(max(high for _, high in intervals))
 
@@ -99,7 +99,7 @@ def test_equivalence_errs_in_one_case_of_twenty_where_all_pairs_that_disagree_fa
     wrong = 0.0
     for only_a in range(pairs // 4):
         for both in range(pairs + 1 - only_a):
-            low, high = of_pairs(both, only_a, 0, pairs - both - only_a).equivalence_interval(0.05)
+            low, high = of_pairs(both, only_a, 0, pairs - both - only_a).interval(0.05)
             if -margin < low and high < margin:
                 rest = pairs - only_a
                 wrong += stats.binom.pmf(only_a, pairs, margin) * stats.binom.pmf(both, rest, 0.5)

@@ -82,9 +82,24 @@ runs = st.lists(st.integers(-999, 999).map(lambda value: value / 10.0), min_size
 def test_agrees_with_scipy(a, b, p):
     found = welch(a, b)
     assume(found.t is not None)
-    expected = stats.ttest_ind(a, b, equal_var=False)
-    assert (found.t, found.df, found.p) == pytest.approx((expected.statistic, expected.df, expected.pvalue), rel=1e-8)
-    assert found.interval(p) == pytest.approx(tuple(expected.confidence_interval(1.0 - p)), rel=1e-8, abs=1e-9)
+    expected, pooled = (stats.ttest_ind(a, b, equal_var=equal) for equal in (False, True))
+    t = min(expected.statistic, pooled.statistic, key=abs)
+    assert (found.t, found.df) == pytest.approx((t, expected.df), rel=1e-8)
+    assert found.p == pytest.approx(2.0 * stats.t.sf(abs(t), expected.df), rel=1e-8)
+    if t == expected.statistic:
+        assert found.interval(p) == pytest.approx(tuple(expected.confidence_interval(1.0 - p)), rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize("runs", [(6, 40), (10, 40), (10, 200), (20, 100)])
+def test_few_runs_of_a_law_with_collapses_do_not_differ_from_many_of_it(runs):
+    """None of the few may have collapsed, and then they seem to vary little; Welch's t alone errs in up to 36 %."""
+    rng = np.random.default_rng(5)
+    for law in (
+        lambda n: rng.normal(50.0, 1.0, n) - 20.0 * (rng.random(n) < 0.05),
+        lambda n: rng.normal(50.0, 1.0, n) - 20.0 * (rng.random(n) < 0.15), lambda n: rng.lognormal(size=n),
+    ):
+        found = [welch(*(law(n).tolist() for n in runs)).p for _ in range(400)]
+        assert sum(p is not None and p <= 0.05 for p in found) <= 20
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from scipy import special, stats
 from support.looks import AB, DULL, NOMINAL, anytime, design, made, spread
 
-from esper_ab.design.design import Boundary
+from esper_ab.design.design import Boundary, Futility
 from esper_ab.stats.anytime_t import log_evidence
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.proportions import proportions
@@ -101,13 +101,22 @@ def binary(*counts, one=100.0):
 
 @pytest.mark.parametrize(("counts", "crossed"), [((2, 12, 1, 5), True), ((2, 6, 1, 11), False), ((2, 1, 12, 5), True)])
 def test_outcomes_that_are_0_or_1_need_the_exact_test_and_the_interval(counts, crossed):
-    (look,) = courses_of(design(looks=(20,)), {AB: binary(*counts)}, 20)[AB].looks
+    rule = design(looks=(20,), futility=Futility(power=0.8, nominal_p=(0.1,)))
+    (look,) = courses_of(rule, {AB: binary(*counts)}, 20)[AB].looks
     _, more, fewer, _ = counts
     assert look.p == pytest.approx(stats.binomtest(more, more + fewer).pvalue)
     assert (look.crossed, look.mean) == (crossed, pytest.approx(5.0 * (more - fewer)))
     found = proportions(*zip(*((pair.a, pair.b) for pair in binary(*counts)), strict=True), 100.0, paired=True)
-    assert (look.low, look.high) == pytest.approx(found.interval(look.bound_p))
-    assert (look.equivalence_low, look.equivalence_high) == pytest.approx(found.equivalence_interval(look.bound_p))
+    for interval in ((look.low, look.high), (look.equivalence_low, look.equivalence_high)):
+        assert interval == pytest.approx(found.interval(look.bound_p))
+    assert (look.futility_low, look.futility_high) == pytest.approx(found.interval(0.1))
+
+
+@pytest.mark.parametrize(("margin", "exact"), [(50.0, True), (100.0, False)])
+def test_a_margin_of_a_success_shows_that_outcomes_are_no_successes_even_if_all_are_0_or_1(margin, exact):
+    """As counts may be, and a mean over tasks, of which none but 0 and 1 was seen."""
+    (look,) = courses_of(design(looks=(20,), margin=margin), {AB: binary(0, 18, 0, 2)}, 20)[AB].looks
+    assert (look.p == pytest.approx(stats.binomtest(18, 18).pvalue)) == exact
 
 
 @pytest.mark.parametrize(("counts", "margin", "small"), [
@@ -118,7 +127,7 @@ def test_proportions_are_close_only_if_the_pairs_that_disagree_alone_show_it(cou
     size = sum(counts)
     (look,) = courses_of(design(looks=(size,), margin=margin), {AB: binary(*counts)}, size)[AB].looks
     assert (look.equivalent or look.small) == small
-    assert max(-look.simultaneous_low, look.simultaneous_high) < margin
+    assert (max(-look.simultaneous_low, look.simultaneous_high) < margin) == small
     assert look.crossed == (counts[1] > 0)
 
 
