@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from esper_ab.contracts.rng import RngPath
 from workers.datasets.task import Context, Task
+from workers.environments import paths_below
 from workers.growth.samples import Orders, Shares
 from workers.tasks.synthetic import TASK
 
@@ -20,10 +21,6 @@ SAMPLES = 40
 def family(*images: tuple[int, int]) -> Task:
     contexts = tuple(Context(name=f"context {number}", images=one) for number, one in enumerate(images))
     return replace(TASK, contexts=contexts, sizes=(SAMPLES, 10, 10))
-
-
-def paths(rng_seed: int, n: int) -> list[RngPath]:
-    return [RngPath(rng_seed) / "env" / env for env in range(n)]
 
 
 def epochs(task: Task, where: list[RngPath]) -> tuple[np.ndarray, np.ndarray]:
@@ -37,7 +34,7 @@ def epochs(task: Task, where: list[RngPath]) -> tuple[np.ndarray, np.ndarray]:
 def test_an_epoch_holds_as_many_different_samples_as_the_context_allows(rng_seed: int, sizes: list[int]) -> None:
     least, most = sorted(sizes)
     task = family((least, most), (SAMPLES, SAMPLES))
-    contexts, samples = epochs(task, paths(rng_seed, 6))
+    contexts, samples = epochs(task, paths_below(RngPath(rng_seed), 6))
     for context, own in zip(contexts, samples, strict=True):
         low, high = task.contexts[context].images
         seen, times = np.unique(own, return_counts=True)
@@ -47,7 +44,7 @@ def test_an_epoch_holds_as_many_different_samples_as_the_context_allows(rng_seed
 
 
 def test_a_host_s_share_depends_on_its_own_address_alone() -> None:
-    task, where = family((5, 10), (20, 40)), paths(3, 8)
+    task, where = family((5, 10), (20, 40)), paths_below(RngPath(3), 8)
     (contexts, samples), (turned, turned_samples) = epochs(task, where), epochs(task, where[::-1])
     assert np.array_equal(contexts, turned[::-1])
     assert np.array_equal(samples, turned_samples[::-1])
@@ -55,7 +52,7 @@ def test_a_host_s_share_depends_on_its_own_address_alone() -> None:
 
 
 def test_contexts_and_numbers_of_samples_are_all_drawn_about_equally_often() -> None:
-    contexts, samples = epochs(family((1, 3), (1, 3), (1, 3)), paths(4, 900))
+    contexts, samples = epochs(family((1, 3), (1, 3), (1, 3)), paths_below(RngPath(4), 900))
     numbers = [len(set(own.tolist())) for own in samples]
     for values in (contexts, numbers):
         counts = np.unique(values, return_counts=True)[1]
@@ -64,7 +61,7 @@ def test_contexts_and_numbers_of_samples_are_all_drawn_about_equally_often() -> 
 
 
 def test_hosts_of_other_tasks_are_given_everything_as_it_is() -> None:
-    shares, order = Shares(TASK, paths(6, 2)), np.array([[2, 0, 1], [0, 1, 2]])
+    shares, order = Shares(TASK, paths_below(RngPath(6), 2)), np.array([[2, 0, 1], [0, 1, 2]])
     assert shares.context.tolist() == [0, 0]
     assert shares.among(np.arange(2), order) is order
 
@@ -73,7 +70,7 @@ ORDERED = 50
 
 
 def order_paths(episode: int) -> dict[int, RngPath]:
-    return {env: RngPath(3) / episode / "env" / env for env in range(5)}
+    return dict(enumerate(paths_below(RngPath(3) / episode, 5)))
 
 
 def drawn(*, ahead: bool) -> list[np.ndarray]:

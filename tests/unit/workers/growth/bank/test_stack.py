@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.tensor_world import env_path
+from support.tensor_world import env_path, random
 
 from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Places, Stack, births, put_rows
 from workers.layers import device as _device
@@ -44,10 +44,8 @@ def test_loans_updated_at_once_are_each_updated_alone(
     optimiser = Optimiser(together, rule)
     generator = torch.Generator().manual_seed(3)
     for step in range(3):
-        grads = [
-            torch.randn(loan.flat.shape, generator=generator, dtype=dtype) * torch.tensor([0.01, 3.0])[step % 2]
-            for loan in alone
-        ]
+        size = (0.01, 3.0)[step % 2]
+        grads = [torch.randn(loan.flat.shape, generator=generator, dtype=dtype) * size for loan in alone]
         grads[0][1, 55] = float("inf") if step == 1 else 1.0
         for loan, own in zip(alone, grads, strict=True):
             loan.step(own.clone(), rule)
@@ -94,10 +92,6 @@ def test_what_nothing_computes_with_is_not_lent(idle: int) -> None:
 
 
 MOVED_ROWS = [[3, 0], [1], [2, 3, 0, 1]]
-
-
-def random(*shape: int, rng_seed: int = 0) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(rng_seed), dtype=torch.float64)
 
 
 @pytest.mark.parametrize("on_cpu", [True, False])
