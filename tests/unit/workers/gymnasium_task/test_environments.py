@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import cycle, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -206,11 +206,11 @@ def test_draws_do_not_depend_on_the_length_of_a_rollout_or_on_company() -> None:
 def test_an_outcome_that_is_no_number_is_refused_unless_a_worst_one_stands_for_it_and_for_no_other(
     broken: float
 ) -> None:
-    outcomes = cycle([5.0, broken, 5.0, 5.0])
-    refused, counted = (
-        environments(outcome=lambda episode: next(outcomes), worst=worst, measures=lambda episode: {"odd": broken})
-        for worst in (None, -7.0)
-    )
+    def judged(**how: Any) -> GymEnvironments:
+        outcomes = iter([5.0, broken, 5.0, 5.0])
+        return environments(outcome=lambda episode: next(outcomes), measures=lambda episode: {"odd": broken}, **how)
+
+    refused, counted = judged(), judged(worst=-7.0)
     play(refused)
     with pytest.raises(ValueError, match=r"environment 1 is not a number.*--outcome-range.*an outcome of your own"):
         refused.ends()

@@ -6,6 +6,7 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -15,7 +16,6 @@ from support.tensor_world import quiet
 from workers.gymnasium_task.environments import GymSeen
 from workers.gymnasium_task.spaces import Codec
 from workers.gymnasium_task.world import RandomActions
-from workers.run.session import Session
 from workers.storage import state_bytes
 
 PENDULUM = {"task": "gym:Pendulum-v1", "steps": 6}
@@ -28,7 +28,8 @@ ROLLOUTS: list[dict[str, Any]] = [
 
 def digests(tmp_path: Path, changes: dict[str, Any], taken_up_at: int = -1) -> list[str]:
     changes = {"task": f"{own_file(tmp_path)}:make", **changes}
-    session, found = _started(changes), []
+    session, found = gym_session(**changes), []
+    session.warm_up(quiet)
     for episode in range(session.spec.episodes):
         if episode == taken_up_at and (state := session.state()) is not None:
             kept = state_bytes.to_bytes(state)
@@ -37,12 +38,6 @@ def digests(tmp_path: Path, changes: dict[str, Any], taken_up_at: int = -1) -> l
             session.warm_up(quiet)
         found.append(session.train(episode, quiet, quiet).digest)
     return [*found, session.evaluate(tmp_path, quiet).digest]
-
-
-def _started(changes: dict[str, Any]) -> Session:
-    session = gym_session(**changes)
-    session.warm_up(quiet)
-    return session
 
 
 @pytest.mark.parametrize("changes", ROLLOUTS, ids=repr)
@@ -123,15 +118,13 @@ class Counted(Walk):
 @pytest.mark.parametrize("controller", ["ppo", "random"])
 def test_a_warm_up_makes_its_own_environments_once_and_keeps_none(tmp_path: Path, controller: str) -> None:
     own = own_file(tmp_path, COUNTED)
-    session = gym_session(f"{own}:Counted", controller=controller)
+    session = gym_session(f"{own}:Counted", controller=controller, n_envs=3)
     counted: Any = type(session._env._places[0].env.unwrapped)
     session.warm_up(quiet)
-    n_envs = session.spec.n_envs
-    assert (counted.alive, counted.most) == (n_envs, 2 * n_envs)
+    assert (counted.alive, counted.most) == (3, 6)
 
 
-def test_a_reward_may_write_into_its_own_array_at_the_next_step(tmp_path: Path) -> None:
-    own = own_file(tmp_path, """
+OWN_ARRAY = """
 
 KEPT = np.zeros(3)
 
@@ -143,46 +136,42 @@ def reuses(facts):
 
 def fresh(facts):
     return facts.next_observation[:, 0].astype(np.float64)
-""")
-    records = []
+"""
+
+
+def test_a_reward_may_write_into_its_own_array_at_the_next_step(tmp_path: Path) -> None:
+    own, records = own_file(tmp_path, OWN_ARRAY), []
     for name in ("reuses", "fresh"):
         session = gym_session(f"{own}:make", reward={"mode": f"{own}:{name}"})
         records.append([session.train(episode, quiet, quiet).digest for episode in range(3)])
     assert records[0] == records[1]
 
 
-def test_random_choices_are_uniform_and_valid_for_every_head() -> None:
-    codec = Codec(spaces.Box(-1.0, 1.0, (2,)), spaces.MultiDiscrete([3, 4]))
-    seen = GymSeen(step=1, alive=np.ones(12, dtype=bool), codec=codec, observation=np.zeros((12, 2), dtype=np.float32))
-    decisions = RandomActions().decide(seen, np.repeat((np.arange(12)[:, None] + 0.5) / 12, 2, axis=1))
-    assert [np.bincount(column).tolist() for column in decisions.T] == [[4] * 3, [3] * 4]
-    assert RandomActions().decide(seen, np.full((1, 2), 1.0 - 2.0**-53)).tolist() == [[2, 3]]
-
-
-def randomly(space: spaces.Box, uniforms: np.ndarray) -> tuple[Codec, np.ndarray]:
-    """What random actions decide in an environment for each of some uniform numbers."""
+def randomly(space: gymnasium.Space, *uniforms: float) -> tuple[np.ndarray, np.ndarray]:
+    """What random actions decide for each of some uniform numbers, and what the environment is given."""
     codec, n_envs = Codec(spaces.Box(-1.0, 1.0, (2,)), space), len(uniforms)
-    seen = GymSeen(
-        step=1, alive=np.ones(n_envs, dtype=bool), codec=codec,
-        observation=np.zeros((n_envs, 2), dtype=np.float32),
-    )  # fmt: skip
-    return codec, RandomActions().decide(seen, uniforms[:, None])
+    observation = np.zeros((n_envs, 2), dtype=np.float32)
+    seen = GymSeen(step=1, alive=np.ones(n_envs, dtype=bool), codec=codec, observation=observation)
+    decisions = RandomActions().decide(seen, np.repeat(np.array(uniforms)[:, None], codec.width, axis=1))
+    return decisions, codec.given(decisions)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.bool_])
-def test_random_actions_are_uniform_over_the_integers_of_a_box(dtype: type) -> None:
-    space = spaces.Box(0, 1, (1,), dtype) if dtype is np.bool_ else spaces.Box(-1, 1, (1,), dtype)
-    codec, decisions = randomly(space, (np.arange(600) + 0.5) / 600)
-    _, counts = np.unique(codec.given(decisions), return_counts=True)
-    assert counts.tolist() == ([300] * 2 if dtype is np.bool_ else [200] * 3)
-    assert decisions.tolist() == codec.given(decisions).tolist()
+@pytest.mark.parametrize(("space", "counts", "last"), [
+    (spaces.MultiDiscrete([3, 4]), [[200] * 3, [150] * 4], [2, 3]),
+    (spaces.Box(-1, 1, (1,), np.int8), [[200] * 3], [1]), (spaces.Box(0, 1, (1,), np.bool_), [[300] * 2], [1]),
+])  # fmt: skip
+def test_random_actions_are_uniform_over_every_choice(space: gymnasium.Space, counts: list, last: list[int]) -> None:
+    decisions, given = randomly(space, *(np.arange(600) + 0.5) / 600)
+    assert [np.unique(column, return_counts=True)[1].tolist() for column in given.T] == counts
+    assert decisions.tolist() == given.tolist()
+    assert randomly(space, 1.0 - 2.0**-53)[0].tolist() == [last]
 
 
-def test_random_actions_of_a_box_without_bounds_are_normal_whatever_its_numbers() -> None:
-    for dtype in (np.float32, np.int64):
-        codec, decisions = randomly(spaces.Box(-np.inf, np.inf, (1,), dtype), np.array([0.001, 0.5, 0.999]))
-        assert decisions.ravel() == pytest.approx([-3.09, 0.0, 3.09], abs=0.01)
-        assert codec.given(decisions).ravel() == pytest.approx(decisions.ravel(), abs=0.5)
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_random_actions_of_a_box_without_bounds_are_normal_whatever_its_numbers(dtype: type) -> None:
+    decisions, given = randomly(spaces.Box(-np.inf, np.inf, (1,), dtype), 0.001, 0.5, 0.999)
+    assert decisions.ravel() == pytest.approx([-3.09, 0.0, 3.09], abs=0.01)
+    assert given.ravel() == pytest.approx(decisions.ravel(), abs=0.5)
 
 
 @pytest.mark.parametrize(("outcome", "controller", "copies"), [("", "ppo", 7), ("width", "ppo", 8), ("", "random", 0)])
@@ -194,10 +183,10 @@ def test_a_worker_keeps_so_many_copies_of_what_a_rollout_shows(
     session = gym_session(
         f"{own}:Wide", n_envs=2, steps=60, controller=controller, outcome=outcome and f"{own}:{outcome}"
     )
-    session.train(0, lambda step: None, lambda step: None)
+    session.train(0, quiet, quiet)
     tracemalloc.start()
     try:
-        session.train(1, lambda step: None, lambda step: None)
+        session.train(1, quiet, quiet)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
