@@ -1,4 +1,4 @@
-"""Terms that the golden cases, with one slot and one step, cannot show; the loss family; potentials of whole lives."""
+"""Terms of rewards: golden cases, of one slot and one step, and what they cannot show; potentials of whole lives."""
 
 import math
 from dataclasses import fields
@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.reward_facts import NAN, make_facts, random_facts
+from support.reward_facts import GOLDEN, NAN, golden_case, make_facts, random_facts
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.reward_terms import birth_bonus, blank_absent, potential
+from workers.growth.rules.facts import alpha_delta_sq_sum, effective_seed_params
+from workers.reward_terms import birth_bonus, blank_absent, discount, potential, ratio_penalty
 from workers.rewards import minimal, shaped, simplified, sparse
 from workers.vocabulary import Op, Stage
 
@@ -149,6 +150,45 @@ def test_minimal_charges_early_prunes_at_any_step():
     ages, ops = [[4], [5], [4], [4]], [Op.PRUNE, Op.PRUNE, Op.ADVANCE, Op.PRUNE]
     facts = make_facts((4, 1), present=[[True], [True], [True], [False]], age=ages, op=ops, slot=0)
     np.testing.assert_allclose(minimal.reward(facts, SETTINGS), [-0.1, 0.0, 0.0, 0.0])
+
+
+COMPONENT_OF_TERM = {
+    "attribution": "bounded_attribution", "blending_warning": "blending_warning", "holding_warning": "holding_warning",
+    "pbrs": "pbrs_bonus", "synergy": "synergy_bonus", "rent": "compute_rent", "alpha_shock": "alpha_shock",
+    "action_shaping": "action_shaping", "terminal": "terminal_bonus",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("golden", GOLDEN["shaped"] + GOLDEN["shaped_edges"], ids=lambda one: one["id"])
+def test_terms_are_those_of_the_golden_cases(golden):
+    facts, settings = golden_case(golden, "shaped")
+    expected, seeds = golden["expected"], blank_absent(facts.seeds)
+    found = {COMPONENT_OF_TERM[term]: values[0] for term, values in shaped.terms(facts, settings).items()}
+    found["attribution_discount"] = discount(seeds, settings)[0, 0]
+    found["ratio_penalty"] = ratio_penalty(seeds, settings)[0, 0]
+    assert found == pytest.approx({name: expected["components"][name] for name in found}, abs=1e-9)
+    assert shaped.reward(facts, settings)[0] == pytest.approx(expected["reward"], abs=1e-9)
+
+
+def standing(slots):
+    """active, alpha, params [1, S]; the parameter count falls back to the module's own, a gate adds to it."""
+    params = [(slot["seed_param_count"] or slot["seed_numel"]) + (slot["gate_numel"] or 0) for slot in slots]
+    return (np.array([row]) for row in ([slot["active"] for slot in slots], [slot["alpha"] for slot in slots], params))
+
+
+@pytest.mark.parametrize("golden", GOLDEN["rent_and_shock_inputs"], ids=lambda one: one["id"])
+def test_what_rent_and_shock_are_computed_from(golden):
+    host_params = np.array([golden["host_params"]])
+    alpha_before, params_before = np.zeros((1, 1)), np.zeros((1, 1), dtype=np.int64)
+    for step in golden["steps"]:
+        active, alpha, params = standing(list(step["slots"].values()))
+        rent = effective_seed_params(active, alpha, params, host_params, golden["base_slot_rent_ratio"])
+        alpha, params = np.where(active, alpha, 0.0), np.where(active, params, 0)
+        shock = alpha_delta_sq_sum(alpha, alpha_before, params_before, host_params)
+        assert rent[0] == pytest.approx(step["effective_seed_params"], rel=1e-12, abs=1e-9)
+        assert shock[0] == pytest.approx(step["alpha_delta_sq_sum"], abs=1e-9)
+        assert alpha_delta_sq_sum(alpha, alpha_before, params_before, np.array([0]))[0] == 0.0  # no host, no shock
+        alpha_before, params_before = alpha, params
 
 
 NEXT = {
