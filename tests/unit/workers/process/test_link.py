@@ -1,15 +1,19 @@
-"""A worker whose connection is gone ends; one whose coordinator only stands still for a while does not."""
+"""A worker whose connection is gone ends, one whose coordinator only stands still does not; what its loop reports."""
 
 from __future__ import annotations
 
 import queue
+import time
 
 import pytest
 import zmq
+from support import fake_plans
 from support.hostile import admitted
 
-from esper_ab.control.hub import Hub
-from workers.process.link import LinkWatch
+from esper_ab.contracts.messages import Cancel
+from esper_ab.control.hub import Hub, Received
+from workers.process.link import Link, LinkWatch
+from workers.process.loop import _BETWEEN_REPORTS_S, _Cancelled, _progress
 
 PATIENCE_S = 30.0
 
@@ -62,3 +66,30 @@ def test_one_that_was_replaced_ends_at_once(dealer):
     assert ended.get(timeout=PATIENCE_S) == "the coordinator has another worker in its place"
     watch.close()
     hub.close()
+
+
+SPEC = fake_plans.plan().blocks[0].runs[0]
+PATIENCE_S = 10.0
+
+
+def test_fast_steps_are_reported_now_and_then_and_a_cancel_is_heard_between_them() -> None:
+    hub = Hub()
+    hub.admit("w00/1")
+    link = Link(hub.endpoint, "w00/1")
+    link.run = SPEC.ref
+    heard, steps, began = list[int](), 0, time.monotonic()
+    try:
+        on_step = _progress(link, SPEC, 1, "train")
+        while len(heard) < 5 and time.monotonic() - began < PATIENCE_S:
+            steps += 1
+            on_step(steps)
+            heard += [one.message.step for one in hub.poll(0) if isinstance(one, Received)]
+        assert len(heard) == 5
+        assert sorted(set(heard)) == heard
+        assert time.monotonic() - began >= 4 * _BETWEEN_REPORTS_S
+        hub.send("w00/1", Cancel(run_name=SPEC.ref.name, reason="enough"))
+        with pytest.raises(_Cancelled, match="enough"):
+            any(on_step(steps) for _ in iter(lambda: time.monotonic() - began < PATIENCE_S, False))
+    finally:
+        link.close(finished=False)
+        hub.close()

@@ -1,8 +1,9 @@
-"""One run: what its records depend on, and what they must not depend on."""
+"""One run: what its records depend on, and what they must not depend on; what a user's reward may not return."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ import torch
 from support.evaluating import question
 from support.tensor_world import make_session, quiet
 
+from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.records import EpisodeRecord, EvaluatedEpisode, EvaluationRecord
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from workers.commands.evaluate import evaluate_file
@@ -193,3 +195,26 @@ def test_a_run_has_the_kernel_of_its_plan_or_none() -> None:
     elsewhere = Arithmetic(kernel="native-generic", kernel_build="a compiler that nobody has")
     with pytest.raises(Unusable, match="native-generic"):
         make_session(arithmetic=elsewhere)
+
+
+BODY = """
+import numpy as np
+
+
+def reward(facts, settings):
+    return np.where(np.arange(len(facts.op)) == 1, {value}, 0.0)
+"""
+
+
+@pytest.mark.parametrize("controller", ["ppo", "random"])
+@pytest.mark.parametrize(
+    ("value", "said"), [("np.nan", "is not finite"), ("np.inf", "is not finite"), ("-1e200", r"is beyond 1e\+40")]
+)
+def test_a_reward_that_nobody_can_compute_with_ends_the_run_and_is_named(
+    tmp_path: Path, controller: str, value: str, said: str
+) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(BODY.format(value=value))
+    session = make_session(controller=controller, mode=f"{path}:reward")
+    with pytest.raises(UserCodeFailed, match=rf"reward mode '{path}:reward' {said} at step 1: \[0.0, "):
+        session.warm_up(lambda _step: None)

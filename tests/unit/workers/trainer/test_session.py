@@ -118,7 +118,7 @@ def test_a_copy_that_was_changed_is_not_trained(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("changes", "words"), [
     ({"eval_episodes": 4}, "evaluate returned 3 outcomes; 4 are planned"),
-    ({"old": ', "Loss/train": -x', "new": ""}, "point 0 has the metrics none in addition to the outcome, but the first"),
+    ({"old": ', "Loss/train": -x', "new": ""}, "point 0 has the metrics none in addition to the outcome, but"),
     ({"old": "run.points)", "new": "2)"}, r"ended before point 2 of 3; it must yield run.points"),
 ])
 def test_a_run_that_is_not_as_planned_says_so(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
