@@ -5,23 +5,37 @@ from __future__ import annotations
 import errno
 import os
 import random
+import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from support.coordinator_stub import Conversation
 from support.fake_worker import TIMING
+from support.orders import order
 from support.tensor_world import make_session, quiet
 
-from esper_ab.contracts.messages import Assign, Cancel, EpisodeFinished, Evaluated, Progress, Ready, Release
+from esper_ab.contracts.messages import (
+    Assign,
+    Cancel,
+    EpisodeFinished,
+    Evaluated,
+    Message,
+    Progress,
+    Ready,
+    Release,
+    Stop,
+)
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord
+from esper_ab.control.hub import Hub, Received
 from workers.process import loop
+from workers.process.link import Link
 from workers.run.session import Session
 from workers.storage import durable, state_bytes
 
-EPISODES = 4
+EPISODES, PATIENCE_S = 4, 60.0
 
 
 def timeless(record: Any) -> Any:
@@ -244,6 +258,52 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> Non
 
 
 # --- the loop ---
+
+
+class Conversation:
+    """With a real worker loop in a thread; at the end of the context it has left and its sockets are closed."""
+
+    def __init__(self, experiment_dir: Path) -> None:
+        self._hub = Hub()
+        self._order = order(endpoint=self._hub.endpoint, experiment_dir=str(experiment_dir), log_file="logs/w00.log")
+        self._hub.admit(self._order.identity)
+        self._unread: list[Message] = []
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        link = Link(self._order.endpoint, self._order.identity)
+        try:
+            loop.serve(link, self._order, lambda experiment_dir, log_file: None)
+        finally:
+            link.close(finished=True)
+
+    def __enter__(self) -> Conversation:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.say(Stop(reason="the test is over"))
+        self._thread.join(PATIENCE_S)
+        self._hub.close()
+        assert not self._thread.is_alive()
+
+    def say(self, message: Message) -> None:
+        """To the worker, as soon as its socket is there."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not self._hub.send("w00/1", message) and time.monotonic() < deadline:
+            self._hub.poll(0.02)
+
+    def hear(self, kind: type, *, phase: str = "") -> Message:
+        """The next message of `kind` (and `phase`); other signs of life are passed over, other reports fail."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            self._unread += [heard.message for heard in self._hub.poll(0.1) if isinstance(heard, Received)]
+            while self._unread:
+                message = self._unread.pop(0)
+                if isinstance(message, kind) and phase in ("", getattr(message, "phase", "")):
+                    return message
+                assert isinstance(message, Progress), message
+        raise AssertionError(f"no {kind.__name__} {phase}")
 
 
 def release(milestone: int) -> Release:
