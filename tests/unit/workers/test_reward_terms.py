@@ -3,14 +3,16 @@
 import math
 from dataclasses import fields
 
+import hypothesis
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.growth_world import Episode, make_lifecycle, random_decisions
 from support.reward_facts import GOLDEN, NAN, golden_case, make_facts, random_facts
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.growth.rules.facts import alpha_delta_sq_sum, effective_seed_params
+from workers.growth.rules.facts import FactsMemory, alpha_delta_sq_sum, effective_seed_params
 from workers.reward_terms import birth_bonus, blank_absent, discount, potential, ratio_penalty
 from workers.rewards import minimal, shaped, simplified, sparse
 from workers.vocabulary import Op, Stage
@@ -191,56 +193,18 @@ def test_what_rent_and_shock_are_computed_from(golden):
         alpha_before, params_before = alpha, params
 
 
-NEXT = {
-    Stage.GERMINATED: Stage.TRAINING, Stage.TRAINING: Stage.BLENDING, Stage.BLENDING: Stage.HOLDING,
-    Stage.HOLDING: Stage.FOSSILIZED,
-}
 NOT_TERMINAL = RewardSettings(disable_terminal_reward=True)
-N_SLOTS = 3
-scripts = st.lists(st.tuples(st.integers(0, N_SLOTS - 1), st.booleans(), st.booleans()), min_size=1, max_size=30)
 
 
-class Slot:
-    """One slot's life: empty, or a stage with its epochs and the module's age."""
-
-    def __init__(self):
-        self.stage, self.epochs, self.age = None, 0, 0
-
-    def measure(self):
-        if self.stage is not None:
-            self.epochs, self.age = self.epochs + 1, self.age + 1
-
-    def choose(self, act, prune):
-        if not act or self.stage == Stage.FOSSILIZED:
-            return Op.WAIT
-        if self.stage is None:
-            return Op.GERMINATE
-        return Op.PRUNE if prune else Op.FOSSILIZE if self.stage == Stage.HOLDING else Op.ADVANCE
-
-    def execute(self, op):
-        if op == Op.GERMINATE:
-            self.stage, self.epochs, self.age = Stage.GERMINATED, 0, 0
-        elif op == Op.PRUNE:
-            self.stage = None
-        elif op in (Op.ADVANCE, Op.FOSSILIZE):
-            self.stage, self.epochs = NEXT[self.stage], 0
-
-
-def lives(script):
-    """Facts of every decision of one episode, as training builds them."""
-    slots, before, history = [Slot() for _ in range(N_SLOTS)], np.zeros((1, N_SLOTS)), []
-    for step, (chosen, act, prune) in enumerate(script, 1):
-        for slot in slots:
-            slot.measure()
-        op = slots[chosen].choose(act, prune)
-        facts = make_facts(
-            (1, N_SLOTS), step, len(script), op=op, slot=-1 if op == Op.WAIT else chosen, potential_before=before,
-            present=[slot.stage is not None for slot in slots], stage=[slot.stage or 0 for slot in slots],
-            epochs_in_stage=[slot.epochs for slot in slots], age=[slot.age for slot in slots],
-        )
-        before = potential(facts.seeds, NOT_TERMINAL)
-        history.append(facts)
-        slots[chosen].execute(op)
+def lives(rng_seed, gates, steps):
+    """Facts of every decision of an episode of random ones, in three slots."""
+    rng, history = np.random.default_rng(rng_seed), []
+    game, memory = Episode(make_lifecycle(1, steps, gates), rng), FactsMemory(1, 3, 1000, NOT_TERMINAL)
+    for step in range(1, steps + 1):
+        view = game.view(step)
+        decision = random_decisions(view.masks, rng)
+        history.append(memory.step_facts(game.lifecycle, view.signals, game.measurement, decision, step))
+        game.act(decision, step)
     return history
 
 
@@ -248,10 +212,11 @@ def discounted(rewards):
     return sum(SETTINGS.gamma**t * reward for t, reward in enumerate(rewards))
 
 
-@given(scripts)
-def test_potentials_telescope_over_whole_lives_and_in_shaped_with_its_birth_bonus(script):
+@hypothesis.settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["permissive", "strict"]), st.integers(1, 30))
+def test_potentials_telescope_over_whole_lives_and_in_shaped_with_its_birth_bonus(rng_seed, gates, steps):
     """To pbrs_weight * gamma^T * Phi of what stands at the last decision; seeds appear, advance, stay and vanish."""
-    history = lives(script)
+    history = lives(rng_seed, gates, steps)
     standing = SETTINGS.pbrs_weight * SETTINGS.gamma ** len(history) * potential(history[-1].seeds, SETTINGS).sum()
     shaping = [simplified.reward(facts, NOT_TERMINAL)[0] + 0.01 * (facts.op[0] != Op.WAIT) for facts in history]
     assert discounted(shaping) == pytest.approx(standing, abs=1e-9)
