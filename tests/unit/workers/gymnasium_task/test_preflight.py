@@ -45,7 +45,6 @@ class Normalised(gymnasium.wrappers.NormalizeObservation):
     def __init__(self):
         super().__init__(Walk())
 
-
 class Curriculum(Walk):
     level = 0
 
@@ -57,18 +56,15 @@ class Curriculum(Walk):
         shown, reward, *rest = super().step(action)
         return shown, reward * self.level, *rest
 
-
 class Counts(Curriculum):
     def step(self, action):
         return *Walk.step(self, action)[:-1], {"level": self.level}
-
 
 class Looks(Curriculum):
     level = 0
 
     def step(self, action):
         return Walk.step(self, action)
-
 
 class Both(Unrepeatable, Curriculum):
     pass
@@ -130,30 +126,24 @@ class Shows(Walk):
     def _seen(self):
         return np.zeros(3, dtype=np.float32)
 
-
 class Nothing(Walk):
     def _seen(self):
         return np.full(2, np.nan if self.steps else 0.0, dtype=np.float32)
-
 
 class OldReset(Walk):
     def reset(self, *, seed=None, options=None):
         return super().reset(seed=seed)[0]
 
-
 class OldStep(Walk):
     def step(self, action):
         return super().step(action)[:4]
-
 
 class Raises(Walk):
     def step(self, action):
         return {}["nothing"]
 
-
 class NoSpace(Walk):
     observation_space = None
-
 
 class Opens(Walk):
     def close(self):
@@ -207,14 +197,11 @@ class Level(Walk):
         seen, reward, _, *rest = super().step(action)
         return seen, reward, False, *rest
 
-
 def endless():
     return Level(limit=10**9)
 
-
 def only_of_ended(facts):
     return np.where(facts.next_observation[:, 1] == 0.0, np.nan, 0.0)
-
 
 def not_of_ended(facts):
     return 1.0 / facts.next_observation[:, 1].astype(int).tolist()[0] + np.zeros(len(facts.info))

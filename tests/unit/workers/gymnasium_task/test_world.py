@@ -133,11 +133,9 @@ OWN_ARRAY = """
 
 KEPT = np.zeros(3)
 
-
 def reuses(facts):
     KEPT[:] = facts.next_observation[:, 0]
     return KEPT
-
 
 def fresh(facts):
     return facts.next_observation[:, 0].astype(np.float64)

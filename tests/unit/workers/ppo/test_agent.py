@@ -1,15 +1,24 @@
-"""The agent as a whole: ratio 1, ended environments, bootstrap, freezing, state round trip."""
+"""The agent as a whole: ratio 1, ended environments, bootstrap, freezing, state round trip; what computes its policy."""
+
+from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from support.ppo_agents import ARITHMETICS, TORCH, make_agent
 
 from esper_ab.contracts.records import PPOUpdate
+from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic, PPOSettings
+from workers.actor_critic import Shape
 from workers.environments import Cut
+from workers.native.build import Unusable
+from workers.native.policy import NativePolicy
 from workers.ppo.agent import PPOAgent
+from workers.ppo.making import policy_of, possible
+from workers.ppo.torch_policy import TorchPolicy
 from workers.storage import state_bytes
 
 SIZES = (3, 2, 4)
@@ -320,3 +329,29 @@ def test_misuse_is_refused():
         agent.state()
     with pytest.raises(ValueError, match="non-finite reward at step 0: nan of environment 1"):
         agent.finish_episode(0)
+
+
+SHAPE = Shape(observation_width=3, head_sizes=(2,), hidden=4)
+
+
+@pytest.mark.parametrize("hosts", ["kernel", "torch"])
+@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
+def test_the_kernel_computes_policies_whatever_trains_hosts(arithmetic: Arithmetic, hosts: str) -> None:
+    policy = policy_of(SHAPE, RngPath(0), msgspec.structs.replace(arithmetic, hosts=hosts))
+    assert type(policy) is (TorchPolicy if arithmetic == TORCH else NativePolicy)
+    expected = policy_of(SHAPE, RngPath(0), TORCH).weights
+    assert policy.weights.keys() == expected.keys()
+    assert all(np.array_equal(policy.weights[name], weight) for name, weight in expected.items())
+
+
+@pytest.mark.parametrize("arithmetic", ARITHMETICS[1:], ids=lambda one: one.kernel)
+def test_another_build_than_the_plan_s_is_no_policy_and_torch_takes_its_place_in_an_evaluation(
+    arithmetic: Arithmetic,
+) -> None:
+    other = msgspec.structs.replace(arithmetic, kernel_build="of somebody else")
+    with pytest.raises(Unusable, match="another arithmetic"):
+        policy_of(SHAPE, RngPath(0), other)
+    assert possible(arithmetic) == (arithmetic, "")
+    found, why = possible(other)
+    assert found == TORCH
+    assert "another arithmetic" in why
