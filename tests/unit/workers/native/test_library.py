@@ -8,12 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 from support.compiler import IN_CI, needs_compiler
 
-from esper_ab.contracts.settings import Arithmetic
 from workers.native import build, library
 from workers.native.build import CannotBuild, Unusable
 
@@ -169,17 +167,6 @@ def test_clang_gives_the_known_answer_in_every_width(tmp_path: Path, monkeypatch
         build.make(width, tmp_path)
         _, record = library.checked(width, tmp_path)
         assert "clang" in record.compiler
-
-
-def test_a_plan_gets_the_build_that_it_names_or_nothing() -> None:
-    (kernel, *_) = [kernel for kernel in library.kernels() if not kernel.problem] or [None]
-    if kernel is None:
-        pytest.skip("the kernel was not built here")
-    planned = Arithmetic(kernel=kernel.name, kernel_build=kernel.build)
-    library.check(planned)
-    with pytest.raises(Unusable, match="another arithmetic"):
-        library.check(msgspec.structs.replace(planned, kernel_build=kernel.build.replace("-O3", "-O2")))
-    library.check(Arithmetic())
 
 
 def _told(capability: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The agent as a whole: ratio 1, ended environments, bootstrap, freezing, state round trip; what computes its policy."""
+"""The agent as a whole: ratio 1, ended environments, bootstrap, freezing, state round trip; what computes a policy."""
 
 from __future__ import annotations
 
