@@ -8,7 +8,7 @@ import time
 import pytest
 import zmq
 from support import fake_plans
-from support.hostile import admitted
+from support.hostile import admitted, curve
 
 from esper_ab.contracts.messages import Cancel
 from esper_ab.control.hub import Hub, Received
@@ -26,24 +26,28 @@ def dealer():
         yield made
 
 
-def show(dealer, keys):
-    dealer.setsockopt(zmq.CURVE_SERVERKEY, keys.server_public.encode())
-    dealer.setsockopt(zmq.CURVE_PUBLICKEY, keys.public.encode())
-    dealer.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
+@pytest.fixture
+def ended():
+    return queue.Queue()
 
 
-def test_without_a_coordinator_it_ends_after_the_limit(dealer):
-    ended: queue.Queue[str] = queue.Queue()
+@pytest.fixture
+def hub(dealer):
+    """One that lets the dealer in."""
+    found = Hub("tcp")
+    keys = admitted(found, "w00/1")
+    curve(dealer, keys.server_public.encode(), (keys.public.encode(), keys.secret.encode()))
+    return found
+
+
+def test_without_a_coordinator_it_ends_after_the_limit(dealer, ended):
     watch = LinkWatch(dealer, 0.1, 2.0, ended.put)
     dealer.connect("tcp://127.0.0.1:9")
     assert ended.get(timeout=PATIENCE_S) == "no connection to the coordinator for 0 s"
     watch.close()
 
 
-def test_a_connection_that_stands_is_no_reason_and_its_loss_is_one(dealer):
-    ended: queue.Queue[str] = queue.Queue()
-    hub = Hub("tcp")
-    show(dealer, admitted(hub, "w00/1"))
+def test_a_connection_that_stands_is_no_reason_and_its_loss_is_one(dealer, ended, hub):
     watch = LinkWatch(dealer, 0.5, 2.0, ended.put)
     dealer.connect(hub.endpoint)
     dealer.send(b"\xc1")
@@ -55,11 +59,8 @@ def test_a_connection_that_stands_is_no_reason_and_its_loss_is_one(dealer):
     watch.close()
 
 
-def test_one_that_was_replaced_ends_at_once(dealer):
+def test_one_that_was_replaced_ends_at_once(dealer, ended, hub):
     """As a node that could not be reached, and can be again."""
-    ended: queue.Queue[str] = queue.Queue()
-    hub = Hub("tcp")
-    show(dealer, admitted(hub, "w00/1"))
     hub.admit("w00/2")
     watch = LinkWatch(dealer, 3600, 2.0, ended.put)
     dealer.connect(hub.endpoint)
@@ -68,18 +69,14 @@ def test_one_that_was_replaced_ends_at_once(dealer):
     hub.close()
 
 
-SPEC = fake_plans.plan().blocks[0].runs[0]
-PATIENCE_S = 10.0
-
-
 def test_fast_steps_are_reported_now_and_then_and_a_cancel_is_heard_between_them() -> None:
-    hub = Hub()
+    hub, spec = Hub(), fake_plans.plan().blocks[0].runs[0]
     hub.admit("w00/1")
     link = Link(hub.endpoint, "w00/1")
-    link.run = SPEC.ref
+    link.run = spec.ref
     heard, steps, began = list[int](), 0, time.monotonic()
     try:
-        on_step = _progress(link, SPEC, 1, "train")
+        on_step = _progress(link, spec, 1, "train")
         while len(heard) < 5 and time.monotonic() - began < PATIENCE_S:
             steps += 1
             on_step(steps)
@@ -87,7 +84,7 @@ def test_fast_steps_are_reported_now_and_then_and_a_cancel_is_heard_between_them
         assert len(heard) == 5
         assert sorted(set(heard)) == heard
         assert time.monotonic() - began >= 4 * _BETWEEN_REPORTS_S
-        hub.send("w00/1", Cancel(run_name=SPEC.ref.name, reason="enough"))
+        hub.send("w00/1", Cancel(run_name=spec.ref.name, reason="enough"))
         with pytest.raises(_Cancelled, match="enough"):
             any(on_step(steps) for _ in iter(lambda: time.monotonic() - began < PATIENCE_S, False))
     finally:
