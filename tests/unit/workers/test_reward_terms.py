@@ -85,6 +85,12 @@ CASES = {
     "at it": case("terminal", 10.0, step=25, **ENDED),
     "nothing in simplified before the last step": case(simplified, 0.0, step=24, **ENDED),
     "in simplified at it": case(simplified, 2.4 + 4.0, step=25, **ENDED),
+    "in simplified waiting costs nothing": case(simplified, 0.0),
+    **{f"{op.name} does": case(simplified, -0.01, op=op, slot=0) for op in Op if op != Op.WAIT},
+    "an early prune costs in minimal": case(minimal, -0.1, op=Op.PRUNE, slot=0, present=True, age=4),
+    "a later one does not": case(minimal, 0.0, op=Op.PRUNE, slot=0, present=True, age=5),
+    "nor does an advance": case(minimal, 0.0, op=Op.ADVANCE, slot=0, present=True, age=4),
+    "nor one of nothing": case(minimal, 0.0, op=Op.PRUNE, slot=0, present=False, age=4),
     "sparse scales": case(sparse, 1.8, RewardSettings(sparse_reward_scale=2.0), step=25, best_val_acc=90.0,
                           total_params=0),
     "but clamps before": case(sparse, -2.0, RewardSettings(sparse_reward_scale=2.0, param_budget=100.0), step=25,
@@ -140,18 +146,6 @@ def test_blank_absent_forgets_all_but_what_is_owed():
         now, known = getattr(blank, field.name), getattr(facts.seeds, field.name)
         expected = known if field.name == "potential_before" else getattr(empty, field.name)
         np.testing.assert_array_equal(now, np.where(blank.present, known, expected))
-
-
-def test_simplified_charges_every_decision_but_wait():
-    op = np.arange(len(Op))
-    facts = make_facts((len(Op), 1), op=op, slot=np.where(op == Op.WAIT, -1, 0))
-    np.testing.assert_allclose(simplified.reward(facts, SETTINGS), [0.0] + 5 * [-0.01])
-
-
-def test_minimal_charges_early_prunes_at_any_step():
-    ages, ops = [[4], [5], [4], [4]], [Op.PRUNE, Op.PRUNE, Op.ADVANCE, Op.PRUNE]
-    facts = make_facts((4, 1), present=[[True], [True], [True], [False]], age=ages, op=ops, slot=0)
-    np.testing.assert_allclose(minimal.reward(facts, SETTINGS), [-0.1, 0.0, 0.0, 0.0])
 
 
 COMPONENT_OF_TERM = {

@@ -28,15 +28,10 @@ def follow(losses: list[float], accs: list[float]) -> Signals:
     return signals
 
 
-def test_first_epoch_has_nothing_to_compare_with() -> None:
-    signals = follow([2.0], [30.0])
-    assert np.isnan(signals.loss_delta[0])
-    assert np.isnan(signals.acc_delta[0])
-    assert signals.plateau_epochs[0] == 0
-
-
-def test_a_falling_loss_and_a_rising_accuracy_are_positive() -> None:
-    signals = follow([2.0, 1.5], [30.0, 33.0])
+def test_a_falling_loss_and_a_rising_accuracy_are_positive_and_the_first_epoch_has_nothing_to_compare_with() -> None:
+    first, signals = follow([2.0], [30.0]), follow([2.0, 1.5], [30.0, 33.0])
+    assert np.isnan((first.loss_delta, first.acc_delta)).all()
+    assert first.plateau_epochs[0] == 0
     assert (signals.loss_delta[0], signals.acc_delta[0]) == (0.5, 3.0)
     assert (signals.train_loss[0], signals.train_acc[0]) == (1.6, 34.0)
 
