@@ -11,7 +11,7 @@ import torch
 from support.evaluating import evaluated
 from support.tensor_world import make_session
 
-from esper_ab.contracts.settings import Arithmetic
+from esper_ab.contracts.settings import Arithmetic, RewardSettings
 from workers.run import policy_file
 
 
@@ -69,6 +69,15 @@ def test_a_policy_file_chooses_no_task_of_its_own(policy: Path, task: str, words
         evaluated(policy)
 
 
+def test_a_policy_is_evaluated_without_the_reward_of_its_maker_s(policy: Path) -> None:
+    """A file from elsewhere must not cause code to run."""
+    own = policy.parent / "own.py"
+    own.write_text("raise RuntimeError('it was run')")
+    settings = msgspec.structs.replace(policy_file.load(policy).spec.settings, reward=RewardSettings(mode=f"{own}:f"))
+    rewrite(policy, settings=settings, eval_reward_modes=("shaped", f"{own}:f"))
+    assert "held-out accuracy" in evaluated(policy).lines[0]
+
+
 class _Trap:
     def __init__(self, sprung: Path) -> None:
         self.sprung = sprung
@@ -78,7 +87,7 @@ class _Trap:
 
 
 def test_a_policy_file_with_an_object_in_it_is_refused(tmp_path: Path) -> None:
-    """What pickle would call while loading is never called; tests/security has names of code."""
+    """What pickle would call while loading is never called."""
     torch.save({"format": policy_file.FORMAT, "spec": _Trap(tmp_path / "sprung"), "agent": None}, tmp_path / "0.pt")
     with pytest.raises(ValueError, match="is no policy file"):
         evaluated(tmp_path / "0.pt")
