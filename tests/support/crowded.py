@@ -19,13 +19,9 @@ ENVS, BATCH = 15, 16
 
 
 def crowded(
-    task: Task,
-    device: torch.device,
-    samples: int,
-    dtype: torch.dtype = torch.float32,
-    kernel: HostKernel = "torch",
+    task: Task, device: torch.device, samples: int, dtype: torch.dtype = torch.float32, kernel: HostKernel = "torch",
     **growth: Any,
-) -> tuple[Bank, SeedTable, DeviceSplit]:
+) -> tuple[Bank, SeedTable, DeviceSplit]:  # fmt: skip
     """ENVS environments of `task` on `device`, and random images of its shape; keywords change GrowthSettings."""
     images = np.random.default_rng(0).standard_normal((samples, *task.image)).astype(np.float32)
     labels = np.arange(samples, dtype=np.int64) % task.host.classes

@@ -27,11 +27,9 @@ OWN = '''
 def make():
     return Walk()
 
-
 class Unrepeatable(Walk):
     def reset(self, *, seed=None, options=None):
         return super().reset(seed=None)
-
 
 class Wide(Walk):
     observation_space = gymnasium.spaces.Box(-10.0, 10.0, (50_000,), np.float32)
@@ -46,38 +44,29 @@ class Wide(Walk):
     def _seen(self):
         return np.full(50_000, self.place, dtype=np.float32)
 
-
 class Params(msgspec.Struct):
     weight: float = 2.0
-
 
 def reward(facts):
     return -np.abs(facts.next_observation[:, 0])
 
-
 def weighted(facts, params: Params):
     return params.weight * facts.env_reward
-
 
 def untyped(facts, params):
     return facts.env_reward
 
-
 def told(facts):
     return np.array([info["place"] for info in facts.info])
-
 
 def broken(facts):
     return facts.env_reward / 0.0
 
-
 def late(facts):
     return np.where(facts.step == 40, np.nan, facts.env_reward)
 
-
 def outcome(episode):
     return len(episode.actions) if episode.terminated else -1.0
-
 
 def width(episode):
     return float(sum(len(one) for one in episode.observations))

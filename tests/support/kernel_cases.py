@@ -115,10 +115,15 @@ def difference(mine: Trained, theirs: Trained, rows: slice = slice(None)) -> flo
     return max(float(((a.double() - b).abs().max() / (1e-3 + b.abs().max())).nan_to_num(torch.inf)) for a, b in pairs)
 
 
-def everything(bank: Bank, rows: slice = slice(None)) -> list[torch.Tensor]:
+def everything(bank: Bank, rows: slice | np.ndarray = slice(None)) -> list[torch.Tensor]:
     stacks = [bank.host, *(stack for _, stack in sorted(bank._seeds.items()))]
     moments = [value for s in bank.statistics for value in (s.mean, s.var)]
     return [*(v[rows] for stack in stacks for v in (stack.values, stack.momentum)), *(v[rows] for v in moments)]
+
+
+def same(mine: Bank, theirs: Bank, rows: slice | np.ndarray = slice(None)) -> bool:
+    """To the bit."""
+    return all(torch.equal(a, b) for a, b in zip(everything(mine, rows), everything(theirs, rows), strict=True))
 
 
 @dataclass(frozen=True)

@@ -43,11 +43,11 @@ def make_env(n_envs: int, steps: int, dtype: torch.dtype = torch.float64, **grow
     return GrowthEnv(spec, {"cpu:0": device_data(dtype)}, Stopwatch())
 
 
-def make_bank(n_envs: int, dtype: torch.dtype = torch.float64, first_env: int = 0) -> tuple[Bank, SeedTable]:
-    """A bank of environments first_env, …, on fresh hosts, and an empty table that covers them."""
+def make_bank(n_envs: int, dtype: torch.dtype = torch.float64) -> tuple[Bank, SeedTable]:
+    """A bank of fresh hosts, and an empty table that covers them."""
     like = device_data(dtype).train.x
     bank = Bank(TASK, TASK.slots, np.arange(n_envs), GrowthSettings(batch_size=64), like)
-    bank.begin_episode([env_path(first_env + env) for env in range(n_envs)])
+    bank.begin_episode([env_path(env) for env in range(n_envs)])
     return bank, SeedTable.empty(n_envs, len(TASK.slots))
 
 
@@ -83,6 +83,10 @@ def make_session(**changes: Any) -> Session:
     fields = {"task": "synthetic", "slots": TASK.slots, "eval_reward_modes": modes}
     spec = run_order(settings, **fields | changes)
     return Session(spec, GrowthWorld(spec, TASK, dict.fromkeys(spec.env_devices, device_data())))
+
+
+def random(*shape: int, rng_seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(rng_seed), dtype=torch.float64)
 
 
 def quiet(_step: int) -> None:

@@ -22,6 +22,12 @@ def policy(tmp_path: Path) -> Path:
     return tmp_path / session.spec.policy_file
 
 
+def rewrite(policy: Path, **changes: object) -> None:
+    """Change what its file says of the run."""
+    spec = msgspec.structs.replace(policy_file.load(policy).spec, **changes)
+    policy_file.save(policy.parents[2], spec, None)
+
+
 @pytest.mark.parametrize("device", ["cuda:7", "gpu"])
 def test_a_device_that_is_not_here_is_refused(policy: Path, device: str) -> None:
     with pytest.raises(ValueError, match=f"no device '{device}' here; available: cpu"):
@@ -31,10 +37,8 @@ def test_a_device_that_is_not_here_is_refused(policy: Path, device: str) -> None
 def test_a_policy_is_evaluated_in_the_arithmetic_of_its_run(policy: Path) -> None:
     """Which threads, kernels and precision: what workers pin for themselves, so that numbers can be the run's."""
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
-    spec = policy_file.load(policy).spec
     for threads, deterministic in ((2, True), (1, False)):
-        arithmetic = Arithmetic(threads=threads, deterministic=deterministic)
-        policy_file.save(policy.parents[2], msgspec.structs.replace(spec, arithmetic=arithmetic), None)
+        rewrite(policy, arithmetic=Arithmetic(threads=threads, deterministic=deterministic))
         os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
         evaluated(policy)
         assert torch.get_num_threads() == threads
@@ -47,9 +51,7 @@ def test_a_policy_is_evaluated_in_the_arithmetic_of_its_run(policy: Path) -> Non
 def test_a_kernel_that_is_not_here_is_replaced_by_torch_with_a_warning(policy: Path) -> None:
     """A policy can be looked at on every machine; that the numbers are not the run's is said."""
     by_torch = evaluated(policy)
-    spec = policy_file.load(policy).spec
-    elsewhere = Arithmetic(kernel="native-avx2", kernel_build="a compiler that nobody has")
-    policy_file.save(policy.parents[2], msgspec.structs.replace(spec, arithmetic=elsewhere), None)
+    rewrite(policy, arithmetic=Arithmetic(kernel="native-avx2", kernel_build="a compiler that nobody has"))
     found = evaluated(policy)
     assert (found.rows, found.lines, by_torch.warnings) == (by_torch.rows, by_torch.lines, ())
     (warning,) = found.warnings
@@ -62,22 +64,18 @@ def test_a_kernel_that_is_not_here_is_replaced_by_torch_with_a_warning(policy: P
     ("/a/folder/env.py:make", "its task '/a/folder/env.py:make' is code, which a policy file must not cause to run"),
 ])  # fmt: skip
 def test_a_policy_file_chooses_no_task_of_its_own(policy: Path, task: str, words: str) -> None:
-    spec = msgspec.structs.replace(policy_file.load(policy).spec, task=task)
-    policy_file.save(policy.parents[2], spec, None)
+    rewrite(policy, task=task)
     with pytest.raises(ValueError, match=f"^{policy}: {words}"):
         evaluated(policy)
 
 
-def test_a_policy_file_chooses_no_code(policy: Path) -> None:
-    """One from elsewhere may name a reward function of its maker's; evaluating it must not run that."""
-    trap = policy.parent / "trap.py"
-    trap.write_text("from pathlib import Path\nPath(__file__).with_suffix('.sprung').touch()\ndef reward(*_): ...\n")
-    spec = policy_file.load(policy).spec
-    settings = msgspec.structs.replace(spec.settings, reward=RewardSettings(mode=f"{trap}:reward"))
-    spec = msgspec.structs.replace(spec, settings=settings, eval_reward_modes=("shaped", f"{trap}:reward"))
-    policy_file.save(policy.parents[2], spec, None)
+def test_a_policy_is_evaluated_without_the_reward_of_its_maker_s(policy: Path) -> None:
+    """A file from elsewhere must not cause code to run."""
+    own = policy.parent / "own.py"
+    own.write_text("raise RuntimeError('it was run')")
+    settings = msgspec.structs.replace(policy_file.load(policy).spec.settings, reward=RewardSettings(mode=f"{own}:f"))
+    rewrite(policy, settings=settings, eval_reward_modes=("shaped", f"{own}:f"))
     assert "held-out accuracy" in evaluated(policy).lines[0]
-    assert not trap.with_suffix(".sprung").exists()
 
 
 class _Trap:

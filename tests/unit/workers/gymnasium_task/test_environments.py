@@ -18,6 +18,8 @@ from workers.gymnasium_task.spaces import Codec
 from workers.gymnasium_task.world import env_return
 
 ENVS = 4
+ON = {"resets": True, "continues": True}
+ROLLOUTS = [{}, {"resets": True}, ON]
 Rollout = list[tuple[np.ndarray, Happened[GymFacts]]]  # what was seen before, and what happened
 
 
@@ -57,14 +59,14 @@ class Open(Walk):
         return seen, reward, terminated, truncated, {**info, "drift": self.drift, "deep": {"parts": [self.drift]}}
 
 
-def environments(steps: int = 20, limit: int = 9, kind: type[Walk] = Walk, **how: bool) -> GymEnvironments:
-    walk = Walk()
-    spec = GymSpec(
-        make=lambda: kind(limit), codec=Codec(walk.observation_space, walk.action_space), outcome=env_return,
-        measures=lambda episode: {"length": float(len(episode.actions))}, steps=steps, devices=("cpu:0",) * ENVS,
-        keeps=True, **how,
-    )  # fmt: skip
-    return GymEnvironments(spec, Stopwatch())
+def environments(steps: int = 20, limit: int = 9, kind: type[Walk] = Walk, **how: Any) -> GymEnvironments:
+    """`how` changes their spec."""
+    known = {
+        "make": lambda: kind(limit), "codec": Codec(Walk.observation_space, Walk.action_space), "outcome": env_return,
+        "measures": lambda episode: {"length": float(len(episode.actions))}, "steps": steps,
+        "devices": ("cpu:0",) * ENVS, "keeps": True,
+    }  # fmt: skip
+    return GymEnvironments(GymSpec(**known | how), Stopwatch())
 
 
 def play(env: GymEnvironments, episode: int = 0) -> Rollout:
@@ -133,7 +135,7 @@ def test_with_resets_every_environment_steps_on_and_begins_anew_with_fresh_draws
     assert all(end.steps == 40 for end in env.ends().envs)
 
 
-@pytest.mark.parametrize("how", [{"resets": True}, {"resets": True, "continues": True}])
+@pytest.mark.parametrize("how", ROLLOUTS[1:])
 def test_a_rollout_has_outcomes_of_episodes_that_ended_in_it_and_of_no_other(how: dict[str, bool]) -> None:
     asked = list[int]()
 
@@ -142,9 +144,7 @@ def test_a_rollout_has_outcomes_of_episodes_that_ended_in_it_and_of_no_other(how
         asked.append(len(episode.actions))
         return float(asked[-1])
 
-    env = environments(steps=4, **how)
-    env._spec = replace(env._spec, outcome=outcome)
-    without = 0
+    env, without = environments(steps=4, outcome=outcome, **how), 0
     for number in range(12):
         asked.clear()
         ended = np.array([one.ended & (one.facts.terminated | (one.facts.step == 9)) for _, one in play(env, number)])
@@ -159,7 +159,7 @@ def test_a_rollout_has_outcomes_of_episodes_that_ended_in_it_and_of_no_other(how
 
 def test_rollouts_that_continue_are_one_long_rollout() -> None:
     """Piece by piece nobody is reset but at ends."""
-    env = environments(steps=5, resets=True, continues=True)
+    env = environments(steps=5, **ON)
     pieces = [play(env, episode) for episode in range(6)]
     for before, after in pairwise(pieces):
         (_, last), (first, _) = before[-1], after[0]
@@ -172,42 +172,29 @@ def test_rollouts_that_continue_are_one_long_rollout() -> None:
 
 @pytest.mark.parametrize("at", [1, 2, 5])
 def test_what_is_carried_on_is_replayed_to_the_same_place(at: int) -> None:
-    whole = environments(steps=4, resets=True, continues=True)
+    whole, first, second = (environments(steps=4, **ON) for _ in range(3))
     expected = [digest(play(whole, episode)) for episode in range(7)]
-    first = environments(steps=4, resets=True, continues=True)
     for episode in range(at):
         play(first, episode)
-    second = environments(steps=4, resets=True, continues=True)
     second.take_up(first.carried())
     assert [digest(play(second, episode)) for episode in range(at, 7)] == expected[at:]
     assert [end.outcome for end in second.ends().envs] == [end.outcome for end in whole.ends().envs]
 
 
-def test_a_replay_that_shows_something_else_is_refused_where_environments_repeat() -> None:
-    env = environments(steps=2, resets=True, continues=True)
-    play(env)
-    carried = env.carried()
-    for kept in carried["going_on"].values():
-        kept["seen"][0] += 1.0
-    with pytest.raises(ValueError, match="environment 0 does not repeat"):
-        environments(steps=2, resets=True, continues=True).take_up(carried)
-    anew = environments(steps=2, resets=True, continues=True, repeats=False)
-    anew.take_up(carried)
-    assert (play(anew, 1)[0][0][:, 1] == 0).all()
-
-
-def test_after_a_refused_replay_every_environment_begins_anew() -> None:
+def test_a_replay_that_shows_something_else_is_refused_where_environments_repeat_and_all_begin_anew() -> None:
     """Also those that came before the one that did not repeat."""
-    first = environments(steps=2, resets=True, continues=True)
+    first, refused, untouched = (environments(steps=2, **ON) for _ in range(3))
     play(first)
     carried = first.carried()
-    *before, last = carried["going_on"].values()
+    *before, last = carried["going_on"]
     assert before
-    last["seen"][0] += 1.0
-    refused, untouched = (environments(steps=2, resets=True, continues=True) for _ in range(2))
-    with pytest.raises(ValueError, match="does not repeat"):
+    carried["going_on"][last]["seen"][0] += 1.0
+    with pytest.raises(ValueError, match=f"environment {last} does not repeat"):
         refused.take_up(carried)
     assert digest(play(refused)) == digest(play(untouched))
+    other = environments(steps=2, repeats=False, **ON)
+    other.take_up(carried)
+    assert (play(other, 1)[0][0][:, 1] == 0).all()
 
 
 def test_draws_do_not_depend_on_the_length_of_a_rollout_or_on_company() -> None:
@@ -216,49 +203,43 @@ def test_draws_do_not_depend_on_the_length_of_a_rollout_or_on_company() -> None:
 
 
 @pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf"), 1e200])
-def test_an_outcome_that_is_no_number_is_refused_with_what_can_stand_for_it(broken: float) -> None:
-    env = environments()
-    env._spec = replace(env._spec, outcome=lambda episode: broken)
-    play(env)
-    with pytest.raises(ValueError, match=r"environment 0 is not a number.*--outcome-range.*an outcome of your own"):
-        env.ends()
+def test_an_outcome_that_is_no_number_is_refused_unless_a_worst_one_stands_for_it_and_for_no_other(
+    broken: float
+) -> None:
+    def judged(**how: Any) -> GymEnvironments:
+        outcomes = iter([5.0, broken, 5.0, 5.0])
+        return environments(outcome=lambda episode: next(outcomes), measures=lambda episode: {"odd": broken}, **how)
+
+    refused, counted = judged(), judged(worst=-7.0)
+    play(refused)
+    with pytest.raises(ValueError, match=r"environment 1 is not a number.*--outcome-range.*an outcome of your own"):
+        refused.ends()
+    play(counted)
+    found = [(end.failed, end.outcome, end.measures["odd"]) for end in counted.ends().envs]
+    assert found == [(False, 5.0, None), (True, -7.0, None), (False, 5.0, None), (False, 5.0, None)]
 
 
-@pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf"), 1e200])
-def test_the_worst_stands_for_an_outcome_that_is_no_number_and_for_no_other(broken: float) -> None:
-    env = environments()
-    asked = list[GymEpisode]()
-
-    def outcome(episode: GymEpisode) -> float:
-        asked.append(episode)
-        return broken if len(asked) == 2 else 5.0
-
-    env._spec = replace(env._spec, outcome=outcome, worst=-7.0, measures=lambda episode: {"odd": broken})
-    play(env)
-    ends = env.ends().envs
-    assert [end.failed for end in ends] == [False, True, *[False] * (len(ends) - 2)]
-    assert [end.outcome for end in ends] == [5.0, -7.0, *[5.0] * (len(ends) - 2)]
-    assert {end.measures["odd"] for end in ends} == {None}
-
-
-@pytest.mark.parametrize("how", [{}, {"resets": True}, {"resets": True, "continues": True}])
+@pytest.mark.parametrize("how", ROLLOUTS)
 def test_an_environment_that_writes_into_what_it_has_shown_before_changes_nothing(how: dict[str, bool]) -> None:
+    def outcome(episode: GymEpisode) -> float:
+        return float(np.sum(episode.observations)) + episode.info["place"]
+
     found = []
     for kind in (Walk, Thrifty):
-        env = environments(kind=kind, steps=15, **how)
-        env._spec = replace(
-            env._spec, outcome=lambda episode: float(np.sum(episode.observations)) + episode.info["place"]
-        )
+        env = environments(kind=kind, steps=15, outcome=outcome, **how)
         rollouts = [play(env, episode) for episode in range(3)]
         told = [[dict(info) for info in happened.facts.info] for rollout in rollouts for _, happened in rollout]
         found.append(([digest(rollout) for rollout in rollouts], told, env.ends()))
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("how", [{}, {"resets": True}, {"resets": True, "continues": True}])
+@pytest.mark.parametrize("how", ROLLOUTS)
 def test_an_outcome_that_writes_into_its_episode_changes_nothing(how: dict[str, bool]) -> None:
+    def read(episode: GymEpisode) -> float:
+        return float(np.sum(episode.observations)) + float(episode.info["drift"][0])
+
     def scribble(episode: GymEpisode) -> float:
-        found = float(np.sum(episode.observations)) + float(episode.info["drift"][0])
+        found = read(episode)
         for array in (*episode.observations, episode.info["drift"], episode.info["deep"]["parts"][0]):
             array += 100.0
         episode.info.clear()  # type: ignore[attr-defined]
@@ -266,13 +247,9 @@ def test_an_outcome_that_writes_into_its_episode_changes_nothing(how: dict[str, 
             kept.clear()
         return found
 
-    def read(episode: GymEpisode) -> float:
-        return float(np.sum(episode.observations)) + float(episode.info["drift"][0])
-
     found = []
     for outcome in (read, scribble):
-        env = environments(kind=Open, steps=15, **how)
-        env._spec = replace(env._spec, outcome=outcome)
+        env = environments(kind=Open, steps=15, outcome=outcome, **how)
         found.append([(digest(play(env, episode)), env.ends()) for episode in range(4)])
     assert found[0] == found[1]
 
@@ -288,11 +265,7 @@ def test_facts_are_built_once_for_all_their_readers_and_not_before() -> None:
 @pytest.mark.parametrize("keeps", [True, False])
 def test_actions_and_observations_are_kept_only_where_an_outcome_may_read_them(keeps: bool) -> None:
     asked = list[GymEpisode]()
-    spec = replace(
-        environments()._spec, keeps=keeps, outcome=lambda episode: asked.append(episode) or 0.0,
-        measures=lambda episode: {},
-    )  # fmt: skip
-    env = GymEnvironments(spec, Stopwatch())
+    env = environments(keeps=keeps, outcome=lambda episode: asked.append(episode) or 0.0, measures=lambda episode: {})
     play(env)
     steps = [end.steps for end in env.ends().envs]
     found = [(len(one.actions), len(one.observations), len(one.env_rewards)) for one in asked]
@@ -317,8 +290,7 @@ def test_an_environment_that_is_in_use_is_not_taken_again() -> None:
 
     def of_pool(n_envs: int) -> GymEnvironments:
         left = iter(pool)
-        spec = replace(environments()._spec, make=lambda: next(left), devices=("cpu:0",) * n_envs)
-        return GymEnvironments(spec, Stopwatch())
+        return environments(make=lambda: next(left), devices=("cpu:0",) * n_envs)
 
     for n_envs in (1, 3):
         first = of_pool(n_envs)

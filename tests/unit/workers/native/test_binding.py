@@ -18,18 +18,13 @@ pytestmark = pytest.mark.skipif(not WIDTHS and not IN_CI, reason="the kernel was
 
 def pairs() -> list[tuple[type[ctypes.Structure], int, int]]:
     """Any two fields of a struct that could be exchanged without another field moving."""
-    found = []
-    for struct in binding.STRUCTS:
-        fields = struct._fields_
-        for a, b in itertools.combinations(range(len(fields)), 2):
-            if ctypes.sizeof(fields[a][1]) == ctypes.sizeof(fields[b][1]):
-                found.append((struct, a, b))
-    return found
+    sizes = {struct: [ctypes.sizeof(kind) for _, kind in struct._fields_] for struct in binding.STRUCTS}
+    return [(struct, a, b) for struct, own in sizes.items() for a, b in itertools.combinations(range(len(own)), 2)
+            if own[a] == own[b]]  # fmt: skip
 
 
 def loaded() -> tuple[ctypes.CDLL, int]:
-    width = WIDTHS[0].removeprefix("native-")
-    return library.load(WIDTHS[0]), build.WIDTHS[width].lanes
+    return library.load(WIDTHS[0]), build.WIDTHS[WIDTHS[0].removeprefix("native-")].lanes
 
 
 @pytest.mark.parametrize(("struct", "a", "b"), pairs(), ids=lambda value: getattr(value, "__name__", str(value)))
@@ -68,9 +63,7 @@ class Call:
     """A host of 4x4 pixels and two levels with a gated seed in the first slot; every part may be changed."""
 
     def __init__(self) -> None:
-        self.host = binding.HostStruct(
-            in_channels=2, height=4, width=4, base=4, levels=2, kernel=3, pools=1, classes=3
-        )  # fmt: skip
+        self.host = binding.HostStruct(in_channels=2, height=4, width=4, base=4, levels=2, kernel=3, pools=1, classes=3)
         self.border = 1
         self.layers = (binding.LayerStruct * 3)(
             binding.LayerStruct(binding.CONV, 4, 6, 3, (0,)), binding.LayerStruct(binding.NORM, 6, 6, 2, (216, 222)),
@@ -114,62 +107,42 @@ def test_a_call_that_is_right_is_carried_out() -> None:
 
 
 HUGE = 2**31 - 1
-BOTH = [
-    ("a size", lambda c: setattr(c.host, "classes", 0)),
-    ("a size", lambda c: setattr(c.host, "in_channels", -1)),
-    ("a size", lambda c: setattr(c.host, "levels", 0)),
-    ("a size", lambda c: setattr(c.host, "levels", HUGE)),
-    ("a size", lambda c: setattr(c.host, "base", 1 << 20)),
-    ("a size", lambda c: setattr(c.host, "height", HUGE)),
-    ("a size", lambda c: setattr(c.host, "pools", -1)),
-    ("kernel", lambda c: setattr(c.host, "kernel", 2)),
-    ("kernel", lambda c: setattr(c.host, "kernel", 5)),
-    ("kernel", lambda c: setattr(c, "border", HUGE)),
-    ("kernel", lambda c: setattr(c, "border", -1)),
-    ("kernel", lambda c: setattr(c.layers[0], "size", 5)),
-    ("kernel", lambda c: setattr(c.layers[2], "size", 2)),
-    ("pools", lambda c: setattr(c.host, "height", 1)),
-    ("row of parameters", lambda c: setattr(c.network, "width", 410)),
-    ("row of parameters", lambda c: setattr(c.seeds[0], "width", 300)),
-    ("row of parameters", lambda c: setattr(c.seeds[0], "gate", 253)),
-    ("row of parameters", lambda c: setattr(c.seeds[0], "gate_hidden", HUGE)),
-    ("row of parameters", lambda c: c.layers[1].at.__setitem__(1, 300)),
-    ("row of parameters", lambda c: c.layers[0].at.__setitem__(0, -1)),
-    ("a size", lambda c: setattr(c.layers[0], "outputs", 0)),
-    ("kind", lambda c: setattr(c.layers[1], "kind", 6)),
-    ("kind", lambda c: setattr(c.layers[1], "size", 4)),
-    ("kind", lambda c: setattr(c.layers[1], "size", 0)),
-    ("kind", lambda c: setattr(c.seeds[0], "join", 3)),
-    ("kind", lambda c: setattr(c.seeds[0], "n_layers", 0)),
-    ("channels", lambda c: setattr(c.layers[0], "inputs", 64)),
-    ("channels", lambda c: setattr(c.layers[1], "outputs", 4)),
-    ("channels", lambda c: setattr(c.layers[1], "kind", binding.TOWARDS)),
-    ("channels", lambda c: setattr(c.seeds[0], "n_layers", 2)),
-    ("without samples", lambda c: setattr(c.split, "samples", 0)),
-    ("images", lambda c: setattr(c.split, "each", 31)),
-    ("label", lambda c: c.labels.__setitem__(4, 3)),
-    ("label", lambda c: c.labels.__setitem__(0, 2**32)),
-]  # fmt: skip
-TRAINING = [
-    ("a batch", lambda c: setattr(c.rule, "batch_size", 0)),
-    ("a batch", lambda c: setattr(c.rule, "batch_size", HUGE)),
-    ("order", lambda c: c.order.__setitem__(4, 5)),
-    ("order", lambda c: c.order.__setitem__(0, -1)),
-]
-MEASURING = [
-    ("configuration", lambda c: c.parents[1].__setitem__(1, 2)),
-    ("configuration", lambda c: c.rows.__setitem__(0, 0)),
-    ("configuration", lambda c: setattr(c.tree, "real", 2)),
-]
+BOTH = {  # what it says, and what is wrong with a call
+    "a size": [
+        "host.classes = 0", "host.in_channels = -1", "host.levels = 0", "host.levels = HUGE", "host.base = 1 << 20",
+        "host.height = HUGE", "host.pools = -1", "layers[0].outputs = 0",
+    ],
+    "kernel": [
+        "host.kernel = 2", "host.kernel = 5", "border = HUGE", "border = -1", "layers[0].size = 5",
+        "layers[2].size = 2",
+    ],
+    "pools": ["host.height = 1"],
+    "row of parameters": [
+        "network.width = 410", "seeds[0].width = 300", "seeds[0].gate = 253", "seeds[0].gate_hidden = HUGE",
+        "layers[1].at[1] = 300", "layers[0].at[0] = -1",
+    ],
+    "kind": [
+        "layers[1].kind = 6", "layers[1].size = 4", "layers[1].size = 0", "seeds[0].join = 3", "seeds[0].n_layers = 0",
+    ],
+    "channels": [
+        "layers[0].inputs = 64", "layers[1].outputs = 4", "layers[1].kind = binding.TOWARDS", "seeds[0].n_layers = 2",
+    ],
+    "without samples": ["split.samples = 0"],
+    "images": ["split.each = 31"],
+    "label": ["labels[4] = 3", "labels[0] = 2**32"],
+}  # fmt: skip
+TRAINING = {"a batch": ["rule.batch_size = 0", "rule.batch_size = HUGE"], "order": ["order[4] = 5", "order[0] = -1"]}
+MEASURING = {"configuration": ["parents[1][1] = 2", "rows[0] = 0", "tree.real = 2"]}
 
 
-@pytest.mark.parametrize(("does", "said", "change"), [
-    *((Call.train, said, change) for said, change in BOTH + TRAINING),
-    *((Call.measure, said, change) for said, change in BOTH + MEASURING),
+@pytest.mark.parametrize(("does", "said", "wrong"), [
+    (does, said, wrong)
+    for does, own in ((Call.train, TRAINING), (Call.measure, MEASURING))
+    for said, changes in (BOTH | own).items() for wrong in changes
 ])  # fmt: skip
-def test_what_is_wrong_is_refused_before_anything_is_computed(does, said: str, change) -> None:
+def test_what_is_wrong_is_refused_before_anything_is_computed(does, said: str, wrong: str) -> None:
     call = Call()
-    change(call)
+    exec(f"call.{wrong}", {"call": call, "HUGE": HUGE, "binding": binding})
     before = [array.copy() for array in call.arrays]
     with pytest.raises(ValueError, match=f"the kernel refuses: .*{said}"):
         does(call)

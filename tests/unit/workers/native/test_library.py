@@ -1,4 +1,4 @@
-"""The kernel's libraries as they are installed: there, checked, and of the arithmetic that they are said to be."""
+"""The kernel's libraries: how they are built, and which of them are used: those that fit and compute as they should."""
 
 from __future__ import annotations
 
@@ -8,14 +8,144 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 from support.compiler import IN_CI, needs_compiler
 
-from esper_ab.contracts.settings import Arithmetic
 from workers.native import build, library
-from workers.native.build import Unusable
+from workers.native.build import CannotBuild, Unusable
+
+TINY = """#include <vector>
+extern "C" __attribute__((visibility("default"))) int esper_lanes() { return LANES; }
+int inner() { return 1; }
+template class std::vector<float>;
+"""
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Path:
+    """A folder like workers/native with one small source."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "tiny.cpp").write_text(TINY)
+    shutil.copy(build.HERE / "src" / "exports.map", tmp_path / "src")
+    return tmp_path
+
+
+@pytest.fixture
+def built(room: Path) -> Path:
+    build.make("generic", room, room)
+    return room
+
+
+LIBRARY = Path(build.library("generic"))
+
+
+@needs_compiler
+def test_a_library_is_that_of_its_record_and_twice_the_same(built: Path, tmp_path: Path) -> None:
+    """It counts as code: built twice from the same, it must not look like two states of the code."""
+    record = build.check("generic", built)
+    assert record.flags.split() == list(build.flags("generic"))
+    assert record.sources == build.sources_sha256(built)
+    assert record.compiler in str(record)
+    build.make("generic", tmp_path / "elsewhere", built)
+    assert (tmp_path / "elsewhere" / LIBRARY).read_bytes() == (built / LIBRARY).read_bytes()
+
+
+@needs_compiler
+@pytest.mark.parametrize(("happens", "said"), [
+    (lambda room: (room / "src" / "tiny.cpp").write_text(TINY + "\n"), "other sources"),
+    (lambda room: (room / "src" / "more.h").touch(), "other sources"),
+    (lambda room: (room / "src" / "tiny.cpp").rename(room / "src" / "small.cpp"), "other sources"),
+    (lambda room: (room / LIBRARY.with_suffix(".json")).write_text("{}"), "no build record"),
+    (lambda room: (room / LIBRARY.with_suffix(".json")).unlink(), "no build record"),
+    (lambda room: (room / LIBRARY).unlink(), "has not been built"),
+])  # fmt: skip
+def test_what_does_not_fit_together_is_not_used(built: Path, happens, said: str) -> None:
+    happens(built)
+    with pytest.raises(Unusable, match=said) as refused:
+        build.check("generic", built)
+    assert refused.value.remedy == build.REMEDY
+
+
+WIDTH = library.runnable()[-1]
+
+
+def copied(folder: Path) -> Path:
+    """The narrowest library with its sources, in `folder`."""
+    shutil.copytree(build.HERE, folder, dirs_exist_ok=True)
+    return folder / build.library(WIDTH)
+
+
+def without_the_functions(folder: Path) -> None:
+    """Its record is right."""
+    (folder / "src").mkdir()
+    (folder / "src" / "faulty.cpp").write_text("int something() { return 0; }")
+    build.make(WIDTH, folder, folder)
+
+
+def faulty(folder: Path) -> None:
+    """One coefficient of its exponential is a hundredth too large: the case of a compiler with a fault."""
+    file, right = copied(folder), np.float32(0.0013950601)
+    sound = file.read_bytes()
+    file.write_bytes(sound.replace(right.tobytes(), (right * np.float32(1.01)).tobytes()))
+    assert file.read_bytes() != sound
+
+
+@needs_compiler
+def test_a_library_that_was_stripped_is_used_for_it_gives_its_known_answer(tmp_path: Path) -> None:
+    """As by a distribution's packager; bytes at its end are what a signature adds."""
+    file = copied(tmp_path)
+    before = file.read_bytes()
+    subprocess.run(["strip", "--strip-unneeded", str(file)], check=True)
+    file.write_bytes(file.read_bytes() + b"signed")
+    assert file.read_bytes() != before
+    assert library.checked(WIDTH, tmp_path)[1] == build.check(WIDTH)
+
+
+@needs_compiler
+@pytest.mark.parametrize(("library_of", "said"), [(without_the_functions, "cannot be loaded"), (faulty, "other bits")])
+def test_a_library_that_cannot_compute_or_does_so_otherwise_is_not_used(tmp_path: Path, library_of, said: str) -> None:
+    library_of(tmp_path)
+    with pytest.raises(Unusable, match=said):
+        library.checked(WIDTH, tmp_path)
+
+
+@needs_compiler
+def test_sources_that_do_not_compile_leave_no_library(built: Path) -> None:
+    """The one of before would be stale, and in a wheel there would be nobody to see it."""
+    (built / "src" / "tiny.cpp").write_text("no C++")
+    with pytest.raises(CannotBuild, match=r"tiny\.cpp"):
+        build.make("generic", built, built)
+    assert sorted(path.name for path in built.iterdir()) == ["src"]
+
+
+@pytest.mark.parametrize("compiler", ["false", "/nowhere/c++", ""])
+def test_without_a_compiler_nothing_is_built(room: Path, monkeypatch: pytest.MonkeyPatch, compiler: str) -> None:
+    monkeypatch.setenv("CXX", compiler)
+    monkeypatch.setenv("PATH", str(room) if not compiler else "/usr/bin:/bin")
+    with pytest.raises(CannotBuild):
+        build.make("generic", room, room)
+    assert not (room / build.library("generic")).exists()
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("width", build.built_here())
+def test_no_width_leaves_its_memory_or_the_language(tmp_path: Path, width: str) -> None:
+    """Networks of many shapes under the address and undefined-behaviour sanitizers, in a program of its own."""
+    if width not in library.runnable():
+        pytest.skip("this processor cannot run it")
+    driver = Path(__file__).resolve().parents[3] / "support" / "native" / "driver.cpp"
+    kernel = [str(path) for path in build.sources() if path.suffix == ".cpp" and not path.name.startswith("policy")]
+    flags = [flag for flag in build.flags(width) if flag not in ("-O3", "-shared") and not flag.startswith("-Wl,")]
+    sanitized = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{build.HERE / 'src'}"]
+    program = tmp_path / "driver"
+    compiler = next(path for path in map(shutil.which, ("g++", "clang++", "c++")) if path)
+    command = [compiler, *flags, *sanitized, *kernel, str(driver), "-o", str(program)]
+    subprocess.run(command, check=True, timeout=600)
+    done = subprocess.run([str(program), "60"], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout) == (0, "60 networks\n"), done.stderr
 
 
 @needs_compiler
@@ -28,30 +158,6 @@ def test_the_installation_has_every_kernel_that_this_processor_can_run() -> None
     assert [(kernel.name, kernel.problem) for kernel in found if kernel.problem] == []
 
 
-@needs_compiler
-def test_a_library_without_the_functions_is_not_used(tmp_path: Path) -> None:
-    """Its record is right."""
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "faulty.cpp").write_text("int something() { return 0; }")
-    build.make("generic", tmp_path, tmp_path)
-    with pytest.raises(Unusable, match="cannot be loaded"):
-        library.checked("generic", tmp_path)
-
-
-@needs_compiler
-def test_a_library_that_does_not_compute_as_it_should_is_not_used(tmp_path: Path) -> None:
-    """One coefficient of its exponential is a hundredth too large: the case of a compiler with a fault."""
-    shutil.copytree(build.HERE, tmp_path, dirs_exist_ok=True)
-    width = library.runnable()[-1]
-    file = tmp_path / build.library(width)
-    right = np.float32(0.0013950601)
-    sound = file.read_bytes()
-    file.write_bytes(sound.replace(right.tobytes(), (right * np.float32(1.01)).tobytes()))
-    assert file.read_bytes() != sound
-    with pytest.raises(Unusable, match="other bits"):
-        library.checked(width, tmp_path)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("clang++") is None, reason="no Clang on this machine")
 def test_clang_gives_the_known_answer_in_every_width(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,17 +167,6 @@ def test_clang_gives_the_known_answer_in_every_width(tmp_path: Path, monkeypatch
         build.make(width, tmp_path)
         _, record = library.checked(width, tmp_path)
         assert "clang" in record.compiler
-
-
-def test_a_plan_gets_the_build_that_it_names_or_nothing() -> None:
-    (kernel, *_) = [kernel for kernel in library.kernels() if not kernel.problem] or [None]
-    if kernel is None:
-        pytest.skip("the kernel was not built here")
-    planned = Arithmetic(kernel=kernel.name, kernel_build=kernel.build)
-    library.check(planned)
-    with pytest.raises(Unusable, match="another arithmetic"):
-        library.check(msgspec.structs.replace(planned, kernel_build=kernel.build.replace("-O3", "-O2")))
-    library.check(Arithmetic())
 
 
 def _told(capability: str) -> list[str]:

@@ -1,16 +1,24 @@
-"""The agent as a whole: ratio 1, ended environments, bootstrap, freezing, state round trip."""
+"""The agent as a whole: ratio 1, ended environments, bootstrap, freezing, state round trip; what computes a policy."""
+
+from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from support.ppo_agents import ARITHMETICS, TORCH, make_agent
 
 from esper_ab.contracts.records import PPOUpdate
+from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic, PPOSettings
+from workers.actor_critic import Shape
 from workers.environments import Cut
+from workers.native.build import Unusable
+from workers.native.policy import NativePolicy
 from workers.ppo.agent import PPOAgent
-from workers.ppo.update import rule_of
+from workers.ppo.making import policy_of, possible
+from workers.ppo.torch_policy import TorchPolicy
 from workers.storage import state_bytes
 
 SIZES = (3, 2, 4)
@@ -70,33 +78,24 @@ def train(agent: PPOAgent, episodes: range, **how: float) -> list[PPOUpdate]:
 @pytest.mark.parametrize("normalise", [True, False])
 def test_only_a_normaliser_lets_earlier_episodes_change_what_a_policy_sees(normalise: bool):
     """With a learning rate of 0 the network is the same, so a decision can change only with its inputs."""
-    agent = fresh_agent(normalise=normalise, lr=0.0)
-    seen = []
+    agent, seen = fresh_agent(normalise=normalise, lr=0.0), []
     for _ in range(2):
         collect(agent, 0)
-        rollout = agent._buffer.rollout()
-        assert rollout is not None
-        seen.append(agent._seen(rollout.raw))
+        seen.append(agent._seen(agent._buffer.rollout().raw))
         agent.finish_episode(0)
     assert np.array_equal(*seen) is not normalise
 
 
 def test_diagnostics_are_numbers_of_this_rollout():
-    agent = fresh_agent()
-    update = train(agent, range(1))[0]
-    assert update.entropy == pytest.approx(entropy_if_uniform(collect(fresh_agent(), 0)), abs=0.02)
+    """Of a policy that is nearly uniform: ln 3 for the op, ln 2 + ln 3 more where the op uses slot and blueprint."""
+    (update,) = train(fresh_agent(), range(1))
+    used = (np.array(collect(fresh_agent(), 0))[..., 0] != 0).mean()
+    assert update.entropy == pytest.approx(math.log(3) + used * (math.log(2) + math.log(3)), abs=0.02)
     assert update.op_entropy == pytest.approx(math.log(3), abs=0.01)
-    assert update.return_mean is not None
     assert 50 < update.return_mean < 300  # rewards of 50 over up to 5 steps
     assert update.epochs_done == PPOSettings().epochs
     assert tuple(update.heads) == NAMES
     assert update.ratio_max > 1.0001  # it does not stay at the first one, which is 1
-
-
-def entropy_if_uniform(actions: list[list[list[int]]]) -> float:
-    """Per decision: ln 3 for the op, ln 2 + ln 3 more where the op uses slot and blueprint."""
-    used = np.array(actions)[..., 0] != 0
-    return math.log(3) + used.mean() * (math.log(2) + math.log(3))
 
 
 @pytest.mark.parametrize("garbage", [1e6, math.nan, math.inf])
@@ -134,33 +133,27 @@ def test_an_environment_excluded_before_its_first_decision_shows_nothing():
 
 
 def test_same_path_same_learning_other_path_other_learning():
-    first, again, other = fresh_agent(0), fresh_agent(0), fresh_agent(1)
-    assert train(first, range(2)) == train(again, range(2))
-    assert weights(first) == weights(again)
-    train(other, range(2))
-    assert weights(first) != weights(other)
+    agents = [fresh_agent(rng_seed) for rng_seed in (0, 0, 1)]
+    first, again, other = [(train(agent, range(2)), weights(agent)) for agent in agents]
+    assert first == again
+    assert first[1] != other[1]
 
 
 @pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
 @pytest.mark.parametrize("memory", ["lstm", "none"])
 @pytest.mark.parametrize("episodes", [0, 3])
 def test_a_saved_agent_goes_on_as_the_original_would(episodes: int, memory: str, arithmetic: Arithmetic):
+    """Also from a state that was not written anywhere: it does not move when the agent learns on."""
     agent = fresh_agent(arithmetic=arithmetic, memory=memory)
     train(agent, range(episodes))
-    loaded = PPOAgent.from_state(state_bytes.from_bytes(state_bytes.to_bytes(agent.state())), arithmetic)
-    assert loaded.spec == agent.spec
-    assert weights(loaded) == weights(agent)
-    assert train(loaded, range(3, 5)) == train(agent, range(3, 5))
-    assert weights(loaded) == weights(agent)
-
-
-@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
-def test_a_state_does_not_move_when_the_agent_learns_on(arithmetic: Arithmetic):
-    agent = fresh_agent(arithmetic=arithmetic)
-    train(agent, range(1))
     state, before = agent.state(), weights(agent)
-    train(agent, range(1, 3))
-    assert weights(PPOAgent.from_state(state, arithmetic)) == before
+    written = state_bytes.to_bytes(state)
+    expected = train(agent, range(3, 5))
+    for given in (state, state_bytes.from_bytes(written)):
+        loaded = PPOAgent.from_state(given, arithmetic)
+        assert (loaded.spec, weights(loaded)) == (agent.spec, before)
+        assert train(loaded, range(3, 5)) == expected
+        assert weights(loaded) == weights(agent)
 
 
 @pytest.mark.parametrize("memory", ["lstm", "none"])
@@ -254,14 +247,11 @@ def test_the_update_sees_what_the_policy_saw_also_across_resets_and_rollouts(mem
 
 
 def test_a_reset_empties_the_memory_and_going_on_keeps_it():
-    def state(cuts: dict[int, Cut], start: float) -> list[float]:
-        agent = fresh_agent()
-        play_two(agent, 3, cuts, start=start)
-        return agent._memory[0].ravel().tolist()
-
-    reset = {1: cut_off(0.0, restarted=True)}
-    assert state(reset, start=4.0) == state(reset, start=-4.0)
-    assert state({}, start=4.0) != state({}, start=-4.0)
+    for cuts in ({1: cut_off(0.0, restarted=True)}, {}):
+        agents = [fresh_agent(), fresh_agent()]
+        for agent, start in zip(agents, (4.0, -4.0), strict=True):
+            play_two(agent, 3, cuts, start=start)
+        assert np.array_equal(*(agent._memory[0] for agent in agents)) == bool(cuts)
 
 
 def test_an_agent_taken_up_between_two_rollouts_of_an_episode_goes_on_with_its_memory():
@@ -278,9 +268,7 @@ def test_an_agent_taken_up_between_two_rollouts_of_an_episode_goes_on_with_its_m
     assert second(kept=True, through_a_state=True) != second(kept=False, through_a_state=True)
 
 
-def test_the_learning_rate_goes_to_its_end_and_stays_there():
-    settings = PPOSettings(lr=4.0, lr_end=0.25)
-    assert [rule_of(settings, episode, 4).lr for episode in range(6)] == [4.0, 3.0, 2.0, 1.0, 1.0, 1.0]
+def test_the_learning_rate_comes_to_its_end_with_the_planned_episodes():
     agent = fresh_agent(lr_end=0.0)  # over ten episodes
     train(agent, range(9))
     before = {name: weight.copy() for name, weight in agent.policy.weights.items() if name.startswith("actor")}
@@ -341,3 +329,29 @@ def test_misuse_is_refused():
         agent.state()
     with pytest.raises(ValueError, match="non-finite reward at step 0: nan of environment 1"):
         agent.finish_episode(0)
+
+
+SHAPE = Shape(observation_width=3, head_sizes=(2,), hidden=4)
+
+
+@pytest.mark.parametrize("hosts", ["kernel", "torch"])
+@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda one: one.kernel)
+def test_the_kernel_computes_policies_whatever_trains_hosts(arithmetic: Arithmetic, hosts: str) -> None:
+    policy = policy_of(SHAPE, RngPath(0), msgspec.structs.replace(arithmetic, hosts=hosts))
+    assert type(policy) is (TorchPolicy if arithmetic == TORCH else NativePolicy)
+    expected = policy_of(SHAPE, RngPath(0), TORCH).weights
+    assert policy.weights.keys() == expected.keys()
+    assert all(np.array_equal(policy.weights[name], weight) for name, weight in expected.items())
+
+
+@pytest.mark.parametrize("arithmetic", ARITHMETICS[1:], ids=lambda one: one.kernel)
+def test_another_build_than_the_plan_s_is_no_policy_and_torch_takes_its_place_in_an_evaluation(
+    arithmetic: Arithmetic,
+) -> None:
+    other = msgspec.structs.replace(arithmetic, kernel_build="of somebody else")
+    with pytest.raises(Unusable, match="another arithmetic"):
+        policy_of(SHAPE, RngPath(0), other)
+    assert possible(arithmetic) == (arithmetic, "")
+    found, why = possible(other)
+    assert found == TORCH
+    assert "another arithmetic" in why

@@ -13,17 +13,8 @@ from scipy import stats
 
 from esper_ab.contracts.rng import RngPath
 from workers.actor_critic import Shape
-from workers.ppo.distributions import (
-    choice_weights,
-    head_entropies,
-    masked_log_softmax,
-    most_probable,
-    normal_entropies,
-    normal_log_prob,
-    normal_sample,
-    pad_heads,
-    sample,
-)
+from workers.ppo import distributions
+from workers.ppo.distributions import choice_weights, most_probable, normal_sample, pad_heads, sample
 from workers.ppo.torch_policy import TorchPolicy
 
 SIZES = (3, 2, 2, 3)
@@ -69,23 +60,17 @@ def tiny_policy() -> TorchPolicy:
     return policy
 
 
-def random_uniforms(n: int) -> np.ndarray:
-    return np.random.default_rng(0).random((n, len(SIZES)))
-
-
 def test_sampled_decisions_are_reachable_with_the_frequencies_of_their_recorded_probabilities():
-    policy = tiny_policy()
-    n = 20_000
+    policy, n = tiny_policy(), 20_000
     observation = np.tile(np.array([0.3, -0.2, 0.9, 0.1], dtype=np.float32), (n, 1))
-    got = policy.decide(observation, policy.initial_memory(n), TinyMasks(), random_uniforms(n))
+    uniforms = np.random.default_rng(0).random((n, len(SIZES)))
+    got = policy.decide(observation, policy.initial_memory(n), TinyMasks(), uniforms)
     rows = [tuple(row) for row in got.actions.tolist()]
     assert set(rows) <= set(reachable())
-    for decision in reachable():
-        where = [i for i, row in enumerate(rows) if row == decision]
-        frequency = len(where) / n
-        if where:
-            probability = float(np.exp(got.log_probs[where[0]]))
-            assert abs(frequency - probability) < 5 * np.sqrt(probability * (1 - probability) / n) + 1e-4
+    for decision in set(rows):
+        probability = float(np.exp(got.log_probs[rows.index(decision)]))
+        spread = np.sqrt(probability * (1 - probability) / n)
+        assert rows.count(decision) / n == pytest.approx(probability, abs=5 * spread + 1e-4)
 
 
 def test_greedy_takes_the_most_probable_choice_head_by_head():
@@ -105,14 +90,13 @@ def test_padding_keeps_each_heads_logits_in_its_row():
     assert pad_heads(torch.arange(4.0)[None], (2, 2)).tolist() == [[[0, 1], [2, 3]]]
 
 
-@given(
-    st.lists(st.floats(-2000, 2000, width=32), min_size=1, max_size=7),
-    st.data(),
-    st.one_of(st.floats(0, 1, exclude_max=True), st.just(np.nextafter(1.0, 0.0))),
-)
-def test_a_choice_is_valid_for_any_logits_mask_and_uniform(logits: list[float], data: st.DataObject, uniform: float):
-    mask = np.array([data.draw(st.lists(st.booleans(), min_size=len(logits), max_size=len(logits)))])
-    weights = choice_weights(np.array([logits], dtype=np.float32))
+LOGITS = st.lists(st.tuples(st.floats(-2000, 2000, width=32), st.booleans()), min_size=1, max_size=7)
+
+
+@given(LOGITS, st.floats(0, 1, exclude_max=True) | st.just(np.nextafter(1.0, 0.0)))
+def test_a_choice_is_valid_for_any_logits_mask_and_uniform(logits: list[tuple[float, bool]], uniform: float):
+    numbers, mask = np.array(logits, dtype=np.float32).T[:, None]
+    weights, mask = choice_weights(numbers), mask.astype(bool)
     for choice in (sample(weights, mask, np.array([uniform]))[0], most_probable(weights, mask)[0]):
         assert mask[0, choice] if mask.any() else choice == 0
 
@@ -120,7 +104,7 @@ def test_a_choice_is_valid_for_any_logits_mask_and_uniform(logits: list[float], 
 def test_the_entropy_is_the_logarithm_of_equal_choices_0_for_a_sure_one_and_0_without_a_choice():
     logits = torch.tensor([[[0.0, 0.0, 0.0], [50.0, 0.0, 0.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]])
     masks = torch.tensor([[[True, True, False], [True, True, True], [False, True, False], [False, False, False]]])
-    got = head_entropies(masked_log_softmax(logits, masks), masks)
+    got = distributions.head_entropies(distributions.masked_log_softmax(logits, masks), masks)
     assert got.tolist() == [pytest.approx([np.log(2.0), 0.0, 0.0, 0.0], abs=1e-12)]
 
 
@@ -150,9 +134,9 @@ NORMALS = stats.norm(MEANS, np.exp(LOG_STDS))
 
 def test_densities_and_entropies_are_those_of_the_normal_distribution() -> None:
     actions = np.array([[0.0, -1.0], [5.0, 2.5]])
-    found = normal_log_prob(PARAMETERS, torch.from_numpy(actions))
-    assert found.tolist() == pytest.approx(NORMALS.logpdf(actions).sum(-1).tolist())
-    assert normal_entropies(PARAMETERS).flatten().tolist() == pytest.approx(NORMALS.entropy().flatten().tolist())
+    found = distributions.normal_log_prob(PARAMETERS, torch.from_numpy(actions)).numpy()
+    assert found == pytest.approx(NORMALS.logpdf(actions).sum(-1))
+    assert distributions.normal_entropies(PARAMETERS).numpy() == pytest.approx(NORMALS.entropy())
 
 
 @pytest.mark.parametrize("uniform", [0.0, 1e-12, 0.3, 0.5, 1.0 - 2.0**-53])

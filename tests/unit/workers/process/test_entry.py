@@ -11,7 +11,7 @@ from support.children import python
 from support.orders import order
 
 from esper_ab.contracts.errors import CodeChanged, OutOfMemory, UserCodeFailed
-from esper_ab.contracts.messages import Assign, Failed, Lane
+from esper_ab.contracts.messages import Assign, Lane
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.hub import Hub
 from workers.devices import pinned
@@ -33,16 +33,17 @@ def test_a_worker_accepts_the_gpus_of_its_lane_and_no_others(lane: Lane) -> None
             check_gpus(lane, others)
 
 
-def test_what_a_users_code_did_is_told_without_our_traceback_and_whether_another_attempt_may_help() -> None:
-    assert failure(UserCodeFailed("reward mode 'm.py:r' failed\nand more")) == Failed(
-        summary="reward mode 'm.py:r' failed", traceback="", again=False
-    )
-    assert failure(ScriptFailed("train.py ended with exit status 1")).again
-    assert failure(CodeChanged("train.py: changed")) == Failed(
-        summary="train.py: changed", traceback="", again=False, stops=True
-    )
-    ours = failure(KeyError("x"))
-    assert (ours.summary, ours.again, "KeyError" in ours.traceback) == ("KeyError: 'x'", True, True)
+@pytest.mark.parametrize(("error", "summary", "again", "stops"), [
+    (UserCodeFailed("reward mode 'm.py:r' failed\nand more"), "reward mode 'm.py:r' failed", False, False),
+    (ScriptFailed("train.py ended with exit status 1"), "train.py ended with exit status 1", True, False),
+    (CodeChanged("train.py: changed"), "train.py: changed", False, True), (KeyError("x"), "KeyError: 'x'", True, False),
+])  # fmt: skip
+def test_what_a_users_code_did_is_told_without_our_traceback_and_whether_another_attempt_may_help(
+    error: Exception, summary: str, again: bool, stops: bool
+) -> None:
+    found = failure(error)
+    assert (found.summary, found.again, found.stops) == (summary, again, stops)
+    assert ("KeyError" in found.traceback) == bool(found.traceback) == isinstance(error, KeyError)
 
 
 def test_a_worker_that_has_done_its_work_ends_with_what_was_registered_and_without_taking_itself_apart() -> None:

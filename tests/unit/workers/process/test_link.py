@@ -1,15 +1,19 @@
-"""A worker whose connection is gone ends; one whose coordinator only stands still for a while does not."""
+"""A worker whose connection is gone ends, one whose coordinator only stands still does not; what its loop reports."""
 
 from __future__ import annotations
 
 import queue
+import time
 
 import pytest
 import zmq
-from support.hostile import admitted
+from support import fake_plans
+from support.hostile import admitted, curve
 
-from esper_ab.control.hub import Hub
-from workers.process.link import LinkWatch
+from esper_ab.contracts.messages import Cancel
+from esper_ab.control.hub import Hub, Received
+from workers.process.link import Link, LinkWatch
+from workers.process.loop import _BETWEEN_REPORTS_S, _Cancelled, _progress
 
 PATIENCE_S = 30.0
 
@@ -22,24 +26,28 @@ def dealer():
         yield made
 
 
-def show(dealer, keys):
-    dealer.setsockopt(zmq.CURVE_SERVERKEY, keys.server_public.encode())
-    dealer.setsockopt(zmq.CURVE_PUBLICKEY, keys.public.encode())
-    dealer.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
+@pytest.fixture
+def ended():
+    return queue.Queue()
 
 
-def test_without_a_coordinator_it_ends_after_the_limit(dealer):
-    ended: queue.Queue[str] = queue.Queue()
+@pytest.fixture
+def hub(dealer):
+    """One that lets the dealer in."""
+    found = Hub("tcp")
+    keys = admitted(found, "w00/1")
+    curve(dealer, keys.server_public.encode(), (keys.public.encode(), keys.secret.encode()))
+    return found
+
+
+def test_without_a_coordinator_it_ends_after_the_limit(dealer, ended):
     watch = LinkWatch(dealer, 0.1, 2.0, ended.put)
     dealer.connect("tcp://127.0.0.1:9")
     assert ended.get(timeout=PATIENCE_S) == "no connection to the coordinator for 0 s"
     watch.close()
 
 
-def test_a_connection_that_stands_is_no_reason_and_its_loss_is_one(dealer):
-    ended: queue.Queue[str] = queue.Queue()
-    hub = Hub("tcp")
-    show(dealer, admitted(hub, "w00/1"))
+def test_a_connection_that_stands_is_no_reason_and_its_loss_is_one(dealer, ended, hub):
     watch = LinkWatch(dealer, 0.5, 2.0, ended.put)
     dealer.connect(hub.endpoint)
     dealer.send(b"\xc1")
@@ -51,14 +59,34 @@ def test_a_connection_that_stands_is_no_reason_and_its_loss_is_one(dealer):
     watch.close()
 
 
-def test_one_that_was_replaced_ends_at_once(dealer):
+def test_one_that_was_replaced_ends_at_once(dealer, ended, hub):
     """As a node that could not be reached, and can be again."""
-    ended: queue.Queue[str] = queue.Queue()
-    hub = Hub("tcp")
-    show(dealer, admitted(hub, "w00/1"))
     hub.admit("w00/2")
     watch = LinkWatch(dealer, 3600, 2.0, ended.put)
     dealer.connect(hub.endpoint)
     assert ended.get(timeout=PATIENCE_S) == "the coordinator has another worker in its place"
     watch.close()
     hub.close()
+
+
+def test_fast_steps_are_reported_now_and_then_and_a_cancel_is_heard_between_them() -> None:
+    hub, spec = Hub(), fake_plans.plan().blocks[0].runs[0]
+    hub.admit("w00/1")
+    link = Link(hub.endpoint, "w00/1")
+    link.run = spec.ref
+    heard, steps, began = list[int](), 0, time.monotonic()
+    try:
+        on_step = _progress(link, spec, 1, "train")
+        while len(heard) < 5 and time.monotonic() - began < PATIENCE_S:
+            steps += 1
+            on_step(steps)
+            heard += [one.message.step for one in hub.poll(0) if isinstance(one, Received)]
+        assert len(heard) == 5
+        assert sorted(set(heard)) == heard
+        assert time.monotonic() - began >= 4 * _BETWEEN_REPORTS_S
+        hub.send("w00/1", Cancel(run_name=spec.ref.name, reason="enough"))
+        with pytest.raises(_Cancelled, match="enough"):
+            any(on_step(steps) for _ in iter(lambda: time.monotonic() - began < PATIENCE_S, False))
+    finally:
+        link.close(finished=False)
+        hub.close()

@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 import pytest
 import torch
-from support.tensor_world import device_data, env_path, make_env
+from support.reward_facts import take_envs
+from support.tensor_world import device_data, env_path, make_env, quiet
 
 from esper_ab.contracts.catalog import names
 from esper_ab.contracts.settings import RewardSettings
@@ -17,41 +18,41 @@ from workers.controllers.random import Random
 from workers.datasets.behaviour import Behaviour, Behaviours, SeedLife
 from workers.environments import Stopwatch
 from workers.facts import Floats, StepFacts
-from workers.growth.environment import GrowthEnv
 from workers.reward_audit.playing import Recorded, joined, player, score
 from workers.run.episode import play
 from workers.user_rewards.lookup import find_reward
 
 STEPS, HOSTS = 10, 2
 OFFERED = Behaviours(("early", "late"))
+NAMES = ("schedule", "prune everything", "wait", "random operations")
 SEVERAL = [
-    one for one in OFFERED.reference if one.name in ("schedule", "prune everything", "wait", "random operations")
-] + [OFFERED.draw(f"random {number}", np.random.default_rng(number)) for number in range(3)]  # fmt: skip
+    *(one for one in OFFERED.reference if one.name in NAMES),
+    *(OFFERED.draw(f"random {number}", np.random.default_rng(number)) for number in range(3)),
+]
 
 
-def env() -> GrowthEnv:
-    return make_env(1, STEPS)
+def played(behaviours: list[Behaviour], **how: int) -> Recorded:
+    return player(make_env(1, STEPS).spec, device_data(torch.float64), **how)(behaviours, HOSTS, env_path(0))
 
 
 @pytest.fixture(scope="module")
 def together() -> Recorded:
-    return player(env().spec, device_data(torch.float64))(SEVERAL, HOSTS, env_path(0))
+    return played(SEVERAL)
 
 
 def done(recorded: Recorded) -> list[tuple[object, ...]]:
+    """What was decided: all that is measured but accuracies and losses."""
     return [tuple(value for name, value in host.measures.items() if not name.endswith(("accuracy", "loss")))
             for host in recorded.hosts]  # fmt: skip
 
 
 def test_each_decides_as_alone(together: Recorded) -> None:
-    play = player(env().spec, device_data(torch.float64))
     for place, behaviour in enumerate(SEVERAL):
-        alone = play([behaviour], HOSTS, env_path(0))
-        assert done(alone) == done(together)[place * HOSTS : (place + 1) * HOSTS], behaviour.name
+        assert done(played([behaviour])) == done(together)[place * HOSTS : (place + 1) * HOSTS], behaviour.name
 
 
 def test_chunks_change_nothing(together: Recorded) -> None:
-    chunked = player(env().spec, device_data(torch.float64), together=3)(SEVERAL, HOSTS, env_path(0))
+    chunked = played(SEVERAL, together=3)
     assert done(chunked) == done(together)
     assert [len(facts.op) for facts in chunked.steps] == [HOSTS * len(SEVERAL)] * STEPS
 
@@ -65,7 +66,7 @@ def test_all_behaviours_begin_with_the_same_hosts(together: Recorded) -> None:
 def test_a_behaviour_that_cannot_be_played_is_named() -> None:
     there = Behaviour(name="elsewhere", lives=(SeedLife(slot="mid", step=1),))
     with pytest.raises(ValueError, match=r"behaviour 'elsewhere': schedule entry .* no slot 'mid'"):
-        player(env().spec, device_data(torch.float64))([there], 1, env_path(0))
+        played([there])
 
 
 RECORDED_STEPS = 12
@@ -75,58 +76,50 @@ OTHER = RewardSettings(
 )
 
 
-def record(
-    settings: RewardSettings, n_envs: int = 3, steps: int = RECORDED_STEPS
-) -> tuple[Recorded, dict[str, Floats]]:
-    """Play once in environments with `settings`: the facts, and what `play` sums up under every mode."""
-    env = make_env(n_envs, steps)
+def record(settings: RewardSettings) -> tuple[Recorded, dict[str, Floats]]:
+    """Play once in three environments with `settings`: the facts, and what `play` sums up under every mode."""
+    env, found = make_env(3, RECORDED_STEPS), list[StepFacts]()
     env.spec = replace(env.spec, reward=settings)
-    found: list[StepFacts] = []
 
     def keep(facts: StepFacts) -> Floats:
         found.append(deepcopy(facts))
-        return np.zeros(n_envs)
+        return np.zeros(3)
 
     def bound(mode: str) -> object:
         function = find_reward(mode)
         return lambda facts: function(facts, msgspec.structs.replace(settings, mode=mode))
 
     rewards = {"kept": keep, **{mode: bound(mode) for mode in MODES}}
-    paths = [env_path(i) for i in range(n_envs)]
-    result = play(env, paths, Random(), rewards, Stopwatch(), lambda _step: None)  # type: ignore[arg-type]
+    result = play(env, [env_path(i) for i in range(3)], Random(), rewards, Stopwatch(), quiet)  # type: ignore[arg-type]
     return Recorded(hosts=result.envs, steps=tuple(found)), result.rewards
 
 
+@pytest.fixture(scope="module", params=[RewardSettings(), OTHER], ids=["as played", "other constants"])
+def summed(request: pytest.FixtureRequest) -> tuple[RewardSettings, dict[str, Floats]]:
+    return request.param, record(request.param)[1]
+
+
 @pytest.fixture(scope="module")
-def recorded() -> tuple[Recorded, dict[str, Floats]]:
-    return record(RewardSettings())
+def plays() -> Recorded:
+    return record(RewardSettings())[0]
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_facts_earn_what_the_evaluation_sums_up(recorded: tuple[Recorded, dict[str, Floats]], mode: str) -> None:
-    plays, sums = recorded
-    earned = score(plays, find_reward(mode), RewardSettings(mode=mode))
+def test_facts_earn_what_an_evaluation_sums_up_and_other_constants_need_no_other_play(
+    plays: Recorded, summed: tuple[RewardSettings, dict[str, Floats]], mode: str
+) -> None:
+    settings, sums = summed
+    earned = score(plays, find_reward(mode), msgspec.structs.replace(settings, mode=mode))
     assert earned.shape == (RECORDED_STEPS, 3)
     assert earned.sum(axis=0) == pytest.approx(sums[mode], abs=1e-9)
     assert (earned != 0).any()
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_other_constants_need_no_other_play(recorded: tuple[Recorded, dict[str, Floats]], mode: str) -> None:
-    _, sums = record(OTHER)
-    earned = score(recorded[0], find_reward(mode), msgspec.structs.replace(OTHER, mode=mode))
-    assert earned.sum(axis=0) == pytest.approx(sums[mode], abs=1e-9)
-
-
-def test_a_diverged_host_earns_nothing_after_its_end_and_the_penalty_at_it(
-    recorded: tuple[Recorded, dict[str, Floats]]
-) -> None:
-    plays, _ = recorded
+def test_a_diverged_host_earns_nothing_after_its_end_and_the_penalty_at_it(plays: Recorded) -> None:
     ended = msgspec.structs.replace(plays.hosts[1], steps=4, failed=True)
     broken = replace(plays, hosts=(plays.hosts[0], ended, plays.hosts[2]))
     settings = RewardSettings(mode="simplified", divergence_penalty=-7.0)
-    function = find_reward("simplified")
-    whole, cut = score(plays, function, settings), score(broken, function, settings)
+    whole, cut = (score(one, find_reward("simplified"), settings) for one in (plays, broken))
     assert np.array_equal(cut[:3], whole[:3])
     assert cut[3, 1] == whole[3, 1] - 7
     assert (cut[4:, 1] == 0).all()
@@ -134,21 +127,18 @@ def test_a_diverged_host_earns_nothing_after_its_end_and_the_penalty_at_it(
 
 
 @pytest.mark.parametrize(("value", "said"), [(np.nan, "is not finite"), (1e200, r"is beyond 1e\+40")])
-def test_a_reward_that_nobody_can_compute_with_is_named(
-    recorded: tuple[Recorded, dict[str, Floats]], value: float, said: str
-) -> None:
+def test_a_reward_that_nobody_can_compute_with_is_named(plays: Recorded, value: float, said: str) -> None:
     def broken(facts: StepFacts, settings: RewardSettings) -> Floats:
         return np.where(facts.step == 3, value, facts.val_acc)
 
     with pytest.raises(ValueError, match=f"reward mode 'mine' {said} at step 3"):
-        score(recorded[0], broken, RewardSettings(mode="mine"))
+        score(plays, broken, RewardSettings(mode="mine"))
 
 
-def test_joined_episodes_earn_what_each_earns(recorded: tuple[Recorded, dict[str, Floats]]) -> None:
+def test_joined_episodes_earn_what_each_earns(plays: Recorded) -> None:
     """One of them shorter, as when all its hosts diverged: what fills it up earns nothing."""
-    plays, _ = recorded
     gone = tuple(msgspec.structs.replace(host, steps=5, failed=True) for host in plays.hosts[:2])
-    short = Recorded(hosts=gone, steps=tuple(_first_two(facts) for facts in plays.steps[:5]))
+    short = Recorded(hosts=gone, steps=tuple(take_envs(facts, [0, 1]) for facts in plays.steps[:5]))
     settings, function = RewardSettings(mode="shaped"), find_reward("shaped")
     both = score(joined([short, plays]), function, settings)
     assert np.allclose(both[:, 2:], score(plays, function, settings))
@@ -159,14 +149,3 @@ def test_joined_episodes_earn_what_each_earns(recorded: tuple[Recorded, dict[str
 def test_nothing_to_score_is_said() -> None:
     with pytest.raises(ValueError, match="every host diverged in its first epoch"):
         joined([Recorded(hosts=(), steps=())])
-
-
-def _first_two(facts: StepFacts) -> StepFacts:
-    def cut(part: object) -> object:
-        values = {
-            name: value[:2] if isinstance(value, np.ndarray) else cut(value) if name == "seeds" else value
-            for name, value in vars(part).items()
-        }
-        return replace(part, **values)  # type: ignore[type-var]
-
-    return cut(facts)  # type: ignore[return-value]

@@ -1,8 +1,9 @@
-"""One run: what its records depend on, and what they must not depend on."""
+"""One run: what its records depend on, and what they must not depend on; what a user's reward may not return."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,7 +13,8 @@ import torch
 from support.evaluating import question
 from support.tensor_world import make_session, quiet
 
-from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
+from esper_ab.contracts.errors import UserCodeFailed
+from esper_ab.contracts.records import EpisodeRecord, EvaluatedEpisode, EvaluationRecord
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from workers.commands.evaluate import evaluate_file
 from workers.environments import paths_below
@@ -30,6 +32,10 @@ def run(session: Session, tmp_path) -> tuple[list[EpisodeRecord], EvaluationReco
     return records, session.evaluate(tmp_path, quiet)
 
 
+def outcomes(episodes: Sequence[EvaluatedEpisode]) -> list[float]:
+    return [played.outcome.outcome for played in episodes]
+
+
 def digests(session: Session, tmp_path) -> list[str]:
     records, evaluation = run(session, tmp_path)
     return [*(record.digest for record in records), evaluation.digest]
@@ -41,15 +47,10 @@ def reference(tmp_path_factory) -> list[str]:
     return digests(make_session(), tmp_path_factory.mktemp("reference"))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"group": "another"},
-        {"telemetry": False},
-        {"log_file": "logs/x.log", "experiment_digest": "ff"},
-        {"eval_reward_modes": ("sparse",)},
-    ],
-)
+@pytest.mark.parametrize("change", [
+    {"group": "another"}, {"telemetry": False}, {"log_file": "logs/x.log", "experiment_digest": "ff"},
+    {"eval_reward_modes": ("sparse",)},
+])  # fmt: skip
 def test_names_telemetry_and_company_change_nothing(change, reference, tmp_path) -> None:
     found = digests(make_session(**change), tmp_path)
     assert found[:2] == reference[:2]
@@ -75,8 +76,8 @@ def test_a_kind_of_task_says_how_its_observations_are_divided() -> None:
 
 @pytest.mark.parametrize("op", Op)
 def test_an_op_starts_with_the_bias_of_its_name(op: Op) -> None:
-    plain, biased = (make_session(policy=policy).agent.policy.weights["actor.0.logits.bias"]
-                     for policy in ({}, {f"bias_{op.name.lower()}": -20.0}))  # fmt: skip
+    changes = ({}, {f"bias_{op.name.lower()}": -20.0})
+    plain, biased = (make_session(policy=one).agent.policy.weights["actor.0.logits.bias"] for one in changes)
     assert np.flatnonzero(biased != plain).tolist() == [op]
 
 
@@ -89,74 +90,57 @@ def test_groups_share_the_hosts_of_an_evaluation(tmp_path) -> None:
     """A controller that never grows sees the same episodes whatever the group is called: pairing is by address."""
     _, first = run(make_session(controller="wait", group="x"), tmp_path)
     _, second = run(make_session(controller="wait", group="y", mode="sparse"), tmp_path)
-    assert [played.outcome.outcome for played in first.episodes] == [
-        played.outcome.outcome for played in second.episodes
-    ]
+    assert outcomes(first.episodes) == outcomes(second.episodes)
 
 
 def test_an_evaluation_grows_the_planned_hosts_and_the_first_episode_greedily(tmp_path) -> None:
-    """Five episodes in episodes of two: addresses go on where they would with six, and only a learner is greedy."""
-    planned = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
-    _, five = run(make_session(eval_episodes=5), tmp_path)
-    assert [(played.episode, played.outcome.env) for played in five.episodes if played.actions == "sampled"] == planned
-    assert [(played.episode,
-        played.outcome.env) for played in five.episodes if played.actions == "greedy"] == planned[:2]
+    """Five episodes in episodes of two: addresses go on where they would with six, and only a learner is greedy.
+
+    More hosts change no training, and none of the first hosts.
+    """
+    (two_trained, two), (five_trained, five) = (run(make_session(eval_episodes=n), tmp_path) for n in (2, 5))
+    sampled, greedy = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)], [(0, 0), (0, 1)]
+    hosts = {(played.actions, played.episode, played.outcome.env): played.outcome for played in five.episodes}
+    assert list(hosts) == [*(("sampled", *at) for at in sampled), *(("greedy", *at) for at in greedy)]
+    assert all(hosts[played.actions, played.episode, played.outcome.env] == played.outcome for played in two.episodes)
+    assert [record.digest for record in two_trained] == [record.digest for record in five_trained]
     _, waiting = run(make_session(controller="wait", eval_episodes=1), tmp_path)
     assert [played.actions for played in waiting.episodes] == ["sampled"]
 
 
-def test_more_hosts_change_no_training_and_none_of_the_first_hosts(tmp_path) -> None:
-    few, many = (run(make_session(eval_episodes=eval_episodes), tmp_path) for eval_episodes in (2, 4))
-    assert [record.digest for record in few[0]] == [record.digest for record in many[0]]
-    first = {(played.episode, played.outcome.env, played.actions): played.outcome for played in many[1].episodes}
-    assert all(first[played.episode, played.outcome.env,
-        played.actions] == played.outcome for played in few[1].episodes)
-
-
 def test_a_saved_policy_repeats_its_evaluation(tmp_path) -> None:
-    session = make_session()
-    _, evaluation = run(session, tmp_path)
+    _, evaluation = run(make_session(), tmp_path)
     path = tmp_path / evaluation.policy_file
     _, again, _ = evaluate_file(path, question(path))
-    assert [played.outcome.outcome for played in again] == [
-        played.outcome.outcome for played in evaluation.episodes
-    ]
+    assert outcomes(again) == outcomes(evaluation.episodes)
     assert [played.rewards for played in again] == [played.rewards for played in evaluation.episodes]
     _, other, _ = evaluate_file(path, msgspec.structs.replace(question(path), rng_seed=99))
-    assert [played.outcome.outcome for played in other] != [
-        played.outcome.outcome for played in evaluation.episodes
-    ]
+    assert outcomes(other) != outcomes(evaluation.episodes)
 
 
-def test_a_file_that_is_no_policy_is_refused(tmp_path) -> None:
-    wrong = tmp_path / "x.pt"
-    wrong.write_bytes(b"not a policy")
-    with pytest.raises(ValueError, match="is no policy file"):
-        policy_file.load(wrong)
-    with pytest.raises(ValueError, match=r"is a folder; name the \.pt files in it"):
-        policy_file.load(tmp_path)
-    with pytest.raises(ValueError, match="no policy file"):
-        policy_file.load(tmp_path / "absent.pt")
+@pytest.mark.parametrize(("name", "said"), [
+    ("x.pt", "is no policy file"), (".", r"is a folder; name the \.pt files in it"), ("absent.pt", "no policy file"),
+])  # fmt: skip
+def test_a_file_that_is_no_policy_is_refused(tmp_path, name, said) -> None:
+    (tmp_path / "x.pt").write_bytes(b"not a policy")
+    with pytest.raises(ValueError, match=said):
+        policy_file.load(tmp_path / name)
 
 
 def test_a_diverged_host_ends_its_own_episode_only(tmp_path) -> None:
     """A learning rate that explodes: chance accuracy, said so, and the policy learns from the transitions it has."""
     session = make_session(growth={"host_lr": 1e30, "max_grad_norm": 1e30}, n_envs=3)
     record = session.train(0, quiet, quiet)
-    assert all(env.failed for env in record.envs)
-    assert {env.outcome for env in record.envs} == {25.0}
+    assert [(env.failed, env.outcome) for env in record.envs] == [(True, 25.0)] * 3
     assert record.ppo is not None
     session.evaluate(tmp_path, quiet)
 
 
 def test_divergence_is_paid_by_the_last_executed_decision(monkeypatch) -> None:
-    """One episode breaks before step 4: its transition 3 carries the penalty and is terminal; the neighbour plays
-    on.
-    """
+    """An episode breaks before step 4: its transition 3 carries the penalty and is terminal; the other one plays on."""
     session = make_session()
     env, decider = session._env, session._decider(session.agent)
     heard: list[tuple[np.ndarray, np.ndarray]] = []
-
     decide, reward = decider.decide, decider.reward
 
     def breaks(view, uniforms):
@@ -175,9 +159,7 @@ def test_divergence_is_paid_by_the_last_executed_decision(monkeypatch) -> None:
     nobody, first, both = [False, False], [True, False], [True, True]
     assert [done.tolist() for _, done in heard] == [nobody] * 2 + [first] + [nobody] * 4 + [both]
     assert heard[2][0][0] < -9.0
-    assert (result.envs[0].steps, result.envs[1].steps) == (3, 8)
-    assert result.envs[0].failed
-    assert not result.envs[1].failed
+    assert [(one.steps, one.failed) for one in result.envs] == [(3, True), (8, False)]
     session.agent.finish_episode(0)
 
 
@@ -213,3 +195,26 @@ def test_a_run_has_the_kernel_of_its_plan_or_none() -> None:
     elsewhere = Arithmetic(kernel="native-generic", kernel_build="a compiler that nobody has")
     with pytest.raises(Unusable, match="native-generic"):
         make_session(arithmetic=elsewhere)
+
+
+BODY = """
+import numpy as np
+
+
+def reward(facts, settings):
+    return np.where(np.arange(len(facts.op)) == 1, {value}, 0.0)
+"""
+
+
+@pytest.mark.parametrize("controller", ["ppo", "random"])
+@pytest.mark.parametrize(
+    ("value", "said"), [("np.nan", "is not finite"), ("np.inf", "is not finite"), ("-1e200", r"is beyond 1e\+40")]
+)
+def test_a_reward_that_nobody_can_compute_with_ends_the_run_and_is_named(
+    tmp_path: Path, controller: str, value: str, said: str
+) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(BODY.format(value=value))
+    session = make_session(controller=controller, mode=f"{path}:reward")
+    with pytest.raises(UserCodeFailed, match=rf"reward mode '{path}:reward' {said} at step 1: \[0.0, "):
+        session.warm_up(lambda _step: None)

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import random
-import subprocess
-import sys
+import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from support import children
-from support.coordinator_stub import Conversation
 from support.fake_worker import TIMING
+from support.orders import order
 from support.tensor_world import make_session, quiet
 
-from esper_ab.contracts.messages import Assign, Cancel, EpisodeFinished, Progress, Ready, Release
+from esper_ab.contracts.messages import (
+    Assign,
+    Cancel,
+    EpisodeFinished,
+    Evaluated,
+    Message,
+    Progress,
+    Ready,
+    Release,
+    Stop,
+)
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord
+from esper_ab.control.hub import Hub, Received
+from workers.process import loop
+from workers.process.link import Link
 from workers.run.session import Session
 from workers.storage import durable, state_bytes
 
-EPISODES = 4
+EPISODES, PATIENCE_S = 4, 60.0
 
 
 def timeless(record: Any) -> Any:
@@ -119,9 +130,12 @@ REF = make_session().spec.ref
 
 def generations(experiment_dir: Path, *data: bytes) -> tuple[Checkpoint, ...]:
     """Milestones 1, 2, … written one after the other; newest first."""
-    return tuple(
-        durable.store(experiment_dir, REF, milestone, item) for milestone, item in enumerate(data, start=1)
-    )[::-1]
+    written = [durable.store(experiment_dir, REF, milestone, item) for milestone, item in enumerate(data, start=1)]
+    return tuple(reversed(written))
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 def taken(experiment_dir: Path, offered: tuple[Checkpoint, ...]) -> tuple[int, list[bytes], tuple[str, ...]]:
@@ -132,9 +146,7 @@ def taken(experiment_dir: Path, offered: tuple[Checkpoint, ...]) -> tuple[int, l
 
 def test_two_generations_are_kept(tmp_path: Path) -> None:
     written = generations(tmp_path, *(bytes([milestone]) for milestone in range(1, 13)))
-    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.pt")} == {
-        "checkpoints/a/0/11.pt", "checkpoints/a/0/12.pt",
-    }
+    assert listing(tmp_path) == ["checkpoints/a/0/11.pt", "checkpoints/a/0/12.pt"]
     assert taken(tmp_path, written) == (12, [bytes([12])], ())
 
 
@@ -152,24 +164,18 @@ def test_a_worker_that_was_replaced_overwrites_nothing_of_its_successors(tmp_pat
 def test_no_flipped_bit_and_no_cut_is_taken_up(whole: Whole, tmp_path: Path) -> None:
     """300 bits and 100 lengths: one sentence each, and the generation before instead."""
     old, new = whole.states[:2]
-    offered = generations(tmp_path, old, new)
-    path, draw = tmp_path / offered[0].file, random.Random(4)
+    offered, draw = generations(tmp_path, old, new), random.Random(4)
+    damaged = [(new + b"x", f"has more than {len(new)} bytes; {len(new)} were recorded")]
     for bit in draw.sample(range(8 * len(new)), 300):
-        flipped = bytearray(new)
-        flipped[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(flipped)
+        place, one = divmod(bit, 8)
+        damaged.append((new[:place] + bytes([new[place] ^ 1 << one]) + new[place + 1 :], "has sha256 "))
+    lengths = (0, 1, len(new) - 1, *draw.sample(range(len(new)), 100))
+    damaged += [(new[:length], f"has {length} bytes; {len(new)} were recorded") for length in lengths]
+    for data, said in damaged:
+        (tmp_path / offered[0].file).write_bytes(data)
         milestone, found, (sentence,) = taken(tmp_path, offered)
         assert (milestone, found) == (1, [old])
-        assert sentence.startswith("checkpoints/a/0/2.pt has sha256 ")
-    for length in (0, 1, len(new) - 1, *draw.sample(range(len(new)), 100)):
-        path.write_bytes(new[:length])
-        milestone, found, (sentence,) = taken(tmp_path, offered)
-        assert (milestone, found) == (1, [old])
-        assert sentence == f"checkpoints/a/0/2.pt has {length} bytes; {len(new)} were recorded"
-    path.write_bytes(new + b"x")
-    assert taken(tmp_path, offered)[2] == (
-        f"checkpoints/a/0/2.pt has more than {len(new)} bytes; {len(new)} were recorded",
-    )
+        assert sentence.startswith(f"checkpoints/a/0/2.pt {said}")
 
 
 def test_without_an_intact_generation_a_run_begins_anew(tmp_path: Path) -> None:
@@ -183,8 +189,10 @@ def test_without_an_intact_generation_a_run_begins_anew(tmp_path: Path) -> None:
     assert taken(tmp_path, ()) == (0, [], ())
 
 
-@pytest.mark.parametrize("file", ["/etc/passwd", "../../x.pt", "checkpoints/b/0/1.pt", "checkpoints/a/0/2.pt",
-                                  "checkpoints/a/0/2.2.pt", "checkpoints/a/0/1.x.pt", "checkpoints/a/0/../0/1.pt"])
+@pytest.mark.parametrize("file", [
+    "/etc/passwd", "../../x.pt", "checkpoints/b/0/1.pt", "checkpoints/a/0/2.pt", "checkpoints/a/0/2.2.pt",
+    "checkpoints/a/0/1.x.pt", "checkpoints/a/0/../0/1.pt",
+])  # fmt: skip
 def test_only_the_runs_own_files_are_opened(file: str, tmp_path: Path) -> None:
     (offered,) = generations(tmp_path, b"one")
     milestone, found, (sentence,) = taken(tmp_path, (msgspec.structs.replace(offered, file=file),))
@@ -195,27 +203,49 @@ def test_only_the_runs_own_files_are_opened(file: str, tmp_path: Path) -> None:
 # --- writing ---
 
 
+ENOUGH = 1 << 40
+
+
+class Disk:
+    """The room that is left of it for os.write, and how much is written at a time."""
+
+    room = at_a_time = ENOUGH
+    _write = staticmethod(os.write)
+
+    def write(self, descriptor: int, data: memoryview) -> int:
+        if not self.room:
+            no_room_left()
+        written = self._write(descriptor, bytes(data[: min(self.room, self.at_a_time)]))
+        self.room -= written
+        return written
+
+
+def no_room_left(*_args: object, **_options: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    found = Disk()
+    monkeypatch.setattr(os, "write", found.write)
+    return found
+
+
 @pytest.mark.parametrize("call", ["write", "fsync", "replace"])
 def test_a_failed_write_leaves_the_previous_file_and_nothing_else(
     call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     durable.write(tmp_path, "x", b"before")
-
-    def full(*_args: object, **_options: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     with monkeypatch.context() as patched:
-        patched.setattr(os, call, full)
+        patched.setattr(os, call, no_room_left)
         with pytest.raises(OSError, match="No space left"):
             durable.write(tmp_path, "x", b"after")
     assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == {"x": b"before"}
 
 
-def test_short_writes_are_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = os.write
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "write", lambda descriptor, data: real(descriptor, bytes(data[:7])))
-        sha256 = durable.write(tmp_path, "x", b"0123456789" * 5)
+def test_short_writes_are_gone_on_with(tmp_path: Path, disk: Disk) -> None:
+    disk.at_a_time = 7
+    sha256 = durable.write(tmp_path, "x", b"0123456789" * 5)
     assert durable.read(tmp_path / "x", sha256, 50) == b"0123456789" * 5
 
 
@@ -230,20 +260,60 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> Non
 # --- the loop ---
 
 
+class Conversation:
+    """With a real worker loop in a thread; at the end of the context it has left and its sockets are closed."""
+
+    def __init__(self, experiment_dir: Path) -> None:
+        self._hub = Hub()
+        self._order = order(endpoint=self._hub.endpoint, experiment_dir=str(experiment_dir), log_file="logs/w00.log")
+        self._hub.admit(self._order.identity)
+        self._unread: list[Message] = []
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        link = Link(self._order.endpoint, self._order.identity)
+        try:
+            loop.serve(link, self._order, lambda experiment_dir, log_file: None)
+        finally:
+            link.close(finished=True)
+
+    def __enter__(self) -> Conversation:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.say(Stop(reason="the test is over"))
+        self._thread.join(PATIENCE_S)
+        self._hub.close()
+        assert not self._thread.is_alive()
+
+    def say(self, message: Message) -> None:
+        """To the worker, as soon as its socket is there."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not self._hub.send("w00/1", message) and time.monotonic() < deadline:
+            self._hub.poll(0.02)
+
+    def hear(self, kind: type, *, phase: str = "") -> Message:
+        """The next message of `kind` (and `phase`); other signs of life are passed over, other reports fail."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            self._unread += [heard.message for heard in self._hub.poll(0.1) if isinstance(heard, Received)]
+            while self._unread:
+                message = self._unread.pop(0)
+                if isinstance(message, kind) and phase in ("", getattr(message, "phase", "")):
+                    return message
+                assert isinstance(message, Progress), message
+        raise AssertionError(f"no {kind.__name__} {phase}")
+
+
 def release(milestone: int) -> Release:
     return Release(run_name="a/0", milestone=milestone)
-
-
-def stored(experiment_dir: Path, whole: Whole, *milestones: int) -> tuple[Checkpoint, ...]:
-    return tuple(
-        durable.store(experiment_dir, REF, milestone, whole.states[milestone - 1]) for milestone in milestones
-    )[::-1]
 
 
 def test_episodes_done_again_after_damage_are_the_same_to_the_byte(whole: Whole, tmp_path: Path) -> None:
     """The newest is damaged: the one before is taken, and what was lost is written as it was recorded."""
     spec = make_session(episodes=EPISODES).spec
-    offered = stored(tmp_path, whole, 1, 2)
+    offered = generations(tmp_path, *whole.states[:2])
     (tmp_path / offered[0].file).write_bytes(b"rot")
     with Conversation(tmp_path) as worker:
         worker.say(Assign(spec=spec, milestone=2, checkpoints=offered))
@@ -257,14 +327,12 @@ def test_episodes_done_again_after_damage_are_the_same_to_the_byte(whole: Whole,
 
 
 def test_a_checkpoint_of_other_orders_is_not_taken_up(whole: Whole, tmp_path: Path) -> None:
-    offered = stored(tmp_path, whole, 1)
+    offered = generations(tmp_path, whole.states[0])
     with Conversation(tmp_path) as worker:
         worker.say(Assign(spec=make_session(episodes=EPISODES, rng_seed=6).spec, milestone=1, checkpoints=offered))
         ready = worker.hear(Ready)
-    assert ready.milestone == 0
-    assert ready.damaged == (
-        "checkpoints/a/0/1.pt is no checkpoint of this run: it was written for a different run",
-    )
+    said = "checkpoints/a/0/1.pt is no checkpoint of this run: it was written for a different run"
+    assert (ready.milestone, ready.damaged) == (0, (said,))
 
 
 def test_a_fixed_controller_writes_nothing_and_stands_where_it_is_told(tmp_path: Path) -> None:
@@ -294,20 +362,30 @@ def test_a_cancelled_run_is_given_up_at_the_next_step(tmp_path: Path) -> None:
         assert worker.hear(Ready).run.name == "b/0"
 
 
-def test_a_full_disk_is_waited_out(tmp_path: Path) -> None:
+def test_a_full_disk_is_waited_out(tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the middle of a checkpoint and of the policy: what was there stays, nothing is left over, the run goes on."""
-    unshared = ["unshare", "-Urm", "sh", "-c", 'mount -t tmpfs -o size=8m tmpfs "$0" && exec "$@"', str(tmp_path)]
-    if subprocess.run([*unshared, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no file system can be mounted here")
-    done = subprocess.run(
-        [*unshared, sys.executable, "-m", "support.full_disk", str(tmp_path)], capture_output=True, text=True,
-        check=False, env=children.environment(),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    seen = json.loads(done.stdout.splitlines()[-1])
-    assert seen["previous intact"]
-    assert seen["while full"] == ["checkpoints/a/0/1.pt"]
-    assert seen["afterwards"] == ["checkpoints/a/0/1.pt", "checkpoints/a/0/2.pt", "policies/a/0.pt"]
+    monkeypatch.setattr(loop, "_ASK_FOR_ROOM_S", 0.1)
+    with Conversation(tmp_path) as worker:
+        worker.say(Assign(spec=make_session().spec))
+        worker.hear(Ready)
+        worker.say(release(0))
+        first = worker.hear(EpisodeFinished)
+        disk.room = 1000
+        worker.say(release(1))
+        for _ in range(2):  # it says so, and says so again
+            worker.hear(Progress, phase="disk full")
+        kept = first.checkpoint
+        assert listing(tmp_path) == [kept.file] == ["checkpoints/a/0/1.pt"]
+        assert durable.read(tmp_path / kept.file, kept.sha256, kept.size_bytes)
+        disk.room = ENOUGH
+        second = worker.hear(EpisodeFinished)
+        disk.room = 1000
+        worker.say(release(2))
+        worker.hear(Progress, phase="disk full")
+        disk.room = ENOUGH
+        evaluated = worker.hear(Evaluated)
+        worker.say(release(3))
+    assert listing(tmp_path) == ["checkpoints/a/0/1.pt", "checkpoints/a/0/2.pt", "policies/a/0.pt"]
     undisturbed = rest_of(make_session(), 0, tmp_path)
-    assert seen["digests"] == [record.digest for record in undisturbed.records]
-    assert seen["evaluation"] == undisturbed.evaluation.digest
+    assert [timeless(one.record) for one in (first, second)] == undisturbed.records
+    assert timeless(evaluated.record) == undisturbed.evaluation

@@ -27,23 +27,18 @@ def test_a_state_is_restored_with_empty_bytes() -> None:
     assert repr(from_bytes(to_bytes(STATE))) == repr(STATE)
 
 
-def test_whatever_is_cut_off_is_foreign() -> None:
-    data = to_bytes({"empty": b"", "nested": {"tuple": (1, 2.5, None, "text")}})
-    for length in range(0, len(data), 7):
-        with pytest.raises(FOREIGN):
-            from_bytes(data[:length])
-    with zipfile.ZipFile(io.BytesIO(data)) as whole:
-        pickled = next(whole.read(name) for name in whole.namelist() if name.endswith("data.pkl"))
-    for length in range(len(pickled)):
-        with pytest.raises(FOREIGN):
-            from_bytes(_repacked(data, lambda content, length=length: content[:length]))
+# `bytes(10**15)`, in pickle's second protocol.
+ALLOCATES = b"\x80\x02cbuiltins\nbytes\n\x8a\x07\x00\x80\xc6\xa4\x7e\x8d\x03\x85R."
 
 
-def test_a_call_with_arguments_that_would_allocate_is_foreign() -> None:
-    """`bytes(10**15)`, in pickle's second protocol."""
-    call = b"\x80\x02cbuiltins\nbytes\n\x8a\x07\x00\x80\xc6\xa4\x7e\x8d\x03\x85R."
-    with pytest.raises(FOREIGN):
-        from_bytes(_repacked(to_bytes({}), lambda _: call))
+def test_whatever_is_cut_off_or_calls_with_arguments_is_foreign() -> None:
+    data, pickled = to_bytes({"empty": b"", "nested": {"tuple": (1, 2.5, None, "text")}}), list[bytes]()
+    _repacked(data, lambda content: pickled.append(content) or content)
+    contents = [ALLOCATES, *(pickled[0][:length] for length in range(len(pickled[0])))]
+    repacked = [_repacked(data, lambda _, content=content: content) for content in contents]
+    for foreign in (*repacked, *(data[:length] for length in range(0, len(data), 7))):
+        with pytest.raises(FOREIGN):
+            from_bytes(foreign)
 
 
 def test_a_compressed_archive_is_foreign() -> None:

@@ -87,17 +87,17 @@ def test_what_is_no_number_is_refused(one: Any) -> None:
         module.metrics_of(Point({"return": one}, b""), "return")
 
 
-def test_a_point_without_the_outcome_is_refused() -> None:
-    said = r"no metric 'return'.*; it has loss; add it, or name another with --higher or --lower"
-    with pytest.raises(ValueError, match=said):
-        module.metrics_of(Point({"loss": 1.0}, b""), "return")
-    for wrong, kind in (({"return": 1.0}, "dict"), (None, "NoneType")):
-        with pytest.raises(ValueError, match=rf"yielded {kind}; yield run.Point"):
-            module.next_point(iter([wrong]), 0, None, "return")
-    with pytest.raises(ValueError, match="evaluate returned length, but no 'return'"):
-        module.outcomes_of({"length": 1.0}, "return")
-    with pytest.raises(ValueError, match="empty list"):
-        module.outcomes_of([], "return")
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: module.metrics_of(Point({"loss": 1.0}, b""), "return"),
+     r"no metric 'return'.*; it has loss; add it, or name another with --higher or --lower"),
+    (lambda: module.next_point(iter([{"return": 1.0}]), 0, None, "return"), "yielded dict; yield run.Point"),
+    (lambda: module.next_point(iter([None]), 0, None, "return"), "yielded NoneType; yield run.Point"),
+    (lambda: module.outcomes_of({"length": 1.0}, "return"), "evaluate returned length, but no 'return'"),
+    (lambda: module.outcomes_of([], "return"), "empty list"),
+])  # fmt: skip
+def test_what_has_no_outcome_is_refused(call: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()
 
 
 @pytest.mark.parametrize("state", [

@@ -1,5 +1,3 @@
-
-
 from __future__ import annotations
 
 import json
@@ -42,38 +40,29 @@ def test_the_words_output_and_errors_of_a_script_go_to_the_log(tmp_path: Path) -
     assert output == ["one", "two"]
 
 
-def test_a_script_that_fails_is_reported_with_its_last_lines(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("code", "said"), [
+    ("print('step 7'); raise ValueError('lr must be positive')", r"ended with exit status 1: .*: lr must be positive$"),
+    ("open(FOLDER, 'w')", r"IsADirectoryError.*; \{out\} is a folder: .* \{out\}/result.json"),
+    ("raise SystemExit(3)", "exit status 3: it wrote nothing"),
+])
+def test_a_script_that_fails_is_reported_with_its_last_lines(tmp_path: Path, code: str, said: str) -> None:
     (tmp_path / "run.log").write_text("of an earlier life\n")
-    with pytest.raises(script.ScriptFailed) as failed:
-        run(tmp_path, "print('step 7'); raise ValueError('lr must be positive')")
-    assert "ended with exit status 1" in str(failed.value)
-    assert str(failed.value).endswith("ValueError: lr must be positive")
+    with pytest.raises(script.ScriptFailed, match=f"(?s){said}") as failed:
+        run(tmp_path, code.replace("FOLDER", repr(str(tmp_path))))
     assert "earlier life" not in str(failed.value)
 
 
-def test_a_script_that_writes_to_its_folder_as_to_a_file_is_told_what_it_was_given(tmp_path: Path) -> None:
-    with pytest.raises(script.ScriptFailed, match=r"IsADirectoryError.*; \{out\} is a folder: .* \{out\}/result.json"):
-        run(tmp_path, f"open({str(tmp_path)!r}, 'w')")
+BUSY = "import pathlib, sys\nwhile not pathlib.Path(sys.argv[1]).exists(): pass"
+BY_ANOTHER = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', *sys.argv[1:]], start_new_session=True)"
 
 
-def test_a_script_that_fails_without_a_word_is_said_to(tmp_path: Path) -> None:
-    with pytest.raises(script.ScriptFailed, match="exit status 3: it wrote nothing"):
-        run(tmp_path, "raise SystemExit(3)")
-
-
-def test_a_script_works_while_it_uses_the_processor(tmp_path: Path) -> None:
-    """It ends when it has been told, through its own log, that a sign was given for it."""
+@pytest.mark.parametrize("words", [(BUSY,), (BY_ANOTHER, BUSY)])
+def test_a_script_works_while_it_or_a_process_of_it_in_whatever_session_uses_the_processor(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """It ends when it has been told that a sign was given for it."""
     told = tmp_path / "told"
-    code = "import pathlib, sys\nwhile not pathlib.Path(sys.argv[1]).exists(): pass"
-    run(tmp_path, code, str(told), on_sign=told.touch)
-    assert told.exists()
-
-
-def test_a_script_works_while_a_process_that_it_started_does_in_whatever_session(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    busy = "import pathlib, sys\nwhile not pathlib.Path(sys.argv[1]).exists(): pass"
-    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv[1:]], start_new_session=True)"
-    run(tmp_path, code, busy, str(told), on_sign=told.touch)
+    run(tmp_path, *words, str(told), on_sign=told.touch)
     assert told.exists()
 
 
@@ -114,8 +103,7 @@ script.run_script([sys.executable, "-c", {code!r}], "/", {{}}, (Path({str(tmp_pa
     os.close(running)
 
 
-def test_what_a_script_gives_to_wandb_is_its_outcome(tmp_path: Path) -> None:
-    code = """
+STEPS = """
 import wandb
 run = wandb.init(project="mine", config={"lr": 3})
 wandb.define_metric("loss", summary="min")
@@ -124,39 +112,7 @@ for step in range(wandb.config.lr):
 wandb.log({"video": wandb.Video("no.mp4")})
 run.finish()
 """
-    run(tmp_path, code, key="return")
-    assert read_outcome(OutcomeSource("", "return", wandb=True), tmp_path) == 20.0
-    run(tmp_path, code, key="eval.score")
-    assert read_outcome(OutcomeSource("", "eval.score", wandb=True), tmp_path) == 2.5
-
-
-def test_scalars_of_a_tensorboard_writer_count_as_logged_where_they_are_synced(tmp_path: Path) -> None:
-    (tmp_path / "tensorboardX.py").write_text("class SummaryWriter:\n    def add_scalar(self, tag, value, step): ...\n")
-    code = """
-import sys; sys.path.insert(0, ".")
-import wandb, tensorboardX
-wandb.init(sync_tensorboard=True)
-tensorboardX.SummaryWriter().add_scalar("charts/episodic_return", 12.5, 3)
-"""
-    run(tmp_path, code, key="charts/episodic_return")
-    assert read_outcome(OutcomeSource("", "charts/episodic_return", wandb=True), tmp_path) == 12.5
-
-
-def test_what_is_no_number_is_no_outcome_and_ends_no_script(tmp_path: Path) -> None:
-    code = """
-import numpy, torch, wandb
-wandb.log({"ret": numpy.array([1.5])})
-wandb.log({"ret": torch.tensor([2.5])})
-wandb.summary["ret"] = numpy.float32(3.5)
-for nothing in (None, "best", [4.5], numpy.zeros(2), torch.zeros(2), wandb.Histogram([1, 2]), 10**400):
-    wandb.log({"ret": nothing})
-"""
-    run(tmp_path, code, key="ret")
-    assert (tmp_path / WANDB_FILE).read_text().split() == ["1.5", "2.5", "3.5"]
-
-
-def test_parts_of_wandb_can_be_imported_called_subclassed_and_caught(tmp_path: Path) -> None:
-    code = """
+PARTS = """
 import copy
 import wandb, wandb.sdk, wandb.sdk.wandb_run
 from wandb.errors import CommError
@@ -172,16 +128,13 @@ try:
 except (wandb.errors.CommError, wandb.Error):
     wandb.log({"ret": 1})
 """
-    run(tmp_path, code, key="ret")
-    assert read_outcome(OutcomeSource("", "ret", wandb=True), tmp_path) == 1.0
-
-
-def test_the_callback_for_stable_baselines_is_one_of_its_callbacks_and_does_nothing(tmp_path: Path) -> None:
-    (tmp_path / "stable_baselines3" / "common").mkdir(parents=True)
-    (tmp_path / "stable_baselines3" / "common" / "callbacks.py").write_text(
-        "class BaseCallback:\n    def __init__(self, verbose=0): self.verbose = verbose\n"
-    )
-    code = """
+TENSORBOARD = """
+import sys; sys.path.insert(0, ".")
+import wandb, tensorboardX
+wandb.init(sync_tensorboard=True)
+tensorboardX.SummaryWriter().add_scalar("charts/episodic_return", 12.5, 3)
+"""
+CALLBACK = """
 import sys; sys.path.insert(0, ".")
 import wandb
 from stable_baselines3.common.callbacks import BaseCallback
@@ -193,8 +146,39 @@ class Mine(WandbCallback):
 callback = Mine(verbose=2, gradient_save_freq=100, model_save_path="models/x")
 assert isinstance(callback, BaseCallback) and callback._on_step() is True
 """
+LIBRARIES = {
+    "tensorboardX.py": "class SummaryWriter:\n    def add_scalar(self, tag, value, step): ...\n",
+    "stable_baselines3/common/callbacks.py":
+        "class BaseCallback:\n    def __init__(self, verbose=0): self.verbose = verbose\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "key", "outcome"), [
+    pytest.param(STEPS, "return", 20.0, id="the last one that is logged"),
+    pytest.param(STEPS, "eval.score", 2.5, id="also inside of others"),
+    pytest.param(PARTS, "ret", 1.0, id="parts can be imported, called, subclassed and caught"),
+    pytest.param(TENSORBOARD, "charts/episodic_return", 12.5, id="a scalar of a synced writer"),
+    pytest.param(CALLBACK, "ret", 2.0, id="the callback for stable-baselines is one of its and does nothing"),
+])
+def test_what_a_script_gives_to_wandb_is_its_outcome(tmp_path: Path, code: str, key: str, outcome: float) -> None:
+    for name, text in LIBRARIES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    run(tmp_path, code, key=key)
+    assert read_outcome(OutcomeSource("", key, wandb=True), tmp_path) == outcome
+
+
+def test_what_is_no_number_is_no_outcome_and_ends_no_script(tmp_path: Path) -> None:
+    code = """
+import numpy, torch, wandb
+wandb.log({"ret": numpy.array([1.5])})
+wandb.log({"ret": torch.tensor([2.5])})
+wandb.summary["ret"] = numpy.float32(3.5)
+for nothing in (None, "best", [4.5], numpy.zeros(2), torch.zeros(2), wandb.Histogram([1, 2]), 10**400):
+    wandb.log({"ret": nothing})
+"""
     run(tmp_path, code, key="ret")
-    assert read_outcome(OutcomeSource("", "ret", wandb=True), tmp_path) == 2.0
+    assert (tmp_path / WANDB_FILE).read_text().split() == ["1.5", "2.5", "3.5"]
 
 
 def test_what_is_left_of_an_earlier_life_is_no_result(tmp_path: Path) -> None:
@@ -234,22 +218,17 @@ def test_a_key_of_a_json_file_is_the_outcome_also_inside_of_others(
     tmp_path_factory: pytest.TempPathFactory, value: float
 ) -> None:
     out = tmp_path_factory.mktemp("out")
-    assert left(out, "a.json:return", json.dumps({"return": value})) == value
-    assert left(out, "a.json:eval.return", json.dumps({"eval": {"return": value}})) == value
-    assert left(out, "a.json:eval.return", json.dumps({"eval.return": value})) == value
+    for key, written in (("x", {"x": value}), ("eval.x", {"eval": {"x": value}}), ("eval.x", {"eval.x": value})):
+        assert left(out, f"a.json:{key}", json.dumps(written)) == value
 
 
-def test_only_ends_of_lines_end_a_row(tmp_path: Path) -> None:
-    assert left(tmp_path, "log.csv:return", "return,note\n1.5,\"two\nlines\"\n2.5,first\u2028half\n") == 2.5
-
-
-@pytest.mark.parametrize(("source", "text"), [("a.json:x", '{"x": 3.5}'), ("a.csv:x", "x,y\n3.5,1\n")])
-def test_a_byte_order_mark_is_none_of_the_text(tmp_path: Path, source: str, text: str) -> None:
-    assert left(tmp_path, source, f"\ufeff{text}") == 3.5
-
-
-def test_a_whole_number_beyond_any_float_is_infinite(tmp_path: Path) -> None:
-    assert left(tmp_path, "a.json:return", json.dumps({"return": -(10**400)})) == -math.inf
+@pytest.mark.parametrize(("source", "text", "outcome"), [
+    ("a.csv:x", "x,note\n1.5,\"two\nlines\"\n2.5,first\u2028half\n", 2.5),  # only ends of lines end a row
+    ("a.json:x", '\ufeff{"x": 3.5}', 3.5), ("a.csv:x", "\ufeffx,y\n3.5,1\n", 3.5),  # a byte order mark is no text
+    ("a.json:x", f'{{"x": {-(10**400)}}}', -math.inf),
+])  # fmt: skip
+def test_an_outcome_is_read_from_odd_text(tmp_path: Path, source: str, text: str, outcome: float) -> None:
+    assert left(tmp_path, source, text) == outcome
 
 
 @pytest.mark.parametrize(("source", "text", "words"), [
@@ -295,18 +274,17 @@ def test_a_name_alone_needs_its_file_where_there_are_several(tmp_path: Path) -> 
     assert found == [1.0, 2.0, 3.0]
 
 
-def test_a_name_alone_without_a_file_says_what_is_there(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"left no \.json or \.csv file in \{out\}; it left nothing"):
-        read_outcome(read_source("return"), tmp_path)
-    (tmp_path / "model.pt").touch()
-    with pytest.raises(ValueError, match=r"it left model\.pt"):
-        read_outcome(read_source("return"), tmp_path)
-
-
-def test_a_file_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("source", "there", "said"), [
+    ("return", (), r"left no \.json or \.csv file in \{out\}; it left nothing"),
+    ("return", ("model.pt",), r"it left model\.pt"),
+    ("a.json:x", ("sub/model.pt",), r"left no a\.json in \{out\}; it left sub/model\.pt"),
+    ("wandb:x", (), "logged no number 'x' with wandb"),
+])
+def test_where_there_is_no_outcome_it_says_what_is_there(
+    tmp_path: Path, source: str, there: tuple[str, ...], said: str
+) -> None:
     (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "model.pt").touch()
-    with pytest.raises(ValueError, match=r"left no a\.json in \{out\}; it left sub/model\.pt"):
-        read_outcome(read_source("a.json:x"), tmp_path)
-    with pytest.raises(ValueError, match="logged no number 'x' with wandb"):
-        read_outcome(read_source("wandb:x"), tmp_path)
+    for name in there:
+        (tmp_path / name).touch()
+    with pytest.raises(ValueError, match=said):
+        read_outcome(read_source(source), tmp_path)

@@ -4,9 +4,9 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from support import trainers
+from support.tensor_world import quiet
 
 from esper_ab.contracts.errors import CodeChanged
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
@@ -15,171 +15,140 @@ from workers.trainer.script import ScriptFailed
 from workers.trainer.session import STATE_FORMAT, TrainerSession, open_session
 
 
-def nothing(step: int) -> None: ...
+def python(tmp_path: Path, settings: dict[str, Any], *, old: str = "", new: str = "", **changes: Any) -> TrainerSession:
+    """Of a trainer in which `new` stands for `old`."""
+    path = Path(trainers.python_file(tmp_path))
+    path.write_text(path.read_text().replace(old, new) if old else path.read_text())
+    return open_session(trainers.spec(str(path), tmp_path, settings, **changes), tmp_path, "cpu", ("",))
 
 
-@pytest.fixture
-def experiment_dir(tmp_path: Path) -> Path:
-    folder = tmp_path / "experiment"
-    folder.mkdir()
-    return folder
+def scripted(tmp_path: Path, lr: str, **changes: Any) -> TrainerSession:
+    spec = trainers.spec(trainers.command(tmp_path), tmp_path, {"lr": lr}, directory=tmp_path, **changes)
+    return open_session(spec, tmp_path, "cpu", ("",))
 
 
-def python(tmp_path: Path, experiment_dir: Path, settings: dict[str, Any], **changes: Any) -> TrainerSession:
-    spec = trainers.spec(trainers.python_file(tmp_path), experiment_dir, settings, **changes)
-    return open_session(spec, experiment_dir, "cpu", ("",))
+def trained(session: TrainerSession, folder: Path, first: int = 0) -> list[EpisodeRecord | EvaluationRecord]:
+    records = [session.train(point, quiet, quiet) for point in range(first, session.spec.episodes)]
+    return [*records, session.evaluate(folder, quiet)]
 
 
-def scripted(tmp_path: Path, experiment_dir: Path, lr: str, **changes: Any) -> TrainerSession:
-    spec = trainers.spec(trainers.command(tmp_path), experiment_dir, {"lr": lr}, directory=tmp_path, **changes)
-    return open_session(spec, experiment_dir, "cpu", ("",))
-
-
-def trained(session: TrainerSession, experiment_dir: Path, first: int = 0) -> list[EpisodeRecord | EvaluationRecord]:
-    records = [session.train(point, nothing, nothing) for point in range(first, session.spec.episodes)]
-    return [*records, session.evaluate(experiment_dir, nothing)]
-
-
-def test_a_run_has_a_record_per_point_and_one_of_its_evaluation(tmp_path: Path, experiment_dir: Path) -> None:
-    *points, evaluation = trained(python(tmp_path, experiment_dir, {"lr": 2.0}), experiment_dir)
+def test_a_run_has_a_record_per_point_and_one_of_its_evaluation(tmp_path: Path) -> None:
+    *points, evaluation = trained(python(tmp_path, {"lr": 2.0}), tmp_path)
     assert [one.episode for one in points] == [0, 1, 2]
     outcomes = [one.envs[0].outcome for one in points]
     assert outcomes == sorted(outcomes)
     assert [one.envs[0].measures for one in points] == [{"loss_train": -outcome} for outcome in outcomes]
     assert [played.outcome.outcome for played in evaluation.episodes] == [outcomes[-1]] * 3
-    assert (experiment_dir / "policies/a/0.pt").is_file()
+    assert (tmp_path / "policies/a/0.pt").is_file()
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])
-def test_a_run_taken_up_at_any_point_gives_the_same_records(tmp_path: Path, experiment_dir: Path, at: int) -> None:
-    whole = trained(python(tmp_path, experiment_dir, {}), experiment_dir)
-    first = python(tmp_path, experiment_dir, {})
+def test_a_run_taken_up_at_any_point_gives_the_same_records(tmp_path: Path, at: int) -> None:
+    whole = trained(python(tmp_path, {}), tmp_path)
+    first = python(tmp_path, {})
     for point in range(at):
-        first.train(point, nothing, nothing)
+        first.train(point, quiet, quiet)
     state = first.state()
     assert state is not None
-    again = python(tmp_path, experiment_dir, {})
+    again = python(tmp_path, {})
     again.resume(state_bytes.from_bytes(state_bytes.to_bytes(state)))
-    assert [one.digest for one in trained(again, experiment_dir, at)] == [one.digest for one in whole[at:]]
+    assert [one.digest for one in trained(again, tmp_path, at)] == [one.digest for one in whole[at:]]
 
 
-def test_a_run_that_cannot_be_taken_up_is_as_before(tmp_path: Path, experiment_dir: Path) -> None:
-    session = python(tmp_path, experiment_dir, {})
+def test_a_run_that_cannot_be_taken_up_is_as_before(tmp_path: Path) -> None:
+    session = python(tmp_path, {})
     with pytest.raises(state_bytes.FOREIGN):
         session.resume({"format": STATE_FORMAT, "point": 2, "state": b"no state of a trainer"})
     assert session.state() is None
 
 
-def test_a_state_that_cannot_be_saved_is_not_evaluated(tmp_path: Path, experiment_dir: Path) -> None:
+def test_a_state_that_cannot_be_saved_is_not_evaluated(tmp_path: Path) -> None:
     """On a full disk the evaluation is asked for again and again; what the user's code does is done once."""
-    source = trainers.PYTHON.replace("def evaluate(run, state):", "def evaluate(run, state):\n    run.alive(9)")
-    (tmp_path / "mine.py").write_text(source)
-    spec = trainers.spec(str(tmp_path / "mine.py"), experiment_dir, {})
-    session, steps = open_session(spec, experiment_dir, "cpu", ("",)), list[int]()
-    for point in range(spec.episodes):
-        session.train(point, nothing, nothing)
-    (experiment_dir / "policies").write_text("a file where a folder has to be")
+    session = python(tmp_path, {}, old="def evaluate(run, state):", new="def evaluate(run, state):\n    run.alive(9)")
+    steps = list[int]()
+    for point in range(3):
+        session.train(point, quiet, quiet)
+    (tmp_path / "policies").write_text("a file where a folder has to be")
     with pytest.raises(OSError, match="is not a folder"):
-        session.evaluate(experiment_dir, steps.append)
+        session.evaluate(tmp_path, steps.append)
     assert steps == []
-    (experiment_dir / "policies").unlink()
-    record = session.evaluate(experiment_dir, steps.append)
+    (tmp_path / "policies").unlink()
+    record = session.evaluate(tmp_path, steps.append)
     assert steps == [9]
-    assert record.policy_sha256 == hashlib.sha256((experiment_dir / spec.policy_file).read_bytes()).hexdigest()
+    assert record.policy_sha256 == hashlib.sha256((tmp_path / record.policy_file).read_bytes()).hexdigest()
 
 
-def test_groups_of_equal_settings_have_equal_digests_and_seeds_have_not(tmp_path: Path, experiment_dir: Path) -> None:
-    one = trained(python(tmp_path, experiment_dir, {"lr": 0.1}), experiment_dir)
-    same = trained(python(tmp_path, experiment_dir, {}), experiment_dir)
-    other = trained(python(tmp_path, experiment_dir, {}, rng_seed=1), experiment_dir)
+def test_groups_of_equal_settings_have_equal_digests_and_seeds_have_not(tmp_path: Path) -> None:
+    one = trained(python(tmp_path, {"lr": 0.1}), tmp_path)
+    same = trained(python(tmp_path, {}), tmp_path)
+    other = trained(python(tmp_path, {}, rng_seed=1), tmp_path)
     assert [record.digest for record in one] == [record.digest for record in same]
     assert not {record.digest for record in one} & {record.digest for record in other}
 
 
-def test_a_trainer_that_would_begin_anew_has_a_state_at_its_end_only(tmp_path: Path, experiment_dir: Path) -> None:
-    session = python(tmp_path, experiment_dir, {}, resumes=False)
-    states = [session.train(point, nothing, nothing) and session.state() for point in range(3)]
+def test_a_trainer_that_would_begin_anew_has_a_state_at_its_end_only(tmp_path: Path) -> None:
+    session = python(tmp_path, {}, resumes=False)
+    states = [session.train(point, quiet, quiet) and session.state() for point in range(3)]
     assert [state is None for state in states] == [True, True, False]
     assert not session.stateless
 
 
-def test_an_outcome_that_is_no_number_is_the_worst_one_or_an_error(tmp_path: Path, experiment_dir: Path) -> None:
-    with pytest.raises(ValueError, match=r"the outcome is nan, not a number .*; to count such an outcome"):
-        python(tmp_path, experiment_dir, {"fault": "breaks"}).train(0, nothing, nothing)
-    record = python(tmp_path, experiment_dir, {"fault": "breaks"}, worst=-5.0).train(0, nothing, nothing)
+@pytest.mark.parametrize(("value", "said"), [
+    ('float("nan")', "nan"), ("1e200", r"1e\+200"), ("-1e41", r"-1e\+41"), ("10**400", "inf"),
+])  # fmt: skip
+def test_an_outcome_that_is_no_number_is_the_worst_one_or_an_error(tmp_path: Path, value: str, said: str) -> None:
+    how = {"old": 'float("nan") if fault == "breaks" else x', "new": value}
+    record = python(tmp_path, {}, worst=-5.0, **how).train(0, quiet, quiet)
     assert (record.envs[0].outcome, record.envs[0].failed) == (-5.0, True)
+    with pytest.raises(ValueError, match=rf"the outcome is {said}, not a number from -1e\+40 to 1e\+40; to count such"):
+        python(tmp_path, {}, **how).train(0, quiet, quiet)
 
 
-@pytest.mark.parametrize("value", ["1e200", "-1e41", "10**400"])
-def test_an_outcome_too_large_to_compute_with_is_no_number(tmp_path: Path, experiment_dir: Path, value: str) -> None:
-    source = trainers.PYTHON.replace('float("nan") if fault == "breaks" else x', value)
-    (tmp_path / "mine.py").write_text(source)
-    session = open_session(trainers.spec(str(tmp_path / "mine.py"), experiment_dir, {}), experiment_dir, "cpu", ("",))
-    with pytest.raises(ValueError, match=r"not a number from -1e\+40 to 1e\+40; to count such an outcome"):
-        session.train(0, nothing, nothing)
-
-
-def test_a_copy_that_was_changed_is_not_trained(tmp_path: Path, experiment_dir: Path) -> None:
-    spec = trainers.spec(trainers.python_file(tmp_path), experiment_dir, {})
+def test_a_copy_that_was_changed_is_not_trained(tmp_path: Path) -> None:
+    spec = trainers.spec(trainers.python_file(tmp_path), tmp_path, {})
     Path(trainers.python_file(tmp_path)).write_text("raise RuntimeError('the next idea')")
-    assert open_session(spec, experiment_dir, "cpu", ("",)).train(0, nothing, nothing).episode == 0
-    (experiment_dir / "copy" / "mine.py").write_text(trainers.PYTHON + "\n")
+    assert open_session(spec, tmp_path, "cpu", ("",)).train(0, quiet, quiet).episode == 0
+    (tmp_path / "copy" / "mine.py").write_text(trainers.PYTHON + "\n")
     with pytest.raises(ValueError, match=r"trainer mine.py: its copy in .* was changed"):
-        open_session(spec, experiment_dir, "cpu", ("",))
+        open_session(spec, tmp_path, "cpu", ("",))
 
 
 @pytest.mark.parametrize(("changes", "words"), [
     ({"eval_episodes": 4}, "evaluate returned 3 outcomes; 4 are planned"),
-    (
-        {"episodes": 1, "metrics": {}},
-        "point 0 has the metrics Loss/train in addition to the outcome, but the first had none",
-    ),
-])  # fmt: skip
-def test_a_run_that_is_not_as_planned_says_so(
-    tmp_path: Path, experiment_dir: Path, changes: dict[str, Any], words: str
-) -> None:
-    metrics = changes.pop("metrics", {"Loss/train": "loss_train"})
-    spec = trainers.spec(trainers.python_file(tmp_path), experiment_dir, {}, **changes)
-    order = msgspec.structs.replace(spec.trainer, metrics=metrics)
-    session = open_session(msgspec.structs.replace(spec, trainer=order), experiment_dir, "cpu", ("",))
+    ({"old": ', "Loss/train": -x', "new": ""}, "point 0 has the metrics none in addition to the outcome, but"),
+    ({"old": "run.points)", "new": "2)"}, r"ended before point 2 of 3; it must yield run.points"),
+])
+def test_a_run_that_is_not_as_planned_says_so(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        trained(session, experiment_dir)
+        trained(python(tmp_path, {}, **changes), tmp_path)
 
 
-def test_a_trainer_that_ends_early_says_so(tmp_path: Path, experiment_dir: Path) -> None:
-    session = python(tmp_path, experiment_dir, {})
-    for point in range(3):
-        session.train(point, nothing, nothing)
-    with pytest.raises(ValueError, match=r"ended before point 3 of 3; it must yield run.points"):
-        session.train(3, nothing, nothing)
-
-
-def test_a_command_has_the_outcome_that_its_script_left(tmp_path: Path, experiment_dir: Path) -> None:
-    point, evaluation = trained(scripted(tmp_path, experiment_dir, "3"), experiment_dir)
-    again, _ = trained(scripted(tmp_path, experiment_dir, "3"), experiment_dir)
+def test_a_command_has_the_outcome_that_its_script_left(tmp_path: Path) -> None:
+    point, evaluation = trained(scripted(tmp_path, "3"), tmp_path)
+    again, _ = trained(scripted(tmp_path, "3"), tmp_path)
     assert 3.0 < point.envs[0].outcome < 4.0
     assert [played.outcome.outcome for played in evaluation.episodes] == [point.envs[0].outcome]
     assert again.digest == point.digest
-    lines = (experiment_dir / "logs/a-0.log").read_text().splitlines()
+    lines = (tmp_path / "logs/a-0.log").read_text().splitlines()
     assert [line for line in lines if not line.startswith("$ ")] == ["training with 3"] * 2
-    assert [path.name for path in (experiment_dir / "runs/a-0/out").iterdir()] == ["r.json"]
+    assert [path.name for path in (tmp_path / "runs/a-0/out").iterdir()] == ["r.json"]
 
 
-def test_a_command_that_has_ended_is_not_run_again_for_its_evaluation(tmp_path: Path, experiment_dir: Path) -> None:
-    session = scripted(tmp_path, experiment_dir, "3")
-    record, state = session.train(0, nothing, nothing), session.state()
+def test_a_command_that_has_ended_is_not_run_again_for_its_evaluation(tmp_path: Path) -> None:
+    session = scripted(tmp_path, "3")
+    record, state = session.train(0, quiet, quiet), session.state()
     assert state is not None
-    again = scripted(tmp_path, experiment_dir, "3")
+    again = scripted(tmp_path, "3")
     again.resume(state_bytes.from_bytes(state_bytes.to_bytes(state)))
-    assert again.evaluate(experiment_dir, nothing).episodes[0].outcome.outcome == record.envs[0].outcome
+    assert again.evaluate(tmp_path, quiet).episodes[0].outcome.outcome == record.envs[0].outcome
 
 
-def test_a_script_that_fails_or_was_edited_is_named(tmp_path: Path, experiment_dir: Path) -> None:
-    session = scripted(tmp_path, experiment_dir, "-1")
+def test_a_script_that_fails_or_was_edited_is_named(tmp_path: Path) -> None:
+    session = scripted(tmp_path, "-1")
     with pytest.raises(ScriptFailed, match=r"exit status 1: .*ValueError: lr must be positive"):
-        session.train(0, nothing, nothing)
+        session.train(0, quiet, quiet)
     (tmp_path / "train.py").write_text("print('done')")
     with pytest.raises(ScriptFailed, match=r"the script left no r.json in {out}"):
-        session.train(0, nothing, nothing)
+        session.train(0, quiet, quiet)
     with pytest.raises(CodeChanged, match=r"train.py in .*: changed since the experiment was planned"):
-        open_session(session.spec, experiment_dir, "cpu", ("",))
+        open_session(session.spec, tmp_path, "cpu", ("",))

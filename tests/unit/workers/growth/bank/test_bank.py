@@ -8,43 +8,25 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from support.crowded import ENVS, crowded
+from support.kernel_cases import same
 from support.tensor_world import device_data, env_path, make_bank, make_env, orders, plant
 
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.settings import ControllerSettings
+from esper_ab.contracts.settings import ControllerSettings, HostKernel
 from workers.controllers.random import make as make_random
 from workers.environments import Controller, Seen, Stopwatch, paths_below
-from workers.growth.bank.bank import Bank
 from workers.growth.environment import GrowthEnv
-from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit
+from workers.native import library
 from workers.run.episode import play
+from workers.tasks.digits import TASK as DIGITS
 from workers.tasks.synthetic import TASK
 from workers.vocabulary import Algorithm, Stage
 
 SAMPLES = TASK.sizes[0]
-BLUEPRINTS = 7
-
-
-def crowded(n_envs: int, dtype: torch.dtype = torch.float64, first_env: int = 0) -> tuple[Bank, SeedTable]:
-    """Environments with all kinds of seeds in both slots, the same for the same environment in any bank."""
-    bank, table = make_bank(n_envs, dtype, first_env)
-    for row in range(n_envs):
-        env = first_env + row
-        for slot in range(2):
-            kind = (3 * env + 5 * slot) % (BLUEPRINTS + 1)
-            if kind < BLUEPRINTS:
-                bank.germinate(row, slot, kind, env_path(env) / "slot" / slot)
-                table.blueprint[row, slot] = kind
-                table.algorithm[row, slot] = (env + slot) % 3
-                table.stage[row, slot] = (Stage.TRAINING, Stage.BLENDING, Stage.FOSSILIZED)[(env + slot) % 3]
-                table.alpha[row, slot] = (0.0, 0.5, 1.0)[(env + slot) % 3]
-    return bank, table
-
-
-def weights(bank: Bank, row: int) -> list[torch.Tensor]:
-    stacks = [bank.host.values[row], bank.host.momentum[row]]
-    return [*stacks, *(moments.mean[row] for moments in bank.statistics), *(m.var[row] for m in bank.statistics)]
+CPU, ROWS = torch.device("cpu"), np.arange(ENVS)
+KERNELS = ["torch", *[kernel.name for kernel in library.kernels() if not kernel.problem][:1]]
 
 
 def random_decider(env: GrowthEnv) -> Controller[Seen]:
@@ -66,26 +48,21 @@ def test_row_of_a_bank_is_the_bank_of_one_in_float64_for_an_episode() -> None:
         assert theirs.measures == pytest.approx(mine.measures, rel=1e-9)
 
 
-def test_twenty_steps_leave_what_is_not_trained_bit_equal() -> None:
-    bank, table = crowded(4)
-    plant(bank, table, 0, 0, 5, alpha=0.5)
-    table.frozen[0, 0] = True  # blending out: in the forward pass, not trained
-    table.stage[1, 0], table.blueprint[1, 0] = Stage.GERMINATED, 5  # not in the forward pass at all
-    bank.germinate(1, 0, 5, env_path(1) / "later")
-    bank.settle()
-    live = np.array([0, 1])
-    before = copy.deepcopy(bank)
-    for _ in range(5):  # five epochs of four batches
-        bank.train_epoch(table, live, device_data(torch.float64).train, orders(2, SAMPLES))
-    seeds, old = bank._seeds[0, 5], before._seeds[0, 5]
-    for row in (0, 1):
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_what_is_not_trained_does_not_change(kernel: HostKernel) -> None:
+    """Other environments, a seed that blends out, and one that has only germinated and is not in the forward pass."""
+    (bank, table, split), (before, *_) = (crowded(DIGITS, CPU, 53, kernel=kernel) for _ in range(2))
+    table.stage[[2, 6], 0], table.alpha[6, 0] = (Stage.GERMINATED, Stage.BLENDING), 0.5
+    assert table.frozen[6, 0]
+    trained = np.array([2, 6])
+    for _ in range(3):
+        bank.train_epoch(table, trained, split, orders(2, 53))
+    assert same(bank, before, np.delete(ROWS, trained))
+    for row in trained:
+        seeds, old = (one._seeds[0, int(table.blueprint[row, 0])] for one in (bank, before))
         assert torch.equal(seeds.values[row], old.values[row])
         assert torch.equal(seeds.momentum[row], old.momentum[row])
-    for row in (2, 3):  # environments that were not part of it
-        assert all(torch.equal(a, b) for a, b in zip(weights(bank, row), weights(before, row), strict=True))
-        for key, stack in bank._seeds.items():
-            assert torch.equal(stack.values[row], before._seeds[key].values[row])
-    assert not torch.equal(bank.host.values[0], before.host.values[0])
+        assert not torch.equal(bank.host.values[row], before.host.values[row])
 
 
 def test_every_ablation_is_what_a_bank_without_that_seed_would_show() -> None:
@@ -114,21 +91,14 @@ def test_an_exact_identity_contributes_exactly_nothing() -> None:
 
 
 def test_measuring_mutates_nothing_and_evaluates_in_evaluation_mode() -> None:
-    bank, table = crowded(2)
-    data = device_data(torch.float64)
-    before = copy.deepcopy([weights(bank, row) for row in range(2)])
-    first = bank.measure(table, np.arange(2), data.validation, ablate=True)
-    again = bank.measure(table, np.arange(2), data.validation, ablate=True)
+    (bank, table, split), (before, *_) = (crowded(TASK, CPU, 64, torch.float64) for _ in range(2))
+    first, again = (bank.measure(table, ROWS, split, ablate=True) for _ in range(2))
     assert np.array_equal(first.accuracy, again.accuracy)
-    after = [weights(bank, row) for row in range(2)]
-    assert all(torch.equal(a, b) for x, y in zip(before, after, strict=True) for a, b in zip(x, y, strict=True))
+    assert same(bank, before)
     # Evaluation mode: a sample's logits do not depend on its companions, so the loss of halves averages to the whole.
-    half = len(data.validation.y) // 2
-    halves = [
-        DeviceSplit(data.validation.x[cut], data.validation.y[cut]) for cut in (slice(0, half), slice(half, None))
-    ]
-    parts = [bank.measure(table, np.arange(2), part, ablate=False) for part in halves]
-    assert (parts[0].loss + parts[1].loss) / 2 == pytest.approx(first.loss, rel=1e-9)
+    halves = [DeviceSplit(split.x[cut], split.y[cut]) for cut in (slice(0, 32), slice(32, None))]
+    one, other = (bank.measure(table, ROWS, part, ablate=False).loss for part in halves)
+    assert (one + other) / 2 == pytest.approx(first.loss, rel=1e-9)
 
 
 def test_losses_are_per_sample_means_of_the_real_network() -> None:
@@ -137,42 +107,49 @@ def test_losses_are_per_sample_means_of_the_real_network() -> None:
     data = device_data(torch.float64)
     bank.train_epoch(table, np.array([0]), data.train, orders(1, SAMPLES))
     p = {name: value[0] for name, value in bank.host.read(torch.tensor([0])).items()}
-    h = data.validation.x
+    h, y = data.validation.x, data.validation.y
     for level, moments in enumerate(bank.statistics):
         h = F.conv2d(h, p[f"{level}.conv"])
         h = F.batch_norm(h, moments.mean[0], moments.var[0], p[f"{level}.bn.gain"], p[f"{level}.bn.bias"])
         h = F.max_pool2d(F.relu(h), 2)
     logits = h.mean((2, 3)) @ p["head.weight"] + p["head.bias"]
     result = bank.measure(table, np.array([0]), data.validation, ablate=True)
-    assert result.loss[0] == pytest.approx(float(F.cross_entropy(logits, data.validation.y)), rel=1e-9)
-    assert result.real_accuracy[0] == pytest.approx(
-        100.0 * float((logits.argmax(1) == data.validation.y).double().mean())
-    )
+    assert result.loss[0] == pytest.approx(float(F.cross_entropy(logits, y)), rel=1e-9)
+    assert result.real_accuracy[0] == pytest.approx(100.0 * float((logits.argmax(1) == y).double().mean()))
 
 
-def test_a_dropped_seed_leaves_nothing_for_the_next() -> None:
-    bank, table = make_bank(1)
-    plant(bank, table, 0, 0, 5, alpha=1.0)
-    bank.train_epoch(table, np.array([0]), device_data(torch.float64).train, orders(1, SAMPLES))
-    assert bank._seeds[0, 5].momentum[0].abs().sum() > 0
-    bank.drop(0, 0, 5)
-    assert bank._seeds[0, 5].values[0].abs().sum() == 0
-    bank.germinate(0, 0, 5, env_path(0) / "second")
-    bank.settle()
-    assert bank._seeds[0, 5].values[0].abs().sum() > 0
-    assert bank._seeds[0, 5].momentum[0].abs().sum() == 0
-
-
-def test_a_new_gate_leaves_the_module_as_it_is() -> None:
+def test_a_dropped_seed_leaves_nothing_for_the_next_and_a_new_gate_leaves_the_module_as_it_is() -> None:
     bank, table = make_bank(1)
     plant(bank, table, 0, 0, 5, alpha=0.5, algorithm=Algorithm.GATE)
     bank.train_epoch(table, np.array([0]), device_data(torch.float64).train, orders(1, SAMPLES))
-    module, gate = bank.sizes(0, 5)
-    before = bank._seeds[0, 5].values[0].clone()
+    seeds, (module, gate) = bank._seeds[0, 5], bank.sizes(0, 5)
+    before = seeds.values[0].clone()
+    assert len(before) == module + gate
+    assert seeds.momentum[0].abs().sum() > 0
     bank.open_gate(0, 0, 5, env_path(0) / "again")
     bank.settle()
-    after = bank._seeds[0, 5].values[0]
-    assert torch.equal(after[:module], before[:module])
-    assert not torch.equal(after[module:], before[module:])
-    assert bank._seeds[0, 5].momentum[0, module:].abs().sum() == 0
-    assert len(after) == module + gate
+    assert torch.equal(seeds.values[0, :module], before[:module])
+    assert not torch.equal(seeds.values[0, module:], before[module:])
+    assert seeds.momentum[0, module:].abs().sum() == 0
+    bank.drop(0, 0, 5)
+    assert seeds.values[0].abs().sum() == 0
+    bank.germinate(0, 0, 5, env_path(0) / "second")
+    bank.settle()
+    assert seeds.values[0].abs().sum() > 0
+    assert seeds.momentum[0].abs().sum() == 0
+
+
+def test_half_precision_trains_nearly_as_float32_and_measures_in_float32() -> None:
+    """One step of every blueprint and style; parameters and momentum are float32, and validation is, to the bit."""
+    losses, momenta, seen = [], [], []
+    for amp in ("bf16", "off"):
+        bank, table, split = crowded(DIGITS, CPU, 64, amp=amp, batch_size=64)
+        seen.append(bank.measure(table, ROWS, split, ablate=True))
+        losses.append(bank.train_epoch(table, ROWS, split, orders(ENVS, 64))[0])
+        stacks = [bank.host, *bank._seeds.values()]
+        assert all(s.values.dtype == s.momentum.dtype == torch.float32 for s in stacks)
+        momenta.append(torch.cat([s.momentum.flatten().double() for s in stacks]))
+    assert np.array_equal(seen[0].loss, seen[1].loss)
+    assert np.array_equal(seen[0].accuracy, seen[1].accuracy)
+    assert losses[0] == pytest.approx(losses[1], rel=0.01)
+    assert 0.0 < float((momenta[0] - momenta[1]).norm() / momenta[1].norm()) < 0.25

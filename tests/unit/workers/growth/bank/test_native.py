@@ -8,11 +8,9 @@ import msgspec
 import numpy as np
 import pytest
 import torch
-from hypothesis import Phase, assume, given, settings
-from hypothesis import strategies as st
 from support.compiler import IN_CI
 from support.crowded import ENVS, crowded
-from support.kernel_cases import BLUEPRINTS, STAGES, Case, case, compared, drawn, everything
+from support.kernel_cases import STAGES, Case, case, compared, drawn, everything, same
 from support.tensor_world import orders
 
 from workers.datasets.task import HostSpec
@@ -26,37 +24,21 @@ from workers.vocabulary import Algorithm
 
 WIDTHS = [kernel.name for kernel in library.kernels() if not kernel.problem]
 pytestmark = pytest.mark.skipif(not WIDTHS and not IN_CI, reason="the kernel was not built here")
-HOSTS = st.builds(
-    HostSpec,
-    in_channels=st.integers(1, 3),
-    base=st.sampled_from([4, 6, 8]),
-    levels=st.integers(1, 3),
-    kernel=st.sampled_from([1, 3, 5]),
-    pools=st.integers(0, 3),
-    classes=st.integers(2, 5),
-)
-SIDES = st.tuples(st.integers(1, 9), st.integers(1, 9))
-SEED = st.tuples(
-    st.integers(-1, len(BLUEPRINTS) - 1), st.sampled_from(STAGES), st.sampled_from(Algorithm),
-    st.sampled_from([0.0, 0.3, 1.0]), st.booleans(),
-)  # fmt: skip
+CPU, ROWS = torch.device("cpu"), np.arange(ENVS)
 
 
-# To shrink an example takes minutes.
-@settings(max_examples=40, phases=[Phase.generate], derandomize=True)
-@given(
-    host=HOSTS, sides=SIDES, seeds=st.lists(SEED, min_size=6, max_size=6), batch=st.integers(2, 40),
-    samples=st.integers(2, 40),
-)  # fmt: skip
-def test_a_step_is_that_of_torch(host, sides, seeds, batch, samples) -> None:
-    """Every parameter, momentum and moment and the loss are compared, for any network, seeds and batch, also ragged."""
-    assume(min(sides) >> min(host.pools, host.levels) >= 1)
-    samples = min(batch, samples)
-    pixels = max(1, sides[0] >> host.pools) * max(1, sides[1] >> host.pools)
-    assume(samples * pixels == 1 or samples * pixels >= 8)  # between, batch norm's gradient is a small difference
-    one = case(host, sides, seeds, batch, samples, np.random.default_rng(batch))
-    assert [str(found) for found in compared(one, WIDTHS[0]) if found.kind == "UNEXPLAINED"] == []
-    assert one.by_kernel(WIDTHS[0]).loss.tolist() == pytest.approx(one.in_float64().loss.tolist(), rel=1e-6, abs=1e-6)
+def unexplained(one: Case, width: str) -> list[str]:
+    return [str(found) for found in compared(one, width) if found.kind == "UNEXPLAINED"]
+
+
+@pytest.mark.parametrize(("mode", "numbers"), [
+    ("normal", range(16)), ("ragged", range(8)),
+    ("scales", (*range(8), 911295, 940219)),  # the kernel once summed all pixels and channels of a seed in one chain
+])  # fmt: skip
+def test_what_differs_from_torch_by_more_than_rounding_is_explained_by_one_flip(mode: str, numbers: range) -> None:
+    """Every parameter, momentum, moment and loss of any network, seeds and batch: scripts/fuzz_kernel has more."""
+    for number in numbers:
+        assert (number, unexplained(drawn(mode, number), WIDTHS[0])) == (number, [])
 
 
 def bare(levels: int, pools: int, kernel: int, side: int, batch: int, samples: int, rng_seed: int = 0) -> Case:
@@ -87,7 +69,7 @@ def test_an_epoch_that_ends_with_one_value_per_channel_is_that_of_torch(
     """A last batch of one sample in a host that ends at 1x1, after whole batches."""
     for rng_seed in range(10):
         one = bare(levels, levels - 1, 3, 1 << (levels - 1), batch, samples, rng_seed)
-        assert [str(found) for found in compared(one, width) if found.kind == "UNEXPLAINED"] == []
+        assert unexplained(one, width) == []
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -104,41 +86,27 @@ def test_moments_do_not_cancel_where_a_mean_moves_far(width: str) -> None:
     assert by_kernel < 10.0 * max(by_torch, 1e-6)
 
 
-@pytest.mark.parametrize(("mode", "found_later"), [
-    ("normal", ()), ("ragged", ()),
-    ("scales", (911295, 940219)),  # the kernel once summed all pixels and channels of a seed in one chain
-])  # fmt: skip
-def test_what_differs_more_than_torch_in_float32_is_explained_by_one_flip(mode: str, found_later: tuple) -> None:
-    """The seeded beginning of what scripts/fuzz_kernel does at length."""
-    for number in (*range(8), *found_later):
-        found = [str(one) for one in compared(drawn(mode, number), WIDTHS[0]) if one.kind == "UNEXPLAINED"]
-        assert (number, found) == (number, [])
-
-
-ROWS = torch.zeros(3, 4)
+ROWED = torch.zeros(3, 4)
 
 
 @pytest.mark.parametrize("tensor", [
-    ROWS.double(), ROWS.half(), ROWS.T.contiguous().T, ROWS[:, :3], ROWS[:, ::2], ROWS.to("meta"), ROWS[0], ROWS[None],
+    ROWED.double(), ROWED.half(), ROWED.T.contiguous().T, ROWED[:, :3], ROWED[:, ::2], ROWED.to("meta"), ROWED[0],
+    ROWED[None],
 ])  # fmt: skip
 def test_only_rows_of_float32_side_by_side_on_a_processor_have_addresses(tensor: torch.Tensor) -> None:
-    assert _Rows(ROWS, 4).address(2) == ROWS[2].data_ptr()
+    assert _Rows(ROWED, 4).address(2) == ROWED[2].data_ptr()
     with pytest.raises(ValueError, match="contiguous rows of 4"):
         _Rows(tensor, 4)
     with pytest.raises(ValueError, match="no row 3"):
-        _Rows(ROWS, 4).address(3)
+        _Rows(ROWED, 4).address(3)
 
 
-def banks(kernel: str, **growth: object) -> tuple[Bank, SeedTable, DeviceSplit]:
+def banks(kernel: str) -> tuple[Bank, SeedTable, DeviceSplit]:
     """A bank in which everything occurs, trained by `kernel` for two ragged epochs."""
-    bank, table, split = crowded(DIGITS, torch.device("cpu"), 53, kernel=kernel, **growth)
+    bank, table, split = crowded(DIGITS, CPU, 53, kernel=kernel)
     for _ in range(2):
-        bank.train_epoch(table, np.arange(ENVS), split, orders(ENVS, 53))
+        bank.train_epoch(table, ROWS, split, orders(ENVS, 53))
     return bank, table, split
-
-
-def equal(mine: list[torch.Tensor], theirs: list[torch.Tensor]) -> bool:
-    return all(torch.equal(a, b) for a, b in zip(mine, theirs, strict=True))
 
 
 def test_widths_with_fused_arithmetic_give_equal_bits() -> None:
@@ -146,8 +114,8 @@ def test_widths_with_fused_arithmetic_give_equal_bits() -> None:
     if len(fused) < 2:
         pytest.skip("this processor runs one width")
     found = [banks(width) for width in fused]
-    assert equal(everything(found[0][0]), everything(found[1][0]))
-    seen = [bank.measure(table, np.arange(ENVS), split, ablate=True) for bank, table, split in found]
+    assert same(found[0][0], found[1][0])
+    seen = [bank.measure(table, ROWS, split, ablate=True) for bank, table, split in found]
     assert np.array_equal(seen[0].loss, seen[1].loss)
     assert np.array_equal(seen[0].accuracy, seen[1].accuracy)
 
@@ -159,64 +127,40 @@ def test_every_width_computes_what_torch_does(width: str) -> None:
     pairs = list(zip(everything(mine), everything(theirs), strict=True))
     agree = [all(torch.allclose(a[row], b[row], rtol=1e-3, atol=2e-4) for a, b in pairs) for row in range(ENVS)]
     assert sum(agree) > ENVS - 4
-    rows = np.arange(ENVS)
-    copied, _, _ = banks("torch")
-    for to, of in zip(everything(copied), everything(mine), strict=True):
-        to.copy_(of)
-    by_torch, by_kernel_ = (bank.measure(table, rows, split, ablate=True) for bank in (copied, mine))
-    assert np.abs(by_torch.accuracy - by_kernel_.accuracy).max() <= 100.0 / 53 + 1e-9  # a near tie of two classes
-    assert (by_torch.accuracy == by_kernel_.accuracy).mean() > 0.95
-    assert by_kernel_.loss == pytest.approx(by_torch.loss, rel=1e-5)
-    assert np.array_equal(by_kernel_.real_accuracy, by_kernel_.accuracy[by_kernel_.plan.real_rows()])
+    for to, of in pairs:
+        of.copy_(to)
+    by_torch, by_kernel = (bank.measure(table, ROWS, split, ablate=True) for bank in (theirs, mine))
+    assert np.abs(by_torch.accuracy - by_kernel.accuracy).max() <= 100.0 / 53 + 1e-9  # a near tie of two classes
+    assert (by_torch.accuracy == by_kernel.accuracy).mean() > 0.95
+    assert by_kernel.loss == pytest.approx(by_torch.loss, rel=1e-5)
+    assert np.array_equal(by_kernel.real_accuracy, by_kernel.accuracy[by_kernel.plan.real_rows()])
 
 
 def test_neighbours_and_threads_leave_no_trace() -> None:
     """Rows trained together, in two threads, in two calls, or after another network used the same memory."""
     together, table, split = banks(WIDTHS[0])
     torch.set_num_threads(2)
-    in_threads, *_ = banks(WIDTHS[0])
-    assert equal(everything(together), everything(in_threads))
-    apart, _, _ = crowded(DIGITS, torch.device("cpu"), 53, kernel=WIDTHS[0])
+    assert same(together, banks(WIDTHS[0])[0])
+    apart, *_ = crowded(DIGITS, CPU, 53, kernel=WIDTHS[0])
     order = orders(ENVS, 53)
-    for rows in (np.array([14, 3]), np.array([row for row in range(ENVS) if row not in (3, 14)])):
+    for rows in (np.array([14, 3]), np.delete(ROWS, [3, 14])):
         for _ in range(2):
             apart.train_epoch(table, rows, split, order[rows])
-    assert equal(everything(together), everything(apart))
-
-
-def test_what_is_not_trained_does_not_change() -> None:
-    bank, table, split = crowded(DIGITS, torch.device("cpu"), 53, kernel=WIDTHS[0])
-    before = [value.clone() for value in everything(bank)]
-    rows = np.array([2, 6])  # in 6 the first seed is frozen
-    bank.train_epoch(table, rows, split, orders(2, 53))
-    after = everything(bank)
-    others = [row for row in range(ENVS) if row not in rows]
-    assert equal([value[others] for value in before], [value[others] for value in after])
-    stack = bank._seeds[0, int(table.blueprint[6, 0])]
-    assert table.frozen[6, 0]
-    assert torch.equal(stack.values[6], before[_place(bank, stack)][6])
-    assert not torch.equal(bank.host.values[6], before[0][6])
-
-
-def _place(bank: Bank, stack: object) -> int:
-    stacks = [bank.host, *(stack for _, stack in sorted(bank._seeds.items()))]
-    return 2 * next(at for at, other in enumerate(stacks) if other is stack)
+    assert same(together, apart)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30])
 @pytest.mark.parametrize("part", ["host", "seed"])
 def test_what_is_not_finite_shows_and_touches_no_neighbour(value: float, part: str) -> None:
     """In a host, or in a seed in any slot and stage; the memory that it went through is clean afterwards."""
-    clean, table, split = crowded(DIGITS, torch.device("cpu"), 53, kernel=WIDTHS[0])
-    broken, *_ = crowded(DIGITS, torch.device("cpu"), 53, kernel=WIDTHS[0])
+    (clean, table, split), (broken, *_) = (crowded(DIGITS, CPU, 53, kernel=WIDTHS[0]) for _ in range(2))
     env = 5
     stack = broken.host if part == "host" else broken._seeds[0, int(table.blueprint[env, 0])]
     stack.values[env, :8] = value
-    rows = np.arange(ENVS)
-    good, bad = (bank.train_epoch(table, rows, split, orders(ENVS, 53))[0] for bank in (clean, broken))
-    seen = broken.measure(table, rows, split, ablate=True).loss
+    good, bad = (bank.train_epoch(table, ROWS, split, orders(ENVS, 53))[0] for bank in (clean, broken))
+    seen = broken.measure(table, ROWS, split, ablate=True).loss
     assert not np.isfinite(bad[env]) or not np.isfinite(seen[env]) or abs(value) == 1e30
-    others = [row for row in rows if row != env]
+    others = np.delete(ROWS, env)
     assert np.array_equal(good[others], bad[others])
     assert np.isfinite(seen[others]).all()
-    assert equal([v[others] for v in everything(clean)], [v[others] for v in everything(broken)])
+    assert same(clean, broken, others)

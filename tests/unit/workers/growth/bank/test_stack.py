@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.tensor_world import env_path
+from support.tensor_world import env_path, random
 
 from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Places, Stack, births, put_rows
 from workers.layers import device as _device
@@ -44,10 +44,8 @@ def test_loans_updated_at_once_are_each_updated_alone(
     optimiser = Optimiser(together, rule)
     generator = torch.Generator().manual_seed(3)
     for step in range(3):
-        grads = [
-            torch.randn(loan.flat.shape, generator=generator, dtype=dtype) * torch.tensor([0.01, 3.0])[step % 2]
-            for loan in alone
-        ]
+        size = (0.01, 3.0)[step % 2]
+        grads = [torch.randn(loan.flat.shape, generator=generator, dtype=dtype) * size for loan in alone]
         grads[0][1, 55] = float("inf") if step == 1 else 1.0
         for loan, own in zip(alone, grads, strict=True):
             loan.step(own.clone(), rule)
@@ -93,26 +91,17 @@ def test_what_nothing_computes_with_is_not_lent(idle: int) -> None:
     assert torch.equal(mine.momentum, torch.where(used, momentum + 2.0, momentum))
 
 
-MOVED_ROWS = [[3, 0], [1], [2, 3, 0, 1]]
-
-
-def random(*shape: int, rng_seed: int = 0) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(rng_seed), dtype=torch.float64)
-
-
 @pytest.mark.parametrize("on_cpu", [True, False])
-@pytest.mark.parametrize("rows", MOVED_ROWS)
-def test_rows_are_written_and_no_other(rows: list[int], on_cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rows", [[3, 0], [1], [2, 3, 0, 1]])
+def test_rows_are_picked_and_put_and_no_other_and_so_are_their_gradients(
+    rows: list[int], on_cpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_device, "is_cpu", lambda _device: on_cpu)
-    whole, part = random(4, 3), random(len(rows), 3, rng_seed=1)
+    whole, written = random(4, 3), random(len(rows), 3, rng_seed=1)
     expected = whole.clone()
-    expected[rows] = part
-    put_rows(torch.tensor(rows), [(whole, part)])
+    expected[rows] = written
+    put_rows(torch.tensor(rows), [(whole, written)])
     assert torch.equal(whole, expected)
-
-
-@pytest.mark.parametrize("rows", MOVED_ROWS)
-def test_rows_are_picked_and_put_and_so_are_their_gradients(rows: list[int]) -> None:
     x = random(2, 2, 2, 4, 3).requires_grad_()
     places = Places.of(torch.tensor(rows), 4)
     assert torch.equal(places.pick(x), x[:, :, :, rows])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support.growth_world import Episode, decision, make_lifecycle, measure, random_decisions
 
 from workers.growth.rules.lifecycle import InvalidDecision, Lifecycle
+from workers.growth.rules.masks import DecisionMasks
 from workers.growth.rules.seeds import AlphaMode, SeedTable
 from workers.vocabulary import HEADS, OP, SLOT, SPEEDS, STYLES, Op, Stage
 
@@ -22,8 +23,9 @@ ADVANCE = decision(op=Op.ADVANCE)
 WAIT = decision()
 PRUNE = decision(op=Op.PRUNE)
 PRUNE_SLOWLY = decision(op=Op.PRUNE, alpha_speed=SPEEDS.index(3))
-FOSSILIZE = decision(op=Op.FOSSILIZE)
-FASTEST_LIFE = [GERMINATE, ADVANCE, ADVANCE, WAIT, WAIT, ADVANCE, FOSSILIZE]
+RETARGET = decision(op=Op.SET_ALPHA_TARGET, alpha_target=HALF)
+HELD = [GERMINATE, ADVANCE, ADVANCE, WAIT, WAIT, ADVANCE]  # as early as can be
+FASTEST_LIFE = [*HELD, decision(op=Op.FOSSILIZE)]
 
 
 def episode(**kwargs: object) -> Episode:
@@ -38,10 +40,6 @@ def run(game: Episode, decisions: list[np.ndarray], contribution: float = 2.0) -
         game.view(step, dataclasses.replace(reading, contribution=measured))
         game.act(wish, step)
     return game
-
-
-def stages(game: Episode) -> list[str]:
-    return [change.event for change in game.changes]
 
 
 def state(lifecycle: Lifecycle) -> dict[str, list[object]]:
@@ -63,37 +61,27 @@ def test_fastest_life() -> None:
 def test_a_fossil_with_too_little_contribution_does_not_count_as_contributing() -> None:
     lifecycle = run(episode(), FASTEST_LIFE, contribution=-3.0).lifecycle
     assert (lifecycle.fossilized[0], lifecycle.contributing[0]) == (1, 0)
-    strict = run(episode(gates="strict"), [GERMINATE, ADVANCE])
-    assert not strict.lifecycle.masks(3).valid[0, Op.ADVANCE].any()
 
 
-def test_strict_gates() -> None:
-    table = SeedTable.empty(1, 3)
+@pytest.mark.parametrize(("changes", "advances", "fossilizes"), [
+    ({}, [True, True, False], True), ({"epochs_in_stage": 2}, [False] * 3, True),
+    ({"contribution": 0.99}, [True, True, False], False), ({"acc_at_stage_start": 29.6}, [False, True, False], True),
+])  # fmt: skip
+def test_strict_gates(changes: dict[str, float], advances: list[bool], fossilizes: bool) -> None:
+    """Of a seed in training, one that blends, and one that holds."""
     lifecycle = make_lifecycle(gates="strict")
     lifecycle.table.stage[0] = [Stage.TRAINING, Stage.BLENDING, Stage.HOLDING]
-    table = lifecycle.table
     lifecycle.val_acc[:] = 30.0
-    table.acc_at_stage_start[0] = 29.5
-    table.alpha[0] = table.alpha_target[0] = 1.0
-    table.epochs_in_stage[0] = 3
-    table.contribution[0] = 1.0
+    met = {"acc_at_stage_start": 29.5, "alpha": 1.0, "alpha_target": 1.0, "epochs_in_stage": 3, "contribution": 1.0}
+    for name, value in (met | changes).items():
+        getattr(lifecycle.table, name)[0] = value
     valid = lifecycle.masks(5).valid[0]
-    assert valid[Op.ADVANCE].tolist() == [True, True, False]
-    assert valid[Op.FOSSILIZE].tolist() == [False, False, True]
-    table.epochs_in_stage[0] = 2
-    table.contribution[0] = 0.99
-    assert not lifecycle.masks(5).valid[0, [Op.ADVANCE, Op.FOSSILIZE]].any()
-    table.epochs_in_stage[0] = 3
-    table.acc_at_stage_start[0] = 29.6
-    assert lifecycle.masks(5).valid[0, Op.ADVANCE].tolist() == [False, True, False]
+    assert valid[Op.ADVANCE].tolist() == advances
+    assert valid[Op.FOSSILIZE].tolist() == [False, False, fossilizes]
 
 
 def test_no_fossil_without_a_measurement_in_this_life() -> None:
-    game = episode()
-    for step, wish in enumerate(FASTEST_LIFE[:-1], start=1):
-        reading = measure(game.lifecycle, game.rng)
-        game.view(step, dataclasses.replace(reading, contribution=np.full((1, 3), np.nan)))
-        game.act(wish, step)
+    game = run(episode(), HELD, contribution=np.nan)
     assert game.lifecycle.table.stage[0, 0] == Stage.HOLDING
     assert not game.lifecycle.masks(7).valid[0, Op.FOSSILIZE].any()
 
@@ -103,33 +91,31 @@ def test_cooldown_calendar() -> None:
     seen = [int(game.lifecycle.table.stage[0, 0])]
     for step in range(4, 10):
         assert not game.lifecycle.masks(step).valid[0, Op.GERMINATE, 0]
-        game.view(step)
-        game.act(WAIT, step)
+        game.follow([WAIT], step)
         seen.append(int(game.lifecycle.table.stage[0, 0]))
     assert seen == [Stage.EMBARGOED] * 5 + [Stage.RESETTING, Stage.DORMANT]  # ends of t … t + 6
     assert game.lifecycle.masks(10).valid[0, Op.GERMINATE, 0]  # t + 7
-    assert stages(game) == ["germinated", "pruned", "emptied"]
+    assert [change.event for change in game.changes] == ["germinated", "pruned", "emptied"]
     assert game.lifecycle.pruned[0] == 1
     assert state(game.lifecycle)["serial"] == [[-1, -1, -1]]
 
 
 def test_scheduled_prune_ramps_down_frozen_counts_its_parameters_and_then_drops() -> None:
-    game = run(episode(), [*FASTEST_LIFE[:-1], PRUNE_SLOWLY])
+    game = run(episode(), [*HELD, PRUNE_SLOWLY])
     table = game.lifecycle.table
     assert (table.stage[0, 0], table.alpha_mode[0, 0], table.frozen[0, 0]) == (Stage.BLENDING, AlphaMode.DOWN, True)
     assert (table.params[0, 0], table.alpha[0, 0]) == (200, pytest.approx(2 / 3))
     assert not game.lifecycle.masks(8).valid[0, :, 0].any()
     game.follow([WAIT] * 2, 8)
-    assert stages(game)[-2:] == ["prune_scheduled", "pruned"]
+    assert [change.event for change in game.changes[-2:]] == ["prune_scheduled", "pruned"]
     assert (game.changes[-1].step, table.stage[0, 0], table.params[0, 0]) == (9, Stage.EMBARGOED, 0)
     game.follow([WAIT] * 6, 10)
     assert game.lifecycle.masks(16).valid[0, Op.GERMINATE, 0]  # 9 + 7, as after an instant prune
 
 
 def test_partial_target_falls_back_to_blending_and_comes_back() -> None:
-    down = decision(op=Op.SET_ALPHA_TARGET, alpha_target=HALF)
     up = decision(op=Op.SET_ALPHA_TARGET, alpha_target=FULL)
-    game = run(episode(), [*FASTEST_LIFE[:-1], down])
+    game = run(episode(), [*HELD, RETARGET])
     table = game.lifecycle.table
     assert (table.stage[0, 0], table.alpha[0, 0], table.frozen[0, 0]) == (Stage.BLENDING, 0.5, False)
     assert not game.lifecycle.masks(8).valid[0, Op.ADVANCE].any()
@@ -139,14 +125,12 @@ def test_partial_target_falls_back_to_blending_and_comes_back() -> None:
 
 def test_retarget_may_change_the_algorithm_alone_and_then_has_no_speed() -> None:
     gate = decision(op=Op.SET_ALPHA_TARGET, style=GATE_STYLE, alpha_target=FULL)
-    game = run(episode(), [*FASTEST_LIFE[:-1]])
-    masks = game.lifecycle.masks(7)
-    assert not masks.mask(HEADS.index("alpha_speed"), gate[:, :6]).any()
+    game = run(episode(), HELD)
+    assert not game.lifecycle.masks(7).mask(HEADS.index("alpha_speed"), gate[:, :6]).any()
     game.follow([gate], 7)
     table = game.lifecycle.table
     assert (table.stage[0, 0], table.alpha_mode[0, 0], table.params[0, 0]) == (Stage.HOLDING, AlphaMode.HOLD, 207)
-    same = decision(op=Op.SET_ALPHA_TARGET, style=GATE_STYLE, alpha_target=FULL)
-    assert not game.lifecycle.masks(8).permits(same)[0]
+    assert not game.lifecycle.masks(8).permits(gate)[0]  # nothing is left to change
 
 
 def test_a_failed_germination_changes_nothing() -> None:
@@ -199,10 +183,7 @@ USED = {
     "prune at once": (decision(op=Op.PRUNE), {"op", "slot", "alpha_speed"}),
     "prune by a ramp": (decision(op=Op.PRUNE, alpha_speed=1), {"op", "slot", "alpha_speed", "alpha_curve"}),
     "prune what is not blended": (decision(op=Op.PRUNE, slot=1), {"op", "slot"}),
-    "retarget at once": (
-        decision(op=Op.SET_ALPHA_TARGET, alpha_target=HALF),
-        {"op", "slot", "style", "alpha_target", "alpha_speed"},
-    ),
+    "retarget at once": (RETARGET, {"op", "slot", "style", "alpha_target", "alpha_speed"}),
     "retarget by a ramp": (
         decision(op=Op.SET_ALPHA_TARGET, alpha_target=HALF, alpha_speed=2),
         {"op", "slot", "style", "alpha_target", "alpha_speed", "alpha_curve"},
@@ -214,9 +195,7 @@ USED = {
 def test_which_heads_an_operation_uses(name: str) -> None:
     """`early` holds a measured seed at full alpha, `mid` a seed in training, `late` none."""
     row, used = USED[name]
-    game = run(episode(), FASTEST_LIFE[:-1])
-    mid = [decision(op=Op.GERMINATE, slot=1), decision(op=Op.ADVANCE, slot=1)]
-    game.follow(mid, 7)
+    game = run(episode(), HELD).follow([decision(op=Op.GERMINATE, slot=1), decision(op=Op.ADVANCE, slot=1)], 7)
     masks = game.view(9).masks
     assert masks.permits(row)[0]
     assert {HEADS[h] for h in range(len(HEADS)) if masks.mask(h, row[:, :h]).any()} == used
@@ -233,8 +212,7 @@ def test_velocity_starts_with_the_second_measurement() -> None:
 
 
 def test_a_new_seed_inherits_nothing() -> None:
-    game = run(episode(), [*FASTEST_LIFE[:-1], PRUNE])
-    game.follow([*[WAIT] * 6, GERMINATE], 8)
+    game = run(episode(), [*HELD, PRUNE]).follow([*[WAIT] * 6, GERMINATE], 8)
     table, fresh = game.lifecycle.table, SeedTable.empty(1, 1)
     assert game.changes[-1].seed_id == "e0s1"
     for name in ("age", "alpha", "contribution", "velocity", "interaction_sum", "steps_total", "frozen"):
@@ -270,13 +248,13 @@ def test_random_play_never_raises_and_counts_add_up(rng_seed: int, gates: str, m
     game = Episode(make_lifecycle(4, steps, gates, max_seeds), rng)
     game.play(lambda view: random_decisions(view.masks, rng))
     lifecycle = game.lifecycle
-    assert (lifecycle.op_counts.sum(axis=1) == steps).all()
-    assert (lifecycle.germinated == lifecycle.op_counts[:, Op.GERMINATE]).all()
-    assert (lifecycle.fossilized == lifecycle.op_counts[:, Op.FOSSILIZE]).all()
-    assert (lifecycle.germinated - lifecycle.pruned == lifecycle.table.present.sum(axis=1)).all()
-    assert (lifecycle.table.present.sum(axis=1) <= (max_seeds or 3)).all()
-    ids = [(c.env, c.seed_id) for c in game.changes if c.event == "germinated"]
-    assert len(ids) == len(set(ids))
+    counts, present = lifecycle.op_counts, lifecycle.table.present.sum(axis=1)
+    assert (counts.sum(axis=1) == steps).all()
+    assert (lifecycle.germinated == counts[:, Op.GERMINATE]).all()
+    assert (lifecycle.fossilized == counts[:, Op.FOSSILIZE]).all()
+    assert (lifecycle.germinated - lifecycle.pruned == present).all()
+    assert (present <= (max_seeds or 3)).all()
+    assert len({(c.env, c.seed_id) for c in game.changes}) == lifecycle.germinated.sum()
 
 
 def every_decision(lifecycle: Lifecycle, step: int, rng: np.random.Generator) -> list[tuple[int, int, np.ndarray]]:
@@ -316,19 +294,41 @@ def test_valid_changes_state_and_masked_raises_in_every_reachable_state(rng_seed
 
 
 def test_last_step_allows_only_what_can_still_count() -> None:
-    game = run(episode(steps=7), FASTEST_LIFE[:-1])
-    valid = game.lifecycle.masks(7).valid[0]
+    valid = run(episode(steps=7), HELD).lifecycle.masks(7).valid[0]
     assert valid[Op.FOSSILIZE].tolist() == [True, False, False]
     assert not np.delete(valid, Op.FOSSILIZE, axis=0).any()
 
 
 def test_masks_are_a_snapshot() -> None:
-    game = run(episode(), [*FASTEST_LIFE[:-1]])
-    game.view(7)
-    masks = game.lifecycle.masks(7)
-    retarget = decision(op=Op.SET_ALPHA_TARGET, alpha_target=HALF)
-    game.act(retarget, 7)
-    assert masks.permits(retarget)[0]
-    assert masks.mask(HEADS.index("alpha_speed"), retarget[:, :6]).all()
-    assert not game.lifecycle.masks(8).permits(retarget)[0]
+    game = run(episode(), HELD)
+    masks = game.view(7).masks
+    game.act(RETARGET, 7)
+    assert masks.permits(RETARGET)[0]
+    assert masks.mask(HEADS.index("alpha_speed"), RETARGET[:, :6]).all()
+    assert not game.lifecycle.masks(8).permits(RETARGET)[0]
     assert masks.sizes == (6, 3, 3, 5, 3, 3, 4, 3)
+
+
+def permitted_head_by_head(masks: DecisionMasks, decision: list[int]) -> bool:
+    """What a decision may say, from the masks' definition: each head given all heads before it."""
+    for head, said in enumerate(decision):
+        mask = masks.mask(head, np.array([decision[:head]] * 2, dtype=np.int64).reshape(2, head))[0]
+        if not (0 <= said < len(mask) and mask[said] if mask.any() else said == 0):
+            return False
+    return True
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=8)
+def test_a_decision_is_permitted_where_each_head_is_given_those_before(rng_seed: int) -> None:
+    """Anything may be said, sensible or not, in any state that can be reached."""
+    rng = np.random.default_rng(rng_seed)
+    game = Episode(make_lifecycle(2, 12), rng)
+    for step in range(1, 13):
+        view = game.view(step)
+        for _ in range(20):
+            wish = random_decisions(view.masks, rng)
+            at = rng.integers(0, len(HEADS), 2)
+            wish[0, at] = rng.integers(-1, np.array(view.masks.sizes)[at] + 1)
+            assert view.masks.permits(wish).tolist() == [permitted_head_by_head(view.masks, wish[0].tolist()), True]
+        game.act(random_decisions(view.masks, rng), step)

@@ -57,70 +57,51 @@ def test_empty_slots_are_zeros_and_the_first_observation_is_known() -> None:
     reading = measure(game.lifecycle, game.rng)
     view = game.view(1, dataclasses.replace(reading, val_acc=np.array([30.0]), val_loss=np.array([2.0])))
     seen = view.observation[0]
-    assert seen.dtype == np.float32
-    assert seen.shape == (WHERE.width,)
+    assert (seen.dtype, seen.shape) == (np.float32, (WHERE.width,))
     assert not seen[WHERE.mine.any(axis=0)].any()
-    assert seen[WHERE.base["progress"]] == pytest.approx(1 / 25)
-    assert seen[WHERE.base["val_acc"]] == pytest.approx(0.3)
-    assert seen[WHERE.base["acc_history"]] == pytest.approx([0, 0, 0, 0, 0.3])
-    assert seen[WHERE.base["val_loss"]] == pytest.approx(np.log(3.0) / np.log(21.0))
-    assert seen[WHERE.base["loss_delta"]] == 0.0
+    expected = {
+        "progress": [1 / 25], "val_acc": [0.3], "acc_history": [0, 0, 0, 0, 0.3], "loss_delta": [0],
+        "val_loss": [np.log(3.0) / np.log(21.0)],
+    }  # fmt: skip
+    assert {name: seen[WHERE.base[name]].tolist() for name in expected} == {
+        name: pytest.approx(values) for name, values in expected.items()
+    }
 
 
 @pytest.mark.parametrize("slot", range(len(SLOTS)))
 def test_a_slots_slices_tell_of_that_slot_only(slot: int) -> None:
     """Two environments measure the same; only one germinates. They differ in that slot's blocks and nowhere else."""
     game = Episode(make_lifecycle(2), np.random.default_rng(1))
-    script = [
-        decision(op=Op.GERMINATE, slot=slot, blueprint=2, tempo=0, alpha_target=2),
-        decision(op=Op.ADVANCE, slot=slot),
-        decision(op=Op.ADVANCE, slot=slot),
-        decision(),
-        decision(op=Op.PRUNE, slot=slot),
-    ]
-    shared = {"params_added", "seed_utilisation"}  # totals over slots
+    born, on = decision(op=Op.GERMINATE, slot=slot, blueprint=2, alpha_target=2), decision(op=Op.ADVANCE, slot=slot)
+    script = [born, on, on, decision(), decision()]
     expected = WHERE.mine[slot].copy()
-    for name in shared:
+    for name in ("params_added", "seed_utilisation"):  # totals over slots
         expected[WHERE.base[name]] = True
     for step, wish in enumerate(script, start=1):
         reading = measure(game.lifecycle, game.rng)
-        same = {
-            name: np.repeat(array[:1], 2, axis=0) for name, array in vars(reading).items() if array.ndim == 1
-        }
-        view = game.view(step, dataclasses.replace(reading, **same))
-        differs = view.observation[0] != view.observation[1]
+        same = {name: np.repeat(array[:1], 2, axis=0) for name, array in vars(reading).items() if array.ndim == 1}
+        shown = game.view(step, dataclasses.replace(reading, **same)).observation
+        differs = shown[0] != shown[1]
         assert not (differs & ~expected).any()
         if step > 1:
             assert differs[WHERE.slots[slot]["present"]].any()
             assert differs[WHERE.slots[slot]["params"]].any()  # of the block of telemetry
-        allowed = view.masks.permits(np.concatenate([wish, decision()]))
-        game.act(np.concatenate([wish, decision()]) if allowed[0] else np.zeros((2, 8), dtype=np.int64), step)
+        game.act(np.concatenate([wish, decision()]), step)
 
 
 def test_slot_features_say_what_they_are_called() -> None:
     game = Episode(make_lifecycle(1, steps=20), np.random.default_rng(2))
-    life = [
-        decision(op=Op.GERMINATE, slot=1, blueprint=1, style=3, tempo=1, alpha_target=1),
-        decision(op=Op.ADVANCE, slot=1),
-        decision(op=Op.ADVANCE, slot=1),
-    ]
-    game.follow(life)
+    born = decision(op=Op.GERMINATE, slot=1, blueprint=1, style=3, tempo=1, alpha_target=1)
+    game.follow([born, *[decision(op=Op.ADVANCE, slot=1)] * 2])
     seen = game.view(4).observation[0]
-
-    def of(name: str) -> list[float]:
-        return [round(float(value), 4) for value in seen[WHERE.slots[1][name]]]
-
-    assert of("present") == [1]
-    assert of("stage") == [0, 0, 1, 0, 0, 0, 0]
-    assert of("alpha") == [pytest.approx(0.14, abs=1e-4)]  # one of five linear ticks towards 0.7
-    assert of("alpha_target") == of("germination_target") == [pytest.approx(0.7)]
-    assert (of("ramp_up"), of("ramp_down"), of("blending_out")) == ([1], [0], [0])
-    assert of("ramp_left") == [0.5]
-    assert of("measured") == of("fresh") == [1]
-    assert of("style") == [0, 0, 0, 1, 0]
-    assert of("blueprint") == [0, 1, 0]
-    assert of("age") == [0.15]
-    assert of("epochs_in_stage") == [0.05]
+    expected = {
+        "present": [1], "stage": [0, 0, 1, 0, 0, 0, 0], "alpha_target": [0.7], "germination_target": [0.7],
+        "alpha": [0.14],  # one of five linear ticks
+        "ramp_up": [1], "ramp_down": [0], "blending_out": [0], "ramp_left": [0.5], "measured": [1], "fresh": [1],
+        "style": [0, 0, 0, 1, 0], "blueprint": [0, 1, 0], "age": [0.15], "epochs_in_stage": [0.05],
+    }  # fmt: skip
+    found = {name: seen[WHERE.slots[1][name]].tolist() for name in expected}
+    assert found == {name: pytest.approx(values, abs=1e-4) for name, values in expected.items()}
 
 
 def test_totals_are_over_all_slots() -> None:

@@ -21,6 +21,9 @@ RAMPS = [
 ]
 
 
+ALPHAS = st.sampled_from([0.0, 0.5, 0.7, 1.0])
+
+
 def ramp(start: float, target: float, steps: int, curve: int) -> tuple[SeedTable, list[float]]:
     table = SeedTable.empty(1, 1)
     table.alpha[:] = start
@@ -38,12 +41,7 @@ def test_ramp_values(curve: Curve, steps: int, expected: list[float]) -> None:
     assert ramp(0.0, 1.0, steps, curve)[1] == pytest.approx(expected, abs=6e-4)
 
 
-@given(
-    st.sampled_from([0.0, 0.5, 0.7, 1.0]),
-    st.sampled_from([0.0, 0.5, 0.7, 1.0]),
-    st.sampled_from([0, 3, 5, 8]),
-    st.sampled_from(Curve),
-)
+@given(ALPHAS, ALPHAS, st.sampled_from([0, 3, 5, 8]), st.sampled_from(Curve))
 def test_ramps_are_monotone_and_end_on_target(start: float, target: float, steps: int, curve: Curve) -> None:
     table, values = ramp(start, target, steps, curve)
     path = np.array([start, *values])
