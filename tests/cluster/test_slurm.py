@@ -1,7 +1,5 @@
 """Experiments on a real Slurm: the same records as on one machine, and what becomes of those who are killed there."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """docs/other-numbers.md: its table and its Python, as they stand."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path
@@ -17,20 +15,20 @@ def _block(language: str) -> str:
     return str(found)
 
 
-def test_the_table_can_be_read(tmp_path: Path) -> None:
+def test_the_table_can_be_read(tmp_path):
     file = tmp_path / "results.csv"
     file.write_text(_block("csv"))
     assert [row.value for row in read_csv(file).rows] == [71.25, 69.5, 74.0, None]
     assert all(f"`{column}`" in PAGE for column in COLUMNS)
 
 
-def test_the_example_asks_for_what_is_kept_beside_it() -> None:
+def test_the_example_asks_for_what_is_kept_beside_it():
     files = DOCS / "examples" / "screening.toml", DOCS / "examples" / "screening-digits" / "experiment.toml"
     asked, kept = (tomllib.loads(file.read_text()) for file in files)
     assert asked == {key: kept[key] for key in asked}
 
 
-def test_the_python_runs(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_the_python_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(compile(_block("python"), "other-numbers.md", "exec"), {})
     assert "The next look is after 10 seeds" in capsys.readouterr().out

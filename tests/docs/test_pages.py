@@ -1,7 +1,5 @@
 """The documentation: links lead somewhere, command lines and TOML parse, every flag of launch is described."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path
@@ -21,7 +19,7 @@ WRITTEN = [page for page in PAGES if page.parent.name != "benchmarks" and page.n
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_links_resolve(page: Path) -> None:
+def test_links_resolve(page):
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if not re.match(r"[a-z]+:|#", target):
@@ -35,7 +33,7 @@ def _headings(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_anchors_are_headings(page: Path) -> None:
+def test_anchors_are_headings(page):
     for target, anchor in re.findall(r"\]\(([^)\s#:]*)#([^)\s]+)\)", page.read_text()):
         other = (page.parent / target) if target else page
         assert anchor in _headings(other), f"{page.name} links to {target}#{anchor}"
@@ -48,7 +46,7 @@ def _too_wide(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda path: path.name)
-def test_no_line_is_too_wide(page: Path) -> None:
+def test_no_line_is_too_wide(page):
     """Who reads in a terminal or beside code sees whole lines, of tables, too."""
     assert _too_wide(page.read_text()) == []
 
@@ -63,7 +61,7 @@ def _examples() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("page", "line"), _examples())
-def test_command_lines_parse(page: str, line: str) -> None:
+def test_command_lines_parse(page, line):
     """Options exist; groups, keys and values of a launch are those of an experiment."""
     for name, params in check_command_line(line):
         if name == "launch":
@@ -74,7 +72,7 @@ def test_command_lines_parse(page: str, line: str) -> None:
             assert parse_parts(asked) or parse(asked).groups
 
 
-def test_toml_parses(tmp_path: Path) -> None:
+def test_toml_parses(tmp_path):
     blocks = [block for page in PAGES for block in re.findall(r"```toml\n(.*?)```", page.read_text(), flags=re.DOTALL)]
     assert blocks
     for block in blocks:
@@ -85,7 +83,7 @@ def test_toml_parses(tmp_path: Path) -> None:
         assert parse_parts(asked) or parse(asked).groups
 
 
-def test_documented_flags_are_those_that_exist() -> None:
+def test_documented_flags_are_those_that_exist():
     page = (ROOT / "docs" / "cli.md").read_text()
     for option in command.params:
         for flag in option.opts if option.param_type_name == "option" else ():

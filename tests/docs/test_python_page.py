@@ -1,7 +1,5 @@
 """docs/python.md: its blocks are run in order, as they stand, in a folder of their own."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess
@@ -32,14 +30,14 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess
     return folder, subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
 
 
-def test_the_blocks_run_in_order(executed) -> None:
+def test_the_blocks_run_in_order(executed):
     _, ended = executed
     assert ended.returncode == 0, ended.stderr
     assert "slow: 2 of 2 runs" in ended.stdout
     assert "fast: 2 of 2 runs" in ended.stdout
 
 
-def test_what_is_said_to_be_left_behind_is_there(executed) -> None:
+def test_what_is_said_to_be_left_behind_is_there(executed):
     folder, _ = executed
     experiment_dir = folder / "experiments" / "rates"
     assert (experiment_dir / "runs" / "fast-1" / "config.toml").is_file()
@@ -50,6 +48,6 @@ def test_what_is_said_to_be_left_behind_is_there(executed) -> None:
 @pytest.mark.parametrize(
     "line", [line for language, text in BLOCKS if language == "sh" for line in text.splitlines()]
 )
-def test_the_command_lines_work(executed, line: str) -> None:
+def test_the_command_lines_work(executed, line):
     folder, _ = executed
     assert done(*shlex.split(line)[1:], folder=folder)

@@ -1,7 +1,5 @@
 """docs/evidence/shaping.md: its numbers are those of the summary kept in examples, its rewards are what it says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -11,13 +9,13 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXAMPLE = DOCS / "examples" / "shaping"
 
 
-def test_the_code_of_the_page_is_that_of_the_example() -> None:
+def test_the_code_of_the_page_is_that_of_the_example():
     code = (DOCS / "evidence" / "shaping.md").read_text().split("```python\n")[1].split("```")[0]
     for function in code.strip().split("\n\n\n"):
         assert function in (EXAMPLE / "rewards.py").read_text()
 
 
-def test_the_command_of_the_page_plans_the_experiment(tmp_path: Path) -> None:
+def test_the_command_of_the_page_plans_the_experiment(tmp_path):
     told = done("launch", EXAMPLE / "experiment.toml", "--output-dir", tmp_path, "--dry-run")
     assert "energy" in told
     assert "8 seeds" in told
@@ -25,7 +23,7 @@ def test_the_command_of_the_page_plans_the_experiment(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # four minutes on two free cores
-def test_the_reward_that_rises_further_is_worse_by_the_outcome(tmp_path: Path) -> None:
+def test_the_reward_that_rises_further_is_worse_by_the_outcome(tmp_path):
     done("launch", EXAMPLE / "experiment.toml", "--output-dir", tmp_path, "--name", "again", "--quiet",
          "--seeds", "6", "--rng-seed", "77")  # fmt: skip
     summary = " ".join((tmp_path / "again" / "summary.txt").read_text().split())

@@ -1,7 +1,5 @@
 """The trainers in docs/examples: each trains, goes on from its state to the same bits, and is evaluated."""
 
-from __future__ import annotations
-
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,9 +30,7 @@ def orders(folder: Path, name: str, outcome: str, settings: dict[str, Any]) -> R
 
 
 @pytest.mark.parametrize(("name", "outcome", "settings"), PYTHON)
-def test_a_python_trainer_resumes_to_the_same_bits(
-    tmp_path: Path, name: str, outcome: str, settings: dict[str, Any]
-) -> None:
+def test_a_python_trainer_resumes_to_the_same_bits(tmp_path, name, outcome, settings):
     spec = orders(tmp_path, name, outcome, settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of packages that are not ours

@@ -6,8 +6,6 @@
 Statements are counted without imports and docstrings, so joining or dropping lines changes nothing.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

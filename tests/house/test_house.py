@@ -1,7 +1,5 @@
 """The rules of the house that no linter knows: file sizes, live settings, streams, child processes, opened files."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict
@@ -18,7 +16,7 @@ DECLARATIONS = {ROOT / "esper_ab" / "settings" / "experiment.py", *(ROOT / "espe
 LINE_CEILING = 400
 
 
-def test_no_file_is_too_long() -> None:
+def test_no_file_is_too_long():
     assert breaking(lambda text: len(text.splitlines()) > LINE_CEILING, SOURCES + BESIDE) == set()
 
 
@@ -27,7 +25,7 @@ def _unmerged(text: str) -> list[str]:
     return re.findall(r"^(?:<{7}|>{7}|\|{7}) .*$", text, re.MULTILINE)
 
 
-def test_no_merge_was_left_unfinished() -> None:
+def test_no_merge_was_left_unfinished():
     folders = ("esper_ab", "workers", "tests", "scripts", "docs")
     written = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*"))]
     texts = [path for path in written if path.suffix in {".py", ".md", ".toml", ".txt", ".json", ".cpp", ".h"}]
@@ -38,7 +36,7 @@ def test_no_merge_was_left_unfinished() -> None:
 CALLED = {"": {"experiment", "asked"}, "growth": {"rule"}}
 
 
-def test_every_setting_is_read_somewhere() -> None:
+def test_every_setting_is_read_somewhere():
     """A setting with one possible value is a statement in the record, not a switch: nothing needs to read it."""
     read = defaultdict(set)
     for path in set(SOURCES) - DECLARATIONS:
@@ -59,7 +57,7 @@ def _makes_streams(source: str) -> bool:
     return re.search(r"cuda\.(Stream|stream|ExternalStream)\b", source) is not None and "record_stream" not in source
 
 
-def test_whoever_makes_a_stream_records_its_tensors_on_it() -> None:
+def test_whoever_makes_a_stream_records_its_tensors_on_it():
     """A tensor used on another stream than its own may be given away while it is read, unless it is recorded there."""
     assert breaking(_makes_streams) == set()
 
@@ -143,9 +141,7 @@ RULES: list[tuple[Callable[[str], list[int] | list[str]], str, str]] = [
 
 
 @pytest.mark.parametrize(("broken", "example", "but_for"), RULES, ids=lambda part: getattr(part, "__name__", ""))
-def test_a_rule_is_kept_and_its_breach_would_be_found(
-    broken: Callable[[str], list[int] | list[str]], example: str, but_for: str
-) -> None:
+def test_a_rule_is_kept_and_its_breach_would_be_found(broken, example, but_for):
     assert broken(example)
     concerned = [path for path in SOURCES if not re.fullmatch(but_for, name_of(path))]
     assert breaking(broken, concerned) == set()
@@ -204,7 +200,7 @@ def _changes(source: str) -> list[str]:
     return [ast.unparse(call) for call in found + [one for one in opens if any(w in ast.unparse(one) for w in writes)]]
 
 
-def test_files_are_changed_in_one_place() -> None:
+def test_files_are_changed_in_one_place():
     """`contracts.below` follows no link: an experiment directory may come from somebody else."""
     assert _places(_changes) == WRITES_ITSELF.keys(), "through esper_ab.contracts.files"
 
@@ -242,7 +238,7 @@ def _reads_only(source: str) -> list[str]:
     return [call for call in _reads(source) if not _opens_to_write(ast.parse(call).body[0].value)]
 
 
-def test_files_that_others_made_are_read_in_one_place() -> None:
+def test_files_that_others_made_are_read_in_one_place():
     """`contracts.regular_file`: no read waits at a pipe, or has no end, that stands where a file should be."""
     assert _places(_reads_only) == READS_ITSELF.keys(), "through esper_ab.contracts.files"
 
@@ -269,7 +265,7 @@ def _imports_by_name(source: str) -> list[str]:
             or "import_module" in map(ast.unparse, call.args)]  # fmt: skip
 
 
-def test_a_name_becomes_code_in_known_places() -> None:
+def test_a_name_becomes_code_in_known_places():
     assert _places(_imports_by_name) == IMPORTS_BY_NAME.keys(), "say why no file chooses it"
 
 

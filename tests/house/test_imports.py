@@ -3,8 +3,6 @@
 `esper-ab --help` imports no command, the help of a command nothing heavy, and a command no more than its allowance.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from pathlib import Path
@@ -92,7 +90,7 @@ def heavy(modules: set[str]) -> set[str]:
     return {name.partition(".")[0] for name in modules} & HEAVY
 
 
-def test_help_of_the_group_loads_no_command(tmp_path: Path) -> None:
+def test_help_of_the_group_loads_no_command(tmp_path):
     ((status, _, modules),) = loaded(("--help",), folder=tmp_path)
     assert status == 0
     assert not {name for name in modules if name.startswith("esper_ab.commands.")} & {
@@ -101,19 +99,19 @@ def test_help_of_the_group_loads_no_command(tmp_path: Path) -> None:
     assert not heavy(modules) | modules & {"msgspec", "esper_ab.commands._options"}
 
 
-def test_the_table_lists_the_commands_of_the_folder() -> None:
+def test_the_table_lists_the_commands_of_the_folder():
     """Only what is private to the room has another kind of name."""
     files = {path.stem.replace("_", "-") for path in COMMANDS.glob("*.py") if not path.stem.startswith("_")}
     assert set(TABLE) == files - {"cli"}
     assert sum(map(len, SECTIONS.values())) == len(TABLE), "each under one heading"
 
 
-def test_the_table_says_what_the_command_says() -> None:
+def test_the_table_says_what_the_command_says():
     assert {name: load_command(name).get_short_help_str(limit=1000) for name in TABLE} == TABLE
     assert max(map(len, TABLE.values())) <= LONGEST_HELP
 
 
-def test_help_of_no_command_loads_anything_heavy(tmp_path: Path) -> None:
+def test_help_of_no_command_loads_anything_heavy(tmp_path):
     calls = [(*name.split(), "--help") for name in dict.fromkeys((*TABLE, *leaves()))]
     for call, (status, error, modules) in zip(calls, loaded(*calls, folder=tmp_path), strict=True):
         assert status == 0, error
@@ -137,7 +135,7 @@ NEVER_LIGHTLY = HEAVY | {"asyncio", "ssl", "psutil", "hashlib"}
 
 
 @pytest.mark.parametrize("words", OWN, ids=" ".join)
-def test_a_light_call_loads_few_modules_of_ours(words: tuple[str, ...], folder: Path) -> None:
+def test_a_light_call_loads_few_modules_of_ours(words, folder):
     """Of `status`, of a finished experiment. The numbers may only fall."""
     ((status, error, modules),) = loaded(words, folder=folder)
     assert status == 0, error
@@ -146,11 +144,11 @@ def test_a_light_call_loads_few_modules_of_ours(words: tuple[str, ...], folder: 
     assert not {name.partition(".")[0] for name in modules} & NEVER_LIGHTLY
 
 
-def test_every_command_has_an_allowance() -> None:
+def test_every_command_has_an_allowance():
     assert set(ALLOWED) | TRAINING == set(leaves())
 
 
-def test_light_commands_load_nothing_heavy(folder: Path) -> None:
+def test_light_commands_load_nothing_heavy(folder):
     """All in one process: the first that loads anything is the one that is named."""
     light = sorted((name for name, allowed in ALLOWED.items() if not allowed), key=lambda name: name == PLANNING)
     calls = [CALLS.get(name, (name, "EXPERIMENT")) for name in light]
@@ -161,7 +159,7 @@ def test_light_commands_load_nothing_heavy(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, allowed in ALLOWED.items() if allowed])
-def test_a_command_loads_no_more_than_its_allowance(name: str, folder: Path) -> None:
+def test_a_command_loads_no_more_than_its_allowance(name, folder):
     ((_, error, modules),) = loaded(CALLS.get(name, (name, "EXPERIMENT")), folder=folder)
     assert "--help" not in error, error
     assert heavy(modules) == ALLOWED[name]
@@ -187,7 +185,7 @@ def intrusions(path: Path) -> list[str]:
     return found
 
 
-def test_what_is_private_to_a_room_stays_in_it() -> None:
+def test_what_is_private_to_a_room_stays_in_it():
     assert not {path: found for path in OURS if (found := intrusions(path))}
 
 
@@ -210,5 +208,5 @@ def unexplained(source: str) -> list[int]:
     return sorted(found)
 
 
-def test_an_import_in_a_function_has_a_reason() -> None:
+def test_an_import_in_a_function_has_a_reason():
     assert breaking(unexplained, OURS) == set()

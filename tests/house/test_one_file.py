@@ -1,7 +1,5 @@
 """One file in the right folder is enough: a copy of both packages gets a launcher and a statistic that nobody names."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -55,7 +53,7 @@ def python(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_launcher_is_found_by_its_name(copy: Path) -> None:
+def test_a_launcher_is_found_by_its_name(copy):
     assert "'inline', 'local', 'mine'" in python(copy, "-m", "esper_ab.launch", "--launcher", "nobody").stderr
     made = (
         "from esper_ab.execution.launching import make_launcher; from esper_ab.settings.launcher import AskedLauncher; "
@@ -64,7 +62,7 @@ def test_a_launcher_is_found_by_its_name(copy: Path) -> None:
     assert python(copy, "-c", made).stdout == "InlineLauncher\n"
 
 
-def test_a_statistic_is_computed_shown_and_exported(copy: Path) -> None:
+def test_a_statistic_is_computed_shown_and_exported(copy):
     text, document = json.loads(python(copy, "-c", SHOW).stdout)  # stderr: matplotlib may say that it lists fonts
     (comparison,) = document["comparisons"]
     largest = max(pair["a"] - pair["b"] for pair in comparison["pairs"])

@@ -7,8 +7,6 @@ A job is done twice in one process and counted the second time, when caches are 
 comprehensions and lambdas are not functions of their own. The work of child processes is not counted.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import sys

@@ -1,7 +1,5 @@
 """The commands as a shell sees them: one line of error, the right exit status, a plan from the real machine."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path
@@ -22,7 +20,7 @@ def machine(warm_children: None) -> Machine:
     return examine(Questions(task="digits", data_dir="", user_rewards=("nowhere.py:reward", "json:nothing")))
 
 
-def test_preflight_finds_the_machine_and_checks_user_rewards(machine: Machine) -> None:
+def test_preflight_finds_the_machine_and_checks_user_rewards(machine):
     assert "cpu:0" in machine.names("cpu")
     assert {"shaped", "simplified", "sparse", "minimal"} <= set(machine.rewards)
     assert {task.name for task in machine.tasks} >= {"digits", "synthetic", "cifar10"}
@@ -33,7 +31,7 @@ def test_preflight_finds_the_machine_and_checks_user_rewards(machine: Machine) -
     assert "no function 'nothing'" in machine.user_rewards[1].problem
 
 
-def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path: Path) -> None:
+def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path):
     done = launch(tmp_path, "--groups=shaped,wait", "--devices", "cpu:0", "--placement=share", "--dry-run", "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
@@ -44,7 +42,7 @@ def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("args", [("--groups", "shapd,wait"), ("bad.toml",)])
-def test_bad_input_is_one_line_and_status_2(tmp_path: Path, args: tuple[str, ...]) -> None:
+def test_bad_input_is_one_line_and_status_2(tmp_path, args):
     """What the line says, and many other inputs: tests/golden/refusals."""
     (tmp_path / "bad.toml").write_text("episodes = = 3")
     done = launch(tmp_path, *args)

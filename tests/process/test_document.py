@@ -1,7 +1,5 @@
 """Every code block of the document that labs write their experiments by, with imports and trainer keys changed only."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import sys
@@ -27,7 +25,7 @@ def rates(what):
     return {group.name: group.settings.ppo.lr for group in what.asked.groups}
 
 
-def test_the_first_example_has_two_names_for_one_experiment() -> None:
+def test_the_first_example_has_two_names_for_one_experiment():
     what = load_declaration(BLOCKS / "my_experiment.py")
     assert rates(what) == RATES
     assert what.asked.seeds == 5
@@ -37,7 +35,7 @@ def test_the_first_example_has_two_names_for_one_experiment() -> None:
     )  # fmt: skip
 
 
-def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path):
     shown = done(
         "launch", BLOCKS / "my_experiment.py", "--dry-run", "-v", "--output-dir", "results/exp1", folder=tmp_path
     )  # fmt: skip
@@ -46,7 +44,7 @@ def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_complete_example_names_its_project_and_tags_its_variants() -> None:
+def test_the_complete_example_names_its_project_and_tags_its_variants():
     what = load_declaration(BLOCKS / "curriculum_comparison.py")
     assert {group.name: group.settings.reward.mode for group in what.asked.groups} == {
         "learning_progress": "shaped", "prioritized_regressed": "simplified",
@@ -56,7 +54,7 @@ def test_the_complete_example_names_its_project_and_tags_its_variants() -> None:
     assert tracking.tags == {"learning_progress": ("curriculum_lp",), "prioritized_regressed": ("curriculum_pr",)}
 
 
-def test_the_custom_class_is_an_experiment() -> None:
+def test_the_custom_class_is_an_experiment():
     what = load_declaration(BLOCKS / "custom_class.py")
     assert rates(what) == RATES
     assert what.asked.seeds == 10
@@ -86,7 +84,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory, warm_children: None) -> t
     return folder / "custom_results" / "my_experiment", printed.getvalue()
 
 
-def test_success_is_that_every_expected_record_arrived(executed) -> None:
+def test_success_is_that_every_expected_record_arrived(executed):
     experiment_dir, printed = executed
     assert printed.splitlines()[-2:] == ["variant_a: 5/5 successful", "variant_b: 5/5 successful"]
     history = load(experiment_dir).history
@@ -94,7 +92,7 @@ def test_success_is_that_every_expected_record_arrived(executed) -> None:
     assert all(run.evaluation is not None and len(run.episodes) == 1 for run in history.runs.values())
 
 
-def test_the_output_has_the_documents_structure(executed) -> None:
+def test_the_output_has_the_documents_structure(executed):
     experiment_dir, _ = executed
     assert 'description = "My A/B test experiment"' in (experiment_dir / "experiment.toml").read_text()
     assert "variant_a" in (experiment_dir / "summary.txt").read_text()
@@ -106,7 +104,7 @@ def test_the_output_has_the_documents_structure(executed) -> None:
         assert f"lr = {RATES[name.partition('-')[0]]}" in text
 
 
-def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(executed, tmp_path: Path) -> None:
+def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(executed, tmp_path):
     experiment_dir, _ = executed
     config = experiment_dir / "runs" / "variant_b-1" / "config.toml"
     done(
@@ -120,7 +118,7 @@ def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(execut
     ]
 
 
-def test_other_commands_cope_with_the_folders_of_runs(executed) -> None:
+def test_other_commands_cope_with_the_folders_of_runs(executed):
     experiment_dir, _ = executed
     assert "no damage found" in done("tidy", "--check", experiment_dir)
     listed = json.loads(done("list", experiment_dir.parent, "--json"))

@@ -5,8 +5,6 @@ Help has examples that work, `--json` is pure JSON, errors are one line (and an 
 Commands are called in this process, with descriptors captured, so that what their children print counts, too.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -107,12 +105,12 @@ def arguments(name: str) -> list[str]:
     return [re.sub("|".join(words), lambda found: words[found[0]], arg) for arg in CALLS[name]]
 
 
-def test_every_command_has_a_call_here() -> None:
+def test_every_command_has_a_call_here():
     assert set(leaves()) == set(CALLS), "a new command needs a cheap call in CALLS"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_help_has_examples_whose_options_exist(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_has_examples_whose_options_exist(name, capsys):
     assert invoke(group, [*name.split(), "--help"], "esper-ab") == 0
     assert "Examples:" in capsys.readouterr().out
     examples = examples_of(leaf(name).epilog)
@@ -122,7 +120,7 @@ def test_help_has_examples_whose_options_exist(name: str, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_help_fits_its_terminal_and_says_what_each_thing_is(name: str) -> None:
+def test_help_fits_its_terminal_and_says_what_each_thing_is(name):
     wide, narrow = (
         leaf(name).get_help(leaf(name).make_context(name, [], resilient_parsing=True, terminal_width=width))
         for width in (80, 40)
@@ -135,7 +133,7 @@ def test_help_fits_its_terminal_and_says_what_each_thing_is(name: str) -> None:
     assert all(len(line) <= max(40, longest + 40) for line in options.splitlines())
 
 
-def test_examples_of_the_group_exist() -> None:
+def test_examples_of_the_group_exist():
     for line in examples_of(group.epilog):
         assert check_command_line(line)
 
@@ -148,13 +146,13 @@ DRY = sorted(
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("line", DRY)
-def test_examples_with_a_dry_run_run(line: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_examples_with_a_dry_run_run(line, capfd):
     """`experiment.py` and `experiment.toml` of the examples are what `init` writes."""
     assert invoke(group, shlex.split(line)[1:], "esper-ab") == 0
     assert capfd.readouterr().out
 
 
-def test_help_of_an_experiment_stands_under_headings_and_loses_no_option(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_of_an_experiment_stands_under_headings_and_loses_no_option(capsys):
     """What most experiments need comes first, in ten options; "More" would be one that was put under no heading."""
     assert invoke(group, ["launch", "--help-all"], "esper-ab") == 0
     text = capsys.readouterr().out
@@ -168,7 +166,7 @@ def test_help_of_an_experiment_stands_under_headings_and_loses_no_option(capsys:
     assert re.findall(r"^More:\n((?:  .*\n)+)", text, re.MULTILINE) == [more]
 
 
-def test_the_help_of_a_launch_is_23_flags_under_three_headings(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_of_a_launch_is_23_flags_under_three_headings(capsys):
     assert invoke(group, ["launch", "--help"], "esper-ab") == 0
     text = capsys.readouterr().out.partition("Examples:")[0]
     assert len(re.findall(r"^  (?:--[a-z-]+|-h)", text, re.MULTILINE)) == 23
@@ -176,7 +174,7 @@ def test_the_help_of_a_launch_is_23_flags_under_three_headings(capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_error_is_one_line_and_with_json_an_object(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_one_line_and_with_json_an_object(name, capfd):
     has_json = any("--json" in option.opts for option in leaf(name).params)
     assert has_json == (name not in NOT_DATA)
     asked = ["--json"] if has_json else []
@@ -192,9 +190,7 @@ def test_an_error_is_one_line_and_with_json_an_object(name: str, capfd: pytest.C
 
 
 @pytest.mark.parametrize("asked", [("--json",), ("--format", "json"), ("--format=json",), ("--format", "md")])
-def test_an_error_is_an_object_however_json_is_asked_for(
-    capsys: pytest.CaptureFixture[str], asked: tuple[str, ...]
-) -> None:
+def test_an_error_is_an_object_however_json_is_asked_for(capsys, asked):
     assert invoke(group, ["report", "nowhere", *asked], "esper-ab") == 2
     out = capsys.readouterr().out
     assert (json.loads(out)["exit_status"] == 2) if "md" not in asked else out == ""
@@ -202,7 +198,7 @@ def test_an_error_is_an_object_however_json_is_asked_for(
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_DATA])
-def test_json_is_all_there_is_on_stdout(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_json_is_all_there_is_on_stdout(name, capfd):
     """One value, or one per line where output goes on and on."""
     status = invoke(group, [*name.split(), *arguments(name), "--json"], "esper-ab")
     out, error = capfd.readouterr()
@@ -217,10 +213,7 @@ def test_json_is_all_there_is_on_stdout(name: str, capfd: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("others", ["journal", "all but the journal"])
 @pytest.mark.parametrize("name", [*(name for name in NAMES if "EXPERIMENT" in " ".join(CALLS[name])), "list", "launch"])
-def test_no_command_waits_at_a_pipe_in_a_received_directory(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str,
-    others: str,
-) -> None:  # fmt: skip
+def test_no_command_waits_at_a_pipe_in_a_received_directory(place, tmp_path, monkeypatch, capfd, name, others):
     """Each ends, with an answer or with a line that names the file."""
     shutil.copytree(place / "experiments", tmp_path / "experiments", ignore=shutil.ignore_patterns(".lock"))
     (tmp_path / "experiments" / "one" / "console.log").touch()
@@ -238,14 +231,14 @@ def test_no_command_waits_at_a_pipe_in_a_received_directory(
 
 
 @pytest.mark.usefixtures("place")
-def test_json_of_a_status_that_is_followed_is_an_object_per_line(capfd: pytest.CaptureFixture[str]) -> None:
+def test_json_of_a_status_that_is_followed_is_an_object_per_line(capfd):
     assert invoke(group, ["status", "-f", "experiments/one", "--json"], "esper-ab") == 0
     assert [json.loads(line)["state"] for line in capfd.readouterr().out.splitlines()] == ["finished"]
 
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("name", NAMES)
-def test_a_pipe_gets_plain_lines(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_gets_plain_lines(name, capfd):
     status = invoke(group, [*name.split(), *arguments(name)], "esper-ab")
     out, error = capfd.readouterr()
     assert status == (2 if name in REFUSED else 0), error

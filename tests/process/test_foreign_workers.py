@@ -1,7 +1,5 @@
 """A folder where other things have our names, or names of what we import: none of it is executed, and all works."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -94,13 +92,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path / "experiments" / "run"
 
 
-def test_an_experiment_with_a_reward_that_lies_there(trapped: Folder) -> None:
+def test_an_experiment_with_a_reward_that_lies_there(trapped):
     trapped.gives(*LAUNCH, *SMALL, "--groups", "wait", "--group", "own:reward=mine.py:reward", "--name", "run")
     assert all(run.evaluation for run in load(trapped.path / "experiments" / "run").history.runs.values())
 
 
 @pytest.mark.slow
-def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_command(tmp_path: Path) -> None:
+def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_command(tmp_path):
     there = Folder(tmp_path, "workers/__init__.py", "esper_ab/__init__.py", "queue.py", "signal.py", "numpy.py",
                    "torch.py", "msgspec.py", "zmq/__init__.py", "tensorboard/__init__.py", "pickle.py")  # fmt: skip
     there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track",
@@ -111,7 +109,7 @@ def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_comm
 
 
 @pytest.mark.slow
-def test_a_process_that_has_imported_another_package_of_the_name(tmp_path: Path, finished: Path) -> None:
+def test_a_process_that_has_imported_another_package_of_the_name(tmp_path, finished):
     """Its threads cannot have ours, and are refused in one line; worker processes are not concerned."""
     (tmp_path / "workers").mkdir()
     (tmp_path / "workers" / "__init__.py").write_text("OF_THE_USER = True\n")
@@ -127,7 +125,7 @@ def test_a_process_that_has_imported_another_package_of_the_name(tmp_path: Path,
     assert ran.endswith(" True")
 
 
-def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path: Path) -> None:
+def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path):
     (tmp_path / "workers").mkdir()
     (tmp_path / "workers" / "__init__.py").write_text("")
     (tmp_path / "sitecustomize.py").write_text("import workers\n")
@@ -141,7 +139,7 @@ def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path: P
 
 
 @pytest.mark.parametrize("left", ["OF_ANOTHER = 1", "", None], ids=["written over", "written over, empty", "removed"])
-def test_a_distribution_that_writes_over_ours_is_noticed_with_a_remedy(tmp_path: Path, left: str | None) -> None:
+def test_a_distribution_that_writes_over_ours_is_noticed_with_a_remedy(tmp_path, left):
     """As in site-packages, where one installer writes over the files of another and takes them away."""
     here = tmp_path / "esper_ab" / "contracts"
     here.mkdir(parents=True)

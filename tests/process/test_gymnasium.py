@@ -1,7 +1,5 @@
 """Real environments of Gymnasium, from the command to the verdict."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -22,7 +20,7 @@ def launch(folder: Path, name: str, groups: str) -> dict[str, list[str]]:
     return digests(folder / name)
 
 
-def test_equal_groups_are_equal_and_neither_company_nor_names_change_one(tmp_path: Path) -> None:
+def test_equal_groups_are_equal_and_neither_company_nor_names_change_one(tmp_path):
     whole = launch(tmp_path, "whole", "a=env,b=env")
     assert whole["a/0"] == whole["b/0"]
     assert launch(tmp_path, "renamed", "random,c=env")["c/0"] == whole["a/0"]
@@ -31,7 +29,7 @@ def test_equal_groups_are_equal_and_neither_company_nor_names_change_one(tmp_pat
     assert "%" not in verdict["comparisons"][0]["sentence"]
 
 
-def test_without_gymnasium_the_remedy_is_one_line(tmp_path: Path, monkeypatch) -> None:
+def test_without_gymnasium_the_remedy_is_one_line(tmp_path, monkeypatch):
     (tmp_path / "gymnasium.py").write_text("raise ModuleNotFoundError('none', name='gymnasium')\n")
     monkeypatch.setenv("PYTHONPATH", ":".join([str(tmp_path), *sys.path]))
     ended = esper_ab("launch", "--task", "gym:CartPole-v1", "--groups", "env,random", "--margin", "1", "--dry-run",
@@ -42,7 +40,7 @@ def test_without_gymnasium_the_remedy_is_one_line(tmp_path: Path, monkeypatch) -
 
 
 @pytest.mark.slow
-def test_a_calibration_needs_no_margin_and_gives_one_to_start_from(tmp_path: Path) -> None:
+def test_a_calibration_needs_no_margin_and_gives_one_to_start_from(tmp_path):
     done("calibrate", "--task", "gym:CartPole-v1", "--runs", "4", "--episodes", "1", "--output-dir", tmp_path,
          "--name", "x", *SMALL[4:])  # fmt: skip
     found = load_calibration(tmp_path / "x")

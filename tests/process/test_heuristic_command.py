@@ -1,10 +1,7 @@
 """`esper-ab growth heuristic`: the hand-written controller manages seeds in several slots of one host."""
 
-from __future__ import annotations
-
 import json
 import subprocess
-from pathlib import Path
 
 import pytest
 from support.in_process import done as esper_ab_done
@@ -21,7 +18,7 @@ def heuristic(*args: str) -> subprocess.CompletedProcess[str]:
     return esper_ab("growth", "heuristic", *args)
 
 
-def test_seeds_live_in_more_than_one_slot_of_one_host() -> None:
+def test_seeds_live_in_more_than_one_slot_of_one_host():
     done = heuristic(*_ASKED, "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
@@ -41,7 +38,7 @@ def test_seeds_live_in_more_than_one_slot_of_one_host() -> None:
 
 
 @pytest.mark.slow
-def test_its_hosts_are_those_of_an_experiment(tmp_path: Path) -> None:
+def test_its_hosts_are_those_of_an_experiment(tmp_path):
     """Trained by the kernel that an experiment would choose: equal accuracies, to the bit."""
     esper_ab_done(
         "launch", "--groups", "heuristic,wait", "--task", "synthetic", "--episodes", "1", "--steps", "12",
@@ -62,7 +59,7 @@ def test_its_hosts_are_those_of_an_experiment(tmp_path: Path) -> None:
         (("--device", "cuda:99"), "no device 'cuda:99' here"),
     ],
 )
-def test_what_is_not_there_is_one_line_and_status_2(args: tuple[str, ...], words: str) -> None:
+def test_what_is_not_there_is_one_line_and_status_2(args, words):
     done = heuristic(*args, "--json")
     assert done.returncode == 2
     assert words in json.loads(done.stdout)["error"]
@@ -82,7 +79,7 @@ def seed(slot: str, end: str = "") -> Seed:
     )
 
 
-def test_text_says_slot_by_slot_what_was_done_and_why_nothing_was() -> None:
+def test_text_says_slot_by_slot_what_was_done_and_why_nothing_was():
     lived = host(seed("early", "fossilized"), seed("late", "pruned"), seed("late"))
     answer = SoloAnswer(slots=("early", "late"), kernel="torch", hosts=(lived, host(seed("late")), host(settled=None)))
     assert count_several_slots(answer) == 1

@@ -1,7 +1,5 @@
 """What an installation builds of the kernel, and that it succeeds where nothing can be built."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -54,7 +52,7 @@ def libraries(names: set[str]) -> set[str]:
     return {name for name in names if name.startswith("libkernel")}
 
 
-def test_without_a_compiler_the_installation_succeeds_with_a_warning_and_the_sources(checkout: Path) -> None:
+def test_without_a_compiler_the_installation_succeeds_with_a_warning_and_the_sources(checkout):
     """Torch trains hosts then; whoever gets a compiler later builds from what was installed."""
     said = built(checkout, "build_ext", "--inplace", compiler="false")
     assert build.REMEDY in said
@@ -67,7 +65,7 @@ def test_without_a_compiler_the_installation_succeeds_with_a_warning_and_the_sou
 
 @pytest.mark.slow
 @needs_compiler
-def test_a_wheel_has_every_library_of_its_platform_with_its_record(checkout: Path) -> None:
+def test_a_wheel_has_every_library_of_its_platform_with_its_record(checkout):
     name, holds = wheel(checkout)
     assert "-py3-none-" in name
     assert not name.endswith("-any.whl")

@@ -1,7 +1,5 @@
 """`esper-ab launch FILE`: what a shell gets from it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -33,7 +31,7 @@ experiment = (
 """
 
 
-def test_a_file_is_run_and_every_record_can_be_told(tmp_path: Path) -> None:
+def test_a_file_is_run_and_every_record_can_be_told(tmp_path):
     (tmp_path / "x.toml").write_text(TOML)
     done = esper_ab("launch", "x.toml", "-v", "--output-dir", "out", "--no-parallel", "--name", "x", folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -44,7 +42,7 @@ def test_a_file_is_run_and_every_record_can_be_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # in this process: unit/esper_ab/api/test_declared.py, unit/workers/user_rewards/test_lookup.py
-def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too(tmp_path: Path) -> None:
+def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too(tmp_path):
     """The script that is installed has no working directory on its path, as `python -m` has."""
     (tmp_path / "prices.py").write_text("PRICE = 0.5\n")
     (tmp_path / "mine.py").write_text("from prices import PRICE\n\ndef reward(facts, settings):\n"

@@ -1,7 +1,5 @@
 """The page in a real browser: no error on the console, no request but for the page itself, nothing that overflows."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 import re

@@ -1,7 +1,5 @@
 """`esper-ab growth rewards`: what it plays, prints and keeps; whose code runs where; an experiment that includes it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -63,7 +61,7 @@ def refused(folder: Path, *args: str) -> str:
     return str(json.loads(ended.stdout)["error"])
 
 
-def test_every_reward_scores_the_same_plays(made: tuple[str, RewardAudit]) -> None:
+def test_every_reward_scores_the_same_plays(made):
     _, reward_audit = made
     answer = reward_audit.answer
     assert [one.kind for one in answer.behaviours].count("random") == 4
@@ -80,7 +78,7 @@ def test_every_reward_scores_the_same_plays(made: tuple[str, RewardAudit]) -> No
     assert not any(value for hosts in nothing.returns for value in hosts)
 
 
-def test_the_text_has_every_table_and_where_the_files_are(made: tuple[str, RewardAudit], folder: Path) -> None:
+def test_the_text_has_every_table_and_where_the_files_are(made, folder):
     text, reward_audit = made
     for title in (
         "What it costs to choose by each reward", "What a short search for the reward finds", "Reference behaviours",
@@ -93,9 +91,7 @@ def test_the_text_has_every_table_and_where_the_files_are(made: tuple[str, Rewar
     assert reward_audit.digest in page
 
 
-def test_other_rewards_change_no_play_and_a_constant_scales_what_it_should(
-    made: tuple[str, RewardAudit], folder: Path
-) -> None:
+def test_other_rewards_change_no_play_and_a_constant_scales_what_it_should(made, folder):
     asked = ("simplified", "sparse", *TINY, "--search", "0", "--set", "reward.sparse_reward_scale=2", "--json")
     other = msgspec.convert(json.loads(done("growth", "rewards", *asked, folder=folder)), RewardAudit)
     assert other.answer.behaviours == made[1].answer.behaviours
@@ -115,11 +111,11 @@ def test_other_rewards_change_no_play_and_a_constant_scales_what_it_should(
         (("sparse", "--slots", "late,early"), "task synthetic has early,late; name each once, in this order"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_status_2(folder: Path, args: tuple[str, ...], words: str) -> None:
+def test_what_cannot_be_done_is_one_line_and_status_2(folder, args, words):
     assert words in refused(folder, *TINY, "--search", "0", *args)
 
 
-def test_from_python_it_is_the_same_reward_audit(made: tuple[str, RewardAudit], folder: Path, monkeypatch) -> None:
+def test_from_python_it_is_the_same_reward_audit(made, folder, monkeypatch):
     monkeypatch.chdir(folder)
     asked = {"task": "synthetic", "schedules": 4, "hosts": 1, "steps": 6, "searched": 3}
     found = audit_rewards("mine.py:gain", "mine.py:nothing", "sparse", output_dir="python", **asked)
@@ -137,9 +133,7 @@ LAUNCH = (
 )  # fmt: skip
 
 
-def test_an_experiment_journals_it_and_its_report_shows_its_rewards(
-    made: tuple[str, RewardAudit], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_experiment_journals_it_and_its_report_shows_its_rewards(made, folder, monkeypatch):
     monkeypatch.setenv("ANYWHERE", "yes")  # a run is in a thread of this process
     shutil.copy(folder / "first" / "reward_audit.json", folder / "gone.json")
     asked = ("--groups", "sparse,mine=mine.py:gain,shaped", "--reward-audit", "gone.json", "--name", "one")

@@ -1,7 +1,5 @@
 """`run_ab_test` with real workers, from inside a test: successes, failures, limits, and where it may not be called."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 
@@ -51,7 +49,7 @@ def fragile(folder: Path, failures: int, runs: int, how: str = DIES) -> ABExperi
 
 
 @pytest.mark.slow  # workers without torch: test_restart.py; a run taken up at any point: storage/test_durable.py
-def test_a_run_that_fails_is_taken_up_again_to_the_same_records(tmp_path: Path) -> None:
+def test_a_run_that_fails_is_taken_up_again_to_the_same_records(tmp_path):
     calm = run_ab_test(fragile(tmp_path, 0, 1), tmp_path / "calm", launcher="inline", parallel_runs=False)
     failing = run_ab_test(fragile(tmp_path, 1, 1), tmp_path / "failing")
     assert all(run.success for results in (calm, failing) for runs in results.values() for run in runs)
@@ -59,7 +57,7 @@ def test_a_run_that_fails_is_taken_up_again_to_the_same_records(tmp_path: Path) 
     assert [entry.category for entry in load(failing.path).history.incidents].count("restart") == 1
 
 
-def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path: Path) -> None:
+def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path):
     results = run_ab_test(fragile(tmp_path, 1, 2), tmp_path, retry_failed_runs=False)
     assert results.error == ""
     assert {name: [run["success"] for run in runs] for name, runs in results.items()} == {
@@ -76,7 +74,7 @@ def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path: Path
     assert (failed.policy, failed.metrics["outcome"]) == (None, None)
 
 
-def test_when_everything_fails_there_are_results_that_say_so(tmp_path: Path) -> None:
+def test_when_everything_fails_there_are_results_that_say_so(tmp_path):
     results = run_ab_test(fragile(tmp_path, 99, 2, RAISES), tmp_path, launcher="inline")
     said, given_up, see = results.error.split("; ")  # one line, and nothing is left to resume
     assert said.startswith("worker w")
@@ -98,7 +96,7 @@ def results(tmp_path_factory: pytest.TempPathFactory):
     return run_ab_test(experiment, tmp_path_factory.mktemp("runs"), parallel_runs=False, launcher="inline")
 
 
-def test_results_are_by_variant_with_what_is_known_of_each_run(results) -> None:
+def test_results_are_by_variant_with_what_is_known_of_each_run(results):
     assert list(results) == ["a", "b"]
     run = results["b"][1]
     assert (run.variant, run.replicate, run.success, run.error) == ("b", 1, True, "")
@@ -112,7 +110,7 @@ def test_results_are_by_variant_with_what_is_known_of_each_run(results) -> None:
         run["sucess"]
 
 
-def test_the_comparison_is_that_of_the_report(results) -> None:
+def test_the_comparison_is_that_of_the_report(results):
     loaded = results.loaded
     assert loaded.verdicts == results.verdicts == load_experiment(results.path).verdicts
     assert list(results.verdicts) == [("a", "b")]
@@ -120,7 +118,7 @@ def test_the_comparison_is_that_of_the_report(results) -> None:
     assert repr(results) == f"<Results {results.path} a: 2/2, b: 2/2>"
 
 
-def test_one_run_at_a_time_is_a_sequence_on_one_device(results) -> None:
+def test_one_run_at_a_time_is_a_sequence_on_one_device(results):
     plan = load(results.path).history.plan
     assert (plan.experiment.placement, plan.experiment.max_parallel) == ("sequence", 1)
     assert {device for lane in plan.lanes for device in lane.devices} == {"cpu:0"}
@@ -140,7 +138,7 @@ else:
 '''
 
 
-def test_a_script_that_is_imported_into_another_process_fails_at_once_and_says_why(tmp_path: Path) -> None:
+def test_a_script_that_is_imported_into_another_process_fails_at_once_and_says_why(tmp_path):
     (tmp_path / "script.py").write_text(SPAWNS)
     done = python("script.py", folder=tmp_path)
     assert 'put the call below `if __name__ == "__main__":`' in done.stderr

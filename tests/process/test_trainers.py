@@ -1,7 +1,5 @@
 """Training of the user's own, by a Python file and by a command, from flags to a verdict, and through faults."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -41,7 +39,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
     )  # fmt: skip
 
 
-def test_a_python_trainer_comes_to_a_verdict_in_its_own_words(own: tuple[Path, History]) -> None:
+def test_a_python_trainer_comes_to_a_verdict_in_its_own_words(own):
     folder, history = own
     text = printed(build_report(folder / "runs/own"), "whole")
     assert "slow is worse than fast" in text
@@ -51,7 +49,7 @@ def test_a_python_trainer_comes_to_a_verdict_in_its_own_words(own: tuple[Path, H
     assert [measure.label for measure in history.design.measures.measures] == ["Loss/train"]
 
 
-def test_equal_settings_give_equal_records_and_another_group_changes_none(own: tuple[Path, History]) -> None:
+def test_equal_settings_give_equal_records_and_another_group_changes_none(own):
     folder, history = own
     assert digests(history, "twin") == digests(history, "fast")
     other = launched(
@@ -62,7 +60,7 @@ def test_equal_settings_give_equal_records_and_another_group_changes_none(own: t
     assert digests(other, "c") != digests(other, "renamed")
 
 
-def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path, monkeypatch):
     command = trainers.command(tmp_path)
     monkeypatch.chdir(tmp_path)
     history = launched(
@@ -102,7 +100,7 @@ def evaluate(run, state):
 """
 
 
-def test_a_worker_that_is_killed_changes_no_record(tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_changes_no_record(tmp_path):
     """The trainer of one run kills its own process, once; a run in the rehearsal has another folder."""
     path, died = tmp_path / "killed.py", tmp_path / "died"
     path.write_text(KILLED)
@@ -117,7 +115,7 @@ def test_a_worker_that_is_killed_changes_no_record(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_trainer_is_calibrated_by_its_settings(tmp_path: Path) -> None:
+def test_a_trainer_is_calibrated_by_its_settings(tmp_path):
     trainer = trainers.python_file(tmp_path)
     common = ("calibrate", trainer, "--higher", "score", "--output-dir", tmp_path / "runs", "--name", "x", "--quiet",
               "--launcher", "inline", "--runs", "4")  # fmt: skip

@@ -1,7 +1,5 @@
 """Files of an experiment that are intact and cannot be used, and places that cannot be written to: one line each."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

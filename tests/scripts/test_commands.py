@@ -1,7 +1,5 @@
 """Commands that scripts run: every option of ours in them exists, so no script has to be run to find that out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,7 @@ def _commands(script: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(("script", "line"), [(path.name, line) for path in SHELL for line in _commands(path)])
-def test_a_shell_script_gives_options_that_exist(script: str, line: str) -> None:
+def test_a_shell_script_gives_options_that_exist(script, line):
     ((name, params),) = check_command_line(line.replace(' "$@"', ""))
     assert name == "launch", script
     assert params["groups"] or params["what"]

@@ -1,14 +1,10 @@
 """The benchmark of the coordinator: its fake workers are still what a coordinator takes for workers."""
 
-from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from benchmarks import coordination
 
 
-def test_a_cell_is_carried_out_to_its_last_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_is_carried_out_to_its_last_round(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where its experiment is
     found = coordination.cell(blocks=2, runs=2, n_envs=2, episodes=4)
     assert found["rounds"] == 3

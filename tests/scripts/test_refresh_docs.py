@@ -1,9 +1,6 @@
 """Every number and picture of docs has a command that makes it, and what is older than its code is found."""
 
-from __future__ import annotations
-
 import subprocess
-from pathlib import Path
 
 from refresh_docs import PRODUCTS, ROOT, commits_since
 
@@ -21,7 +18,7 @@ def test_every_command_and_every_piece_of_code_exists():
         assert all((ROOT / code).exists() for code in product.code), name
 
 
-def test_a_commit_that_touches_the_code_makes_a_file_older(tmp_path: Path):
+def test_a_commit_that_touches_the_code_makes_a_file_older(tmp_path):
     def commit(name: str) -> None:
         (tmp_path / name).write_text(f"{(tmp_path / name).exists()}")
         words = ("-c", "user.name=x", "-c", "user.email=x@example.org")

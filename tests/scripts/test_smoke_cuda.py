@@ -1,7 +1,5 @@
 """The sign-off on a GPU: it must not pass where there is one that torch cannot use."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -23,7 +21,7 @@ def sign_off(tmp_path: Path, *, smi: str, python: str) -> subprocess.CompletedPr
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="torch can use a GPU here")
-def test_a_gpu_that_torch_cannot_use_is_a_failure_with_both_versions(tmp_path: Path) -> None:
+def test_a_gpu_that_torch_cannot_use_is_a_failure_with_both_versions(tmp_path):
     done = sign_off(tmp_path, smi=SMI, python=f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     assert done.returncode == 1
     assert "570.12" in done.stderr
@@ -31,6 +29,6 @@ def test_a_gpu_that_torch_cannot_use_is_a_failure_with_both_versions(tmp_path: P
 
 
 @pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU here")
-def test_without_a_gpu_the_tests_are_left_to_skip(tmp_path: Path) -> None:
+def test_without_a_gpu_the_tests_are_left_to_skip(tmp_path):
     done = sign_off(tmp_path, smi="#!/bin/sh\nexit 9\n", python='#!/bin/sh\necho "$@"\n')
     assert (done.returncode, done.stdout.strip()) == (0, "-m pytest tests/gpu -m gpu -rs")

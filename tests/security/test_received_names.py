@@ -3,10 +3,8 @@
 Each string of a policy file and of a journal's plan is replaced by names that would do that where one is used as it is.
 """
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +104,7 @@ def _fits(tree: Any, kind: type) -> bool:
     pytest.param(lambda: make_session(controller="wait", steps=1, n_envs=1).spec, id="growth"),
     pytest.param(lambda: gym_spec("gym:CartPole-v1", controller="random", n_envs=1, steps=1), id="gymnasium"),
 ])  # fmt: skip
-def test_evaluate_follows_no_name_in_a_policy(
-    tmp_path: Path, names: tuple[str, ...], caught: list[str], spec: Callable[[], RunSpec]
-) -> None:
+def test_evaluate_follows_no_name_in_a_policy(tmp_path, names, caught, spec):
     tree = msgspec.to_builtins(spec())
 
     def is_evaluated(paths: Sequence[tuple[Any, ...]], name: str) -> bool:
@@ -129,9 +125,7 @@ def test_evaluate_follows_no_name_in_a_policy(
         unused += [path for path in places if is_evaluated([path], name)]
 
 
-def test_a_module_that_the_user_allows_is_imported(
-    tmp_path: Path, names: tuple[str, ...], caught: list[str]
-) -> None:
+def test_a_module_that_the_user_allows_is_imported(tmp_path, names, caught):
     spec = gym_spec(f"gym:{MODULE}:CartPole-v1", controller="random", n_envs=1, steps=1)
     policy_file.save(tmp_path, spec, None)
     policy = str(tmp_path / spec.policy_file)
@@ -143,9 +137,7 @@ def test_a_module_that_the_user_allows_is_imported(
     del sys.modules[MODULE]
 
 
-def test_a_module_is_not_looked_for_in_the_working_directory(
-    tmp_path: Path, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_module_is_not_looked_for_in_the_working_directory(tmp_path, names, monkeypatch, capfd):
     """Where a received folder may have been unpacked."""
     spec = gym_spec(f"gym:{MODULE}:CartPole-v1", controller="random", n_envs=1, steps=1)
     policy_file.save(tmp_path, spec, None)
@@ -172,9 +164,7 @@ def _holds(events: Sequence[AnyEvent], tree: Any) -> list[AnyEvent] | None:
 
 
 @pytest.mark.parametrize("number", range(0, 9, 3))
-def test_no_reading_command_follows_a_name_in_a_journal(
-    tmp_path: Path, names: tuple[str, ...], caught: list[str], number: int
-) -> None:  # fmt: skip
+def test_no_reading_command_follows_a_name_in_a_journal(tmp_path, names, caught, number):
     """All strings that the types and the fold let pass, at once."""
     name, events = names[number], journals.Synthetic(replicates=2, episodes=2).events()
     own = TrainerOrder(
