@@ -5,9 +5,9 @@ import re
 import shutil
 
 import pytest
-from support import fake_plans
+from support import conducted, fake_plans
 from support.being_killed import alive, killed_at
-from support.conducted import THREADS, PressCtrlC, conclusions, counts, events_of, incidents, of, records, resume, run, taken_up
+from support.conducted import THREADS, PressCtrlC, conclusions, counts, incidents, of, records, resume, run, taken_up
 from support.fake_worker import FAULT_VARIABLE
 from support.in_process import esper_ab
 from support.journals import planted_effect, write
@@ -95,9 +95,9 @@ def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rul
     before = to_be_extended(short, 6)
     with pytest.raises(UsageError, match="already has 6 seeds; give the new total number"):
         extend(short, lambda history: extension(short, history, 6), THREADS, ())
-    assert events_of(short) == before
+    assert conducted.events_of(short) == before
     extend(short, lambda history: extension(short, history, 9), THREADS, ())
-    history, events = load(short).history, events_of(short)
+    history, events = load(short).history, conducted.events_of(short)
     assert (history.replicates, history.ended.status) == (9, "finished")
     assert len(of(ExperimentContinued, events)) == 1
     assert {(one.worker, one.incarnation) for one in of(WorkerStarted, events)} >= {("w00", 1), ("w00", 2)}
