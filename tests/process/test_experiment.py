@@ -18,12 +18,8 @@ SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "6", "--n-envs", "
 
 def digests(history: History, group: str) -> list[str]:
     """Every record's digest of one group, replicate by replicate."""
-    found = []
-    for run in history.runs.values():
-        if run.ref.group_id == group:
-            assert run.evaluation is not None
-            found += [*(record.digest for record in records_of(run)), run.evaluation.digest]
-    return found
+    runs = history.of_group(group)
+    return [record.digest for run in runs for record in (*records_of(run), run.evaluation)]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +49,7 @@ def test_the_verdict_on_the_same_condition_is_identical(same_twice):
 
 def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_changes(same_twice, tmp_path):
     """The same settings under another name, third of three, in threads that take turns, its life not recorded."""
-    done("launch", *SMALL, "--output-dir", str(tmp_path), "--groups", "wait,simplified,other=shaped", "--no-telemetry",
+    done("launch", *SMALL, "--output-dir", tmp_path, "--groups", "wait,simplified,other=shaped", "--no-telemetry",
          "--launcher", "inline", "--placement", "sequence", "--devices", "cpu:0")  # fmt: skip
     history = load(tmp_path / "run").history
     assert digests(history, "other") == digests(load(same_twice).history, "a")
@@ -70,12 +66,10 @@ def test_a_report_is_rebuilt_from_the_journal_alone_to_the_same_bytes(same_twice
 
 def test_saved_policies_are_evaluated_later(same_twice):
     policy = same_twice / "policies" / "a" / "0.pt"
-    rows = {row["actions"]: row["held_out_accuracy"] for row in json.loads(done("evaluate", str(policy), "--json"))}
-    run = load(same_twice).history.runs["a/0"]
-    assert run.evaluation is not None
-    for actions, accuracy in rows.items():
-        kept = [played.outcome.outcome for played in run.evaluation.episodes if played.actions == actions]
-        assert accuracy == pytest.approx(sum(kept) / len(kept))
+    episodes = load(same_twice).history.runs["a/0"].evaluation.episodes
+    for row in json.loads(done("evaluate", policy, "--json")):
+        kept = [played.outcome.outcome for played in episodes if played.actions == row["actions"]]
+        assert row["held_out_accuracy"] == pytest.approx(sum(kept) / len(kept))
 
 
 def test_the_issue_query_works(same_twice):

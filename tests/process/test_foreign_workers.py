@@ -76,46 +76,33 @@ class Folder:
         return done.stdout if status == 0 else done.stderr
 
 
-@pytest.fixture
-def trapped(tmp_path: Path) -> Folder:
+def test_an_experiment_with_a_reward_that_lies_there(tmp_path):
     (tmp_path / "mine.py").write_text(REWARD)
     (tmp_path / "beside.py").write_text("SCALE = 0.5\n")
-    (tmp_path / "my_experiment.py").write_text(EXPERIMENT)
-    return Folder(tmp_path, "workers/__init__.py")
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An experiment directory to read."""
-    path = tmp_path_factory.mktemp("finished")
-    Folder(path).gives(*LAUNCH, *SMALL, "--groups", "random,wait", "--name", "run")
-    return path / "experiments" / "run"
-
-
-def test_an_experiment_with_a_reward_that_lies_there(trapped):
+    trapped = Folder(tmp_path, "workers/__init__.py")
     trapped.gives(*LAUNCH, *SMALL, "--groups", "wait", "--group", "own:reward=mine.py:reward", "--name", "run")
-    assert all(run.evaluation for run in load(trapped.path / "experiments" / "run").history.runs.values())
+    assert all(run.evaluation for run in load(tmp_path / "experiments" / "run").history.runs.values())
 
 
 @pytest.mark.slow
 def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_command(tmp_path):
     there = Folder(tmp_path, "workers/__init__.py", "esper_ab/__init__.py", "queue.py", "signal.py", "numpy.py",
                    "torch.py", "msgspec.py", "zmq/__init__.py", "tensorboard/__init__.py", "pickle.py")  # fmt: skip
-    there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track",
-                "tensorboard")  # fmt: skip
+    there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track", "tensorboard")
     there.gives(*INSTALLED, "status", "--follow", "experiments/run")
     there.gives(*INSTALLED, "track", "experiments/run", "--tensorboard")
     assert load(tmp_path / "experiments" / "run").history.ended is not None
 
 
 @pytest.mark.slow
-def test_a_process_that_has_imported_another_package_of_the_name(tmp_path, finished):
+def test_a_process_that_has_imported_another_package_of_the_name(tmp_path):
     """Its threads cannot have ours, and are refused in one line; worker processes are not concerned."""
+    Folder(tmp_path).gives(*LAUNCH, *SMALL, "--groups", "random,wait", "--name", "finished")
     (tmp_path / "workers").mkdir()
     (tmp_path / "workers" / "__init__.py").write_text("OF_THE_USER = True\n")
     (tmp_path / "my_experiment.py").write_text(EXPERIMENT)
     (tmp_path / "script.py").write_text(HAS_IMPORTED_IT)
-    inline, policy, ran = Folder(tmp_path).gives(sys.executable, "script.py", str(finished)).splitlines()[-3:]
+    inline, policy, ran = Folder(tmp_path).gives(sys.executable, "script.py", "experiments/finished").splitlines()[-3:]
     because = (
         f"this process has imported another package `workers` from {tmp_path}/workers/__init__.py, but "
         f"{home_of('workers')} is needed; use a process that has not imported that package"

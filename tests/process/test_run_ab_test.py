@@ -29,8 +29,6 @@ def reward(facts, settings):
         {how}
     return np.nan_to_num(facts.acc_delta)
 '''
-
-
 RAISES, DIES = 'raise RuntimeError("the planted failure")', "os.kill(os.getpid(), signal.SIGKILL)"
 
 
@@ -38,14 +36,8 @@ def fragile(folder: Path, failures: int, runs: int, how: str = DIES) -> ABExperi
     """Steady and fragile variants; the worker of the latter dies so often, or its reward raises."""
     (folder / "left").write_text(str(failures))
     (folder / "fragile.py").write_text(FRAGILE.format(left=str(folder / "left"), how=how))
-    return (
-        create_experiment("x")
-        .add_variant("steady")
-        .add_variant("fragile", reward=f"{folder / 'fragile.py'}:reward")
-        .set_runs_per_variant(runs)
-        .set_base_config(BASE)
-        .build()
-    )
+    both = create_experiment("x").add_variant("steady").add_variant("fragile", reward=f"{folder}/fragile.py:reward")
+    return both.set_runs_per_variant(runs).set_base_config(BASE).build()
 
 
 @pytest.mark.slow  # workers without torch: test_restart.py; a run taken up at any point: storage/test_durable.py
