@@ -21,7 +21,6 @@ from esper_ab.commands._exit_status import invoke
 from esper_ab.contracts.messages import RewardCode, RunSpec
 from esper_ab.contracts.trainer import TrainerOrder
 from esper_ab.journal.events import AnyEvent, ExperimentStarted
-from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import Inconsistent, fold
 from workers.commands.answering import REFUSED
 from workers.run import policy_file
@@ -180,12 +179,7 @@ def test_no_reading_command_follows_a_name_in_a_journal(tmp_path, names, caught,
         if not {"lanes", "device"} & set(path) and _holds(events, changed):  # which have to fit each other
             tree, filled = changed, filled + 1
     assert filled > 20
-    folder = tmp_path / "received"
-    journal = Journal(folder)
-    for event in _holds(events, tree) or ():
-        journal.append(event)
-    journal.commit()
-    journal.close()
+    folder = journals.write(tmp_path / "received", _holds(events, tree))
     for command, *rest in READERS:
         result = CliRunner().invoke(cli.group, [command, str(folder), *rest])
         assert caught == [], (command, result.output)
