@@ -21,13 +21,10 @@ ASKED_FOR = {
 WALL = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "date.today"}
 
 
-def asks(source: str) -> bool:
-    """Whether the time of day is asked for."""
-    called = {ast.unparse(call.func) for call in calls(source)}
-    return bool(called & WALL)
-
-
 def test_the_time_of_day_is_asked_for_where_it_is_written_down_only():
+    def asks(source: str) -> bool:
+        return any(ast.unparse(call.func) in WALL for call in calls(source))
+
     assert breaking(asks) == ASKED_FOR.keys()
 
 

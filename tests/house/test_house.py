@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Literal, get_args, get_origin
 
@@ -20,16 +20,13 @@ def test_no_file_is_too_long():
     assert breaking(lambda text: len(text.splitlines()) > LINE_CEILING, SOURCES + BESIDE) == set()
 
 
-def _unmerged(text: str) -> list[str]:
-    """Lines that `git merge` leaves where two sides disagree."""
-    return re.findall(r"^(?:<{7}|>{7}|\|{7}) .*$", text, re.MULTILINE)
-
-
 def test_no_merge_was_left_unfinished():
+    """No file has a line as `git merge` leaves it where two sides disagree."""
+    unmerged = re.compile(r"^(?:<{7}|>{7}|\|{7}) .*$", re.MULTILINE)
     folders = ("esper_ab", "workers", "tests", "scripts", "docs")
     written = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*"))]
     texts = [path for path in written if path.suffix in {".py", ".md", ".toml", ".txt", ".json", ".cpp", ".h"}]
-    assert not [path for path in texts if path.is_file() and _unmerged(path.read_text())]
+    assert not [path for path in texts if path.is_file() and unmerged.search(path.read_text())]
 
 
 # What the values of a section's settings are called where they are read, besides the section's own name.
@@ -150,10 +147,6 @@ def test_a_rule_is_kept_and_its_breach_would_be_found(broken, example, but_for):
 # --- in known files only ---------------------------------------------------------------------------------------------
 
 
-def _places(rule: Callable[[str], list[str]]) -> set[str]:
-    return {name.removeprefix("esper_ab/") for name in breaking(rule)}
-
-
 OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", "os.devnull", "_FOLDER")
 # Who changes files by themselves: those that others go through, and those whose files are in no experiment directory.
 WRITES_ITSELF = {
@@ -200,11 +193,6 @@ def _changes(source: str) -> list[str]:
     return [ast.unparse(call) for call in found + [one for one in opens if any(w in ast.unparse(one) for w in writes)]]
 
 
-def test_files_are_changed_in_one_place():
-    """`contracts.below` follows no link: an experiment directory may come from somebody else."""
-    assert _places(_changes) == WRITES_ITSELF.keys(), "through esper_ab.contracts.files"
-
-
 # Who reads files in a way of its own: only what the system or this installation has, or the process itself has made.
 READS_ITSELF = {
     "contracts/files.py": "the one place", "health/control_groups.py": "the system's files",
@@ -238,11 +226,6 @@ def _reads_only(source: str) -> list[str]:
     return [call for call in _reads(source) if not _opens_to_write(ast.parse(call).body[0].value)]
 
 
-def test_files_that_others_made_are_read_in_one_place():
-    """`contracts.regular_file`: no read waits at a pipe, or has no end, that stands where a file should be."""
-    assert _places(_reads_only) == READS_ITSELF.keys(), "through esper_ab.contracts.files"
-
-
 # Where a name becomes code, and why no received file can choose it. What follows from that: tests/security.
 IMPORTS_BY_NAME = {
     "__init__.py": "names of the package itself", "commands/cli.py": "names of commands",
@@ -265,15 +248,17 @@ def _imports_by_name(source: str) -> list[str]:
             or "import_module" in map(ast.unparse, call.args)]  # fmt: skip
 
 
-def test_a_name_becomes_code_in_known_places():
-    assert _places(_imports_by_name) == IMPORTS_BY_NAME.keys(), "say why no file chooses it"
+@pytest.mark.parametrize(("rule", "known"), [
+    (_changes, WRITES_ITSELF),  # else through `contracts.below`, which follows no link out of a received directory
+    (_reads_only, READS_ITSELF),  # else by `contracts.regular_file`: no read waits at a pipe, or has no end
+    (_imports_by_name, IMPORTS_BY_NAME),
+])  # fmt: skip
+def test_files_are_changed_and_read_and_names_become_code_in_known_places(rule, known):
+    assert {name.removeprefix("esper_ab/") for name in breaking(rule)} == known.keys()
 
 
 def test_no_class_name_is_defined_twice():
     """One name, one meaning, in both packages together; a script or a test may have a class of its own."""
-    defined: dict[str, list[str]] = {}
-    for path in SOURCES:
-        for node in nodes(path.read_text(encoding="utf-8")):
-            if isinstance(node, ast.ClassDef):
-                defined.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
-    assert not {name: files for name, files in defined.items() if len(files) > 1}
+    defined = Counter(node.name for path in SOURCES for node in nodes(path.read_text(encoding="utf-8"))
+                      if isinstance(node, ast.ClassDef))  # fmt: skip
+    assert [name for name, times in defined.items() if times > 1] == []

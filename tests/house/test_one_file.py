@@ -2,13 +2,12 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from house.sources import ROOT
+from support import children
 
-ROOT = Path(__file__).resolve().parents[2]
 LAUNCHER = """
 from esper_ab.launchers.inline import InlineLauncher
 
@@ -46,11 +45,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def python(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PYTHONPATH": f"{copy}:{ROOT / 'tests'}", "PATH": "/usr/bin:/bin", "HOME": str(copy)}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True, check=False
-    )
+def python(copy, *arguments):
+    return children.python(*arguments, folder=copy, PYTHONPATH=f"{copy}:{children.TESTS}")
 
 
 def test_a_launcher_is_found_by_its_name(copy):

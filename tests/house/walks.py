@@ -162,17 +162,10 @@ def training() -> Walk:
 def rooms() -> dict[str, set[str]]:
     """Return which rooms each room imports: the folders of `esper_ab`, its loose modules together, and `workers`."""
     found: dict[str, set[str]] = {}
-    for path, tree in _modules():
+    for path, tree in limits.parsed(limits.ROOT):
         imported = [room for name in _imported(tree) if (room := _room(name)) is not None]
-        found.setdefault(_room(path) or "", set()).update(imported)
+        found.setdefault(_room(".".join(path.with_suffix("").parts)) or "", set()).update(imported)
     return {room: others - {room} for room, others in found.items() if others}
-
-
-def _modules() -> Iterator[tuple[str, ast.Module]]:
-    for package in limits.PACKAGES:
-        for path in sorted((limits.ROOT / package).rglob("*.py")):
-            name = ".".join(path.relative_to(limits.ROOT).with_suffix("").parts)
-            yield name, ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

@@ -4,7 +4,8 @@ Each string of a policy file and of a journal's plan is replaced by names that w
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -85,12 +86,6 @@ def _with(tree: Any, path: tuple[Any, ...], name: str) -> Any:
     return [_with(tree[0], path[1:], name), *tree[1:]] if tree else [name]
 
 
-def _with_all(tree: Any, paths: Iterable[tuple[Any, ...]], name: str) -> Any:
-    for path in paths:
-        tree = _with(tree, path, name)
-    return tree
-
-
 def _fits(tree: Any, kind: type) -> bool:
     try:
         msgspec.convert(tree, kind)
@@ -99,15 +94,16 @@ def _fits(tree: Any, kind: type) -> bool:
     return True
 
 
-@pytest.mark.parametrize("spec", [
+@pytest.mark.parametrize("ordered", [
     pytest.param(lambda: make_session(controller="wait", steps=1, n_envs=1).spec, id="growth"),
     pytest.param(lambda: gym_spec("gym:CartPole-v1", controller="random", n_envs=1, steps=1), id="gymnasium"),
 ])  # fmt: skip
-def test_evaluate_follows_no_name_in_a_policy(tmp_path, names, caught, spec):
-    tree = msgspec.to_builtins(spec())
+def test_evaluate_follows_no_name_in_a_policy(tmp_path, names, caught, ordered):
+    tree = msgspec.to_builtins(ordered())
 
     def is_evaluated(paths: Sequence[tuple[Any, ...]], name: str) -> bool:
-        state = {"format": policy_file.FORMAT, "spec": _with_all(tree, paths, name), "agent": None}
+        spec = reduce(lambda changed, path: _with(changed, path, name), paths, tree)
+        state = {"format": policy_file.FORMAT, "spec": spec, "agent": None}
         durable.write(tmp_path / "received", "0.pt", state_bytes.to_bytes(state))
         try:
             return bool(evaluated(tmp_path / "received" / "0.pt").rows)
