@@ -14,7 +14,7 @@ from support.children import environment
 from support.launcher_contract import check_contract
 from support.patience import eventually
 from support.ray_cluster import CORES, RayNodes
-from support.standstill import stood_still
+from support.standstill import coordinator, stood_still
 
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts.children import Device, Questions
@@ -132,26 +132,9 @@ def test_a_worker_that_is_killed_alone_or_with_its_supervisor_is_followed_by_ano
     assert ("was lost with its supervisor on" in death.detail) is (strike is kill_supervisor)
 
 
-COORDINATOR = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-import test_ray
-from esper_ab.control import experiment_run
-experiment_run.run(getattr(test_ray, sys.argv[3]), Path(sys.argv[1]), test_ray.launcher(), ())
-"""
-
-
-def coordinator(run, plan):
-    """A process of its own that carries the plan of this module called so out in `run`."""
-    run.mkdir()
-    command = [sys.executable, "-c", COORDINATOR, str(run), str(Path(__file__).parent), plan]
-    return subprocess.Popen(command, env=environment())
-
-
 def test_two_experiments_side_by_side_share_the_cluster(cluster, tmp_path, smaller_on_one_machine):
     """Three lanes each of six cores; neither knows of the other."""
-    both = [coordinator(tmp_path / name, "SMALLER") for name in ("one", "two")]
+    both = [coordinator(tmp_path / name, "cluster.test_ray", "SMALLER") for name in ("one", "two")]
     assert [one.wait(300) for one in both] == [0, 0]
     for name in ("one", "two"):
         events = conducted.events_of(tmp_path / name)
@@ -160,7 +143,7 @@ def test_two_experiments_side_by_side_share_the_cluster(cluster, tmp_path, small
 
 def test_no_worker_outlives_its_coordinator(cluster, tmp_path, on_one_machine):
     run = tmp_path / "run"
-    child = coordinator(run, "PLAN")
+    child = coordinator(run, "cluster.test_ray", "PLAN")
     journal = run / "events.jsonl"
     eventually(lambda: journal.exists() and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes))
     pids = [one.pid for one in conducted.of(WorkerStarted, conducted.events_of(run))]
@@ -173,7 +156,7 @@ def test_no_worker_outlives_its_coordinator(cluster, tmp_path, on_one_machine):
 
 @pytest.mark.slow
 def test_workers_outlive_a_coordinator_that_stands_still_and_go_on(cluster, tmp_path):
-    events = stood_still(coordinator(tmp_path / "run", "LONGER"), tmp_path / "run")
+    events = stood_still(coordinator(tmp_path / "run", "cluster.test_ray", "LONGER"), tmp_path / "run")
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
 
 

@@ -2,16 +2,12 @@
 
 import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from support import conducted, fake_plans
 from support.being_killed import alive
-from support.children import environment
 from support.launcher_contract import check_contract
-from support.standstill import stood_still
+from support.standstill import coordinator, stood_still
 
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts.children import Device
@@ -100,27 +96,10 @@ def test_an_srun_that_is_killed_takes_the_workers_of_its_node_with_it(allocation
     assert not any(alive(one.pid) for one in struck)
 
 
-COORDINATOR = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-import test_slurm
-from esper_ab.control import experiment_run
-experiment_run.run(getattr(test_slurm, sys.argv[3]), Path(sys.argv[1]), test_slurm.launcher(), ())
-"""
-
-
-def coordinator(run, plan, **more):
-    """A process of its own that carries the plan of this module called so out in `run`."""
-    run.mkdir()
-    command = [sys.executable, "-c", COORDINATOR, str(run), str(Path(__file__).parent), plan]
-    return subprocess.Popen(command, env=environment(**more))
-
-
 def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_one_machine):
     """Killed while one worker hangs for ever; the journal goes on in another allocation of the same nodes."""
     run = tmp_path / "run"
-    child = coordinator(run, "PLAN", FAKE_FAULT="hang:a/1:2:1")
+    child = coordinator(run, "cluster.test_slurm", "PLAN", FAKE_FAULT="hang:a/1:2:1")
     journal = run / "events.jsonl"
     cluster.wait(
         lambda: journal.exists() and b'"episode"' in journal.read_bytes()
@@ -139,7 +118,7 @@ def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_on
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_workers_outlive_a_coordinator_that_stands_still_and_go_on(allocation, tmp_path):
-    events = stood_still(coordinator(tmp_path / "run", "LONGER"), tmp_path / "run")
+    events = stood_still(coordinator(tmp_path / "run", "cluster.test_slurm", "LONGER"), tmp_path / "run")
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
 
 

@@ -11,10 +11,11 @@ from support import conducted, fake_plans
 from support.being_killed import alive
 from support.children import environment
 from support.patience import eventually
-from support.standstill import stood_still
+from support.standstill import coordinator, stood_still
 
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.journal.fold import fold
+from esper_ab.launchers.local import LocalLauncher
 
 PATIENCE_S = 60.0
 REWARD = """
@@ -62,16 +63,10 @@ def test_nothing_outlives_a_coordinator_that_ends_while_it_starts(tmp_path, prog
 # --- on clusters: tests/cluster ---
 
 PLAN = fake_plans.plan(3, ("a", "b", "c"), seeds=60, episodes=3)
-COORDINATOR = """
-import sys
-from pathlib import Path
-from process.test_outliving import PLAN
-from esper_ab.control import experiment_run
-from esper_ab.launchers.local import LocalLauncher
 
-if __name__ == "__main__":
-    experiment_run.run(PLAN, Path(sys.argv[1]), LocalLauncher("support.fake_worker:main", sys.argv[2]), ())
-"""
+
+def launcher(transport):
+    return LocalLauncher("support.fake_worker:main", transport)
 
 
 @pytest.mark.slow
@@ -79,7 +74,5 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
 def test_workers_outlive_a_coordinator_that_stands_still_for_45_s_and_go_on(tmp_path, transport):
     run = tmp_path / "run"
-    run.mkdir()
-    coordinator = subprocess.Popen([sys.executable, "-c", COORDINATOR, str(run), transport], env=environment())
-    events = stood_still(coordinator, run)
+    events = stood_still(coordinator(run, "process.test_outliving", "PLAN", transport), run)
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", PLAN)))
