@@ -14,40 +14,30 @@ BLOCKS = re.findall(r"```(python|sh)\n(.*?)```", PAGE.read_text(), flags=re.DOTA
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A file that a block names is written; all other Python is one script, which guards nothing by `__name__`."""
     folder = tmp_path_factory.mktemp("page")
-    script = []
     for language, text in BLOCKS:
         if language == "python":
             named = re.match(r"# (\w+\.py)\n", text)
-            if named:
-                (folder / named[1]).write_text(text)
-            else:
-                script.append(text)
-    (folder / "page.py").write_text("\n".join(script))
-    line = [sys.executable, "page.py"]
-    return folder, subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
-
-
-def test_the_blocks_run_in_order(executed):
-    _, ended = executed
+            with (folder / (named[1] if named else "page.py")).open("a") as file:
+                file.write(f"{text}\n")
+    ended = subprocess.run([sys.executable, "page.py"], cwd=folder, capture_output=True, text=True, timeout=280)
     assert ended.returncode == 0, ended.stderr
-    assert "slow: 2 of 2 runs" in ended.stdout
-    assert "fast: 2 of 2 runs" in ended.stdout
+    return folder, ended.stdout
 
 
-def test_what_is_said_to_be_left_behind_is_there(executed):
-    folder, _ = executed
+def test_the_blocks_run_in_order_and_leave_behind_what_they_say(executed):
+    folder, said = executed
+    assert "slow: 2 of 2 runs" in said
+    assert "fast: 2 of 2 runs" in said
     experiment_dir = folder / "experiments" / "rates"
     assert (experiment_dir / "runs" / "fast-1" / "config.toml").is_file()
     settings = (experiment_dir / "experiment.toml").read_text()
     assert '[record.about.variants.fast]\ndescription = "Ten times as much"' in settings
 
 
-@pytest.mark.parametrize(
-    "line", [line for language, text in BLOCKS if language == "sh" for line in text.splitlines()]
-)
+@pytest.mark.parametrize("line", [line for language, text in BLOCKS if language == "sh" for line in text.splitlines()])
 def test_the_command_lines_work(executed, line):
     folder, _ = executed
     assert done(*shlex.split(line)[1:], folder=folder)
