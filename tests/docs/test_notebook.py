@@ -21,7 +21,7 @@ def test_it_is_stored_without_outputs(stored):
     assert not any(cell.outputs or cell.execution_count for cell in code)
 
 
-@pytest.mark.slow  # the same calls one by one: tests/unit/esper_ab/api, and test_python_page.py beside this file
+@pytest.mark.slow  # the same calls one by one: tests/unit/esper_ab/api, and test_pages_as_they_stand.py
 @pytest.mark.timeout(300)
 def test_it_runs_clean(stored, tmp_path, monkeypatch):
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):

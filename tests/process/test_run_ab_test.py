@@ -82,7 +82,7 @@ def test_when_everything_fails_there_are_results_that_say_so(tmp_path):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory):
-    """One run at a time, in a thread: processes have their own tests above and in test_python_page.py."""
+    """One run at a time, in a thread: processes have their own tests above and in test_pages_as_they_stand.py."""
     variants = [ABVariant("a"), ABVariant("b", overrides={"reward": "sparse"})]
     experiment = ABExperiment("x", variants=variants, runs_per_variant=2, base_config=BASE)
     return run_ab_test(experiment, tmp_path_factory.mktemp("runs"), parallel_runs=False, launcher="inline")
