@@ -21,7 +21,7 @@ from esper_ab.contracts.children import Device, Questions
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.preflight import examine, examine_nodes, reserve_lanes
 from esper_ab.control.rules.workers import Limits
-from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
+from esper_ab.journal.events import ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
 from esper_ab.launchers._ray_actor import Actor, RayErrand
 from esper_ab.launchers.ray import RayLauncher
@@ -76,20 +76,6 @@ def smaller_on_one_machine(tmp_path_factory):
     return conducted.run(tmp_path_factory.mktemp("run"), SMALLER)
 
 
-class Striking(conducted.Watcher):
-    """Does something to the worker of run c/0, once, when that has recorded its second episode."""
-
-    def __init__(self, strike):
-        super().__init__(self._look)
-        self._strike, self.struck = strike, None
-
-    def _look(self, event):
-        if isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0" and event.record.episode == 1:
-            lane = event.record.run.device
-            self.struck = next(one for one in self.seen if isinstance(one, WorkerStarted) and one.device == lane)
-            self._strike(self.struck)
-
-
 def parent(pid):
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
@@ -121,7 +107,7 @@ def test_every_record_is_the_one_of_a_single_machine(cluster, tmp_path, on_one_m
 def test_a_worker_that_is_killed_alone_or_with_its_supervisor_is_followed_by_another(
     cluster, tmp_path, strike, on_one_machine
 ):
-    watcher = Striking(strike)
+    watcher = conducted.Striking(strike)
     events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=launcher())
     counts = conducted.counts(events)
     assert (counts["worker_death"], counts["restart"]) == (1, 1)
@@ -232,7 +218,7 @@ def test_what_was_on_a_lost_node_goes_on_where_there_is_room(cluster, tmp_path, 
         cluster.lose(number)
 
     lost: list[float] = []
-    watcher = Striking(lose)
+    watcher = conducted.Striking(lose)
     events = conducted.run(tmp_path / "run", LONGER, watcher, launcher=launcher(), limits=Limits(floor_s=30.0))
     assert capfd.readouterr().out == ""
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))

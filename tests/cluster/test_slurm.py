@@ -12,7 +12,7 @@ from support.standstill import coordinator, stood_still
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts.children import Device
 from esper_ab.contracts.errors import Interrupted
-from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
+from esper_ab.journal.events import ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.slurm import SlurmLauncher, expand_cores
 
@@ -75,25 +75,17 @@ def test_an_srun_that_is_killed_takes_the_workers_of_its_node_with_it(allocation
             seen[order.identity] = worker = super().start(order)
             return worker
 
-    def kill(event):
-        if isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0" and event.record.episode == 1:
-            lane = event.record.run.device
-            worker = next(one for one in watcher.seen if isinstance(one, WorkerStarted) and one.device == lane)
-            struck.extend(one for one in watcher.seen if isinstance(one, WorkerStarted) and one.node == worker.node)
-            os.kill(seen[f"{worker.worker}/1"].pid, signal.SIGKILL)
-
-    struck: list[WorkerStarted] = []
-    watcher = conducted.Watcher(kill)
+    watcher = conducted.Striking(lambda worker: os.kill(seen[f"{worker.worker}/1"].pid, signal.SIGKILL))
     made = Remembering("support.fake_worker:main")
     made.use(devices())
     events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=made)
     assert conducted.counts(events) == {"worker_death": 2, "restart": 2}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    (node,) = {one.node for one in struck}
+    node, started = watcher.struck.node, conducted.of(WorkerStarted, events)
     deaths = conducted.incidents(events, "worker_death")
     assert all(f"was lost with its supervisor on {node}" in death.detail for death in deaths)
-    assert {one.node for one in conducted.of(WorkerStarted, events) if one.incarnation == 2} == {node}
-    assert not any(alive(one.pid) for one in struck)
+    assert {one.node for one in started if one.incarnation == 2} == {node}
+    assert not any(alive(one.pid) for one in started if (one.node, one.incarnation) == (node, 1))
 
 
 def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_one_machine):
@@ -126,13 +118,12 @@ def test_a_stop_that_ends_the_workers_too_is_no_failure_of_a_run(allocation, clu
     """As a preemption does: SIGTERM for the coordinator, and its steps are killed before the barrier is reached."""
     monkeypatch.setenv("FAKE_FAULT", "hang:b/0:2")
 
-    def preempt(event):
-        if isinstance(event, EpisodeRecorded) and event.record.run.name == "a/0" and event.record.episode == 1:
-            os.kill(os.getpid(), signal.SIGTERM)
-            cluster.run("scancel", "--signal=KILL", allocation)
+    def preempt(_worker):
+        os.kill(os.getpid(), signal.SIGTERM)
+        cluster.run("scancel", "--signal=KILL", allocation)
 
     with pytest.raises(Interrupted, match="stopped by SIGTERM, which ended worker"):
-        conducted.run(tmp_path / "run", PLAN, conducted.Watcher(preempt), launcher=launcher())
+        conducted.run(tmp_path / "run", PLAN, conducted.Striking(preempt, "a/0"), launcher=launcher())
     events = conducted.events_of(tmp_path / "run")
     assert conducted.counts(events) == {"interrupted": 1}
     assert events[-1].status == "interrupted"

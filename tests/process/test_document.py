@@ -68,7 +68,7 @@ def test_the_custom_class_is_an_experiment(monkeypatch):
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory, warm_children: None) -> tuple[Path, str]:
-    """The block for programmatic execution, in threads of this process; tests/docs/test_pages_as_they_stand.py: others."""
+    """The block for programmatic execution, in threads of this process: tests/docs has others."""
     folder = tmp_path_factory.mktemp("document")
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
         patch.chdir(folder)

@@ -22,10 +22,6 @@ LAUNCH = (
 TAKE_ALL = {"report", "resume", "status"}
 
 
-def _of_experiments(name: str) -> click.Parameter | None:
-    return next((one for one in load_command(name).params if isinstance(one.type, ExperimentDirectory)), None)
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("several")
@@ -90,7 +86,8 @@ def test_a_part_whose_settings_were_changed_is_not_launched(place, capsys):
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("name", sorted(TABLE))
 def test_a_command_takes_all_parts_or_names_them(name, capsys):
-    argument = _of_experiments(name)
+    of_experiments = [one for one in load_command(name).params if isinstance(one.type, ExperimentDirectory)]
+    argument = next(iter(of_experiments), None)
     if argument is None or name in TAKE_ALL:
         assert (argument is None) == (name not in TAKE_ALL)
         return
