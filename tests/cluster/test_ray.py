@@ -2,15 +2,13 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from support import conducted, fake_plans, ray_cluster
 from support.being_killed import alive
-from support.children import environment
+from support.children import python
 from support.launcher_contract import check_contract
 from support.patience import eventually
 from support.ray_cluster import CORES, RayNodes
@@ -188,17 +186,13 @@ def test_a_node_without_the_working_directory_is_refused(cluster):
         errand.communicate(timeout=60.0)
 
 
-@pytest.mark.parametrize(
-    ("address", "said"),
-    [
-        ("ray://somewhere:10001", "workers cannot reach the coordinator through Ray's client"),
-        ("nonsense", "launcher ray: no Ray cluster at nonsense"),
-    ],
-)
+@pytest.mark.parametrize(("address", "said"), [
+    ("ray://somewhere:10001", "workers cannot reach the coordinator through Ray's client"),
+    ("nonsense", "launcher ray: no Ray cluster at nonsense"),
+])  # fmt: skip
 def test_an_address_without_a_cluster_is_refused_in_a_line(address, said):
     pytest.importorskip("ray")
-    command = [sys.executable, "-m", "esper_ab.commands.cli", "launch", "--launcher", "ray", "--ray-address", address]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    done = python("-m", "esper_ab.commands.cli", "launch", "--launcher", "ray", "--ray-address", address)
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -116,13 +116,13 @@ def toml(limits: Limits, what: str = _WHAT) -> str:
     )
 
 
-def main() -> None:
-    sizes = present(ROOT)
+def main(text: str, file: Path) -> None:
+    """Print the limits that hold today, or write them."""
     if sys.argv[1:] == ["--write"]:
-        FILE.write_text(toml(sizes), encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
     else:
-        sys.stdout.write(toml(sizes))
+        sys.stdout.write(text)
 
 
 if __name__ == "__main__":
-    main()
+    main(toml(present(ROOT)), FILE)

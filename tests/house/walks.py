@@ -171,10 +171,9 @@ def rooms() -> dict[str, set[str]]:
 def _imported(tree: ast.Module) -> Iterator[str]:
     """Yield all names that a module imports from, in functions and for types, too."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            above = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            yield from (above + alias.name for alias in node.names)
 
 
 def _room(name: str) -> str | None:
@@ -200,13 +199,6 @@ def present() -> limits.Limits:
     }
 
 
-def main() -> None:
-    text = limits.toml(present(), "How far a reader walks, at most; written by `python -m house.walks --write`.")
-    if sys.argv[1:] == ["--write"]:
-        FILE.write_text(text, encoding="utf-8")
-    else:
-        sys.stdout.write(text)
-
-
 if __name__ == "__main__":
-    main()
+    what = "How far a reader walks, at most; written by `python -m house.walks --write`."
+    limits.main(limits.toml(present(), what), FILE)

@@ -6,19 +6,14 @@ import subprocess
 import sys
 
 import pytest
-from support.being_killed import alive, worker_pids
+from support.being_killed import alive, worker_pids, workers_when_recorded
 from support.children import environment
 from support.patience import eventually
 
-from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, MilestoneReleased
+from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded
 from esper_ab.journal.file import JOURNAL_NAME, read
 
 PATIENCE_S = 60.0
-
-
-def recorded(experiment_dir):
-    journal = experiment_dir / JOURNAL_NAME
-    return journal.exists() and any(isinstance(one, MilestoneReleased) and one.milestone for one in read(journal))
 
 
 def start_experiment(experiment_dir, sockets):
@@ -27,8 +22,7 @@ def start_experiment(experiment_dir, sockets):
         [sys.executable, "-m", "support.fake_experiment", experiment_dir, "30000"],
         env=environment(TMPDIR=sockets), stderr=subprocess.PIPE, text=True, start_new_session=True,
     )
-    eventually(lambda: process.poll() is not None or recorded(experiment_dir), PATIENCE_S)
-    assert process.poll() is None, process.communicate()[1]
+    workers_when_recorded(experiment_dir, process, 1)
     return process
 
 
