@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from esper_ab.contracts import own_packages
-from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.own_packages import folder as home_of
 from esper_ab.journal.load import load
 
 TRAP = """
@@ -59,6 +57,12 @@ LAUNCH = (sys.executable, "-m", "esper_ab.launch")
 INSTALLED = (str(Path(sys.executable).with_name("esper-ab")),)
 
 
+def other_workers(folder: Path, text: str) -> None:
+    """A package of the name of ours."""
+    (folder / "workers").mkdir()
+    (folder / "workers" / "__init__.py").write_text(text)
+
+
 class Folder:
     """A working directory with traps, and whether one was sprung."""
 
@@ -98,14 +102,13 @@ def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_comm
 def test_a_process_that_has_imported_another_package_of_the_name(tmp_path):
     """Its threads cannot have ours, and are refused in one line; worker processes are not concerned."""
     Folder(tmp_path).gives(*LAUNCH, *SMALL, "--groups", "random,wait", "--name", "finished")
-    (tmp_path / "workers").mkdir()
-    (tmp_path / "workers" / "__init__.py").write_text("OF_THE_USER = True\n")
+    other_workers(tmp_path, "OF_THE_USER = True\n")
     (tmp_path / "my_experiment.py").write_text(EXPERIMENT)
     (tmp_path / "script.py").write_text(HAS_IMPORTED_IT)
     inline, policy, ran = Folder(tmp_path).gives(sys.executable, "script.py", "experiments/finished").splitlines()[-3:]
     because = (
         f"this process has imported another package `workers` from {tmp_path}/workers/__init__.py, but "
-        f"{home_of('workers')} is needed; use a process that has not imported that package"
+        f"{own_packages.folder('workers')} is needed; use a process that has not imported that package"
     )
     assert inline == f"UsageError launcher inline: {because}, or use launcher local"
     assert policy == f"UsageError {because}"
@@ -113,11 +116,10 @@ def test_a_process_that_has_imported_another_package_of_the_name(tmp_path):
 
 
 def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path):
-    (tmp_path / "workers").mkdir()
-    (tmp_path / "workers" / "__init__.py").write_text("")
+    other_workers(tmp_path, "")
     (tmp_path / "sitecustomize.py").write_text("import workers\n")
     done = subprocess.run(
-        child_command("workers.commands.fetch", "digits"), env={"PYTHONPATH": str(tmp_path)},
+        own_packages.child_command("workers.commands.fetch", "digits"), env={"PYTHONPATH": str(tmp_path)},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     (line,) = done.stderr.splitlines()
@@ -133,8 +135,7 @@ def test_a_distribution_that_writes_over_ours_is_noticed_with_a_remedy(tmp_path,
     (tmp_path / "esper_ab" / "__init__.py").touch()
     shutil.copy(own_packages.__file__, here)
     if left is not None:
-        (tmp_path / "workers").mkdir()
-        (tmp_path / "workers" / "__init__.py").write_text(left)
+        other_workers(tmp_path, left)
     child = [sys.executable, "-P", str(here / "own_packages.py"), "0", "workers.commands.describe"]
     done = subprocess.run(child, capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -29,11 +29,9 @@ def checkout(tmp_path: Path) -> Path:
 
 def built(checkout: Path, *command: str, compiler: str = "") -> str:
     """What setup.py says; `compiler`: as $CXX, "" for that of the machine."""
-    environment = {**os.environ, **({"CXX": compiler, "CC": compiler} if compiler else {})}
-    done = subprocess.run(
-        [sys.executable, "setup.py", *command], cwd=checkout, env=environment, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    environment = os.environ | ({"CXX": compiler, "CC": compiler} if compiler else {})
+    line = [sys.executable, "setup.py", *command]
+    done = subprocess.run(line, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
