@@ -1,7 +1,5 @@
 """A Slurm of three nodes on this machine, for all tests of this folder, and allocations in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,12 +1,10 @@
 """What `slurm-script` prints, carried out by a real Slurm: to the end, through a preemption, with real training."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from support import conducted
-from support.children import environment
+from support.children import python
 
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.journal.events import ExperimentContinued, WorkerStarted
@@ -21,16 +19,15 @@ PATIENCE_S = 300.0
 
 
 def esper_ab(folder, *arguments):
-    command = [sys.executable, "-m", "esper_ab.commands.cli", *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    done = python("-m", "esper_ab.commands.cli", *arguments, folder=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def script(folder, *flags):
+def script(folder, nodes, setup, *flags):
     made = folder / "job.sh"
-    allotted = ("--nodes", "2", "--cores", "1", "--name", "lab")
-    made.write_text(esper_ab(folder, "slurm-script", *allotted, "--setup", f"export PYTHONPATH={ROOT}", *flags))
+    allotted = ("--nodes", nodes, "--cores", "1", "--name", "lab")
+    made.write_text(esper_ab(folder, "slurm-script", *allotted, "--setup", setup, *flags))
     return made
 
 
@@ -40,10 +37,12 @@ def test_an_experiment_that_is_preempted_goes_on_and_ends_as_on_one_machine(clus
     flags = (*FLAGS, "--episodes", "12")
     esper_ab(tmp_path, "launch", *flags, "--name", "alone", "--quiet")
     alone = conducted.events_of(tmp_path / "experiments" / "alone")
-    job = cluster.submit(script(tmp_path, *flags), "--partition=main", "--exclusive", f"--chdir={tmp_path}")
+    (tmp_path / "other.sh").write_text("#!/bin/bash\nsleep 3\n")
+    made, there = script(tmp_path, "2", f"export PYTHONPATH={ROOT}", *flags), f"--chdir={tmp_path}"
+    job = cluster.submit(made, "--partition=main", "--exclusive", there)
     journal = tmp_path / "experiments" / "lab" / "events.jsonl"
     cluster.wait(lambda: journal.exists() and b'"released"' in journal.read_bytes(), PATIENCE_S)
-    other = cluster.submit(_sleeper(tmp_path), "--partition=high", "--nodes=3", "--exclusive", f"--chdir={tmp_path}")
+    other = cluster.submit(tmp_path / "other.sh", "--partition=high", "--nodes=3", "--exclusive", there)
     cluster.wait(lambda: cluster.state(job) == "PENDING", PATIENCE_S)
     cluster.wait(lambda: cluster.state(other) == "COMPLETED", PATIENCE_S)
     cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now")
@@ -57,20 +56,13 @@ def test_an_experiment_that_is_preempted_goes_on_and_ends_as_on_one_machine(clus
     assert result_hash(fold(events)) == result_hash(fold(alone))
 
 
-def _sleeper(folder):
-    made = folder / "other.sh"
-    made.write_text("#!/bin/bash\nsleep 3\n")
-    return made
-
-
 def test_the_script_says_all_that_it_prints_and_begins_however_its_folder_is_called(cluster, tmp_path):
     """Slurm makes no folder for a job's output, which is lost with the job where there is none."""
     folder = tmp_path / "100 % of 'it'"
     folder.mkdir()
-    made = folder / "job.sh"
-    allotted = ("--nodes", "1", "--cores", "1", "--name", "lab", "--setup", "echo begun; exit 7")
-    made.write_text(esper_ab(folder, "slurm-script", *allotted, "--sbatch=--comment=a b", "--groups", "shaped,sparse"))
-    job = cluster.submit(made)
+    job = cluster.submit(
+        script(folder, "1", "echo begun; exit 7", "--sbatch=--comment=a b", "--groups", "shaped,sparse")
+    )
     cluster.wait(lambda: cluster.state(job) not in ("PENDING", "RUNNING", "COMPLETING"), PATIENCE_S)
     shown = cluster.output("scontrol", "-o", "show", "job", job)
     assert (folder / "lab.slurm.txt").read_text() == "begun\n", shown

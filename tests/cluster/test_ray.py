@@ -1,29 +1,25 @@
 """Experiments on a real Ray: the same records as on one machine, and what becomes of those who are killed there."""
 
-from __future__ import annotations
-
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from support import conducted, fake_plans, ray_cluster
 from support.being_killed import alive
-from support.children import environment
+from support.children import python
 from support.launcher_contract import check_contract
 from support.patience import eventually
 from support.ray_cluster import CORES, RayNodes
-from support.standstill import stood_still
+from support.standstill import coordinator, stood_still
 
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts.children import Device, Questions
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.preflight import examine, examine_nodes, reserve_lanes
 from esper_ab.control.rules.workers import Limits
-from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
+from esper_ab.journal.events import ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
 from esper_ab.launchers._ray_actor import Actor, RayErrand
 from esper_ab.launchers.ray import RayLauncher
@@ -78,20 +74,6 @@ def smaller_on_one_machine(tmp_path_factory):
     return conducted.run(tmp_path_factory.mktemp("run"), SMALLER)
 
 
-class Striking(conducted.Watcher):
-    """Does something to the worker of run c/0, once, when that has recorded its second episode."""
-
-    def __init__(self, strike):
-        super().__init__(self._look)
-        self._strike, self.struck = strike, None
-
-    def _look(self, event):
-        if isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0" and event.record.episode == 1:
-            lane = event.record.run.device
-            self.struck = next(one for one in self.seen if isinstance(one, WorkerStarted) and one.device == lane)
-            self._strike(self.struck)
-
-
 def parent(pid):
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
@@ -123,7 +105,7 @@ def test_every_record_is_the_one_of_a_single_machine(cluster, tmp_path, on_one_m
 def test_a_worker_that_is_killed_alone_or_with_its_supervisor_is_followed_by_another(
     cluster, tmp_path, strike, on_one_machine
 ):
-    watcher = Striking(strike)
+    watcher = conducted.Striking(strike)
     events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=launcher())
     counts = conducted.counts(events)
     assert (counts["worker_death"], counts["restart"]) == (1, 1)
@@ -134,26 +116,9 @@ def test_a_worker_that_is_killed_alone_or_with_its_supervisor_is_followed_by_ano
     assert ("was lost with its supervisor on" in death.detail) is (strike is kill_supervisor)
 
 
-COORDINATOR = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-import test_ray
-from esper_ab.control import experiment_run
-experiment_run.run(getattr(test_ray, sys.argv[3]), Path(sys.argv[1]), test_ray.launcher(), ())
-"""
-
-
-def coordinator(run, plan):
-    """A process of its own that carries the plan of this module called so out in `run`."""
-    run.mkdir()
-    command = [sys.executable, "-c", COORDINATOR, str(run), str(Path(__file__).parent), plan]
-    return subprocess.Popen(command, env=environment())
-
-
 def test_two_experiments_side_by_side_share_the_cluster(cluster, tmp_path, smaller_on_one_machine):
     """Three lanes each of six cores; neither knows of the other."""
-    both = [coordinator(tmp_path / name, "SMALLER") for name in ("one", "two")]
+    both = [coordinator(tmp_path / name, "cluster.test_ray", "SMALLER") for name in ("one", "two")]
     assert [one.wait(300) for one in both] == [0, 0]
     for name in ("one", "two"):
         events = conducted.events_of(tmp_path / name)
@@ -162,7 +127,7 @@ def test_two_experiments_side_by_side_share_the_cluster(cluster, tmp_path, small
 
 def test_no_worker_outlives_its_coordinator(cluster, tmp_path, on_one_machine):
     run = tmp_path / "run"
-    child = coordinator(run, "PLAN")
+    child = coordinator(run, "cluster.test_ray", "PLAN")
     journal = run / "events.jsonl"
     eventually(lambda: journal.exists() and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes))
     pids = [one.pid for one in conducted.of(WorkerStarted, conducted.events_of(run))]
@@ -175,7 +140,7 @@ def test_no_worker_outlives_its_coordinator(cluster, tmp_path, on_one_machine):
 
 @pytest.mark.slow
 def test_workers_outlive_a_coordinator_that_stands_still_and_go_on(cluster, tmp_path):
-    events = stood_still(coordinator(tmp_path / "run", "LONGER"), tmp_path / "run")
+    events = stood_still(coordinator(tmp_path / "run", "cluster.test_ray", "LONGER"), tmp_path / "run")
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
 
 
@@ -221,17 +186,13 @@ def test_a_node_without_the_working_directory_is_refused(cluster):
         errand.communicate(timeout=60.0)
 
 
-@pytest.mark.parametrize(
-    ("address", "said"),
-    [
-        ("ray://somewhere:10001", "workers cannot reach the coordinator through Ray's client"),
-        ("nonsense", "launcher ray: no Ray cluster at nonsense"),
-    ],
-)
+@pytest.mark.parametrize(("address", "said"), [
+    ("ray://somewhere:10001", "workers cannot reach the coordinator through Ray's client"),
+    ("nonsense", "launcher ray: no Ray cluster at nonsense"),
+])  # fmt: skip
 def test_an_address_without_a_cluster_is_refused_in_a_line(address, said):
     pytest.importorskip("ray")
-    command = [sys.executable, "-m", "esper_ab.commands.cli", "launch", "--launcher", "ray", "--ray-address", address]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    done = python("-m", "esper_ab.commands.cli", "launch", "--launcher", "ray", "--ray-address", address)
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -251,7 +212,7 @@ def test_what_was_on_a_lost_node_goes_on_where_there_is_room(cluster, tmp_path, 
         cluster.lose(number)
 
     lost: list[float] = []
-    watcher = Striking(lose)
+    watcher = conducted.Striking(lose)
     events = conducted.run(tmp_path / "run", LONGER, watcher, launcher=launcher(), limits=Limits(floor_s=30.0))
     assert capfd.readouterr().out == ""
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))

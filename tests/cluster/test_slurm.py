@@ -1,24 +1,18 @@
 """Experiments on a real Slurm: the same records as on one machine, and what becomes of those who are killed there."""
 
-from __future__ import annotations
-
 import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from support import conducted, fake_plans
 from support.being_killed import alive
-from support.children import environment
 from support.launcher_contract import check_contract
-from support.standstill import stood_still
+from support.standstill import coordinator, stood_still
 
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts.children import Device
 from esper_ab.contracts.errors import Interrupted
-from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
+from esper_ab.journal.events import ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.slurm import SlurmLauncher, expand_cores
 
@@ -81,48 +75,23 @@ def test_an_srun_that_is_killed_takes_the_workers_of_its_node_with_it(allocation
             seen[order.identity] = worker = super().start(order)
             return worker
 
-    def kill(event):
-        if isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0" and event.record.episode == 1:
-            lane = event.record.run.device
-            worker = next(one for one in watcher.seen if isinstance(one, WorkerStarted) and one.device == lane)
-            struck.extend(one for one in watcher.seen if isinstance(one, WorkerStarted) and one.node == worker.node)
-            os.kill(seen[f"{worker.worker}/1"].pid, signal.SIGKILL)
-
-    struck: list[WorkerStarted] = []
-    watcher = conducted.Watcher(kill)
+    watcher = conducted.Striking(lambda worker: os.kill(seen[f"{worker.worker}/1"].pid, signal.SIGKILL))
     made = Remembering("support.fake_worker:main")
     made.use(devices())
     events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=made)
     assert conducted.counts(events) == {"worker_death": 2, "restart": 2}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    (node,) = {one.node for one in struck}
+    node, started = watcher.struck.node, conducted.of(WorkerStarted, events)
     deaths = conducted.incidents(events, "worker_death")
     assert all(f"was lost with its supervisor on {node}" in death.detail for death in deaths)
-    assert {one.node for one in conducted.of(WorkerStarted, events) if one.incarnation == 2} == {node}
-    assert not any(alive(one.pid) for one in struck)
-
-
-COORDINATOR = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-import test_slurm
-from esper_ab.control import experiment_run
-experiment_run.run(getattr(test_slurm, sys.argv[3]), Path(sys.argv[1]), test_slurm.launcher(), ())
-"""
-
-
-def coordinator(run, plan, **more):
-    """A process of its own that carries the plan of this module called so out in `run`."""
-    run.mkdir()
-    command = [sys.executable, "-c", COORDINATOR, str(run), str(Path(__file__).parent), plan]
-    return subprocess.Popen(command, env=environment(**more))
+    assert {one.node for one in started if one.incarnation == 2} == {node}
+    assert not any(alive(one.pid) for one in started if (one.node, one.incarnation) == (node, 1))
 
 
 def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_one_machine):
     """Killed while one worker hangs for ever; the journal goes on in another allocation of the same nodes."""
     run = tmp_path / "run"
-    child = coordinator(run, "PLAN", FAKE_FAULT="hang:a/1:2:1")
+    child = coordinator(run, "cluster.test_slurm", "PLAN", FAKE_FAULT="hang:a/1:2:1")
     journal = run / "events.jsonl"
     cluster.wait(
         lambda: journal.exists() and b'"episode"' in journal.read_bytes()
@@ -141,7 +110,7 @@ def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_on
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_workers_outlive_a_coordinator_that_stands_still_and_go_on(allocation, tmp_path):
-    events = stood_still(coordinator(tmp_path / "run", "LONGER"), tmp_path / "run")
+    events = stood_still(coordinator(tmp_path / "run", "cluster.test_slurm", "LONGER"), tmp_path / "run")
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
 
 
@@ -149,13 +118,12 @@ def test_a_stop_that_ends_the_workers_too_is_no_failure_of_a_run(allocation, clu
     """As a preemption does: SIGTERM for the coordinator, and its steps are killed before the barrier is reached."""
     monkeypatch.setenv("FAKE_FAULT", "hang:b/0:2")
 
-    def preempt(event):
-        if isinstance(event, EpisodeRecorded) and event.record.run.name == "a/0" and event.record.episode == 1:
-            os.kill(os.getpid(), signal.SIGTERM)
-            cluster.run("scancel", "--signal=KILL", allocation)
+    def preempt(_worker):
+        os.kill(os.getpid(), signal.SIGTERM)
+        cluster.run("scancel", "--signal=KILL", allocation)
 
     with pytest.raises(Interrupted, match="stopped by SIGTERM, which ended worker"):
-        conducted.run(tmp_path / "run", PLAN, conducted.Watcher(preempt), launcher=launcher())
+        conducted.run(tmp_path / "run", PLAN, conducted.Striking(preempt, "a/0"), launcher=launcher())
     events = conducted.events_of(tmp_path / "run")
     assert conducted.counts(events) == {"interrupted": 1}
     assert events[-1].status == "interrupted"

@@ -1,7 +1,5 @@
 """The documentation: links lead somewhere, command lines and TOML parse, every flag of launch is described."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path
@@ -20,50 +18,46 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglo
 WRITTEN = [page for page in PAGES if page.parent.name != "benchmarks" and page.name != "source-map.md"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_links_resolve(page: Path) -> None:
-    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        if not re.match(r"[a-z]+:|#", target):
-            assert (page.parent / target.partition("#")[0]).exists(), f"{page.name} links to {target}"
+def _prose(page: Path) -> str:
+    return re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+
+
+def _blocks(languages: str) -> list[tuple[str, str]]:
+    """(page, text) of all blocks in these languages."""
+    found = re.compile(rf"```(?:{languages})\n(.*?)```", flags=re.DOTALL)
+    return [(page.name, block) for page in PAGES for block in found.findall(page.read_text())]
 
 
 def _headings(page: Path) -> set[str]:
     """Anchors of a page, as GitHub makes them of its headings."""
-    lines = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), flags=re.MULTILINE)
+    lines = re.findall(r"^#+ (.*)$", _prose(page), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_anchors_are_headings(page: Path) -> None:
-    for target, anchor in re.findall(r"\]\(([^)\s#:]*)#([^)\s]+)\)", page.read_text()):
-        other = (page.parent / target) if target else page
-        assert anchor in _headings(other), f"{page.name} links to {target}#{anchor}"
-
-
-def _too_wide(text: str) -> list[str]:
-    """Lines of more than 120 characters outside of what scripts write between their marks."""
-    ours = re.sub(r"^<!-- (.+?) -->$.*?^<!-- /\1 -->$", "", text, flags=re.DOTALL | re.MULTILINE)
-    return [line for line in ours.splitlines() if len(line) > 120]
+def test_links_lead_to_files_and_headings_that_are_there(page):
+    for target, anchor in re.findall(r"\]\((?![a-z]+:)([^)\s#]*)#?([^)\s]*)\)", _prose(page)):
+        other = page.parent / target if target else page
+        assert other.exists(), f"{page.name} links to {target}"
+        assert not anchor or anchor in _headings(other), f"{page.name} links to {target}#{anchor}"
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda path: path.name)
-def test_no_line_is_too_wide(page: Path) -> None:
+def test_no_line_is_too_wide_but_what_scripts_write_between_their_marks(page):
     """Who reads in a terminal or beside code sees whole lines, of tables, too."""
-    assert _too_wide(page.read_text()) == []
+    ours = re.sub(r"^<!-- (.+?) -->$.*?^<!-- /\1 -->$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    assert [line for line in ours.splitlines() if len(line) > 120] == []
 
 
 def _examples() -> list[tuple[str, str]]:
     """(page, line) of every line in a shell's block that calls us."""
-    blocks = [(page.name, block) for page in PAGES
-              for block in re.findall(r"```(?:sh|bash|console)\n(.*?)```", page.read_text(), flags=re.DOTALL)]
-    lines = [(page, line.strip().removeprefix("$ ")) for page, block in blocks
+    lines = [(page, line.strip().removeprefix("$ ")) for page, block in _blocks("sh|bash|console")
              for line in block.replace("\\\n", " ").splitlines()]
     return [(page, line) for page, line in lines if list(commands_in(line))]
 
 
 @pytest.mark.parametrize(("page", "line"), _examples())
-def test_command_lines_parse(page: str, line: str) -> None:
+def test_command_lines_parse(page, line):
     """Options exist; groups, keys and values of a launch are those of an experiment."""
     for name, params in check_command_line(line):
         if name == "launch":
@@ -74,18 +68,17 @@ def test_command_lines_parse(page: str, line: str) -> None:
             assert parse_parts(asked) or parse(asked).groups
 
 
-def test_toml_parses(tmp_path: Path) -> None:
-    blocks = [block for page in PAGES for block in re.findall(r"```toml\n(.*?)```", page.read_text(), flags=re.DOTALL)]
+def test_toml_parses(tmp_path):
+    path, blocks = tmp_path / "example.toml", _blocks("toml")
     assert blocks
-    for block in blocks:
+    for _, block in blocks:
         tomllib.loads(block)
-        path = tmp_path / "example.toml"
         path.write_text(block)
         asked = read_request({}, read_toml(path))
         assert parse_parts(asked) or parse(asked).groups
 
 
-def test_documented_flags_are_those_that_exist() -> None:
+def test_documented_flags_are_those_that_exist():
     page = (ROOT / "docs" / "cli.md").read_text()
     for option in command.params:
         for flag in option.opts if option.param_type_name == "option" else ():

@@ -34,8 +34,9 @@ def test_its_commands_exist(job):
     assert script[:2] == ["sh", "-c"]
     calls = re.findall(r"exec esper-ab (\w+) ([^;]*);", script[2])
     assert [name for name, _ in calls] == ["resume", "launch"]
-    for name, words in calls:
-        context = load_command(name).make_context(name, ["EXPERIMENT", *shlex.split(words)[1:]] if name == "resume"
-                                                  else shlex.split(words), resilient_parsing=True)  # fmt: skip
+    for name, line in calls:
+        words = shlex.split(line)
+        args = ["EXPERIMENT", *words[1:]] if name == "resume" else words
+        context = load_command(name).make_context(name, args, resilient_parsing=True)
         assert context.params["launcher"] == "ray"
         assert context.params["ray_address"] == "auto"

@@ -1,41 +1,28 @@
 """The trainers in docs/examples: each trains, goes on from its state to the same bits, and is evaluated."""
 
-from __future__ import annotations
-
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from support import trainers
 from support.tensor_world import quiet
 
-from esper_ab.contracts.messages import RunSpec
 from workers.storage import state_bytes
 from workers.trainer.session import open_session
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples" / "trainers"
 NO_SB3 = pytest.mark.skipif(find_spec("stable_baselines3") is None, reason="stable-baselines3 is not installed")
-PYTHON: list[tuple[str, str, dict[str, Any]]] = [
-    ("supervised.py", "error", {"steps": 5, "lr": 0.1, "width": 4}),
-    pytest.param("sb3.py", "return", {"steps": 128, "rollout": 128}, marks=NO_SB3),
-]  # fmt: skip
 
 
-def orders(folder: Path, name: str, outcome: str, settings: dict[str, Any]) -> RunSpec:
-    spec = trainers.spec(str(EXAMPLES / name), folder, settings, episodes=2, eval_episodes=1)
-    metrics = {"loss": "loss"} if name == "supervised.py" else {}
-    order = msgspec.structs.replace(spec.trainer, outcome=outcome, metrics=metrics)
-    return msgspec.structs.replace(spec, trainer=order)
-
-
-@pytest.mark.parametrize(("name", "outcome", "settings"), PYTHON)
-def test_a_python_trainer_resumes_to_the_same_bits(
-    tmp_path: Path, name: str, outcome: str, settings: dict[str, Any]
-) -> None:
-    spec = orders(tmp_path, name, outcome, settings)
+@pytest.mark.parametrize(("name", "outcome", "metrics", "settings"), [
+    ("supervised.py", "error", {"loss": "loss"}, {"steps": 5, "lr": 0.1, "width": 4}),
+    pytest.param("sb3.py", "return", {}, {"steps": 128, "rollout": 128}, marks=NO_SB3),
+])  # fmt: skip
+def test_a_python_trainer_resumes_to_the_same_bits(tmp_path, name, outcome, metrics, settings):
+    spec = trainers.spec(str(EXAMPLES / name), tmp_path, settings, episodes=2, eval_episodes=1)
+    spec = replace(spec, trainer=replace(spec.trainer, outcome=outcome, metrics=metrics))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of packages that are not ours
         whole = open_session(spec, tmp_path, "cpu", ("",))

@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from support.being_killed import PATIENCE_S, alive
 from support.children import environment
+from support.patience import eventually
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.records import RunRef
@@ -35,17 +35,6 @@ sys.stdin.read()
 """
 
 
-def ended(pid):
-    """Its exit status, when it has one."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
-            return os.waitstatus_to_exitcode(status)
-    os.kill(pid, signal.SIGKILL)
-    raise AssertionError("it goes on")
-
-
 @pytest.mark.parametrize("call", [lambda link: link.send(SIGN), lambda link: link.close(finished=True)])
 def test_a_forked_child_that_comes_back_ends_at_the_link(tmp_path, call):
     link = Link(f"ipc://{tmp_path}/nobody", "w00/1")
@@ -53,7 +42,12 @@ def test_a_forked_child_that_comes_back_ends_at_the_link(tmp_path, call):
     if not child:
         call(link)
         os._exit(0)
-    assert ended(child) == 71
+    try:
+        _, status = eventually(lambda: (found := os.waitpid(child, os.WNOHANG))[0] and found, PATIENCE_S)
+    except AssertionError:
+        os.kill(child, signal.SIGKILL)
+        raise
+    assert os.waitstatus_to_exitcode(status) == 71
     link.send(SIGN)
     link.close(finished=False)
 
@@ -65,9 +59,8 @@ def test_what_the_main_thread_forks_ends_with_its_worker(thread):
         child = int(worker.stdout.readline())
         worker.kill()
     try:
-        deadline = time.monotonic() + PATIENCE_S
-        while thread == "main" and alive(child) and time.monotonic() < deadline:
-            os.sched_yield()
+        if thread == "main":
+            eventually(lambda: not alive(child), PATIENCE_S)
         assert alive(child) is (thread == "other"), "a thread may end long before its process"
     finally:
         if alive(child):

@@ -1,7 +1,5 @@
 """A reward function that writes into the experiment directory: no record changes; what it spoils is found and named."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The files that rules of the house are about, and the calls in them."""
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections.abc import Callable, Iterable

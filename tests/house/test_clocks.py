@@ -3,8 +3,6 @@
 Durations on a GPU are measured by one function, which waits for it: a call returns before its kernels have run.
 """
 
-from __future__ import annotations
-
 import ast
 
 from house.sources import ROOT, SOURCES, breaking, calls, name_of
@@ -23,13 +21,10 @@ ASKED_FOR = {
 WALL = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "date.today"}
 
 
-def asks(source: str) -> bool:
-    """Whether the time of day is asked for."""
-    called = {ast.unparse(call.func) for call in calls(source)}
-    return bool(called & WALL)
+def test_the_time_of_day_is_asked_for_where_it_is_written_down_only():
+    def asks(source: str) -> bool:
+        return any(ast.unparse(call.func) in WALL for call in calls(source))
 
-
-def test_the_time_of_day_is_asked_for_where_it_is_written_down_only() -> None:
     assert breaking(asks) == ASKED_FOR.keys()
 
 
@@ -58,13 +53,13 @@ def times(source: str) -> bool:
                for name in called)  # fmt: skip
 
 
-def test_a_gpu_is_timed_by_one_function() -> None:
+def test_a_gpu_is_timed_by_one_function():
     assert times("began = time.perf_counter()")
     assert times("timeit.repeat(step, number=1)")
     assert breaking(times, BESIDE_GPUS + BENCHMARKS) == TIMES.keys()
 
 
-def test_that_function_waits_for_the_gpu_before_and_after() -> None:
+def test_that_function_waits_for_the_gpu_before_and_after():
     tree = ast.parse((ROOT / "workers" / "layers" / "device.py").read_text())
     (seconds,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "seconds"]
     order = [ast.unparse(call.func) for line in seconds.body for call in calls(ast.unparse(line))]

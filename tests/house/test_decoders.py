@@ -3,8 +3,6 @@
 So what is decoded is analysed when its module is imported, whoever may call it later: an HTTP server, a node's reader.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -45,5 +43,5 @@ def _late(source: str) -> list[str]:
     )
 
 
-def test_types_are_analysed_when_their_module_is_imported() -> None:
+def test_types_are_analysed_when_their_module_is_imported():
     assert breaking(_late) == KNOWN_LATER.keys()

@@ -1,10 +1,8 @@
 """The rules of the house that no linter knows: file sizes, live settings, streams, child processes, opened files."""
 
-from __future__ import annotations
-
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Literal, get_args, get_origin
 
@@ -18,27 +16,24 @@ DECLARATIONS = {ROOT / "esper_ab" / "settings" / "experiment.py", *(ROOT / "espe
 LINE_CEILING = 400
 
 
-def test_no_file_is_too_long() -> None:
+def test_no_file_is_too_long():
     assert breaking(lambda text: len(text.splitlines()) > LINE_CEILING, SOURCES + BESIDE) == set()
 
 
-def _unmerged(text: str) -> list[str]:
-    """Lines that `git merge` leaves where two sides disagree."""
-    return re.findall(r"^(?:<{7}|>{7}|\|{7}) .*$", text, re.MULTILINE)
-
-
-def test_no_merge_was_left_unfinished() -> None:
+def test_no_merge_was_left_unfinished():
+    """No file has a line as `git merge` leaves it where two sides disagree."""
+    unmerged = re.compile(r"^(?:<{7}|>{7}|\|{7}) .*$", re.MULTILINE)
     folders = ("esper_ab", "workers", "tests", "scripts", "docs")
     written = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*"))]
     texts = [path for path in written if path.suffix in {".py", ".md", ".toml", ".txt", ".json", ".cpp", ".h"}]
-    assert not [path for path in texts if path.is_file() and _unmerged(path.read_text())]
+    assert not [path for path in texts if path.is_file() and unmerged.search(path.read_text())]
 
 
 # What the values of a section's settings are called where they are read, besides the section's own name.
 CALLED = {"": {"experiment", "asked"}, "growth": {"rule"}}
 
 
-def test_every_setting_is_read_somewhere() -> None:
+def test_every_setting_is_read_somewhere():
     """A setting with one possible value is a statement in the record, not a switch: nothing needs to read it."""
     read = defaultdict(set)
     for path in set(SOURCES) - DECLARATIONS:
@@ -59,7 +54,7 @@ def _makes_streams(source: str) -> bool:
     return re.search(r"cuda\.(Stream|stream|ExternalStream)\b", source) is not None and "record_stream" not in source
 
 
-def test_whoever_makes_a_stream_records_its_tensors_on_it() -> None:
+def test_whoever_makes_a_stream_records_its_tensors_on_it():
     """A tensor used on another stream than its own may be given away while it is read, unless it is recorded there."""
     assert breaking(_makes_streams) == set()
 
@@ -143,19 +138,13 @@ RULES: list[tuple[Callable[[str], list[int] | list[str]], str, str]] = [
 
 
 @pytest.mark.parametrize(("broken", "example", "but_for"), RULES, ids=lambda part: getattr(part, "__name__", ""))
-def test_a_rule_is_kept_and_its_breach_would_be_found(
-    broken: Callable[[str], list[int] | list[str]], example: str, but_for: str
-) -> None:
+def test_a_rule_is_kept_and_its_breach_would_be_found(broken, example, but_for):
     assert broken(example)
     concerned = [path for path in SOURCES if not re.fullmatch(but_for, name_of(path))]
     assert breaking(broken, concerned) == set()
 
 
 # --- in known files only ---------------------------------------------------------------------------------------------
-
-
-def _places(rule: Callable[[str], list[str]]) -> set[str]:
-    return {name.removeprefix("esper_ab/") for name in breaking(rule)}
 
 
 OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", "os.devnull", "_FOLDER")
@@ -204,11 +193,6 @@ def _changes(source: str) -> list[str]:
     return [ast.unparse(call) for call in found + [one for one in opens if any(w in ast.unparse(one) for w in writes)]]
 
 
-def test_files_are_changed_in_one_place() -> None:
-    """`contracts.below` follows no link: an experiment directory may come from somebody else."""
-    assert _places(_changes) == WRITES_ITSELF.keys(), "through esper_ab.contracts.files"
-
-
 # Who reads files in a way of its own: only what the system or this installation has, or the process itself has made.
 READS_ITSELF = {
     "contracts/files.py": "the one place", "health/control_groups.py": "the system's files",
@@ -242,11 +226,6 @@ def _reads_only(source: str) -> list[str]:
     return [call for call in _reads(source) if not _opens_to_write(ast.parse(call).body[0].value)]
 
 
-def test_files_that_others_made_are_read_in_one_place() -> None:
-    """`contracts.regular_file`: no read waits at a pipe, or has no end, that stands where a file should be."""
-    assert _places(_reads_only) == READS_ITSELF.keys(), "through esper_ab.contracts.files"
-
-
 # Where a name becomes code, and why no received file can choose it. What follows from that: tests/security.
 IMPORTS_BY_NAME = {
     "__init__.py": "names of the package itself", "commands/cli.py": "names of commands",
@@ -269,15 +248,17 @@ def _imports_by_name(source: str) -> list[str]:
             or "import_module" in map(ast.unparse, call.args)]  # fmt: skip
 
 
-def test_a_name_becomes_code_in_known_places() -> None:
-    assert _places(_imports_by_name) == IMPORTS_BY_NAME.keys(), "say why no file chooses it"
+@pytest.mark.parametrize(("rule", "known"), [
+    (_changes, WRITES_ITSELF),  # else through `contracts.below`, which follows no link out of a received directory
+    (_reads_only, READS_ITSELF),  # else by `contracts.regular_file`: no read waits at a pipe, or has no end
+    (_imports_by_name, IMPORTS_BY_NAME),
+])  # fmt: skip
+def test_files_are_changed_and_read_and_names_become_code_in_known_places(rule, known):
+    assert {name.removeprefix("esper_ab/") for name in breaking(rule)} == known.keys()
 
 
 def test_no_class_name_is_defined_twice():
     """One name, one meaning, in both packages together; a script or a test may have a class of its own."""
-    defined: dict[str, list[str]] = {}
-    for path in SOURCES:
-        for node in nodes(path.read_text(encoding="utf-8")):
-            if isinstance(node, ast.ClassDef):
-                defined.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
-    assert not {name: files for name, files in defined.items() if len(files) > 1}
+    defined = Counter(node.name for path in SOURCES for node in nodes(path.read_text(encoding="utf-8"))
+                      if isinstance(node, ast.ClassDef))  # fmt: skip
+    assert [name for name, times in defined.items() if times > 1] == []

@@ -3,8 +3,6 @@
 `esper-ab --help` imports no command, the help of a command nothing heavy, and a command no more than its allowance.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from pathlib import Path
@@ -25,33 +23,15 @@ HEAVY = {"torch", "numpy", "scipy", "matplotlib", "duckdb", "zmq", "jinja2", "ri
 TO_TRAIN = {"esper_ab.execution.experiment", "esper_ab.execution.job"}
 PLANNING = "slurm-script"  # it plans the experiment to know how long it takes
 LONGEST_HELP = 100  # characters of a line of the table: more would not fit a terminal of 120
-# What each command may load when it is called; children, as the preflight, do not count. Those that train, and so are
+# What a command may load when it is called; children, as the preflight, do not count. Those that train, and so are
 # called in other tests, may load all but torch, which is the workers'. Scipy is for several pairs: here there is one.
 TRAINING = {"calibrate", "launch", "resume"}
-ALLOWED: dict[str, set[str]] = {
-    "cite": {"numpy"},
-    "compare": {"numpy"},
-    "design": {"numpy"},
-    "doctor": set(),
-    "evaluate": set(),
-    "export": {"numpy", "duckdb"},
-    "figure": {"numpy", "matplotlib"},
-    "growth fetch": set(),
-    "growth heuristic": set(),
-    "growth rewards": set(),
-    "init": set(),
-    "judge": {"numpy"},
-    "list": set(),
-    "logs": set(),
-    "power": {"numpy"},
-    "query": {"duckdb"},
+ALLOWED = {
+    "cite": {"numpy"}, "compare": {"numpy"}, "design": {"numpy"}, "export": {"numpy", "duckdb"},
+    "figure": {"numpy", "matplotlib"}, "judge": {"numpy"}, "power": {"numpy"}, "query": {"duckdb"},
     "report": {"numpy", "matplotlib", "jinja2"},
-    "slurm-script": set(),
-    "status": set(),
-    "stop": set(),
-    "tidy": set(),
-    "track": set(),
-}
+}  # fmt: skip
+LIGHT = set(leaves()) - TRAINING - ALLOWED.keys()  # all others, also one that is new: nothing
 CALLS: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "EXPERIMENT", "COPY"),
     "design": ("design", "--groups", "a,b", "--seeds", "6", "--margin", "1", "--dry-run"),
@@ -92,28 +72,26 @@ def heavy(modules: set[str]) -> set[str]:
     return {name.partition(".")[0] for name in modules} & HEAVY
 
 
-def test_help_of_the_group_loads_no_command(tmp_path: Path) -> None:
+def test_help_of_the_group_loads_no_command(tmp_path):
     ((status, _, modules),) = loaded(("--help",), folder=tmp_path)
     assert status == 0
-    assert not {name for name in modules if name.startswith("esper_ab.commands.")} & {
-        f"esper_ab.commands.{name}" for name in TABLE
-    }
+    assert not modules & {f"esper_ab.commands.{name}" for name in TABLE}
     assert not heavy(modules) | modules & {"msgspec", "esper_ab.commands._options"}
 
 
-def test_the_table_lists_the_commands_of_the_folder() -> None:
+def test_the_table_lists_the_commands_of_the_folder():
     """Only what is private to the room has another kind of name."""
     files = {path.stem.replace("_", "-") for path in COMMANDS.glob("*.py") if not path.stem.startswith("_")}
     assert set(TABLE) == files - {"cli"}
     assert sum(map(len, SECTIONS.values())) == len(TABLE), "each under one heading"
 
 
-def test_the_table_says_what_the_command_says() -> None:
+def test_the_table_says_what_the_command_says():
     assert {name: load_command(name).get_short_help_str(limit=1000) for name in TABLE} == TABLE
     assert max(map(len, TABLE.values())) <= LONGEST_HELP
 
 
-def test_help_of_no_command_loads_anything_heavy(tmp_path: Path) -> None:
+def test_help_of_no_command_loads_anything_heavy(tmp_path):
     calls = [(*name.split(), "--help") for name in dict.fromkeys((*TABLE, *leaves()))]
     for call, (status, error, modules) in zip(calls, loaded(*calls, folder=tmp_path), strict=True):
         assert status == 0, error
@@ -137,7 +115,7 @@ NEVER_LIGHTLY = HEAVY | {"asyncio", "ssl", "psutil", "hashlib"}
 
 
 @pytest.mark.parametrize("words", OWN, ids=" ".join)
-def test_a_light_call_loads_few_modules_of_ours(words: tuple[str, ...], folder: Path) -> None:
+def test_a_light_call_loads_few_modules_of_ours(words, folder):
     """Of `status`, of a finished experiment. The numbers may only fall."""
     ((status, error, modules),) = loaded(words, folder=folder)
     assert status == 0, error
@@ -146,13 +124,9 @@ def test_a_light_call_loads_few_modules_of_ours(words: tuple[str, ...], folder: 
     assert not {name.partition(".")[0] for name in modules} & NEVER_LIGHTLY
 
 
-def test_every_command_has_an_allowance() -> None:
-    assert set(ALLOWED) | TRAINING == set(leaves())
-
-
-def test_light_commands_load_nothing_heavy(folder: Path) -> None:
+def test_light_commands_load_nothing_heavy(folder):
     """All in one process: the first that loads anything is the one that is named."""
-    light = sorted((name for name, allowed in ALLOWED.items() if not allowed), key=lambda name: name == PLANNING)
+    light = sorted(LIGHT, key=lambda name: (name == PLANNING, name))
     calls = [CALLS.get(name, (name, "EXPERIMENT")) for name in light]
     for name, (_, error, modules) in zip(light, loaded(*calls, folder=folder), strict=True):
         assert "--help" not in error, error  # refused by its own flags: nothing of it was called
@@ -160,17 +134,15 @@ def test_light_commands_load_nothing_heavy(folder: Path) -> None:
         assert name == PLANNING or not TO_TRAIN & modules, name
 
 
-@pytest.mark.parametrize("name", [name for name, allowed in ALLOWED.items() if allowed])
-def test_a_command_loads_no_more_than_its_allowance(name: str, folder: Path) -> None:
+@pytest.mark.parametrize("name", ALLOWED)
+def test_a_command_loads_no_more_than_its_allowance(name, folder):
     ((_, error, modules),) = loaded(CALLS.get(name, (name, "EXPERIMENT")), folder=folder)
     assert "--help" not in error, error
     assert heavy(modules) == ALLOWED[name]
 
 
 # Libraries that are slow to load, or that not everybody has: a function may import them for itself.
-LIBRARIES = {
-    "torch", "numpy", "scipy", "matplotlib", "duckdb", "rich", "polars", "wandb", "tensorboard", "ray",
-}  # fmt: skip
+LIBRARIES = {"torch", "numpy", "scipy", "matplotlib", "duckdb", "rich", "polars", "wandb", "tensorboard", "ray"}
 OURS = sorted((ROOT / "esper_ab").rglob("*.py"))
 
 
@@ -187,7 +159,7 @@ def intrusions(path: Path) -> list[str]:
     return found
 
 
-def test_what_is_private_to_a_room_stays_in_it() -> None:
+def test_what_is_private_to_a_room_stays_in_it():
     assert not {path: found for path in OURS if (found := intrusions(path))}
 
 
@@ -210,5 +182,5 @@ def unexplained(source: str) -> list[int]:
     return sorted(found)
 
 
-def test_an_import_in_a_function_has_a_reason() -> None:
+def test_an_import_in_a_function_has_a_reason():
     assert breaking(unexplained, OURS) == set()

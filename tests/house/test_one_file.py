@@ -1,16 +1,13 @@
 """One file in the right folder is enough: a copy of both packages gets a launcher and a statistic that nobody names."""
 
-from __future__ import annotations
-
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from house.sources import ROOT
+from support import children
 
-ROOT = Path(__file__).resolve().parents[2]
 LAUNCHER = """
 from esper_ab.launchers.inline import InlineLauncher
 
@@ -48,14 +45,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def python(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PYTHONPATH": f"{copy}:{ROOT / 'tests'}", "PATH": "/usr/bin:/bin", "HOME": str(copy)}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True, check=False
-    )
+def python(copy, *arguments):
+    return children.python(*arguments, folder=copy, PYTHONPATH=f"{copy}:{children.TESTS}")
 
 
-def test_a_launcher_is_found_by_its_name(copy: Path) -> None:
+def test_a_launcher_is_found_by_its_name(copy):
     assert "'inline', 'local', 'mine'" in python(copy, "-m", "esper_ab.launch", "--launcher", "nobody").stderr
     made = (
         "from esper_ab.execution.launching import make_launcher; from esper_ab.settings.launcher import AskedLauncher; "
@@ -64,7 +58,7 @@ def test_a_launcher_is_found_by_its_name(copy: Path) -> None:
     assert python(copy, "-c", made).stdout == "InlineLauncher\n"
 
 
-def test_a_statistic_is_computed_shown_and_exported(copy: Path) -> None:
+def test_a_statistic_is_computed_shown_and_exported(copy):
     text, document = json.loads(python(copy, "-c", SHOW).stdout)  # stderr: matplotlib may say that it lists fonts
     (comparison,) = document["comparisons"]
     largest = max(pair["a"] - pair["b"] for pair in comparison["pairs"])

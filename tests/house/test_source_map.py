@@ -1,7 +1,5 @@
 """source-map.md and ddp.md in docs/internals: every ticket has its row, and every test that they name exists."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re
@@ -35,12 +33,12 @@ def named() -> list[tuple[str, str]]:
     return sorted({*short, *re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", decision)})
 
 
-def test_every_ticket_has_one_row() -> None:
+def test_every_ticket_has_one_row():
     for ticket in TICKETS:
         assert len(re.findall(rf"^\| {ticket}\b", MAP, flags=re.MULTILINE)) == 1, ticket
 
 
-def test_every_row_is_complete() -> None:
+def test_every_row_is_complete():
     rows = [line for line in MAP.splitlines() if line.startswith("| ")]
     assert len(rows) > 60
     for row in rows:
@@ -50,7 +48,7 @@ def test_every_row_is_complete() -> None:
         assert not re.fullmatch(r"[A-Z]+", cells[2]), row
 
 
-def test_a_named_test_exists() -> None:
+def test_a_named_test_exists():
     assert len(named()) > 60
     assert not [(file, name) for file, name in named() if name not in functions_of(ROOT / file)]
 
@@ -62,6 +60,6 @@ def files_named() -> list[tuple[str, str]]:
             for file in re.findall(r"(?<![*\w])tests/[\w/]+\.\w+", page.read_text())]  # in *italics* it is no file's
 
 
-def test_a_named_file_of_tests_exists() -> None:
+def test_a_named_file_of_tests_exists():
     assert len(files_named()) > 40
     assert not [(page, file) for page, file in files_named() if not (ROOT / file).exists()]

@@ -1,7 +1,5 @@
 """Tests as a house: a unit test lies where its module lies, and every test can fail."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -19,7 +17,7 @@ def _modules_of(file: Path) -> list[Path]:
     return [folder / f"{'_'.join(words[:n])}.py" for n in range(1, len(words) + 1)]
 
 
-def test_a_unit_test_lies_where_its_module_lies() -> None:
+def test_a_unit_test_lies_where_its_module_lies():
     files = [file for file in UNIT.rglob("*.py") if file.name != "conftest.py"]
     assert len(files) > 100
     assert not [file for file in files if not any(module.is_file() for module in _modules_of(file))]
@@ -39,7 +37,7 @@ def _without_assertion(source: str) -> list[str]:
     return [test.name for test in tests if not any(_asserts(node) for node in ast.walk(test))]
 
 
-def test_every_test_asserts_something() -> None:
+def test_every_test_asserts_something():
     assert breaking(_without_assertion, FILES) == set()
 
 
@@ -53,5 +51,5 @@ def _compared_with_itself(source: str) -> list[int]:
     ]
 
 
-def test_nothing_is_compared_with_itself() -> None:
+def test_nothing_is_compared_with_itself():
     assert breaking(_compared_with_itself, FILES) == set()

@@ -7,8 +7,6 @@ A job is done twice in one process and counted the second time, when caches are 
 comprehensions and lambdas are not functions of their own. The work of child processes is not counted.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import sys
@@ -164,26 +162,18 @@ def training() -> Walk:
 def rooms() -> dict[str, set[str]]:
     """Return which rooms each room imports: the folders of `esper_ab`, its loose modules together, and `workers`."""
     found: dict[str, set[str]] = {}
-    for path, tree in _modules():
+    for path, tree in limits.parsed(limits.ROOT):
         imported = [room for name in _imported(tree) if (room := _room(name)) is not None]
-        found.setdefault(_room(path) or "", set()).update(imported)
+        found.setdefault(_room(".".join(path.with_suffix("").parts)) or "", set()).update(imported)
     return {room: others - {room} for room, others in found.items() if others}
-
-
-def _modules() -> Iterator[tuple[str, ast.Module]]:
-    for package in limits.PACKAGES:
-        for path in sorted((limits.ROOT / package).rglob("*.py")):
-            name = ".".join(path.relative_to(limits.ROOT).with_suffix("").parts)
-            yield name, ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
     """Yield all names that a module imports from, in functions and for types, too."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            above = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            yield from (above + alias.name for alias in node.names)
 
 
 def _room(name: str) -> str | None:
@@ -209,13 +199,6 @@ def present() -> limits.Limits:
     }
 
 
-def main() -> None:
-    text = limits.toml(present(), "How far a reader walks, at most; written by `python -m house.walks --write`.")
-    if sys.argv[1:] == ["--write"]:
-        FILE.write_text(text, encoding="utf-8")
-    else:
-        sys.stdout.write(text)
-
-
 if __name__ == "__main__":
-    main()
+    what = "How far a reader walks, at most; written by `python -m house.walks --write`."
+    limits.main(limits.toml(present(), what), FILE)

@@ -1,28 +1,45 @@
-"""The commands as a shell sees them: one line of error, the right exit status, a plan from the real machine."""
-
-from __future__ import annotations
+"""The commands as a shell sees them: one line of error, the right exit status, a plan from the real machine, a file."""
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from support.children import python
+from support.in_process import done, esper_ab
 
-from esper_ab.contracts.children import Machine, Questions
+from esper_ab.contracts.children import Questions
 from esper_ab.control.preflight import examine
+from esper_ab.journal.file import JOURNAL_NAME, Journal
+from esper_ab.journal.load import load
+
+TINY = ("--task", "synthetic", "--groups", "wait,random", "--episodes", "1", "--steps", "2", "--seeds", "1",
+        "--eval-episodes", "1", "--devices", "cpu:0,cpu:1", "--launcher", "inline", "--quiet")  # fmt: skip
+TOML = """
+groups = ["shaped", "wait"]
+task = "synthetic"
+seeds = 2
+episodes = 1
+steps = 3
+n_envs = 2
+devices = ["cpu:0", "cpu:1"]
+
+[launcher]
+name = "inline"
+"""
+PYTHON = """
+from esper_ab import create_experiment
+
+experiment = (
+    create_experiment("x").add_variant("a").add_variant("b", reward="mine:reward")
+    .set_base_config(task="synthetic", episodes=1, steps=3, n_envs=2, devices=["cpu:0", "cpu:1"]).build()
+)
+"""
 
 
-def launch(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return python("-m", "esper_ab.launch", *args, folder=folder)
-
-
-@pytest.fixture(scope="module")
-def machine(warm_children: None) -> Machine:
-    return examine(Questions(task="digits", data_dir="", user_rewards=("nowhere.py:reward", "json:nothing")))
-
-
-def test_preflight_finds_the_machine_and_checks_user_rewards(machine: Machine) -> None:
+def test_preflight_finds_the_machine_and_checks_user_rewards(warm_children):
+    machine = examine(Questions(task="digits", data_dir="", user_rewards=("nowhere.py:reward", "json:nothing")))
     assert "cpu:0" in machine.names("cpu")
     assert {"shaped", "simplified", "sparse", "minimal"} <= set(machine.rewards)
     assert {task.name for task in machine.tasks} >= {"digits", "synthetic", "cifar10"}
@@ -33,10 +50,9 @@ def test_preflight_finds_the_machine_and_checks_user_rewards(machine: Machine) -
     assert "no function 'nothing'" in machine.user_rewards[1].problem
 
 
-def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path: Path) -> None:
-    done = launch(tmp_path, "--groups=shaped,wait", "--devices", "cpu:0", "--placement=share", "--dry-run", "--json")
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path):
+    asked = ("--groups=shaped,wait", "--devices", "cpu:0", "--placement=share", "--dry-run", "--json")
+    answer = json.loads(done("launch", *asked, folder=tmp_path))
     assert [lane["name"] for lane in answer["plan"]["lanes"]] == ["cpu:0/0", "cpu:0/1"]
     assert answer["estimate"]["duration_s"] > 0
     assert answer["plan"]["step_s"] == answer["estimate"]["step_s"] > 0
@@ -44,9 +60,49 @@ def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("args", [("--groups", "shapd,wait"), ("bad.toml",)])
-def test_bad_input_is_one_line_and_status_2(tmp_path: Path, args: tuple[str, ...]) -> None:
+def test_bad_input_is_one_line_and_status_2(tmp_path, args):
     """What the line says, and many other inputs: tests/golden/refusals."""
     (tmp_path / "bad.toml").write_text("episodes = = 3")
-    done = launch(tmp_path, *args)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.strip().splitlines()) == 1
+    ended = python("-m", "esper_ab.launch", *args, folder=tmp_path)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert len(ended.stderr.strip().splitlines()) == 1
+
+
+def test_a_launch_that_was_killed_before_anything_was_recorded_is_given_again_and_trains(tmp_path):
+    left = tmp_path / "experiments" / "lab"
+    left.mkdir(parents=True)
+    Journal(left).close()
+    (left / JOURNAL_NAME).write_bytes(b'{"n":0,')
+    (left / "experiment.toml").write_text("of the one that was killed")
+    assert esper_ab("resume", left).returncode == 2
+    done("launch", *TINY, "--name", "lab", folder=tmp_path)
+    assert load(left).history.finished
+    again = esper_ab("launch", *TINY, "--name", "lab", folder=tmp_path)
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
+
+
+def test_a_file_is_run_and_every_record_can_be_told(tmp_path):
+    (tmp_path / "x.toml").write_text(TOML)
+    ended = esper_ab("launch", "x.toml", "-v", "--output-dir", "out", "--no-parallel", "--name", "x", folder=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    for said in ("shaped/0 started on", "wait/1 episode 0: outcome", "wait/1 evaluated: ", "experiment finished"):
+        assert said in ended.stderr
+    experiment = load(tmp_path / "out" / "x").history.plan.experiment
+    assert (experiment.name, experiment.max_parallel, experiment.placement) == ("x", 1, "sequence")
+
+
+@pytest.mark.slow  # in this process: unit/esper_ab/api/test_declared.py, unit/workers/user_rewards/test_lookup.py
+def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too(tmp_path):
+    """The script that is installed has no working directory on its path, as `python -m` has."""
+    (tmp_path / "prices.py").write_text("PRICE = 0.5\n")
+    (tmp_path / "mine.py").write_text("from prices import PRICE\n\ndef reward(facts, settings):\n"
+                                      "    return -PRICE * (facts.acc_delta > 0)\n")  # fmt: skip
+    (tmp_path / "experiment.py").write_text(PYTHON)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    line = [Path(sys.executable).with_name("esper-ab"), "launch", "../experiment.py", "--no-retry"]
+    ended = subprocess.run(line, cwd=elsewhere, capture_output=True, text=True, timeout=280, check=False)
+    assert ended.returncode == 0, ended.stderr
+    history = load(elsewhere / "experiments" / "x").history
+    assert history.runs["b/0"].ref.reward_mode == f"{tmp_path / 'mine.py'}:reward"  # what resume will look for

@@ -3,32 +3,24 @@
 import logging
 import os
 import signal
+import tempfile
 import threading
 from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
-from support import fake_plans
-from support.conducted import PressCtrlC, Watcher, events_of, of, records, resume, run, taken_up
+from support import fake_plans, fake_worker
+from support.conducted import THREADS, PressCtrlC, Watcher, events_of, of, records, resume, run, taken_up
 from support.fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.errors import Interrupted, UsageError
 from esper_ab.contracts.messages import Progress
 from esper_ab.control.rules.workers import Limits
-from esper_ab.journal.events import (
-    EpisodeRecorded,
-    ExperimentEnded,
-    ExperimentStarted,
-    Incident,
-    LookTaken,
-    MilestoneReleased,
-    RunEvaluated,
-    RunReady,
-    RunStarted,
-    WorkerStarted,
-)
+from esper_ab.execution.experiment import make_observers
+from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, ExperimentStarted, Incident
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
-from esper_ab.launchers.inline import InlineLauncher
 
 
 def test_one_block_from_start_to_end_with_what_costs_nothing_on_the_way(tmp_path, monkeypatch, caplog):
@@ -40,10 +32,9 @@ def test_one_block_from_start_to_end_with_what_costs_nothing_on_the_way(tmp_path
     assert isinstance(events[0], ExperimentStarted)
     assert events[0].plan == plan
     assert events[-1] == ExperimentEnded(status="finished", detail="")
-    counts = Counter(type(event) for event in events)
-    assert counts == {
-        ExperimentStarted: 1, WorkerStarted: 2, RunStarted: 2, RunReady: 2, EpisodeRecorded: 4, RunEvaluated: 2,
-        MilestoneReleased: 4, LookTaken: 1, ExperimentEnded: 1, Incident: 1,
+    assert Counter(type(event).__name__ for event in events) == {
+        "ExperimentStarted": 1, "WorkerStarted": 2, "RunStarted": 2, "RunReady": 2, "EpisodeRecorded": 4,
+        "RunEvaluated": 2, "MilestoneReleased": 4, "LookTaken": 1, "ExperimentEnded": 1, "Incident": 1,
     }
     by_run = {name: outcome.outcome for name, outcome in outcomes(fold(events)).items()}
     assert by_run["b/0"] - by_run["a/0"] == pytest.approx(10.0)
@@ -65,12 +56,27 @@ def test_an_observer_that_is_stuck_does_not_stop_the_run(tmp_path, monkeypatch):
     assert events[-1].status == "finished"
 
 
-def test_ctrl_c_once_finishes_the_barrier_in_progress_and_says_how_to_go_on_in_the_same_way(tmp_path):
+def test_workers_that_leave_the_directory_as_hydra_does_lose_nothing_where_it_was_named_relative_to_it(
+    tmp_path, monkeypatch
+):
+    hello = fake_worker.hello
+    monkeypatch.setattr(fake_worker, "hello", lambda order: os.chdir(tempfile.gettempdir()) or hello(order))
+    monkeypatch.chdir(tmp_path)
+    there, plan = Path("wandering"), fake_plans.plan()
+    there.mkdir()
+    with ExitStack() as stack:
+        events = run(there, plan, *make_observers(stack, there, plan, None, watched=False))
+    assert Path.cwd() == tmp_path, "the process is where it was"
+    assert events[-1].status == "finished"
+    written = {path.relative_to(there).parts[0] for path in there.rglob("*") if path.is_file()}
+    assert written >= {"events.jsonl", "checkpoints", "runs"}
+
+
+def test_ctrl_c_once_finishes_the_barrier_in_progress_and_says_how_to_go_on_in_the_same_way(tmp_path, monkeypatch):
     before, plan = signal.getsignal(signal.SIGINT), fake_plans.plan(episodes=40, seeds=2)
-    launcher = InlineLauncher("support.fake_worker:main_in_thread")
-    launcher.flags = ("--launcher", "inline")
+    monkeypatch.setattr(THREADS, "flags", ("--launcher", "inline"))
     with pytest.raises(Interrupted, match="after the current barrier") as caught:
-        run(tmp_path, plan, PressCtrlC(1), launcher=launcher)
+        run(tmp_path, plan, PressCtrlC(1))
     assert str(caught.value).splitlines()[-1] == f"to go on: esper-ab resume {tmp_path} --launcher inline"
     events = events_of(tmp_path)
     assert events[-1].status == "interrupted"

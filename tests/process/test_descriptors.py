@@ -13,7 +13,7 @@ from support.children import python
 from support.conducted import events_of, incidents, records
 
 
-def conducted(experiment_dir, soft, hard, lanes=2, launcher="local", transport="ipc", fault=""):
+def conducted(experiment_dir, soft, hard, lanes, launcher, transport="ipc", fault=""):
     experiment_dir.mkdir()
     return python("-m", "support.limited_experiment", experiment_dir, soft, hard, lanes, launcher, transport,
                   FAKE_FAULT=fault, TEST_PID=str(os.getpid()))  # fmt: skip
@@ -22,7 +22,7 @@ def conducted(experiment_dir, soft, hard, lanes=2, launcher="local", transport="
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     experiment_dir = tmp_path_factory.mktemp("undisturbed") / "run"
-    done = conducted(experiment_dir, 1024, 4096, launcher="inline")
+    done = conducted(experiment_dir, 1024, 4096, 2, "inline")
     assert done.returncode == 0, done.stderr
     return records(events_of(experiment_dir))
 

@@ -1,11 +1,10 @@
 """A disk without room, for real: a tmpfs of a few hundred kilobytes in a mount namespace of a child process.
 
-Each test runs the function of the same name under `SCENARIOS` in such a child; `folder` is the root of the small disk.
+Each scenario is run in such a child; `folder` is the root of the small disk.
 """
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,13 +15,16 @@ import pytest
 if __name__ == "__main__":  # the child is not started by pytest, which puts this on the path
     sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
-import msgspec
+from msgspec.structs import replace
 from support import fake_plans
 from support.elsewhere import scales
+from support.unseen import namespaces
 
 from esper_ab.analysis.audit_checks import conduct_findings
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.commands._check import examine
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
 from esper_ab.contracts.errors import DiskFull, Interrupted
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
@@ -46,7 +48,6 @@ from esper_ab.verdict.analysis_plan import Rule
 LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 IMPATIENT = Limits(disk_full_s=0.1)
 MOUNT = 'mount -t tmpfs -o size=512k tmpfs "$0" && exec "$@"'
-NAMESPACES = (("unshare", "-m"), ("unshare", "-Urm"))
 
 
 def fill(folder):
@@ -82,17 +83,17 @@ class Neighbour:
                 self._then()
 
 
-def plan():
-    """Long enough that its journal does not end in the page that it has when the disk is full."""
-    groups = tuple(
-        Group(name=name, settings=GroupSettings(controller=ControllerSettings(name="random"))) for name in "ab"
-    )
+def _plan():
+    """Of workers without checkpoints; its journal does not end in the page that it has when the disk is full."""
+    random = GroupSettings(controller=ControllerSettings(name="random"))
     experiment = ResolvedExperiment(
-        name="fake", groups=groups, devices=("cpu:0", "cpu:1"), slots=("early",), n_envs=1, episodes=40, steps=2,
-        seeds=1, eval_episodes=1, margin=2.0,
+        name="fake", groups=tuple(Group(name=name, settings=random) for name in "ab"), devices=("cpu:0", "cpu:1"),
+        slots=("early",), n_envs=1, episodes=40, steps=2, seeds=1, eval_episodes=1, margin=2.0,
     )
-    found = msgspec.structs.replace(fake_plans.machine(2), controllers=("ppo", "random"))
-    return make_plan(experiment, found)[0]
+    return make_plan(experiment, replace(fake_plans.machine(2), controllers=("ppo", "random")))[0]
+
+
+PLAN = _plan()
 
 
 def external_plan():
@@ -111,7 +112,7 @@ def hash_of(experiment_dir):
 
 def undisturbed(folder):
     experiment_dir = new(folder.parent, "undisturbed")  # on another disk
-    experiment_run.run(plan(), experiment_dir, LAUNCHER, ())
+    experiment_run.run(PLAN, experiment_dir, LAUNCHER, ())
     return hash_of(experiment_dir)
 
 
@@ -121,7 +122,7 @@ def undisturbed(folder):
 def a_run_waits_for_room_and_goes_on(folder):
     neighbour = Neighbour(folder, lambda: make_room(folder))
     experiment_dir = new(folder)
-    experiment_run.run(plan(), experiment_dir, LAUNCHER, (Warnings(incidents=True), neighbour))
+    experiment_run.run(PLAN, experiment_dir, LAUNCHER, (Warnings(incidents=True), neighbour))
     assert [notice.partition(" ")[0] for notice in neighbour.notices] == ["no", "the"]
     assert hash_of(experiment_dir) == undisturbed(folder)
     history = load(experiment_dir).history
@@ -139,7 +140,7 @@ def a_run_gives_up_after_a_while_and_resumes(folder):
     experiment_dir = new(folder)
     neighbour = Neighbour(folder)
     with pytest.raises(DiskFull) as caught:
-        experiment_run.run(plan(), experiment_dir, LAUNCHER, (neighbour,), IMPATIENT)
+        experiment_run.run(PLAN, experiment_dir, LAUNCHER, (neighbour,), IMPATIENT)
     assert str(caught.value).endswith(f"`esper-ab resume {experiment_dir}`")
     assert caught.value.exit_code == 75
     assert len(neighbour.notices) == 1
@@ -157,34 +158,25 @@ def ctrl_c_ends_the_wait(folder):
     experiment_dir = new(folder)
     neighbour = Neighbour(folder, lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(Interrupted, match=r"stopped by SIGINT while there was no space"):
-        experiment_run.run(plan(), experiment_dir, LAUNCHER, (neighbour,))
+        experiment_run.run(PLAN, experiment_dir, LAUNCHER, (neighbour,))
     assert load(experiment_dir).torn_bytes == 0
 
 
 def a_report_is_whole_or_not_at_all(folder):
-    from esper_ab.commands._exit_status import invoke
-    from esper_ab.commands.cli import group
-
     experiment_dir = new(folder)
-    experiment_run.run(plan(), experiment_dir, LAUNCHER, ())
+    experiment_run.run(PLAN, experiment_dir, LAUNCHER, ())
     (experiment_dir / "summary.txt").write_text("an older one")
     journal = (experiment_dir / JOURNAL_NAME).read_bytes()
     fill(folder)
     assert invoke(group, ["report", str(experiment_dir)], "esper-ab") == 75
     assert (experiment_dir / "summary.txt").read_text() == "an older one"
-    assert sorted(path.name for path in experiment_dir.iterdir() if path.is_file()) == [
-        ".lock",
-        JOURNAL_NAME,
-        "summary.txt",
-    ]
+    left = {path.name for path in experiment_dir.iterdir() if path.is_file()}
+    assert left == {".lock", JOURNAL_NAME, "summary.txt"}
     assert (experiment_dir / JOURNAL_NAME).read_bytes() == journal
 
 
 def nothing_is_left_of_what_finds_no_room(folder):
     """An experiment, a joint one, a file of settings, a plan."""
-    from esper_ab.commands._exit_status import invoke
-    from esper_ab.commands.cli import group
-
     mine = folder / "mine.toml"
     mine.write_text("# my own\n")
     planned = Job(
@@ -194,7 +186,7 @@ def nothing_is_left_of_what_finds_no_room(folder):
     fill(folder)
     (folder / "new").mkdir()
     with pytest.raises(DiskFull, match=r"^no space left on the disk for .*experiment\.toml"):
-        make_experiment_directory(folder / "new", plan(), fake_plans.machine(2), "")
+        make_experiment_directory(folder / "new", PLAN, fake_plans.machine(2), "")
     with pytest.raises(OSError, match="No space left"):
         carry_out(planned, watched=False)
     with pytest.raises(OSError, match="No space left"):
@@ -205,46 +197,28 @@ def nothing_is_left_of_what_finds_no_room(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["ballast", "mine.toml"]
     make_room(folder)
     (folder / "new").mkdir()
-    make_experiment_directory(folder / "new", plan(), fake_plans.machine(2), "")
+    make_experiment_directory(folder / "new", PLAN, fake_plans.machine(2), "")
 
 
 # --- here ---
 
-SCENARIOS = {
-    function.__name__: function
-    for function in (
-        a_run_waits_for_room_and_goes_on, a_run_gives_up_after_a_while_and_resumes, ctrl_c_ends_the_wait,
-        a_report_is_whole_or_not_at_all, nothing_is_left_of_what_finds_no_room,
-    )
-}  # fmt: skip
 
-
-@pytest.fixture(scope="module")
-def namespace(tmp_path_factory):
-    """The words before a command that has a mount namespace of its own."""
-    if shutil.which("unshare"):
-        for words in NAMESPACES:
-            command = [*words, "sh", "-c", MOUNT, tmp_path_factory.mktemp("mount"), "true"]
-            if subprocess.run(command, capture_output=True, check=False).returncode == 0:
-                return words
-    pytest.skip("nobody may mount a tmpfs here")
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_on_a_small_disk(scenario, namespace, tmp_path):
+@pytest.mark.parametrize("scenario", [
+    a_run_waits_for_room_and_goes_on, a_run_gives_up_after_a_while_and_resumes, ctrl_c_ends_the_wait,
+    a_report_is_whole_or_not_at_all, nothing_is_left_of_what_finds_no_room,
+])  # fmt: skip
+def test_on_a_small_disk(scenario, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    done = subprocess.run(
-        [*namespace, "sh", "-c", MOUNT, disk, sys.executable, __file__, scenario, disk],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    line = ["unshare", namespaces(disk), "sh", "-c", MOUNT, disk, sys.executable, __file__, scenario.__name__, disk]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    if scenario == "a_run_waits_for_room_and_goes_on":
+    if scenario is a_run_waits_for_room_and_goes_on:
         assert done.stderr.splitlines() == done.stdout.splitlines()  # said there, too, and nothing else
-    if scenario == "a_report_is_whole_or_not_at_all":
+    if scenario is a_report_is_whole_or_not_at_all:
         (line,) = done.stderr.splitlines()
         assert line.startswith(f"error: no space left on the disk for {disk / 'run' / 'summary.txt'}")
 
 
 if __name__ == "__main__":
-    SCENARIOS[sys.argv[1]](Path(sys.argv[2]))
+    globals()[sys.argv[1]](Path(sys.argv[2]))

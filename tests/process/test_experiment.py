@@ -1,7 +1,5 @@
 """Whole experiments with real workers: what records do not depend on, and what a run leaves behind."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -20,12 +18,8 @@ SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "6", "--n-envs", "
 
 def digests(history: History, group: str) -> list[str]:
     """Every record's digest of one group, replicate by replicate."""
-    found = []
-    for run in history.runs.values():
-        if run.ref.group_id == group:
-            assert run.evaluation is not None
-            found += [*(record.digest for record in records_of(run)), run.evaluation.digest]
-    return found
+    runs = history.of_group(group)
+    return [record.digest for run in runs for record in (*records_of(run), run.evaluation)]
 
 
 @pytest.fixture(scope="module")
@@ -38,24 +32,24 @@ def same_twice(tmp_path_factory) -> Path:
     return folder / "run"
 
 
-def test_groups_with_the_same_settings_have_identical_records(same_twice: Path) -> None:
+def test_groups_with_the_same_settings_have_identical_records(same_twice):
     history = load(same_twice).history
     assert digests(history, "a") == digests(history, "b")
     assert len(set(digests(history, "a"))) == 6  # two replicates of two episodes and an evaluation: all different
 
 
-def test_every_worker_says_which_code_it_imported(same_twice: Path) -> None:
+def test_every_worker_says_which_code_it_imported(same_twice):
     assert {worker.sources for worker in load(same_twice).history.workers} == {sources()}
 
 
-def test_the_verdict_on_the_same_condition_is_identical(same_twice: Path) -> None:
+def test_the_verdict_on_the_same_condition_is_identical(same_twice):
     verdict = json.loads((same_twice / "verdict.json").read_text())
     assert "IDENTICAL" in json.dumps(verdict)
 
 
-def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_changes(same_twice: Path, tmp_path) -> None:
+def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_changes(same_twice, tmp_path):
     """The same settings under another name, third of three, in threads that take turns, its life not recorded."""
-    done("launch", *SMALL, "--output-dir", str(tmp_path), "--groups", "wait,simplified,other=shaped", "--no-telemetry",
+    done("launch", *SMALL, "--output-dir", tmp_path, "--groups", "wait,simplified,other=shaped", "--no-telemetry",
          "--launcher", "inline", "--placement", "sequence", "--devices", "cpu:0")  # fmt: skip
     history = load(tmp_path / "run").history
     assert digests(history, "other") == digests(load(same_twice).history, "a")
@@ -63,23 +57,21 @@ def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_change
     assert any(record.seed_events for run in load(same_twice).history.runs.values() for record in records_of(run))
 
 
-def test_a_report_is_rebuilt_from_the_journal_alone_to_the_same_bytes(same_twice: Path, tmp_path: Path) -> None:
+def test_a_report_is_rebuilt_from_the_journal_alone_to_the_same_bytes(same_twice, tmp_path):
     (tmp_path / "events.jsonl").write_bytes((same_twice / "events.jsonl").read_bytes())
     done("report", str(tmp_path))
     for name in ("summary.txt", "verdict.json", "report.html"):  # whose commands name the directory
         assert (tmp_path / name).read_text().replace(str(tmp_path), str(same_twice)) == (same_twice / name).read_text()
 
 
-def test_saved_policies_are_evaluated_later(same_twice: Path) -> None:
+def test_saved_policies_are_evaluated_later(same_twice):
     policy = same_twice / "policies" / "a" / "0.pt"
-    rows = {row["actions"]: row["held_out_accuracy"] for row in json.loads(done("evaluate", str(policy), "--json"))}
-    run = load(same_twice).history.runs["a/0"]
-    assert run.evaluation is not None
-    for actions, accuracy in rows.items():
-        kept = [played.outcome.outcome for played in run.evaluation.episodes if played.actions == actions]
-        assert accuracy == pytest.approx(sum(kept) / len(kept))
+    episodes = load(same_twice).history.runs["a/0"].evaluation.episodes
+    for row in json.loads(done("evaluate", policy, "--json")):
+        kept = [played.outcome.outcome for played in episodes if played.actions == row["actions"]]
+        assert row["held_out_accuracy"] == pytest.approx(sum(kept) / len(kept))
 
 
-def test_the_issue_query_works(same_twice: Path) -> None:
+def test_the_issue_query_works(same_twice):
     sql = "SELECT group_id, reward_mode, AVG(outcome) FROM env_episodes GROUP BY ALL"
     assert {row["group_id"] for row in json.loads(done("query", str(same_twice), sql, "--json"))} == {"a", "b"}

@@ -1,7 +1,5 @@
 """A folder where other things have our names, or names of what we import: none of it is executed, and all works."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -11,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from esper_ab.contracts import own_packages
-from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.own_packages import folder as home_of
 from esper_ab.journal.load import load
 
 TRAP = """
@@ -61,6 +57,12 @@ LAUNCH = (sys.executable, "-m", "esper_ab.launch")
 INSTALLED = (str(Path(sys.executable).with_name("esper-ab")),)
 
 
+def other_workers(folder: Path, text: str) -> None:
+    """A package of the name of ours."""
+    (folder / "workers").mkdir()
+    (folder / "workers" / "__init__.py").write_text(text)
+
+
 class Folder:
     """A working directory with traps, and whether one was sprung."""
 
@@ -78,61 +80,46 @@ class Folder:
         return done.stdout if status == 0 else done.stderr
 
 
-@pytest.fixture
-def trapped(tmp_path: Path) -> Folder:
+def test_an_experiment_with_a_reward_that_lies_there(tmp_path):
     (tmp_path / "mine.py").write_text(REWARD)
     (tmp_path / "beside.py").write_text("SCALE = 0.5\n")
-    (tmp_path / "my_experiment.py").write_text(EXPERIMENT)
-    return Folder(tmp_path, "workers/__init__.py")
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An experiment directory to read."""
-    path = tmp_path_factory.mktemp("finished")
-    Folder(path).gives(*LAUNCH, *SMALL, "--groups", "random,wait", "--name", "run")
-    return path / "experiments" / "run"
-
-
-def test_an_experiment_with_a_reward_that_lies_there(trapped: Folder) -> None:
+    trapped = Folder(tmp_path, "workers/__init__.py")
     trapped.gives(*LAUNCH, *SMALL, "--groups", "wait", "--group", "own:reward=mine.py:reward", "--name", "run")
-    assert all(run.evaluation for run in load(trapped.path / "experiments" / "run").history.runs.values())
+    assert all(run.evaluation for run in load(tmp_path / "experiments" / "run").history.runs.values())
 
 
 @pytest.mark.slow
-def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_command(tmp_path: Path) -> None:
+def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_command(tmp_path):
     there = Folder(tmp_path, "workers/__init__.py", "esper_ab/__init__.py", "queue.py", "signal.py", "numpy.py",
                    "torch.py", "msgspec.py", "zmq/__init__.py", "tensorboard/__init__.py", "pickle.py")  # fmt: skip
-    there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track",
-                "tensorboard")  # fmt: skip
+    there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track", "tensorboard")
     there.gives(*INSTALLED, "status", "--follow", "experiments/run")
     there.gives(*INSTALLED, "track", "experiments/run", "--tensorboard")
     assert load(tmp_path / "experiments" / "run").history.ended is not None
 
 
 @pytest.mark.slow
-def test_a_process_that_has_imported_another_package_of_the_name(tmp_path: Path, finished: Path) -> None:
+def test_a_process_that_has_imported_another_package_of_the_name(tmp_path):
     """Its threads cannot have ours, and are refused in one line; worker processes are not concerned."""
-    (tmp_path / "workers").mkdir()
-    (tmp_path / "workers" / "__init__.py").write_text("OF_THE_USER = True\n")
+    Folder(tmp_path).gives(*LAUNCH, *SMALL, "--groups", "random,wait", "--name", "finished")
+    other_workers(tmp_path, "OF_THE_USER = True\n")
     (tmp_path / "my_experiment.py").write_text(EXPERIMENT)
     (tmp_path / "script.py").write_text(HAS_IMPORTED_IT)
-    inline, policy, ran = Folder(tmp_path).gives(sys.executable, "script.py", str(finished)).splitlines()[-3:]
+    inline, policy, ran = Folder(tmp_path).gives(sys.executable, "script.py", "experiments/finished").splitlines()[-3:]
     because = (
         f"this process has imported another package `workers` from {tmp_path}/workers/__init__.py, but "
-        f"{home_of('workers')} is needed; use a process that has not imported that package"
+        f"{own_packages.folder('workers')} is needed; use a process that has not imported that package"
     )
     assert inline == f"UsageError launcher inline: {because}, or use launcher local"
     assert policy == f"UsageError {because}"
     assert ran.endswith(" True")
 
 
-def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path: Path) -> None:
-    (tmp_path / "workers").mkdir()
-    (tmp_path / "workers" / "__init__.py").write_text("")
+def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path):
+    other_workers(tmp_path, "")
     (tmp_path / "sitecustomize.py").write_text("import workers\n")
     done = subprocess.run(
-        child_command("workers.commands.fetch", "digits"), env={"PYTHONPATH": str(tmp_path)},
+        own_packages.child_command("workers.commands.fetch", "digits"), env={"PYTHONPATH": str(tmp_path)},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     (line,) = done.stderr.splitlines()
@@ -141,15 +128,14 @@ def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path: P
 
 
 @pytest.mark.parametrize("left", ["OF_ANOTHER = 1", "", None], ids=["written over", "written over, empty", "removed"])
-def test_a_distribution_that_writes_over_ours_is_noticed_with_a_remedy(tmp_path: Path, left: str | None) -> None:
+def test_a_distribution_that_writes_over_ours_is_noticed_with_a_remedy(tmp_path, left):
     """As in site-packages, where one installer writes over the files of another and takes them away."""
     here = tmp_path / "esper_ab" / "contracts"
     here.mkdir(parents=True)
     (tmp_path / "esper_ab" / "__init__.py").touch()
     shutil.copy(own_packages.__file__, here)
     if left is not None:
-        (tmp_path / "workers").mkdir()
-        (tmp_path / "workers" / "__init__.py").write_text(left)
+        other_workers(tmp_path, left)
     child = [sys.executable, "-P", str(here / "own_packages.py"), "0", "workers.commands.describe"]
     done = subprocess.run(child, capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -1,30 +1,19 @@
 """`esper-ab growth heuristic`: the hand-written controller manages seeds in several slots of one host."""
 
-from __future__ import annotations
-
 import json
-import subprocess
-from pathlib import Path
 
 import pytest
-from support.in_process import done as esper_ab_done
-from support.in_process import esper_ab
+from support.in_process import done, esper_ab
 
 from esper_ab.commands.growth import count_by_slot, count_several_slots, describe_answer, make_question
 from esper_ab.contracts.children import Host, Seed, SoloAnswer
 from esper_ab.journal.load import load
 
-_ASKED = ("--task", "digits", "--episodes", "1", "--slots", "early", "mid", "late")
+HEURISTIC = ("growth", "heuristic", "--json")
 
 
-def heuristic(*args: str) -> subprocess.CompletedProcess[str]:
-    return esper_ab("growth", "heuristic", *args)
-
-
-def test_seeds_live_in_more_than_one_slot_of_one_host() -> None:
-    done = heuristic(*_ASKED, "--json")
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+def test_seeds_live_in_more_than_one_slot_of_one_host():
+    answer = json.loads(done(*HEURISTIC, "--task", "digits", "--episodes", "1", "--slots", "early", "mid", "late"))
     slots = [{seed["slot"] for seed in host["seeds"]} for host in answer["hosts"]]
     assert any(len(used) >= 2 for used in slots)
     assert answer["several_slots"] == sum(len(used) >= 2 for used in slots)
@@ -41,32 +30,25 @@ def test_seeds_live_in_more_than_one_slot_of_one_host() -> None:
 
 
 @pytest.mark.slow
-def test_its_hosts_are_those_of_an_experiment(tmp_path: Path) -> None:
+def test_its_hosts_are_those_of_an_experiment(tmp_path):
     """Trained by the kernel that an experiment would choose: equal accuracies, to the bit."""
-    esper_ab_done(
-        "launch", "--groups", "heuristic,wait", "--task", "synthetic", "--episodes", "1", "--steps", "12",
-        "--n-envs", "2", "--seeds", "2", "--eval-episodes", "2", "--output-dir", tmp_path, "--name", "x", "--quiet",
-    )
-    found = load(tmp_path / "x").history.runs["heuristic/0"].evaluation
-    assert found is not None
-    asked = ("--task", "synthetic", "--episodes", "1", "--steps", "12", "--n-envs", "2", "--json")
-    answer = json.loads(heuristic(*asked).stdout)
-    experiment = [host.outcome.outcome for host in found.episodes]
+    asked = ("--task", "synthetic", "--episodes", "1", "--steps", "12", "--n-envs", "2")
+    done("launch", "--groups", "heuristic,wait", *asked, "--seeds", "2", "--eval-episodes", "2", "--output-dir",
+         tmp_path, "--name", "x", "--quiet")  # fmt: skip
+    experiment = [host.outcome.outcome for host in load(tmp_path / "x").history.runs["heuristic/0"].evaluation.episodes]
+    answer = json.loads(done(*HEURISTIC, *asked))
     assert [host["held_out_accuracy"] for host in answer["hosts"]] == experiment
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (("--slots", "erly"), "no slot 'erly' in task digits; it has early, mid, late"),
-        (("--device", "cuda:99"), "no device 'cuda:99' here"),
-    ],
-)
-def test_what_is_not_there_is_one_line_and_status_2(args: tuple[str, ...], words: str) -> None:
-    done = heuristic(*args, "--json")
-    assert done.returncode == 2
-    assert words in json.loads(done.stdout)["error"]
-    assert len(done.stderr.strip().splitlines()) == 1
+@pytest.mark.parametrize(("args", "words"), [
+    (("--slots", "erly"), "no slot 'erly' in task digits; it has early, mid, late"),
+    (("--device", "cuda:99"), "no device 'cuda:99' here"),
+])  # fmt: skip
+def test_what_is_not_there_is_one_line_and_status_2(args, words):
+    ended = esper_ab(*HEURISTIC, *args)
+    assert ended.returncode == 2
+    assert words in json.loads(ended.stdout)["error"]
+    assert len(ended.stderr.strip().splitlines()) == 1
 
 
 def host(*seeds: Seed, settled: int | None = 4) -> Host:
@@ -82,7 +64,7 @@ def seed(slot: str, end: str = "") -> Seed:
     )
 
 
-def test_text_says_slot_by_slot_what_was_done_and_why_nothing_was() -> None:
+def test_text_says_slot_by_slot_what_was_done_and_why_nothing_was():
     lived = host(seed("early", "fossilized"), seed("late", "pruned"), seed("late"))
     answer = SoloAnswer(slots=("early", "late"), kernel="torch", hosts=(lived, host(seed("late")), host(settled=None)))
     assert count_several_slots(answer) == 1

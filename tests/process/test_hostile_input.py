@@ -1,4 +1,7 @@
-"""A coordinator among enemies: strangers reach nothing, who sends rubbish is replaced, the result is the same."""
+"""A coordinator among enemies: strangers reach nothing, and the result is the same.
+
+Who sends rubbish is cut off (test_wire.py) and replaced (test_restart.py).
+"""
 
 import functools
 import random
@@ -9,7 +12,6 @@ import pytest
 import zmq
 from support import conducted, fake_plans, hostile
 from support.children import python
-from support.conducted import THREADS
 
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts import link_keys
@@ -22,12 +24,7 @@ PLAN = fake_plans.plan()
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    return result_hash(fold(conducted.run(tmp_path_factory.mktemp("run") / "calm", PLAN, launcher=THREADS)))
-
-
-def attacked(experiment_dir, attack, transport):
-    launcher = hostile.HostileFirst(attack, transport)
-    return conducted.run(experiment_dir, PLAN, launcher=launcher), launcher
+    return result_hash(fold(conducted.run(tmp_path_factory.mktemp("run") / "calm", PLAN)))
 
 
 def plain(peer):
@@ -59,7 +56,8 @@ def strangers(order, told):
 
 def test_strangers_at_the_port_get_nothing_and_change_nothing(tmp_path, undisturbed):
     told = []
-    events, launcher = attacked(tmp_path, lambda order: strangers(order, told), "tcp")
+    launcher = hostile.HostileFirst(lambda order: strangers(order, told), "tcp")
+    events = conducted.run(tmp_path, PLAN, launcher=launcher)
     assert launcher.orders[0].endpoint.startswith("tcp://127.0.0.1:")
     assert told == [False] * 11
     assert conducted.incidents(events) == []
@@ -69,22 +67,13 @@ def test_strangers_at_the_port_get_nothing_and_change_nothing(tmp_path, undistur
 def test_strangers_of_the_same_user_are_counted(tmp_path, undisturbed):
     """Over ipc this user's other processes can connect: nothing they say is taken for a worker's."""
     found = list(hostile.frames(random.Random(1), 3000))
-    events, _ = attacked(tmp_path, lambda order: hostile.send_all(order.endpoint, b"nobody", found[:900]), "ipc")
+    launcher = hostile.HostileFirst(lambda order: hostile.send_all(order.endpoint, b"nobody", found[:900]))
+    events = conducted.run(tmp_path, PLAN, launcher=launcher)
     listed = conducted.incidents(events, "bad_message")
     assert [entry.detail for entry in listed] == [
         "'nobody': not a worker of this experiment",
         "899 more messages were refused; only the first of each kind are listed",
     ]
-    assert result_hash(fold(events)) == undisturbed
-
-
-def test_a_worker_that_sends_rubbish_is_cut_off_and_replaced(tmp_path, undisturbed):
-    found = [frame for frame in hostile.frames(random.Random(2), 900) if not understood(frame)]
-    events = conducted.run(tmp_path, PLAN, launcher=hostile.RubbishFirst(found, "tcp"))
-    bad = conducted.incidents(events, "bad_message")
-    assert 1 < len(bad) <= 5
-    assert bad[-1].detail.endswith("more messages were refused; only the first of each kind are listed")
-    assert len(conducted.incidents(events, "worker_death")) == 1
     assert result_hash(fold(events)) == undisturbed
 
 

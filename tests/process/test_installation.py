@@ -1,7 +1,5 @@
 """What an installation builds of the kernel, and that it succeeds where nothing can be built."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -31,11 +29,9 @@ def checkout(tmp_path: Path) -> Path:
 
 def built(checkout: Path, *command: str, compiler: str = "") -> str:
     """What setup.py says; `compiler`: as $CXX, "" for that of the machine."""
-    environment = {**os.environ, **({"CXX": compiler, "CC": compiler} if compiler else {})}
-    done = subprocess.run(
-        [sys.executable, "setup.py", *command], cwd=checkout, env=environment, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    environment = os.environ | ({"CXX": compiler, "CC": compiler} if compiler else {})
+    line = [sys.executable, "setup.py", *command]
+    done = subprocess.run(line, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
@@ -54,7 +50,7 @@ def libraries(names: set[str]) -> set[str]:
     return {name for name in names if name.startswith("libkernel")}
 
 
-def test_without_a_compiler_the_installation_succeeds_with_a_warning_and_the_sources(checkout: Path) -> None:
+def test_without_a_compiler_the_installation_succeeds_with_a_warning_and_the_sources(checkout):
     """Torch trains hosts then; whoever gets a compiler later builds from what was installed."""
     said = built(checkout, "build_ext", "--inplace", compiler="false")
     assert build.REMEDY in said
@@ -67,7 +63,7 @@ def test_without_a_compiler_the_installation_succeeds_with_a_warning_and_the_sou
 
 @pytest.mark.slow
 @needs_compiler
-def test_a_wheel_has_every_library_of_its_platform_with_its_record(checkout: Path) -> None:
+def test_a_wheel_has_every_library_of_its_platform_with_its_record(checkout):
     name, holds = wheel(checkout)
     assert "-py3-none-" in name
     assert not name.endswith("-any.whl")

@@ -1,7 +1,5 @@
 """Several tasks as one experiment, as a user meets them: launched, gone on with, asked about, refused by the others."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from contextlib import closing
@@ -24,10 +22,6 @@ LAUNCH = (
 TAKE_ALL = {"report", "resume", "status"}
 
 
-def _of_experiments(name: str) -> click.Parameter | None:
-    return next((one for one in load_command(name).params if isinstance(one.type, ExperimentDirectory)), None)
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("several")
@@ -47,7 +41,7 @@ def _result(place: Path, part: str) -> str:
     return str(json.loads((place / "experiments/both" / part / "verdict.json").read_bytes())["result"])
 
 
-def test_there_is_one_answer_and_a_report_of_every_part(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_there_is_one_answer_and_a_report_of_every_part(place, capsys):
     assert invoke(group, ["report", "experiments/both", "--json"], "esper-ab") == 0
     answer = json.loads(capsys.readouterr().out)
     assert [one["task"] for one in answer["judged"]["comparisons"]] == ["synthetic", "digits", MEAN]
@@ -57,7 +51,7 @@ def test_there_is_one_answer_and_a_report_of_every_part(place: Path, capsys: pyt
         assert (place / "experiments/both" / part["folder"] / "report.html").is_file()
 
 
-def test_what_is_left_is_launched_again_to_the_same_records(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_left_is_launched_again_to_the_same_records(place, capsys):
     before = _result(place, "digits")
     shutil.rmtree(place / "experiments/both/digits")
     assert invoke(group, ["status", "experiments/both"], "esper-ab") == 0
@@ -71,7 +65,7 @@ def test_what_is_left_is_launched_again_to_the_same_records(place: Path, capsys:
 
 
 @pytest.mark.usefixtures("place")
-def test_one_process_at_a_time_carries_the_parts_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_process_at_a_time_carries_the_parts_out(capsys):
     directory = Path("experiments/both")
     shutil.rmtree(directory / "digits")
     with closing(Lock(directory)):
@@ -80,7 +74,7 @@ def test_one_process_at_a_time_carries_the_parts_out(capsys: pytest.CaptureFixtu
     assert not (directory / "digits").exists()
 
 
-def test_a_part_whose_settings_were_changed_is_not_launched(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_part_whose_settings_were_changed_is_not_launched(place, capsys):
     shutil.rmtree(place / "experiments/both/digits")
     settings = place / "experiments/both/digits.toml"
     text = settings.read_text().partition("[record]")[0]
@@ -91,8 +85,9 @@ def test_a_part_whose_settings_were_changed_is_not_launched(place: Path, capsys:
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("name", sorted(TABLE))
-def test_a_command_takes_all_parts_or_names_them(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    argument = _of_experiments(name)
+def test_a_command_takes_all_parts_or_names_them(name, capsys):
+    of_experiments = [one for one in load_command(name).params if isinstance(one.type, ExperimentDirectory)]
+    argument = next(iter(of_experiments), None)
     if argument is None or name in TAKE_ALL:
         assert (argument is None) == (name not in TAKE_ALL)
         return
@@ -104,14 +99,14 @@ def test_a_command_takes_all_parts_or_names_them(name: str, capsys: pytest.Captu
 
 
 @pytest.mark.usefixtures("place")
-def test_a_requirement_is_held_against_the_mean(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_requirement_is_held_against_the_mean(capsys):
     asked = ["report", "experiments/both", "--fail-unless", "wait better-than random"]
     assert invoke(group, asked, "esper-ab") == 12
     assert "every requirement needs a look with" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("place")
-def test_nothing_is_written_where_one_part_cannot_be_planned(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_written_where_one_part_cannot_be_planned(capsys):
     args = [*LAUNCH, "--task", "digits,gym:CartPole-v1", "--groups", "x=env,random", "--name", "new"]
     assert invoke(group, args, "esper-ab") == 2
     assert capsys.readouterr().err.startswith("error: digits: ")

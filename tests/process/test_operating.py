@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -14,14 +15,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support import children
+from support import children, conducted
 from support.being_killed import worker_pids
-from support.conducted import digests
 from support.fake_worker import FAULT_VARIABLE
 from support.patience import eventually
 
 from esper_ab.contracts.process_start import process_started
-from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
+from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
@@ -41,15 +41,6 @@ def under_way(experiment_dir):
     )
 
 
-def ended(experiment_dir):
-    """How the run ended, once nobody has the experiment directory."""
-    if holder(experiment_dir):
-        return ""
-    (*_, last) = read(experiment_dir / JOURNAL_NAME)
-    assert isinstance(last, ExperimentEnded)
-    return last.status
-
-
 @pytest.fixture
 def environment():
     """Of every process here; sockets in a folder of their own, with a short name, and nothing left in it."""
@@ -62,24 +53,35 @@ def environment():
 def undisturbed(tmp_path_factory):
     experiment_dir = tmp_path_factory.mktemp("undisturbed") / "run"
     start(experiment_dir, EPISODES, children.environment()).communicate()
-    return digests(experiment_dir)
+    return conducted.digests(experiment_dir)
 
 
-def start(experiment_dir, episodes, environment, *args, **how):
-    command = [sys.executable, "-m", "support.fake_command", str(experiment_dir), str(episodes), *args]
+def start(experiment_dir, episodes, environment, **how):
+    command = [sys.executable, "-m", "support.fake_command", str(experiment_dir), str(episodes)]
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL} | how
     return subprocess.Popen(command, env=environment, start_new_session=True, **how)
 
 
-def operate(environment, *args, **how):
-    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | how
+@pytest.fixture
+def begun(tmp_path, environment):
+    """Starts a run, and returns its directory and its process when it is under way."""
+
+    def begin(episodes=ENDLESS, **changes):
+        process = start(tmp_path / "run", episodes, environment | changes)
+        eventually(lambda: under_way(tmp_path / "run"))
+        return tmp_path / "run", process
+
+    return begin
+
+
+def operate(environment, *args):
     command = [sys.executable, "-m", "esper_ab.commands.cli", *map(str, args)]
-    return subprocess.Popen(command, env=environment, text=True, **how)
+    return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def told(process, status=0):
+def told(process):
     out, error = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == status, out + error
+    assert process.returncode == 0, out + error
     return out
 
 
@@ -95,8 +97,6 @@ class Terminal:
         self._reader.start()
 
     def _read(self):
-        import select
-
         while self._hung_up not in (ready := select.select([self._master, self._hung_up], [], [])[0]):
             assert ready
             with suppress(OSError):
@@ -132,7 +132,7 @@ def test_a_run_whose_terminal_hangs_up_goes_on_to_the_same_records(tmp_path, env
     process.send_signal(signal.SIGCONT)
     assert process.wait(PATIENCE_S) == 0
     assert b"held-out" in terminal.shown
-    assert digests(experiment_dir) == undisturbed
+    assert conducted.digests(experiment_dir) == undisturbed
     console = (experiment_dir / CONSOLE_NAME).read_text()
     assert "the terminal has closed" in console
     assert console.rstrip().endswith("the summary")
@@ -149,10 +149,8 @@ def interrupt(viewer):
             viewer.wait(5.0)
 
 
-def test_viewers_come_and_go_without_effect(tmp_path, environment, undisturbed):
-    experiment_dir = tmp_path / "run"
-    process = start(experiment_dir, EPISODES, environment)
-    eventually(lambda: under_way(experiment_dir))
+def test_viewers_come_and_go_without_effect(begun, environment, undisturbed):
+    experiment_dir, process = begun(EPISODES)
     process.send_signal(signal.SIGSTOP)  # however fast the machine is, it is not over before the viewers are there
     killed = [operate(environment, "status", "-f", experiment_dir, "--json") for _ in range(3)]
     left, staying = (operate(environment, "status", "-f", experiment_dir) for _ in range(2))
@@ -169,30 +167,27 @@ def test_viewers_come_and_go_without_effect(tmp_path, environment, undisturbed):
     build_report(experiment_dir)  # the last that a viewer waits for
     assert "fake: finished" in told(staying)
     assert process.returncode == 0
-    assert digests(experiment_dir) == undisturbed
+    assert conducted.digests(experiment_dir) == undisturbed
 
 
-def test_stop_ends_a_run_as_ctrl_c_does(tmp_path, environment):
-    experiment_dir = tmp_path / "run"
-    process = start(experiment_dir, ENDLESS, environment)
-    eventually(lambda: under_way(experiment_dir))
+def test_stop_ends_a_run_as_ctrl_c_does(begun, environment):
+    experiment_dir, process = begun()
     answer = json.loads(told(operate(environment, "stop", experiment_dir, "--json")))
     assert (answer["stopped"], answer["state"]) == (True, "interrupted")
     assert "stopped by Ctrl-C after the current barrier" in answer["detail"]
     assert answer["resume"] == f"esper-ab resume {experiment_dir}"
     assert process.wait(PATIENCE_S) == 130
     process.communicate()
-    assert ended(experiment_dir) == "interrupted"
+    assert not holder(experiment_dir)
+    assert conducted.events_of(experiment_dir)[-1].status == "interrupted"
     assert [pid for pid in worker_pids(experiment_dir) if process_started(pid) is not None] == []
     again = told(operate(environment, "stop", experiment_dir))
     assert "not running; it is interrupted" in again
     assert f"resume with: esper-ab resume {experiment_dir}" in again
 
 
-def test_stop_now_waits_for_no_barrier_and_logs_are_followed_to_the_end(tmp_path, environment):
-    experiment_dir = tmp_path / "run"
-    process = start(experiment_dir, ENDLESS, environment | {FAULT_VARIABLE: "hang:a/0:9"})
-    eventually(lambda: under_way(experiment_dir))
+def test_stop_now_waits_for_no_barrier_and_logs_are_followed_to_the_end(begun, environment):
+    experiment_dir, process = begun(**{FAULT_VARIABLE: "hang:a/0:9"})
     following = operate(environment, "logs", experiment_dir, "-f")
     assert following.stdout.readline().endswith("| about to hang\n")
     assert "stopped at once" in told(operate(environment, "stop", experiment_dir, "--now"))
@@ -201,10 +196,8 @@ def test_stop_now_waits_for_no_barrier_and_logs_are_followed_to_the_end(tmp_path
     told(following)
 
 
-def test_a_dead_run_is_told_from_a_running_one(tmp_path, environment):
-    experiment_dir = tmp_path / "run"
-    process = start(experiment_dir, ENDLESS, environment)
-    eventually(lambda: under_way(experiment_dir))
+def test_a_dead_run_is_told_from_a_running_one(begun, tmp_path, environment):
+    experiment_dir, process = begun()
     refused = operate(environment, "tidy", experiment_dir)
     assert f"in use by process {process.pid} on " in refused.communicate()[1]
     assert refused.returncode == 2

@@ -1,4 +1,4 @@
-"""What is started before a worker is at work ends with its coordinator, however that ends."""
+"""What is started before a worker is at work ends with its coordinator; workers outlive one that stands still."""
 
 import os
 import signal
@@ -7,9 +7,15 @@ import sys
 from contextlib import suppress
 
 import pytest
+from support import conducted, fake_plans
 from support.being_killed import alive
 from support.children import environment
 from support.patience import eventually
+from support.standstill import coordinator, stood_still
+
+from esper_ab.analysis.trained_by import result_hash
+from esper_ab.journal.fold import fold
+from esper_ab.launchers.local import LocalLauncher
 
 PATIENCE_S = 60.0
 REWARD = """
@@ -52,3 +58,21 @@ def test_nothing_outlives_a_coordinator_that_ends_while_it_starts(tmp_path, prog
     finally:
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
+
+
+# --- on clusters: tests/cluster ---
+
+PLAN = fake_plans.plan(3, ("a", "b", "c"), seeds=60, episodes=3)
+
+
+def launcher(transport):
+    return LocalLauncher("support.fake_worker:main", transport)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+def test_workers_outlive_a_coordinator_that_stands_still_for_45_s_and_go_on(tmp_path, transport):
+    run = tmp_path / "run"
+    events = stood_still(coordinator(run, "process.test_outliving", "PLAN", transport), run)
+    assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", PLAN)))

@@ -1,7 +1,5 @@
 """The commands that plan and repeat experiments, on the real engine with small hosts."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -32,7 +30,7 @@ def calibrated(tmp_path_factory) -> Path:
 
 
 @pytest.mark.slow
-def test_calibrate_trains_independent_runs_on_all_lanes_and_checks_determinism(calibrated: Path) -> None:
+def test_calibrate_trains_independent_runs_on_all_lanes_and_checks_determinism(calibrated):
     found, history = load_calibration(calibrated), load(calibrated).history
     digests = {run.evaluation.digest for run in history.runs.values() if run.evaluation}
     assert len(digests) == found.spread.runs == 4  # no two runs share randomness
@@ -43,9 +41,7 @@ def test_calibrate_trains_independent_runs_on_all_lanes_and_checks_determinism(c
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ended", ["in the runs", "between the two", "in the trial of determinism", "before the file"])
-def test_a_calibration_that_was_interrupted_goes_on_when_the_command_is_given_again(
-    calibrated: Path, tmp_path: Path, ended: str
-) -> None:
+def test_a_calibration_that_was_interrupted_goes_on_when_the_command_is_given_again(calibrated, tmp_path, ended):
     again = tmp_path / "x"
     shutil.copytree(calibrated, again)
     (again / FILE_NAME).unlink()
@@ -64,7 +60,7 @@ def test_a_calibration_that_was_interrupted_goes_on_when_the_command_is_given_ag
 
 
 @pytest.mark.slow
-def test_a_calibration_that_is_another_or_is_finished_is_not_gone_on_with(calibrated: Path, tmp_path: Path) -> None:
+def test_a_calibration_that_is_another_or_is_finished_is_not_gone_on_with(calibrated, tmp_path):
     flags = ("--runs", "4", *SMALL, "--output-dir")
     assert "already exists" in command("calibrate", "--episodes", "2", *flags, str(calibrated.parent), status=2).stderr
     shutil.copytree(calibrated, tmp_path / "x")
@@ -73,7 +69,7 @@ def test_a_calibration_that_is_another_or_is_finished_is_not_gone_on_with(calibr
 
 
 @pytest.mark.slow
-def test_power_reads_the_calibration_and_the_run(calibrated: Path) -> None:
+def test_power_reads_the_calibration_and_the_run(calibrated):
     known = json.loads(command("power", "--calibration", str(calibrated), "--json").stdout)["known"]
     assert known["sd"] == load_calibration(calibrated).spread.sd
     assert known["df"] == 3

@@ -1,28 +1,29 @@
-"""The page in a real browser: no error on the console, no request but for the page itself, nothing that overflows."""
-
-from __future__ import annotations
+"""Pages in a real browser: no error on the console, no request but for the page itself, nothing that overflows."""
 
 import functools
 import http.server
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import threading
 from importlib import resources
 from pathlib import Path
 
 import pytest
-from support.journals import Shape, Synthetic
+from support.journals import Shape, Synthetic, planted_effect, write
+from support.patience import eventually
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.experiment import experiment_report
-from esper_ab.report.page import policy_hash, render_page
+from esper_ab.report.page import policy_hash, render_page, write_listing
 
 BROWSER = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (found := shutil.which(name))), ""
 )
-pytestmark = pytest.mark.skipif(not BROWSER, reason="no Chromium on the path")
+needs_browser = pytest.mark.skipif(not BROWSER, reason="no Chromium on the path")
 SCRIPT = (resources.files("esper_ab.report") / "page.js").read_text(encoding="utf-8")
 NASTY = "<img src=x onerror=alert(1)>"
 
@@ -69,6 +70,7 @@ def folder(tmp_path_factory) -> Path:
     return made
 
 
+@needs_browser
 def test_no_console_message_and_no_request_but_the_page(folder, tmp_path):
     asked: list[str] = []
     handler = functools.partial(Recorder, directory=str(folder), asked=asked)
@@ -87,6 +89,7 @@ def test_no_console_message_and_no_request_but_the_page(folder, tmp_path):
     assert "<img" not in done.stdout
 
 
+@needs_browser
 def test_a_run_can_be_named_in_the_address_and_is_shown_in_every_figure(folder, tmp_path):
     dumped = browse(f"{(folder / 'report.html').as_uri()}#run=1-3", tmp_path, "--dump-dom")
     assert "CONSOLE" not in dumped.stderr
@@ -97,6 +100,7 @@ def test_a_run_can_be_named_in_the_address_and_is_shown_in_every_figure(folder, 
     assert dumped.stdout.count('type="checkbox"') == 3
 
 
+@needs_browser
 @pytest.mark.parametrize("scheme", ["0", "1"])  # Blink's numbers for dark and light
 def test_it_draws_itself_in_dark_and_light(folder, tmp_path, scheme):
     picture = tmp_path / "page.png"
@@ -112,3 +116,25 @@ def _first_pixel(picture: Path) -> tuple[int, ...]:
     from matplotlib.image import imread
 
     return tuple(round(255 * float(value)) for value in imread(str(picture))[0, 0, :3])
+
+
+@needs_browser
+def test_the_list_of_experiments_is_shown_without_a_complaint(tmp_path):
+    write(tmp_path / "runs" / "first", planted_effect())
+    write_listing(tmp_path / "runs", tmp_path / "page.html")
+    shown = browse((tmp_path / "page.html").as_uri(), tmp_path, "--dump-dom")
+    assert "CONSOLE" not in shown.stderr
+    assert "first" in shown.stdout
+
+
+def test_a_list_that_is_followed_is_written_anew_for_what_comes_and_ends_by_ctrl_c(tmp_path):
+    page = tmp_path / "page.html"
+    write(tmp_path / "runs" / "first", planted_effect())
+    command = [sys.executable, "-m", "esper_ab.commands.cli", "list", str(tmp_path / "runs"), "--html", str(page)]
+    with subprocess.Popen([*command, "--follow"], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == f"page: {page}\n"
+        assert "second" not in page.read_text()
+        write(tmp_path / "runs" / "second", planted_effect()[:40])
+        eventually(lambda: "second" in page.read_text())
+        child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=30) == 130

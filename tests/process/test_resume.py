@@ -1,27 +1,25 @@
-"""The coordinator is gone: another one goes on from the journal and the checkpoints to the same end."""
+"""The coordinator is gone: another one goes on from the journal and the checkpoints to the same end, or further."""
 
 import json
 import re
 import shutil
 
 import pytest
-from support import fake_plans
+from support import conducted, fake_plans
 from support.being_killed import alive, killed_at
-from support.conducted import PressCtrlC, conclusions, counts, incidents, of, records, resume, run, taken_up
+from support.conducted import THREADS, PressCtrlC, conclusions, counts, incidents, of, records, resume, run, taken_up
 from support.fake_worker import FAULT_VARIABLE
 from support.in_process import esper_ab
 from support.journals import planted_effect, write
 from support.patience import eventually
 
-from esper_ab.contracts.errors import Interrupted
-from esper_ab.journal.events import (
-    EpisodeRecorded,
-    ExperimentContinued,
-    ExperimentEnded,
-    RunStarted,
-    WorkerStarted,
-)
+from esper_ab.analysis.observe import followed
+from esper_ab.contracts.errors import Interrupted, UsageError
+from esper_ab.control.experiment_run import extend
+from esper_ab.execution.going_on import extension
+from esper_ab.journal.events import EpisodeRecorded, ExperimentContinued, ExperimentEnded, RunStarted, WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.load import load
 
 
 def cut(source, target, keep):
@@ -33,7 +31,7 @@ def cut(source, target, keep):
 
 
 def test_a_journal_cut_after_a_line_is_resumed_to_the_same_records(tmp_path):
-    """From every line: tests/faults/test_cut_journal.py; with every plan: test_machine.py of the unit tests."""
+    """With every plan: test_machine.py of the unit tests."""
     whole = run(tmp_path / "whole", fake_plans.plan(seeds=2))
     for keep in range(1, len(whole), 3):
         events = resume(cut(tmp_path / "whole", tmp_path / str(keep), keep))
@@ -84,6 +82,32 @@ def test_the_command_prints_the_report_and_refuses_a_finished_run(tmp_path):
     assert again.returncode == 2
     assert re.fullmatch(r"error: \S+: the experiment is finished; .*\n", again.stderr)
     assert re.findall("`(.*?)`", again.stderr) == [f"esper-ab report {experiment_dir}"]
+
+
+def to_be_extended(experiment_dir, seeds):
+    settings = {"groups": ("a1", "a2"), "rng_seed": 1, "episodes": 1, "unpaired": True, "margin": 0.001}
+    return run(experiment_dir, fake_plans.plan(seeds=seeds, **settings))
+
+
+def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rule(tmp_path):
+    """What is added is what a longer plan would have run, bit for bit."""
+    short = tmp_path / "short"
+    before = to_be_extended(short, 6)
+    with pytest.raises(UsageError, match="already has 6 seeds; give the new total number"):
+        extend(short, lambda history: extension(short, history, 6), THREADS, ())
+    assert conducted.events_of(short) == before
+    extend(short, lambda history: extension(short, history, 9), THREADS, ())
+    history, events = load(short).history, conducted.events_of(short)
+    assert (history.replicates, history.ended.status) == (9, "finished")
+    assert len(of(ExperimentContinued, events)) == 1
+    assert {(one.worker, one.incarnation) for one in of(WorkerStarted, events)} >= {("w00", 1), ("w00", 2)}
+    assert counts(events) == {}
+    (course,) = followed(history).courses.values()
+    assert [look.bound_e for look in course.looks] == [None, *[pytest.approx(100.0)] * 3]
+    longer = records(to_be_extended(tmp_path / "longer", 9))
+    assert {key: one.record.digest for key, one in records(events).items()} == {
+        key: one.record.digest for key, one in longer.items()
+    }
 
 
 # --- a coordinator in a process of its own ---

@@ -1,7 +1,5 @@
 """`run_ab_test` with real workers, from inside a test: successes, failures, limits, and where it may not be called."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 
@@ -31,8 +29,6 @@ def reward(facts, settings):
         {how}
     return np.nan_to_num(facts.acc_delta)
 '''
-
-
 RAISES, DIES = 'raise RuntimeError("the planted failure")', "os.kill(os.getpid(), signal.SIGKILL)"
 
 
@@ -40,18 +36,12 @@ def fragile(folder: Path, failures: int, runs: int, how: str = DIES) -> ABExperi
     """Steady and fragile variants; the worker of the latter dies so often, or its reward raises."""
     (folder / "left").write_text(str(failures))
     (folder / "fragile.py").write_text(FRAGILE.format(left=str(folder / "left"), how=how))
-    return (
-        create_experiment("x")
-        .add_variant("steady")
-        .add_variant("fragile", reward=f"{folder / 'fragile.py'}:reward")
-        .set_runs_per_variant(runs)
-        .set_base_config(BASE)
-        .build()
-    )
+    both = create_experiment("x").add_variant("steady").add_variant("fragile", reward=f"{folder}/fragile.py:reward")
+    return both.set_runs_per_variant(runs).set_base_config(BASE).build()
 
 
 @pytest.mark.slow  # workers without torch: test_restart.py; a run taken up at any point: storage/test_durable.py
-def test_a_run_that_fails_is_taken_up_again_to_the_same_records(tmp_path: Path) -> None:
+def test_a_run_that_fails_is_taken_up_again_to_the_same_records(tmp_path):
     calm = run_ab_test(fragile(tmp_path, 0, 1), tmp_path / "calm", launcher="inline", parallel_runs=False)
     failing = run_ab_test(fragile(tmp_path, 1, 1), tmp_path / "failing")
     assert all(run.success for results in (calm, failing) for runs in results.values() for run in runs)
@@ -59,7 +49,7 @@ def test_a_run_that_fails_is_taken_up_again_to_the_same_records(tmp_path: Path) 
     assert [entry.category for entry in load(failing.path).history.incidents].count("restart") == 1
 
 
-def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path: Path) -> None:
+def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path):
     results = run_ab_test(fragile(tmp_path, 1, 2), tmp_path, retry_failed_runs=False)
     assert results.error == ""
     assert {name: [run["success"] for run in runs] for name, runs in results.items()} == {
@@ -76,7 +66,7 @@ def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path: Path
     assert (failed.policy, failed.metrics["outcome"]) == (None, None)
 
 
-def test_when_everything_fails_there_are_results_that_say_so(tmp_path: Path) -> None:
+def test_when_everything_fails_there_are_results_that_say_so(tmp_path):
     results = run_ab_test(fragile(tmp_path, 99, 2, RAISES), tmp_path, launcher="inline")
     said, given_up, see = results.error.split("; ")  # one line, and nothing is left to resume
     assert said.startswith("worker w")
@@ -92,13 +82,13 @@ def test_when_everything_fails_there_are_results_that_say_so(tmp_path: Path) -> 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory):
-    """One run at a time, in a thread: processes have their own tests above and in test_python_page.py."""
+    """One run at a time, in a thread: processes have their own tests above and in test_pages_as_they_stand.py."""
     variants = [ABVariant("a"), ABVariant("b", overrides={"reward": "sparse"})]
     experiment = ABExperiment("x", variants=variants, runs_per_variant=2, base_config=BASE)
     return run_ab_test(experiment, tmp_path_factory.mktemp("runs"), parallel_runs=False, launcher="inline")
 
 
-def test_results_are_by_variant_with_what_is_known_of_each_run(results) -> None:
+def test_results_are_by_variant_with_what_is_known_of_each_run(results):
     assert list(results) == ["a", "b"]
     run = results["b"][1]
     assert (run.variant, run.replicate, run.success, run.error) == ("b", 1, True, "")
@@ -112,7 +102,7 @@ def test_results_are_by_variant_with_what_is_known_of_each_run(results) -> None:
         run["sucess"]
 
 
-def test_the_comparison_is_that_of_the_report(results) -> None:
+def test_the_comparison_is_that_of_the_report(results):
     loaded = results.loaded
     assert loaded.verdicts == results.verdicts == load_experiment(results.path).verdicts
     assert list(results.verdicts) == [("a", "b")]
@@ -120,7 +110,7 @@ def test_the_comparison_is_that_of_the_report(results) -> None:
     assert repr(results) == f"<Results {results.path} a: 2/2, b: 2/2>"
 
 
-def test_one_run_at_a_time_is_a_sequence_on_one_device(results) -> None:
+def test_one_run_at_a_time_is_a_sequence_on_one_device(results):
     plan = load(results.path).history.plan
     assert (plan.experiment.placement, plan.experiment.max_parallel) == ("sequence", 1)
     assert {device for lane in plan.lanes for device in lane.devices} == {"cpu:0"}
@@ -140,7 +130,7 @@ else:
 '''
 
 
-def test_a_script_that_is_imported_into_another_process_fails_at_once_and_says_why(tmp_path: Path) -> None:
+def test_a_script_that_is_imported_into_another_process_fails_at_once_and_says_why(tmp_path):
     (tmp_path / "script.py").write_text(SPAWNS)
     done = python("script.py", folder=tmp_path)
     assert 'put the call below `if __name__ == "__main__":`' in done.stderr

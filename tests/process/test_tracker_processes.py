@@ -12,7 +12,7 @@ import pytest
 from support import conducted, fake_plans, journals, tracked
 from support.children import python
 from support.patience import eventually
-from support.tracking import PATIENCE_S, SMALL, held, track
+from support.tracked import PATIENCE_S, SMALL, held, track
 
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.commands._exit_status import invoke
@@ -38,16 +38,20 @@ def stray(experiment_dir):
     return [one.pid for one in there if str(experiment_dir) in " ".join(one.info["cmdline"] or ())]
 
 
+def run_and_followed(experiment_dir, *observers):
+    """The events of an experiment with the observers of a launch that nobody watches, and these."""
+    with ExitStack() as stack:
+        plan = fake_plans.plan()
+        told = make_observers(stack, experiment_dir, plan, None, watched=False)
+        return conducted.run(experiment_dir, plan, *told, *observers)
+
+
 def test_a_run_that_is_followed_gives_the_same_records_and_trackers_what_back_fill_gives(tmp_path, capfd):
     plain = conducted.run(tmp_path / "plain", fake_plans.plan())
     experiment_dir = tmp_path / "run"
     experiment_dir.mkdir()
     save_settings(experiment_dir, Tracking(wandb="offline", tensorboard=True))
-    with ExitStack() as stack:
-        plan = fake_plans.plan()
-        followed = conducted.run(
-            experiment_dir, plan, *make_observers(stack, experiment_dir, plan, None, watched=False)
-        )
+    followed = run_and_followed(experiment_dir)
     assert "has stopped" not in capfd.readouterr().err
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     # on a slow machine, later
@@ -62,38 +66,21 @@ def test_a_run_that_is_followed_gives_the_same_records_and_trackers_what_back_fi
     assert held(experiment_dir) == held(later)
 
 
-class Killer:
-    """An observer that kills a tracker as soon as it has one."""
-
-    def __init__(self, experiment_dir, name):
-        self._experiment_dir, self._name = experiment_dir, name
-        self.killed = 0
-
-    def observe(self, event):
-        if not self.killed:
-            eventually(lambda: read_progress(self._experiment_dir, self._name).pid)
-            self.killed = read_progress(self._experiment_dir, self._name).pid
-            os.kill(self.killed, signal.SIGKILL)
-
-
-@pytest.fixture
-def _patient(monkeypatch):
+def test_trackers_that_raise_and_are_killed_do_not_concern_the_run(tmp_path, monkeypatch, capfd):
     """The end of a run waits for its trackers as long as a test does: what becomes of them is told then."""
+
+    def kill(event):
+        if len(killer.seen) == 1:
+            os.kill(eventually(lambda: read_progress(experiment_dir, "wandb").pid), signal.SIGKILL)
+
     monkeypatch.setattr("esper_ab.trackers.beside._PATIENCE_S", PATIENCE_S)
-
-
-@pytest.mark.usefixtures("_patient")
-def test_trackers_that_raise_and_are_killed_do_not_concern_the_run(tmp_path, capfd):
     plain = conducted.run(tmp_path / "plain", fake_plans.plan())
     experiment_dir = tmp_path / "run"
     experiment_dir.mkdir()
     (experiment_dir / "tensorboard").write_text("in the way")
     save_settings(experiment_dir, Tracking(wandb="offline", tensorboard=True))
-    killer = Killer(experiment_dir, "wandb")
-    with ExitStack() as stack:
-        plan = fake_plans.plan()
-        told = make_observers(stack, experiment_dir, plan, None, watched=False)
-        followed = conducted.run(experiment_dir, plan, *told, killer)
+    killer = conducted.Watcher(kill)
+    followed = run_and_followed(experiment_dir, killer)
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     said = capfd.readouterr().err
     assert "warning: wandb has stopped: its process is gone; the experiment is unaffected" in said
@@ -105,11 +92,8 @@ def test_trackers_that_raise_and_are_killed_do_not_concern_the_run(tmp_path, cap
 
     (experiment_dir / "tensorboard").unlink()
     track(experiment_dir, "--wandb", "--tensorboard")
-    assert (
-        set(tracked.wandb_runs(experiment_dir))
-        == set(tracked.tensorboard_runs(experiment_dir))
-        == {"a/0", "b/0", "comparison"}
-    )
+    for runs in (tracked.wandb_runs, tracked.tensorboard_runs):
+        assert set(runs(experiment_dir)) == {"a/0", "b/0", "comparison"}
 
 
 HOLDER = (

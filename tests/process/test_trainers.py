@@ -1,13 +1,13 @@
-"""Training of the user's own, by a Python file and by a command, from flags to a verdict, and through faults."""
+"""Training by a user's Python file, by a command and in Gymnasium: from flags to a verdict, and through faults."""
 
-from __future__ import annotations
-
+import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from support import trainers
-from support.in_process import done
+from support.in_process import done, esper_ab
 
 from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.fold import History
@@ -41,7 +41,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
     )  # fmt: skip
 
 
-def test_a_python_trainer_comes_to_a_verdict_in_its_own_words(own: tuple[Path, History]) -> None:
+def test_a_python_trainer_comes_to_a_verdict_in_its_own_words(own):
     folder, history = own
     text = printed(build_report(folder / "runs/own"), "whole")
     assert "slow is worse than fast" in text
@@ -51,7 +51,7 @@ def test_a_python_trainer_comes_to_a_verdict_in_its_own_words(own: tuple[Path, H
     assert [measure.label for measure in history.design.measures.measures] == ["Loss/train"]
 
 
-def test_equal_settings_give_equal_records_and_another_group_changes_none(own: tuple[Path, History]) -> None:
+def test_equal_settings_give_equal_records_and_another_group_changes_none(own):
     folder, history = own
     assert digests(history, "twin") == digests(history, "fast")
     other = launched(
@@ -62,12 +62,10 @@ def test_equal_settings_give_equal_records_and_another_group_changes_none(own: t
     assert digests(other, "c") != digests(other, "renamed")
 
 
-def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path, monkeypatch):
     command = trainers.command(tmp_path)
     monkeypatch.chdir(tmp_path)
-    history = launched(
-        tmp_path, "command", command, "--higher", "return", "--seeds", "2", "--vary", "lr=1,2",
-    )  # fmt: skip
+    history = launched(tmp_path, "command", command, "--higher", "return", "--seeds", "2", "--vary", "lr=1,2")
     found = {name: run.outcome for name, run in outcomes(history).items()}
     differences = [found[f"lr=2/{replicate}"] - found[f"lr=1/{replicate}"] for replicate in range(2)]
     assert differences == pytest.approx([1.0, 1.0])  # the seeds are the same, and only they are drawn from
@@ -102,7 +100,7 @@ def evaluate(run, state):
 """
 
 
-def test_a_worker_that_is_killed_changes_no_record(tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_changes_no_record(tmp_path):
     """The trainer of one run kills its own process, once; a run in the rehearsal has another folder."""
     path, died = tmp_path / "killed.py", tmp_path / "died"
     path.write_text(KILLED)
@@ -117,7 +115,7 @@ def test_a_worker_that_is_killed_changes_no_record(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_trainer_is_calibrated_by_its_settings(tmp_path: Path) -> None:
+def test_a_trainer_is_calibrated_by_its_settings(tmp_path):
     trainer = trainers.python_file(tmp_path)
     common = ("calibrate", trainer, "--higher", "score", "--output-dir", tmp_path / "runs", "--name", "x", "--quiet",
               "--launcher", "inline", "--runs", "4")  # fmt: skip
@@ -125,3 +123,38 @@ def test_a_trainer_is_calibrated_by_its_settings(tmp_path: Path) -> None:
     found = load_calibration(tmp_path / "runs" / "x")
     assert (found.margin_named, found.spread.runs, found.deterministic) == (False, 4, True)
     assert found.settings["trainer.lr"] == "0.2"
+
+
+# --- Gymnasium ---
+
+CARTPOLE = ("--task", "gym:CartPole-v1", "--n-envs", "2", "--steps", "30", "--eval-episodes", "2", "--devices",
+            "cpu:0", "--placement", "share")  # fmt: skip
+
+
+def test_equal_groups_are_equal_and_neither_company_nor_names_change_one(tmp_path):
+    asked = (*CARTPOLE, "--seeds", "1", "--episodes", "2")
+    whole = launched(tmp_path, "whole", *asked, "--groups", "a=env,b=env")
+    assert digests(whole, "a") == digests(whole, "b")
+    assert digests(launched(tmp_path, "renamed", *asked, "--groups", "random,c=env"), "c") == digests(whole, "a")
+    verdict = json.loads((tmp_path / "runs" / "whole" / "verdict.json").read_text())
+    assert verdict["task"] == "gym:CartPole-v1"
+    assert "%" not in verdict["comparisons"][0]["sentence"]
+
+
+def test_without_gymnasium_the_remedy_is_one_line(tmp_path, monkeypatch):
+    (tmp_path / "gymnasium.py").write_text("raise ModuleNotFoundError('none', name='gymnasium')\n")
+    monkeypatch.setenv("PYTHONPATH", ":".join([str(tmp_path), *sys.path]))
+    asked = ("--groups", "env,random", "--margin", "1", "--dry-run", "--output-dir", tmp_path)
+    ended = esper_ab("launch", "--task", "gym:CartPole-v1", *asked)
+    assert ended.returncode == 2
+    assert "pip install 'esper-ab[gymnasium]'" in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_a_calibration_needs_no_margin_and_gives_one_to_start_from(tmp_path):
+    done("calibrate", *CARTPOLE, "--runs", "4", "--episodes", "1", "--output-dir", tmp_path, "--name", "x", "--quiet")
+    found = load_calibration(tmp_path / "x")
+    assert (found.mode, found.margin_named, found.spread.runs) == ("env", False, 4)
+    assert found.deterministic
+    assert found.margin > found.spread.sd / 10.0

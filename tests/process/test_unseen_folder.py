@@ -3,11 +3,8 @@
 The nodes are stand-ins: `srun` runs the preflight here, for one of them where a tmpfs hides the folder.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from support.children import environment
@@ -33,7 +30,7 @@ esac
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("command", ["launch", pytest.param("doctor", marks=pytest.mark.slow)])
-def test_the_node_and_the_folder_are_named(command: str, tmp_path: Path) -> None:
+def test_the_node_and_the_folder_are_named(command, tmp_path):
     folder, programs = tmp_path / "shared", tmp_path / "bin"
     folder.mkdir()
     programs.mkdir()

@@ -1,10 +1,7 @@
 """What works where the system has not what only Linux has, as macOS: to judge, compare, plan, report and look."""
 
-from __future__ import annotations
-
 import json
 import os
-from pathlib import Path
 
 import pytest
 from support.children import python
@@ -30,7 +27,7 @@ SCRIPT = (
 )
 
 
-def test_numbers_are_judged_and_experiments_are_read(tmp_path: Path) -> None:
+def test_numbers_are_judged_and_experiments_are_read(tmp_path):
     write(tmp_path / "done", Synthetic().events())
     save_plan(make_external_plan(("new", "old"), tuple(map(str, range(6))), scales(), Rule()), tmp_path / "plan.json")
     (tmp_path / "results.csv").write_text(csv_text(rows(*drawn(6, 5.0))))
@@ -47,7 +44,7 @@ def test_numbers_are_judged_and_experiments_are_read(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_training_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_is_refused_in_one_line(monkeypatch):
     monkeypatch.delattr(os, "pidfd_open")
     with pytest.raises(UsageError, match="training needs Linux"):
         check_launcher(LocalLauncher(), ())

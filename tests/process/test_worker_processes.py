@@ -4,33 +4,26 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
-from support.being_killed import alive, worker_pids
+from support.being_killed import alive, worker_pids, workers_when_recorded
 from support.children import environment
 from support.patience import eventually
 
-from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, MilestoneReleased
+from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded
 from esper_ab.journal.file import JOURNAL_NAME, read
 
 PATIENCE_S = 60.0
 
 
-def start_experiment(experiment_dir, sockets, episodes=30_000):
+def start_experiment(experiment_dir, sockets):
     """A coordinator in its own session; returns once two workers have recorded an episode each."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "support.fake_experiment", experiment_dir, str(episodes)],
+        [sys.executable, "-m", "support.fake_experiment", experiment_dir, "30000"],
         env=environment(TMPDIR=sockets), stderr=subprocess.PIPE, text=True, start_new_session=True,
     )
-    journal, deadline = experiment_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline and process.poll() is None:
-        if journal.exists() and any(
-            isinstance(event, MilestoneReleased) and event.milestone for event in read(journal)
-        ):
-            return process
-        time.sleep(0.01)
-    raise AssertionError(f"no episode was recorded: {process.communicate()[1]}")
+    workers_when_recorded(experiment_dir, process, 1)
+    return process
 
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["at-work", "stopped"])

@@ -3,10 +3,9 @@
 Each string of a policy file and of a journal's plan is replaced by names that would do that where one is used as it is.
 """
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from esper_ab.commands._exit_status import invoke
 from esper_ab.contracts.messages import RewardCode, RunSpec
 from esper_ab.contracts.trainer import TrainerOrder
 from esper_ab.journal.events import AnyEvent, ExperimentStarted
-from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import Inconsistent, fold
 from workers.commands.answering import REFUSED
 from workers.run import policy_file
@@ -88,12 +86,6 @@ def _with(tree: Any, path: tuple[Any, ...], name: str) -> Any:
     return [_with(tree[0], path[1:], name), *tree[1:]] if tree else [name]
 
 
-def _with_all(tree: Any, paths: Iterable[tuple[Any, ...]], name: str) -> Any:
-    for path in paths:
-        tree = _with(tree, path, name)
-    return tree
-
-
 def _fits(tree: Any, kind: type) -> bool:
     try:
         msgspec.convert(tree, kind)
@@ -102,17 +94,16 @@ def _fits(tree: Any, kind: type) -> bool:
     return True
 
 
-@pytest.mark.parametrize("spec", [
+@pytest.mark.parametrize("ordered", [
     pytest.param(lambda: make_session(controller="wait", steps=1, n_envs=1).spec, id="growth"),
     pytest.param(lambda: gym_spec("gym:CartPole-v1", controller="random", n_envs=1, steps=1), id="gymnasium"),
 ])  # fmt: skip
-def test_evaluate_follows_no_name_in_a_policy(
-    tmp_path: Path, names: tuple[str, ...], caught: list[str], spec: Callable[[], RunSpec]
-) -> None:
-    tree = msgspec.to_builtins(spec())
+def test_evaluate_follows_no_name_in_a_policy(tmp_path, names, caught, ordered):
+    tree = msgspec.to_builtins(ordered())
 
     def is_evaluated(paths: Sequence[tuple[Any, ...]], name: str) -> bool:
-        state = {"format": policy_file.FORMAT, "spec": _with_all(tree, paths, name), "agent": None}
+        spec = reduce(lambda changed, path: _with(changed, path, name), paths, tree)
+        state = {"format": policy_file.FORMAT, "spec": spec, "agent": None}
         durable.write(tmp_path / "received", "0.pt", state_bytes.to_bytes(state))
         try:
             return bool(evaluated(tmp_path / "received" / "0.pt").rows)
@@ -129,9 +120,7 @@ def test_evaluate_follows_no_name_in_a_policy(
         unused += [path for path in places if is_evaluated([path], name)]
 
 
-def test_a_module_that_the_user_allows_is_imported(
-    tmp_path: Path, names: tuple[str, ...], caught: list[str]
-) -> None:
+def test_a_module_that_the_user_allows_is_imported(tmp_path, names, caught):
     spec = gym_spec(f"gym:{MODULE}:CartPole-v1", controller="random", n_envs=1, steps=1)
     policy_file.save(tmp_path, spec, None)
     policy = str(tmp_path / spec.policy_file)
@@ -143,9 +132,7 @@ def test_a_module_that_the_user_allows_is_imported(
     del sys.modules[MODULE]
 
 
-def test_a_module_is_not_looked_for_in_the_working_directory(
-    tmp_path: Path, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_module_is_not_looked_for_in_the_working_directory(tmp_path, names, monkeypatch, capfd):
     """Where a received folder may have been unpacked."""
     spec = gym_spec(f"gym:{MODULE}:CartPole-v1", controller="random", n_envs=1, steps=1)
     policy_file.save(tmp_path, spec, None)
@@ -172,9 +159,7 @@ def _holds(events: Sequence[AnyEvent], tree: Any) -> list[AnyEvent] | None:
 
 
 @pytest.mark.parametrize("number", range(0, 9, 3))
-def test_no_reading_command_follows_a_name_in_a_journal(
-    tmp_path: Path, names: tuple[str, ...], caught: list[str], number: int
-) -> None:  # fmt: skip
+def test_no_reading_command_follows_a_name_in_a_journal(tmp_path, names, caught, number):
     """All strings that the types and the fold let pass, at once."""
     name, events = names[number], journals.Synthetic(replicates=2, episodes=2).events()
     own = TrainerOrder(
@@ -190,12 +175,7 @@ def test_no_reading_command_follows_a_name_in_a_journal(
         if not {"lanes", "device"} & set(path) and _holds(events, changed):  # which have to fit each other
             tree, filled = changed, filled + 1
     assert filled > 20
-    folder = tmp_path / "received"
-    journal = Journal(folder)
-    for event in _holds(events, tree) or ():
-        journal.append(event)
-    journal.commit()
-    journal.close()
+    folder = journals.write(tmp_path / "received", _holds(events, tree))
     for command, *rest in READERS:
         result = CliRunner().invoke(cli.group, [command, str(folder), *rest])
         assert caught == [], (command, result.output)

@@ -13,6 +13,7 @@ from esper_ab.journal.events import (
     PlanExtended,
     RunEvaluated,
     RunReady,
+    WorkerStarted,
 )
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
@@ -33,6 +34,20 @@ class Watcher:
     def observe(self, event):
         self.seen.append(event)
         self._act(event)
+
+
+class Striking(Watcher):
+    """Does something to the worker of a run, once, when that has recorded its second episode."""
+
+    def __init__(self, strike, run="c/0"):
+        super().__init__(self._look)
+        self._strike, self._run, self.struck = strike, run, None
+
+    def _look(self, event):
+        if isinstance(event, EpisodeRecorded) and event.record.run.name == self._run and event.record.episode == 1:
+            lane = event.record.run.device
+            self.struck = next(one for one in self.seen if isinstance(one, WorkerStarted) and one.device == lane)
+            self._strike(self.struck)
 
 
 class PressCtrlC:

@@ -14,8 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,8 +63,6 @@ class Outcome:
     planted: list[tuple[str, Death]] = field(default_factory=list)  # those that came to pass
     blows: list[Blow] = field(default_factory=list)  # likewise
     lives: int = 0
-    gone_s: float = 0.0  # longest time that a process outlived its coordinator, of all lives
-    left_sockets: int = 0  # folders in the private temporary directory after the last life
     problem: str = ""
 
     @property
@@ -119,8 +116,8 @@ def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
     """Run the world's experiment in `experiment_dir`, life after life, and check what it has come to."""
     outcome = Outcome(world=world)
     log = experiment_dir.parent / f"{experiment_dir.name}.deaths"
-    with _private_tmp() as tmp:
-        around = planted(world.deaths, log) | {"TMPDIR": str(tmp), "OMP_NUM_THREADS": "1"}
+    with tempfile.TemporaryDirectory(prefix="f-", dir="/tmp") as tmp:  # short, because a socket's path has to be
+        around = planted(world.deaths, log) | {"TMPDIR": tmp, "OMP_NUM_THREADS": "1"}
         if world.large:
             around["FAKE_FAULT"] = "large:a/0:2,large:b/1:3"
         blows = list(world.blows)
@@ -133,7 +130,6 @@ def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
         except (AssertionError, subprocess.TimeoutExpired) as error:
             outcome.problem = f"{type(error).__name__}: {error}"
         outcome.planted = struck(log)
-        outcome.left_sockets = len(list(tmp.iterdir()))
     return outcome
 
 
@@ -144,9 +140,7 @@ def _one_life(experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow
     life = outcome.lives
     command = [sys.executable, "-m", "support.faulty_experiment", experiment_dir, str(life), str(outcome.world.floor_s)]
     with (experiment_dir.parent / f"{experiment_dir.name}.stderr").open("ab") as errors:
-        process = subprocess.Popen(
-            command, env=children.environment(**around), stderr=errors, start_new_session=True
-        )
+        process = subprocess.Popen(command, env=children.environment(**around), stderr=errors, start_new_session=True)
     try:
         begun, patience_s = time.monotonic(), _PATIENCE_S
         while process.poll() is None:
@@ -158,7 +152,6 @@ def _one_life(experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow
         ended = time.monotonic()
         while (left := alive_in_session(process.pid)) and time.monotonic() < ended + _GONE_S * crowding():
             time.sleep(_POLL_S)
-        outcome.gone_s = max(outcome.gone_s, time.monotonic() - ended)
         assert not left, f"life {life} left {left}"
     finally:
         with suppress(ProcessLookupError):
@@ -184,21 +177,12 @@ def _size(experiment_dir: Path) -> int:
 
 def _strike(blow: Blow, coordinator: int, experiment_dir: Path) -> bool:
     """Whether there was somebody to kill."""
-    pids = {"coordinator": coordinator}
-    pids |= {
-        event.worker: event.pid for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)
-    }
+    started = [event for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]
+    pids = {"coordinator": coordinator} | {event.worker: event.pid for event in started}
     if str(pids.get(blow.victim)) not in {left.partition(":")[0] for left in alive_in_session(coordinator)}:
         return False
     os.kill(pids[blow.victim], signal.SIGKILL)
     return True
-
-
-@contextmanager
-def _private_tmp() -> Iterator[Path]:
-    """Short, because a socket's path has to be."""
-    with tempfile.TemporaryDirectory(prefix="f-", dir="/tmp") as folder:
-        yield Path(folder)
 
 
 def peaceful(floor_s: float = 60.0) -> World:

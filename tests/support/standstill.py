@@ -1,19 +1,37 @@
-"""A coordinator that stands still for as long as a suspended machine may, and goes on."""
+"""A coordinator in a process of its own, which may stand still for as long as a suspended machine, and go on."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 from esper_ab.journal.events import WorkerStarted
 from support import conducted
+from support.children import environment
 from support.patience import eventually
 
 STANDSTILL_S = 45.0
 PATIENCE_S = 240.0
+COORDINATOR = """
+import importlib, sys
+from pathlib import Path
+from esper_ab.control import experiment_run
+
+if __name__ == "__main__":
+    run, module, plan, *how = sys.argv[1:]
+    module = importlib.import_module(module)
+    experiment_run.run(getattr(module, plan), Path(run), module.launcher(*how), ())
+"""
+
+
+def coordinator(run: Path, module: str, plan: str, *how: str, **changes: str) -> subprocess.Popen[bytes]:
+    """Carries the plan of a module of tests out in `run`, by its `launcher(*how)`; `changes` of the environment."""
+    run.mkdir()
+    return subprocess.Popen([sys.executable, "-c", COORDINATOR, run, module, plan, *how], env=environment(**changes))
 
 
 def stood_still(coordinator: subprocess.Popen[bytes], run: Path) -> list[object]:

@@ -1,0 +1,89 @@
+"""docs/python.md, other-numbers.md and evidence/shaping.md: their blocks run as they stand, and examples are theirs."""
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from support.in_process import done
+
+from esper_ab.readers.external_table import COLUMNS, read_csv
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+SHAPING = DOCS / "examples" / "shaping" / "experiment.toml"
+
+
+def blocks(page: str, languages: str) -> list[tuple[str, str]]:
+    """Language and text of each, in order."""
+    return re.findall(rf"```({languages})\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A file that a block names is written; all other Python is one script, which guards nothing by `__name__`."""
+    folder = tmp_path_factory.mktemp("page")
+    for _, text in blocks("python.md", "python"):
+        named = re.match(r"# (\w+\.py)\n", text)
+        with (folder / (named[1] if named else "page.py")).open("a") as file:
+            file.write(f"{text}\n")
+    ended = subprocess.run([sys.executable, "page.py"], cwd=folder, capture_output=True, text=True, timeout=280)
+    assert ended.returncode == 0, ended.stderr
+    return folder, ended.stdout
+
+
+def test_the_blocks_about_python_run_in_order_and_leave_behind_what_they_say(executed):
+    folder, said = executed
+    assert "slow: 2 of 2 runs" in said
+    assert "fast: 2 of 2 runs" in said
+    experiment_dir = folder / "experiments" / "rates"
+    assert (experiment_dir / "runs" / "fast-1" / "config.toml").is_file()
+    settings = (experiment_dir / "experiment.toml").read_text()
+    assert '[record.about.variants.fast]\ndescription = "Ten times as much"' in settings
+
+
+@pytest.mark.parametrize("line", [line for _, text in blocks("python.md", "sh") for line in text.splitlines()])
+def test_the_command_lines_about_python_work(executed, line):
+    folder, _ = executed
+    assert done(*shlex.split(line)[1:], folder=folder)
+
+
+def test_the_table_of_other_numbers_can_be_read(tmp_path):
+    ((_, table),) = blocks("other-numbers.md", "csv")
+    (tmp_path / "results.csv").write_text(table)
+    assert [row.value for row in read_csv(tmp_path / "results.csv").rows] == [71.25, 69.5, 74.0, None]
+    assert all(f"`{column}`" in (DOCS / "other-numbers.md").read_text() for column in COLUMNS)
+
+
+def test_the_python_about_other_numbers_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    ((_, code),) = blocks("other-numbers.md", "python")
+    exec(compile(code, "other-numbers.md", "exec"), {})
+    assert "The next look is after 10 seeds" in capsys.readouterr().out
+    assert (tmp_path / "plan.json").exists()
+
+
+def test_the_example_of_other_numbers_asks_for_what_is_kept_beside_it():
+    files = DOCS / "examples" / "screening.toml", DOCS / "examples" / "screening-digits" / "experiment.toml"
+    asked, kept = (tomllib.loads(file.read_text()) for file in files)
+    assert asked == {key: kept[key] for key in asked}
+
+
+def test_the_code_about_shaping_is_that_of_its_example_which_can_be_planned(tmp_path):
+    (_, code), *_ = blocks("evidence/shaping.md", "python")
+    for function in code.strip().split("\n\n\n"):
+        assert function in SHAPING.with_name("rewards.py").read_text()
+    told = done("launch", SHAPING, "--output-dir", tmp_path, "--dry-run")
+    assert "energy" in told
+    assert "8 seeds" in told
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)  # four minutes on two free cores
+def test_the_reward_that_rises_further_is_worse_by_the_outcome(tmp_path):
+    done("launch", SHAPING, "--output-dir", tmp_path, "--name", "again", "--quiet", "--seeds", "6", "--rng-seed", "77")
+    summary = " ".join((tmp_path / "again" / "summary.txt").read_text().split())
+    assert "energy is worse than gain by" in summary
+    assert "energy's own reward rose in 6 of 6 runs, and by the outcome it is worse than gain" in summary
