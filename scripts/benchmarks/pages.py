@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-from benchmarks.marks import between
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import TaskFacts
 from esper_ab.contracts.settings import GrowthSettings
@@ -140,6 +139,18 @@ def fleet_table(record: dict[str, Any]) -> str:
         for one in record["cells"]
     ]
     return "\n".join(lines)
+
+
+def between(page: str, mark: str, text: str) -> str:
+    """Return `page` with the text between <!-- mark --> and <!-- /mark --> replaced; ValueError if the marks are
+    missing.
+    """
+    begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+    head, found, rest = page.partition(begin)
+    _, closed, tail = rest.partition(end)
+    if not (found and closed):
+        raise ValueError(f"no {begin} … {end} in the page")
+    return f"{head}{begin}\n{text}\n{end}{tail}"
 
 
 def write() -> None:
