@@ -82,7 +82,6 @@ def test_every_part_has_a_folder_of_its_own(name):
 @pytest.mark.parametrize(
     ("options", "group"),
     [
-        ({"grid": ("ppo.lr=1e-4,1e-3",), "groups": "shaped,simplified", "group": ("shaped:ppo.lr=1",)}, "shaped"),
         ({"grid": ("reward=shaped,sparse",), "groups": "simplified", "group": ("b:ppo.lr=1",)}, "simplified"),
         ({"grid": ("trainer.lr=1,2",), "trainer": "train --seed {seed} --lr {lr}", "outcome": "wandb:x", "margin": 1.0,
           "outcome_better": "higher", "group": ("a:trainer.lr=3", "b:trainer.n=4")}, "a"),
