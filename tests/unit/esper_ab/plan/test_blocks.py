@@ -17,7 +17,6 @@ from esper_ab.contracts.settings import ControllerSettings, PolicySettings, PPOS
 from esper_ab.design.counterbalance import estimable_orders, identified
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import estimate
-from esper_ab.plan.notes import ENOUGH_EPISODES
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import AskedArithmetic
 from esper_ab.settings.resolve import resolve
@@ -270,31 +269,7 @@ def test_differences_and_notes() -> None:
     assert "test split of 389 samples" in plan.estimand
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"seeds": 6}, True), ({"seeds": 14}, True), ({"seeds": 15}, False), ({"seeds": 5}, False),
-        ({"seeds": 6, "open_ended": True}, False),
-    ],
-)  # fmt: skip
-def test_a_plan_too_short_for_an_equivalence_says_so(changes: dict[str, object], said: bool) -> None:
-    plan = planned(experiment(**changes), machine())
-    assert ("cannot show that there is none" in "\n".join(plan.notes)) is said
-
-
 ZEROS = {name: 0.0 for name in PolicySettings.__struct_fields__ if name.startswith("bias_")}
-
-
-@pytest.mark.parametrize(
-    ("episodes", "controllers", "said"),
-    [(1, ("ppo", "ppo"), True), (ENOUGH_EPISODES // 4, ("ppo", "ppo"), False), (1, ("ppo", "wait"), False)],
-)
-def test_learners_that_train_on_few_hosts_are_told_of_it(
-    episodes: int, controllers: tuple[str, ...], said: bool
-) -> None:
-    groups = tuple(group(f"g{i}", controller=ControllerSettings(name=name)) for i, name in enumerate(controllers))
-    plan = planned(experiment(groups=groups, episodes=episodes, n_envs=4), machine())
-    assert ("early learning of g0, g1" in "\n".join(plan.notes)) is said
 
 
 def test_the_start_of_the_policies_is_said_and_can_be_the_treatment() -> None:
