@@ -13,7 +13,8 @@ import numpy as np
 import torch
 
 from benchmarks import baseline
-from benchmarks.machine import FEW, Lap, Spread, fma_loop, interleaved
+from benchmarks.machine import FEW, Lap, fma_loop, interleaved, spread
+from benchmarks.markdown import hosts_of, ranged, table
 from benchmarks.worlds import Case, World, assert_equal, build, flops_per_step
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
@@ -31,8 +32,8 @@ EPISODES = 3  # number of episodes whose parts are measured
 
 def _summary(laps: list[Lap], steps: int) -> dict[str, Any]:
     return {
-        "core_ms": asdict(Spread.of([1e3 * lap.core / steps for lap in laps])),
-        "wall_ms": asdict(Spread.of([1e3 * lap.wall / steps for lap in laps])),
+        "core_ms": spread([1e3 * lap.core / steps for lap in laps]),
+        "wall_ms": spread([1e3 * lap.wall / steps for lap in laps]),
     }
 
 
@@ -40,8 +41,8 @@ def _ratios(slow: list[Lap], fast: list[Lap]) -> dict[str, Any]:
     """Return ratios of neighbouring measurements, which the machine's state affects alike."""
     pairs = list(zip(slow, fast, strict=True))
     return {
-        "core": asdict(Spread.of([a.core / b.core for a, b in pairs])),
-        "wall": asdict(Spread.of([a.wall / b.wall for a, b in pairs])),
+        "core": spread([a.core / b.core for a, b in pairs]),
+        "wall": spread([a.wall / b.wall for a, b in pairs]),
     }
 
 
@@ -80,7 +81,7 @@ def training(case: Case, repeats: int, gflops: Callable[[], float]) -> dict[str,
         "peak": lambda: peaks.append(gflops()),
     }
     laps = interleaved(works, repeats)
-    flops, peak = flops_per_step(case), Spread.of(peaks[1:]).median
+    flops, peak = flops_per_step(case), spread(peaks[1:])["median"]
     ways = [name for name in works if name != "peak"]
     return {
         "case": asdict(case),
@@ -139,7 +140,7 @@ def episode(case: Case, episodes: int, by: Arithmetic) -> dict[str, Any]:
         "steps": spec.steps,
         "train_samples": len(splits.train.y),
         "validation_samples": len(splits.validation.y),
-        "seconds": asdict(Spread.of([t.total_s for t in timings])),
+        "seconds": spread([t.total_s for t in timings]),
         "env_steps_per_s": case.n_envs * spec.steps * episodes / total,
         "shares": shares | {"other": 1.0 - sum(shares.values())},
     }
@@ -213,77 +214,66 @@ def measure(repeats: int) -> dict[str, Any]:
 # --- its page -----------------------------------------------------------------------------------------------------
 
 
-def _range(spread: dict[str, float], digits: int = 2) -> str:
-    return f"{spread['median']:.{digits}f} [{spread['low']:.{digits}f}, {spread['high']:.{digits}f}]"
-
-
-def _rows(header: list[str], rows: list[list[str]]) -> list[str]:
-    lines = [header, ["---"] * len(header), *rows]
-    return ["| " + " | ".join(line) + " |" for line in lines] + [""]
-
-
-def _case(case: dict[str, Any]) -> list[str]:
-    task = "32x32x3" if case["task"] == "cifar10" else case["task"]
+def _case(case: dict[str, Any]) -> list[object]:
     alike = ", all conv_light" if case.get("equal_seeds") else ""
-    return [task, str(case["n_envs"]), f"{case['live_seeds']}{alike}"]
+    return [hosts_of(case), case["n_envs"], f"{case['live_seeds']}{alike}"]
 
 
 def _training(results: list[dict[str, Any]]) -> list[str]:
-    rows = [
+    header = (
+        "hosts | n_envs | live seeds | loop ÷ native | torch path ÷ native | native, ms per step | torch path, ms "
+        "| loop, ms | native, share of the FMA peak | torch path | loop"
+    )
+    rows = (
         [
             *_case(r["case"]),
-            _range(r["ratio"]["loop"]["core"], 1),
-            _range(r["ratio"]["torch"]["core"], 1),
-            *(_range(r["ms"][way]["core_ms"]) for way in ("native", "torch", "loop")),
+            ranged(r["ratio"]["loop"]["core"], 1),
+            ranged(r["ratio"]["torch"]["core"], 1),
+            *(ranged(r["ms"][way]["core_ms"]) for way in ("native", "torch", "loop")),
             *(f"{100 * r['share_of_peak'][way]:.0f} %" for way in ("native", "torch", "loop")),
         ]
         for r in results
-    ]
-    header = ["hosts", "n_envs", "live seeds", "loop ÷ native", "torch path ÷ native"]
-    header += ["native, ms per step", "torch path, ms", "loop, ms"]
-    header += ["native, share of the FMA peak", "torch path", "loop"]
-    return ["## One training step of all environments", "", *_rows(header, rows)]
+    )
+    return ["## One training step of all environments", "", *table(header, rows), ""]
 
 
 def _validation(results: list[dict[str, Any]]) -> list[str]:
-    rows = [
+    header = "hosts | n_envs | live seeds | configurations per host | ÷ one plain pass | ms"
+    rows = (
         [
-            *_case(r["case"]),
-            f"{r['configurations_per_host']:.1f}",
-            _range(r["ratio"]["core"]),
-            _range(r["all"]["core_ms"]),
+            *_case(r["case"]), f"{r['configurations_per_host']:.1f}", ranged(r["ratio"]["core"]),
+            ranged(r["all"]["core_ms"]),
         ]
         for r in results
-    ]
-    header = ["hosts", "n_envs", "live seeds", "configurations per host", "÷ one plain pass", "ms"]
-    return ["## Validation with counterfactuals, native", "", *_rows(header, rows)]
+    )  # fmt: skip
+    return ["## Validation with counterfactuals, native", "", *table(header, rows), ""]
 
 
 def _episodes(results: list[dict[str, Any]]) -> list[str]:
     phases = ["train", "validate", "decide", "update", "other"]
-    rows = [
+    header = (
+        "hosts | n_envs | kernel | seconds on the wall | env-steps/s | training images per env-step "
+        f"| training images/s | {' | '.join(phases)}"
+    )
+    rows = (
         [
             *_case(r["case"])[:2],
             "torch" if r["kernel"] == "torch" else "native",
-            _range(r["seconds"]),
+            ranged(r["seconds"]),
             f"{r['env_steps_per_s']:.0f}",
-            str(r["train_samples"]),
+            r["train_samples"],
             f"{r['env_steps_per_s'] * r['train_samples']:,.0f}",
             *(f"{100 * r['shares'][p]:.1f} %" for p in phases),
         ]
         for r in results
-    ]
-    header = ["hosts", "n_envs", "kernel", "seconds on the wall", "env-steps/s", "training images per env-step"]
-    header += ["training images/s", *phases]
-    return ["## Where an episode of 25 steps goes (shaped reward, ppo)", "", *_rows(header, rows)]
+    )
+    return ["## Where an episode of 25 steps goes (shaped reward, ppo)", "", *table(header, rows), ""]
 
 
 def _memory(results: list[dict[str, Any]]) -> list[str]:
-    rows = [
-        [*_case(r["case"]), f"{r['kept_bytes_per_env'] / 1024:.1f}", f"{r['grown_mib']:.0f}"] for r in results
-    ]
-    header = ["hosts", "n_envs", "live seeds", "kept per environment, KiB", "process grew by, MiB"]
-    return ["## Memory, native", "", *_rows(header, rows)]
+    header = "hosts | n_envs | live seeds | kept per environment, KiB | process grew by, MiB"
+    rows = ([*_case(r["case"]), f"{r['kept_bytes_per_env'] / 1024:.1f}", f"{r['grown_mib']:.0f}"] for r in results)
+    return ["## Memory, native", "", *table(header, rows)]
 
 
 def render(record: dict[str, Any]) -> list[str]:
@@ -311,4 +301,4 @@ def render(record: dict[str, Any]) -> list[str]:
         _training(record["training"]), _validation(record["validation"]),
         _episodes(record["episode"]), _memory(record["memory"]),
     )  # fmt: skip
-    return [*intro, *(line for part in parts for line in part)][:-1]  # without the blank line at the end
+    return [*intro, *(line for part in parts for line in part)]

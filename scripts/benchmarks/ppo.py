@@ -6,7 +6,6 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ import msgspec
 import numpy as np
 from support.gym_world import gym_spec
 
-from benchmarks.machine import Spread
+from benchmarks.machine import spread
+from benchmarks.markdown import table
 from esper_ab.contracts.settings import Arithmetic, PolicySettings
 from workers.gymnasium_task.world import GymWorld
 from workers.native import library
@@ -46,12 +46,12 @@ def _case(task: str, memory: str, repeats: int, sb3: str) -> dict[str, Any]:
             if repeat:  # the first fills caches, and compiles
                 took[name].append(seconds)
     steps, ours, alone = ROLLOUTS[memory] * N_ENVS * STEPS, took.pop("ours"), took.pop("alone")
-    ratios = {"environment alone ÷ ours": Spread.of(np.divide(ours, alone))}
-    ratios |= {f"ours ÷ {other}": Spread.of(np.divide(seconds, ours)) for other, seconds in took.items()}
-    print(task, memory, {name: round(ratio.median, 2) for name, ratio in ratios.items()}, flush=True)
+    ratios = {"environment alone ÷ ours": spread(np.divide(ours, alone))}
+    ratios |= {f"ours ÷ {other}": spread(np.divide(seconds, ours)) for other, seconds in took.items()}
+    print(task, memory, {name: round(ratio["median"], 2) for name, ratio in ratios.items()}, flush=True)
     return {
-        "task": task, "memory": memory, "ours_per_cpu_s": asdict(Spread.of(np.divide(steps, ours))),
-        "ratios": {name: asdict(ratio) for name, ratio in ratios.items()},
+        "task": task, "memory": memory, "ours_per_cpu_s": spread(np.divide(steps, ours)),
+        "ratios": ratios,
     }
 
 
@@ -115,7 +115,8 @@ def render(record: dict[str, Any]) -> list[str]:
     """Return the page's table."""
     return [
         "Steps per CPU second, one thread: medians of ratios of neighbouring rounds, and quartiles.", "",
-        "| task | memory | ratio | median | quartiles |", "|---|---|---|---|---|",
-        *(f"| {one['task']} | {one['memory']} | {name} | {of['median']:.2f} | {of['low']:.2f} to {of['high']:.2f} |"
-          for one in record["ppo"] for name, of in one["ratios"].items()),
+        *table("task | memory | ratio | median | quartiles", (
+            [one["task"], one["memory"], name, f"{of['median']:.2f}", f"{of['low']:.2f} to {of['high']:.2f}"]
+            for one in record["ppo"] for name, of in one["ratios"].items()
+        )),
     ]  # fmt: skip
