@@ -1,11 +1,13 @@
-"""The benchmark of the coordinator: its fake workers are still what a coordinator takes for workers."""
+"""Benchmarks: fake workers are still what a coordinator takes for workers, and the loop is what a bank does."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+import torch
 from benchmarks import coordination
+from benchmarks.worlds import Case, assert_equal
 
 
 def test_a_cell_is_carried_out_to_its_last_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,3 +17,7 @@ def test_a_cell_is_carried_out_to_its_last_round(tmp_path: Path, monkeypatch: py
     assert found["bytes_per_record"] > 500
     assert 0.0 < found["wait_ms"]["median"] <= found["wait_ms"]["max"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bank_trains_what_plain_modules_in_a_loop_train() -> None:
+    assert_equal(Case(task="digits", n_envs=7, live_seeds=3), torch.float64, 1e-9)
