@@ -102,19 +102,16 @@ UNEQUAL = msgspec.structs.replace(
 )
 
 
-@pytest.mark.parametrize(
-    ("changes", "there", "because"),
-    [
-        ({}, machine(), ""),
-        ({"groups": (group("a"), group("b", reward=RewardSettings(mode=MINE)))}, machine(user_rewards=(USER,)),
-         "the reward mine.py:reward is not in the catalogue"),
-        ({}, machine(gpus=2), "cuda:0 is not a CPU core"),
-        ({"devices": ("cpu:0", "cpu:1")}, machine(gpus=2), ""),
-        ({}, UNEQUAL, "the CPU cores are of different kinds"),
-        ({"devices": ("cpu:0",), "placement": "share"}, UNEQUAL, ""),
-        ({"arithmetic": AskedArithmetic(deterministic=False)}, machine(), "the arithmetic is not deterministic"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changes", "there", "because"), [
+    ({}, machine(), ""),
+    ({"groups": (group("a"), group("b", reward=RewardSettings(mode=MINE)))}, machine(user_rewards=(USER,)),
+     "the reward mine.py:reward is not in the catalogue"),
+    ({}, machine(gpus=2), "cuda:0 is not a CPU core"),
+    ({"devices": ("cpu:0", "cpu:1")}, machine(gpus=2), ""),
+    ({}, UNEQUAL, "the CPU cores are of different kinds"),
+    ({"devices": ("cpu:0",), "placement": "share"}, UNEQUAL, ""),
+    ({"arithmetic": AskedArithmetic(deterministic=False)}, machine(), "the arithmetic is not deterministic"),
+])  # fmt: skip
 def test_what_can_make_a_record_depend_on_its_place(changes, there, because):
     asked = experiment(**{"seeds": 10} | changes)
     assert positions_could_matter_by(resolve(asked, there, "x", 16), there) == because

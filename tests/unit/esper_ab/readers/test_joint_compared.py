@@ -35,25 +35,22 @@ A, B = source("a", FLOOR), source("b", OTHER)
 WIDER = msgspec.structs.replace(B[1].plan, design=msgspec.structs.replace(B[1].design, margin=5.0))
 
 
-@pytest.mark.parametrize(
-    ("changes", "lines"),
-    [
-        ({"rng_seed": 12}, ["rng_seed: 11 in a; 12 in b"]),
-        ({"task": "synthetic"}, ["task: digits in a; synthetic in b"]),
-        ({"slots": ("early",)}, ['slots: ["early","mid","late"] in a; ["early"] in b']),
-        ({"n_envs": 8, "steps": 9}, ["n_envs: 4 in a; 8 in b", "steps: 25 in a; 9 in b"]),
-        ({"episodes": 9}, ["episodes: 8 in a; 9 in b"]),
-        ({"eval_episodes": 4}, ["eval_episodes: 8 in a; 4 in b"]),
-        ({"outcome_over": "last-tenth"}, ["outcome_over: evaluation in a; last-tenth in b"]),
-        ({"arithmetic": msgspec.structs.replace(A[1].plan.experiment.arithmetic, threads=2)},
-         ["arithmetic.threads: 1 in a; 2 in b"]),
-        ({"unpaired": True}, ["unpaired: the groups of b share no randomness with each other or with other runs"]),
-        ({"plan": {"code": {"sources": "1234", "commit": "abc123"}}}, ["code: commit abc123 in a; sources 1234 in b"]),
-        ({"plan": {"versions": {"esper_ab": "0.1.0", "torch": "2.14"}}}, ["version of torch: 2.13 in a; 2.14 in b"]),
-        ({"plan": {"plan": WIDER}}, ["margin: 2 in a; 5 in b"]),
-        ({"order": "shuffled", "sync": "independent", "devices": ("cuda:0", "cuda:1")}, []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changes", "lines"), [
+    ({"rng_seed": 12}, ["rng_seed: 11 in a; 12 in b"]),
+    ({"task": "synthetic"}, ["task: digits in a; synthetic in b"]),
+    ({"slots": ("early",)}, ['slots: ["early","mid","late"] in a; ["early"] in b']),
+    ({"n_envs": 8, "steps": 9}, ["n_envs: 4 in a; 8 in b", "steps: 25 in a; 9 in b"]),
+    ({"episodes": 9}, ["episodes: 8 in a; 9 in b"]),
+    ({"eval_episodes": 4}, ["eval_episodes: 8 in a; 4 in b"]),
+    ({"outcome_over": "last-tenth"}, ["outcome_over: evaluation in a; last-tenth in b"]),
+    ({"arithmetic": msgspec.structs.replace(A[1].plan.experiment.arithmetic, threads=2)},
+     ["arithmetic.threads: 1 in a; 2 in b"]),
+    ({"unpaired": True}, ["unpaired: the groups of b share no randomness with each other or with other runs"]),
+    ({"plan": {"code": {"sources": "1234", "commit": "abc123"}}}, ["code: commit abc123 in a; sources 1234 in b"]),
+    ({"plan": {"versions": {"esper_ab": "0.1.0", "torch": "2.14"}}}, ["version of torch: 2.13 in a; 2.14 in b"]),
+    ({"plan": {"plan": WIDER}}, ["margin: 2 in a; 5 in b"]),
+    ({"order": "shuffled", "sync": "independent", "devices": ("cuda:0", "cuda:1")}, []),
+])  # fmt: skip
 def test_each_setting_that_differs_is_a_line(changes, lines):
     assert list(incomparable([A, source("b", OTHER, **changes)])) == lines
 
