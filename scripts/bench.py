@@ -7,7 +7,6 @@
     scripts/bench startup                      --help, status, launch to first episode
     scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk
     scripts/bench ppo                          PPO against the bare environment; --sb3 PYTHON: also Stable-Baselines3
-    scripts/bench curves                       learning curves of our PPO, native and torch; --sb3 as above; two hours
     scripts/bench tables                       rewrite docs/evidence/scaling.md and fit its rates, without measuring
     scripts/bench all                          every part, each in its own process
 """
@@ -26,7 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests"))  # fake workers and their plans
 DOCS = ROOT / "docs" / "evidence" / "benchmarks"
-PARTS = ("hosts", "coordination", "fleet", "startup", "records", "ppo", "curves")
+PARTS = ("hosts", "coordination", "fleet", "startup", "records", "ppo")
 
 
 def _arguments(words: list[str]) -> argparse.Namespace:
@@ -42,7 +41,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
 def measure(part: str, about: dict[str, Any], options: argparse.Namespace, words: list[str]) -> None:
     """Run a part; write its record and, if it has one, its page."""
     module = importlib.import_module(f"benchmarks.{part}")
-    others = {"sb3": options.sb3} if part in ("ppo", "curves") else {}
+    others = {"sb3": options.sb3} if part == "ppo" else {}
     found = module.measure(3 if options.quick else options.repeats, **others)
     record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}
     if options.quick and options.out is None:

@@ -68,7 +68,6 @@ PRODUCTS = {
     "startup": _bench("startup", "esper_ab/commands", "esper_ab/execution"),
     "records": _bench("records", "esper_ab/journal", "esper_ab/readers", "esper_ab/report"),
     "ppo": _bench("ppo", "workers/gymnasium_task", "workers/ppo", "workers/run"),
-    "curves": _bench("curves", "workers/native/policy.py", "workers/ppo"),
     "other numbers": Product(
         files=("docs/other-numbers.png",),
         code=("esper_ab/readers/external_table.py", "esper_ab/report/figures", *_STATISTICS),
@@ -114,14 +113,20 @@ def example() -> None:
     """Run the demo, keep its report as an example, and draw a picture of its first screen."""
     line = (ROOT / "scripts" / "demo").read_text(encoding="utf-8").splitlines()[-1]
     words = shlex.split(line.removesuffix('"$@"'))
-    asked = words[words.index("esper_ab.launch") + 1 :]
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "esper_ab.launch", *asked, "--name", "demo", "--output-dir", folder]
-        subprocess.run([*command, "--quiet", "--json"], check=True, stdout=subprocess.DEVNULL, cwd=ROOT,
-                       env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
-        kept = ROOT / EXAMPLE
-        keep(Path(folder) / "demo", kept)
-        picture(kept / "report.html", ROOT / "docs" / "report.png", Path(folder))
+        keep(_launched(folder, "demo", *words[words.index("esper_ab.launch") + 1 :]), ROOT / EXAMPLE)
+        picture(ROOT / EXAMPLE / "report.html", ROOT / "docs" / "report.png", Path(folder))
+
+
+def _launched(folder: str, name: str, *words: str) -> Path:
+    """Run an experiment; return its directory in `folder`."""
+    _esper_ab("launch", *words, "--name", name, "--output-dir", folder, "--quiet", "--json")
+    return Path(folder) / name
+
+
+def _esper_ab(*words: str) -> None:
+    subprocess.run([sys.executable, "-m", "esper_ab.commands.cli", *words], check=True, cwd=ROOT,
+                   stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
 
 
 def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None:
@@ -146,17 +151,11 @@ def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None
 
 
 def screening() -> None:
-    """Run scripts/screening (half an hour) and keep its results."""
+    """Run docs/examples/screening.toml (half an hour); keep its report, and its outcomes as a table with a picture."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["scripts/screening", "--output-dir", folder, "--quiet", "--json"], check=True, cwd=ROOT,
-                       stdout=subprocess.DEVNULL)  # fmt: skip
-        keep_screening(Path(folder) / "screening-digits")
-
-
-def keep_screening(experiment_dir: Path) -> None:
-    """Keep the report of screening-digits, and its outcomes as an external table with a picture."""
-    keep(experiment_dir, ROOT / SCREENING)
-    shutil.copyfile(experiment_dir / "experiment.toml", ROOT / SCREENING / "experiment.toml")
+        experiment_dir = _launched(folder, "screening-digits", "docs/examples/screening.toml")
+        keep(experiment_dir, ROOT / SCREENING)
+        shutil.copyfile(experiment_dir / "experiment.toml", ROOT / SCREENING / "experiment.toml")
     document = json.loads((ROOT / SCREENING / "verdict.json").read_bytes())
     compared = dict.fromkeys(group for one in document["comparisons"] for group in (one["a"], one["b"]))
     ended = [(one["run"]["group_id"], one["run"]["replicate"], one["outcome"]) for one in document["runs"]]
@@ -170,43 +169,35 @@ def keep_screening(experiment_dir: Path) -> None:
 
 def other_numbers() -> None:
     """Draw the picture of docs/other-numbers.md with the command on that page."""
-    asked = (OTHER_NUMBERS, "--margin", "2", "--unit", "%", "--control", "random")
-    shown = ("--scores", "10..100", "--figure", "docs/other-numbers.png")
-    subprocess.run([sys.executable, "-m", "esper_ab.commands.cli", "judge", *asked, *shown], check=True, cwd=ROOT,
-                   stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
+    _esper_ab("judge", OTHER_NUMBERS, "--margin", "2", "--unit", "%", "--control", "random", "--scores", "10..100",
+              "--figure", "docs/other-numbers.png")  # fmt: skip
 
 
 def several_tasks() -> None:
     """Run the experiment of docs/several-tasks.md and draw its picture with the commands on that page."""
-    names = ("digits", "mixture")
     asked = (
-        "--groups looking,random --task digits,mixture --margin 10 --seeds 8 --name several "
-        "--episodes 1 --steps 12 --n-envs 4 --eval-episodes 8 --quiet --json"
+        "--groups looking,random --task digits,mixture --margin 10 --seeds 8 "
+        "--episodes 1 --steps 12 --n-envs 4 --eval-episodes 8"
     )
-    within = os.environ | {"PYTHONPATH": str(ROOT)}
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "esper_ab.launch", *asked.split(), "--output-dir", folder], check=True,
-                       cwd=ROOT, stdout=subprocess.DEVNULL, env=within)  # fmt: skip
-        parts = [f"{name}={Path(folder) / 'several' / name}" for name in names]
-        shown = ("--scores", "0..100", "--figure", "docs/several-tasks.png")
-        subprocess.run([sys.executable, "-m", "esper_ab.commands.cli", "judge", str(Path(folder, "several/plan.json")),
-                        *parts, *shown], check=True, cwd=ROOT, stdout=subprocess.DEVNULL, env=within)  # fmt: skip
+        several = _launched(folder, "several", *asked.split())
+        parts = [f"{name}={several / name}" for name in ("digits", "mixture")]
+        _esper_ab("judge", str(several / "plan.json"), *parts, "--scores", "0..100", "--figure",
+                  "docs/several-tasks.png")  # fmt: skip
 
 
 def shaping() -> None:
-    """Run the experiment of docs/evidence/shaping.md (minutes) and keep its report and curves."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "esper_ab.launch", f"{SHAPING}/experiment.toml", "--output-dir", folder]
-        subprocess.run([*command, "--name", "shaping", "--quiet", "--json"], check=True, cwd=ROOT,
-                       stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
-        keep_shaping(Path(folder) / "shaping")
-
-
-def keep_shaping(experiment_dir: Path) -> None:
-    """Keep the report of the experiment of docs/evidence/shaping.md, and draw rewards above outcomes.
+    """Run the experiment of docs/evidence/shaping.md (minutes); keep its report, and draw rewards above outcomes.
 
     Its verdict.json is not kept, because it would name the folder of the rewards on this machine.
     """
+    with tempfile.TemporaryDirectory() as folder:
+        experiment_dir = _launched(folder, "shaping", f"{SHAPING}/experiment.toml")
+        keep(experiment_dir, ROOT / SHAPING, _SHOWN)
+        draw_shaping(experiment_dir)
+
+
+def draw_shaping(experiment_dir: Path) -> None:
     import numpy as np
     from matplotlib import image
 
@@ -215,7 +206,6 @@ def keep_shaping(experiment_dir: Path) -> None:
     from esper_ab.report.figures import style
     from esper_ab.report.figures.catalogue import figure
 
-    keep(experiment_dir, ROOT / SHAPING, _SHOWN)
     found, parts = content(load(experiment_dir).history), []
     for name in ("own-reward", "curves"):
         drawn, buffer = figure(name, found), io.BytesIO()

@@ -11,7 +11,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,8 @@ import zmq
 from support import fake_plans
 
 from benchmarks.fake_fleet import Fleet
-from benchmarks.machine import FEW, Spread
+from benchmarks.machine import FEW, spread
+from benchmarks.markdown import ranged, table
 from esper_ab.contracts.codec import decode_from_worker, encode
 from esper_ab.contracts.messages import Assign, Hello, Lane, Release, RunSpec, Stop, WorkerOrder
 from esper_ab.control import experiment_run
@@ -44,7 +44,7 @@ def measure(repeats: int) -> dict[str, Any]:
             found = cell(blocks, runs, n_envs, episodes)
             cells.append(found)
             print(_line(found), flush=True)
-    return {"sync_ms": asdict(Spread.of(_sync_ms())), "cells": cells}
+    return {"sync_ms": spread(_sync_ms()), "cells": cells}
 
 
 def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
@@ -60,8 +60,8 @@ def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
         "blocks": blocks, "runs": runs, "n_envs": n_envs, "rounds": len(rounds),
         "bytes_per_record": round(size / (blocks * runs * episodes)),
         "wait_ms": _quantiles([1e3 * wait for wait in waits]),
-        "round_ms": asdict(Spread.of([1e3 * seconds for seconds in whole])),
-        "coordinator_core_ms": asdict(Spread.of([1e3 * seconds for seconds in core])),
+        "round_ms": spread([1e3 * seconds for seconds in whole]),
+        "coordinator_core_ms": spread([1e3 * seconds for seconds in core]),
         "core_us_per_record": 1e6 * float(np.median(core)) / (blocks * runs),
         "over_minimal": float(np.median(core) / np.median(least_core)),
         "records_per_s": blocks * runs / float(np.median(whole)),
@@ -183,23 +183,22 @@ def render(record: dict[str, Any]) -> list[str]:
         [
             f"{cell['blocks']} x {cell['runs']}", str(cell["n_envs"]), f"{cell['bytes_per_record']:,}",
             f"{cell['wait_ms']['median']:.1f}, {cell['wait_ms']['p90']:.1f}, {cell['wait_ms']['p99']:.1f}",
-            f"{cell['round_ms']['median']:.1f} [{cell['round_ms']['low']:.1f}, {cell['round_ms']['high']:.1f}]",
+            ranged(cell["round_ms"], 1),
             f"{cell['coordinator_core_ms']['median']:.1f}", f"{cell['core_us_per_record']:.0f}",
             f"{cell['records_per_s']:,.0f}", f"{100 * cell['share_of_a_second']:.2f} %",
         ]
         for cell in record["cells"]
     ]  # fmt: skip
-    header = [
-        "blocks x runs", "n_envs", "bytes of a line", "last report to release, ms: median, p90, p99",
-        "first report to last release, ms", "coordinator on its cores, ms", "µs per record", "records per s",
-        "share of an episode of 1 s",
-    ]  # fmt: skip
+    header = (
+        "blocks x runs | n_envs | bytes of a line | last report to release, ms: median, p90, p99 "
+        "| first report to last release, ms | coordinator on its cores, ms | µs per record | records per s "
+        "| share of an episode of 1 s"
+    )
     return [
         "All reports of a round are sent at once by fake workers in two processes, over the real wire, into the real "
         "hub, machine and journal with its sync; records with seed events, as large as real ones. Times are those that "
         "the workers see. The coordinator's time on its cores counts all its threads and nobody else's work. One "
-        f"fdatasync after 8 KiB took {record['sync_ms']['median']:.2f} ms [{record['sync_ms']['low']:.2f}, "
-        f"{record['sync_ms']['high']:.2f}] here.",
+        f"fdatasync after 8 KiB took {ranged(record['sync_ms'])} ms here.",
         "",
-        *("| " + " | ".join(line) + " |" for line in [header, ["---"] * len(header), *rows]),
+        *table(header, rows),
     ]

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from benchmarks import baseline
-from benchmarks.machine import FEW, Lap, Spread, fma_loop, interleaved
-from benchmarks.table import render
+from benchmarks.machine import FEW, Lap, fma_loop, interleaved, spread
+from benchmarks.markdown import hosts_of, ranged, table
 from benchmarks.worlds import Case, World, assert_equal, build, flops_per_step
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
@@ -25,7 +25,6 @@ from workers.native import library
 from workers.process.setup import keep_freed_memory
 from workers.run.session import Session
 
-__all__ = ["measure", "render"]
 EXACT, ROUNDED = 1e-9, 1e-4  # after one step, in float64 and in float32
 _MOST_HOSTS_CHECKED = 8
 EPISODES = 3  # number of episodes whose parts are measured
@@ -33,8 +32,8 @@ EPISODES = 3  # number of episodes whose parts are measured
 
 def _summary(laps: list[Lap], steps: int) -> dict[str, Any]:
     return {
-        "core_ms": asdict(Spread.of([1e3 * lap.core / steps for lap in laps])),
-        "wall_ms": asdict(Spread.of([1e3 * lap.wall / steps for lap in laps])),
+        "core_ms": spread([1e3 * lap.core / steps for lap in laps]),
+        "wall_ms": spread([1e3 * lap.wall / steps for lap in laps]),
     }
 
 
@@ -42,8 +41,8 @@ def _ratios(slow: list[Lap], fast: list[Lap]) -> dict[str, Any]:
     """Return ratios of neighbouring measurements, which the machine's state affects alike."""
     pairs = list(zip(slow, fast, strict=True))
     return {
-        "core": asdict(Spread.of([a.core / b.core for a, b in pairs])),
-        "wall": asdict(Spread.of([a.wall / b.wall for a, b in pairs])),
+        "core": spread([a.core / b.core for a, b in pairs]),
+        "wall": spread([a.wall / b.wall for a, b in pairs]),
     }
 
 
@@ -82,7 +81,7 @@ def training(case: Case, repeats: int, gflops: Callable[[], float]) -> dict[str,
         "peak": lambda: peaks.append(gflops()),
     }
     laps = interleaved(works, repeats)
-    flops, peak = flops_per_step(case), Spread.of(peaks[1:]).median
+    flops, peak = flops_per_step(case), spread(peaks[1:])["median"]
     ways = [name for name in works if name != "peak"]
     return {
         "case": asdict(case),
@@ -141,7 +140,7 @@ def episode(case: Case, episodes: int, by: Arithmetic) -> dict[str, Any]:
         "steps": spec.steps,
         "train_samples": len(splits.train.y),
         "validation_samples": len(splits.validation.y),
-        "seconds": asdict(Spread.of([t.total_s for t in timings])),
+        "seconds": spread([t.total_s for t in timings]),
         "env_steps_per_s": case.n_envs * spec.steps * episodes / total,
         "shares": shares | {"other": 1.0 - sum(shares.values())},
     }
@@ -210,3 +209,96 @@ def measure(repeats: int) -> dict[str, Any]:
         if case.live_seeds == 0 and case.n_envs == 4:  # torch takes minutes with more
             results["episode"].append(episode(case, EPISODES, Arithmetic()))
     return results
+
+
+# --- its page -----------------------------------------------------------------------------------------------------
+
+
+def _case(case: dict[str, Any]) -> list[object]:
+    alike = ", all conv_light" if case.get("equal_seeds") else ""
+    return [hosts_of(case), case["n_envs"], f"{case['live_seeds']}{alike}"]
+
+
+def _training(results: list[dict[str, Any]]) -> list[str]:
+    header = (
+        "hosts | n_envs | live seeds | loop ÷ native | torch path ÷ native | native, ms per step | torch path, ms "
+        "| loop, ms | native, share of the FMA peak | torch path | loop"
+    )
+    rows = (
+        [
+            *_case(r["case"]),
+            ranged(r["ratio"]["loop"]["core"], 1),
+            ranged(r["ratio"]["torch"]["core"], 1),
+            *(ranged(r["ms"][way]["core_ms"]) for way in ("native", "torch", "loop")),
+            *(f"{100 * r['share_of_peak'][way]:.0f} %" for way in ("native", "torch", "loop")),
+        ]
+        for r in results
+    )
+    return ["## One training step of all environments", "", *table(header, rows), ""]
+
+
+def _validation(results: list[dict[str, Any]]) -> list[str]:
+    header = "hosts | n_envs | live seeds | configurations per host | ÷ one plain pass | ms"
+    rows = (
+        [
+            *_case(r["case"]), f"{r['configurations_per_host']:.1f}", ranged(r["ratio"]["core"]),
+            ranged(r["all"]["core_ms"]),
+        ]
+        for r in results
+    )  # fmt: skip
+    return ["## Validation with counterfactuals, native", "", *table(header, rows), ""]
+
+
+def _episodes(results: list[dict[str, Any]]) -> list[str]:
+    phases = ["train", "validate", "decide", "update", "other"]
+    header = (
+        "hosts | n_envs | kernel | seconds on the wall | env-steps/s | training images per env-step "
+        f"| training images/s | {' | '.join(phases)}"
+    )
+    rows = (
+        [
+            *_case(r["case"])[:2],
+            "torch" if r["kernel"] == "torch" else "native",
+            ranged(r["seconds"]),
+            f"{r['env_steps_per_s']:.0f}",
+            r["train_samples"],
+            f"{r['env_steps_per_s'] * r['train_samples']:,.0f}",
+            *(f"{100 * r['shares'][p]:.1f} %" for p in phases),
+        ]
+        for r in results
+    )
+    return ["## Where an episode of 25 steps goes (shaped reward, ppo)", "", *table(header, rows), ""]
+
+
+def _memory(results: list[dict[str, Any]]) -> list[str]:
+    header = "hosts | n_envs | live seeds | kept per environment, KiB | process grew by, MiB"
+    rows = ([*_case(r["case"]), f"{r['kept_bytes_per_env'] / 1024:.1f}", f"{r['grown_mib']:.0f}"] for r in results)
+    return ["## Memory, native", "", *table(header, rows)]
+
+
+def render(record: dict[str, Any]) -> list[str]:
+    """Return the page's lines."""
+    machine = record["machine"]
+    gpu = machine["gpu"] or "none: every figure here is of the CPU, those of a GPU are missing"
+    caches = ", ".join(f"{level} {size}" for level, size in machine["caches"].items())
+    intro = [
+        f"Kernel {record['kernel']}, {machine['vector_unit']}, {machine['threads']} thread; {caches}. GPU: {gpu}.",
+        "",
+        f"Pure fused multiply-adds in registers: {machine['fma_gflops']:.0f} GFLOP/s at the start; shares of the peak "
+        "are of what was measured in turn with each row. Copy bandwidth "
+        f"{machine['bandwidth_gb_s']:.0f} GB/s. Medians and quartiles of interleaved measurements; a ratio is of "
+        "neighbours in time, in core time: the thread's own, so that other work on the machine is not counted in it, "
+        "except for the caches it takes. Before each timing one step of native kernel, torch path and loop is shown to "
+        "agree within 1e-4 (torch path and loop in float64: 1e-9) in every parameter, moment and loss.",
+        "",
+        "The loop is `scripts/benchmarks/baseline.py`: plain modules in channels-last layout, one fused SGD per "
+        f"environment (sha256 {record['yardstick_sha256'][:16]}). 32x32x3: hosts of task cifar10 on generated images, "
+        "batch 32; digits: batch 64. Seeds are of all seven blueprints in turn; where the table says so they are all "
+        "of one.",
+        "",
+    ]
+    parts = (
+        _training(record["training"]), _validation(record["validation"]),
+        _episodes(record["episode"]), _memory(record["memory"]),
+    )  # fmt: skip
+    return [*intro, *(line for part in parts for line in part)]

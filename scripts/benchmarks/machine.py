@@ -24,19 +24,10 @@ _FMA_ROUNDS = 2_000_000
 _COPIED = 1 << 24  # floats of the copy that measures the bandwidth
 
 
-@dataclass(frozen=True)
-class Spread:
-    """Quartiles of repeated measurements."""
-
-    median: float
-    low: float
-    high: float
-
-    @staticmethod
-    def of(values: Sequence[float]) -> Spread:
-        """Return first quartile, median and third quartile."""
-        low, median, high = np.percentile(np.asarray(values), [25, 50, 75]).tolist()
-        return Spread(median, low, high)
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """Return the quartiles of repeated measurements."""
+    low, median, high = np.percentile(np.asarray(values), [25, 50, 75]).tolist()
+    return {"median": median, "low": low, "high": high}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from benchmarks.marks import between
+from benchmarks.markdown import hosts_of, table
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import TaskFacts
 from esper_ab.contracts.settings import GrowthSettings
@@ -59,109 +59,100 @@ def fitted(episodes: list[dict[str, Any]], speed: float, name: str) -> Rates:
     return min(TRIED[name], key=error)
 
 
-def episodes_table(episodes: list[dict[str, Any]], speed: float) -> str:
+def episodes_table(episodes: list[dict[str, Any]], speed: float) -> list[str]:
     """Return a table of measured and estimated episode times."""
-    header = "| hosts | n_envs | kernel | training images | measured, s per episode | estimated | ÷ measured |"
-    lines = [header, "|---|---|---|---|---|---|---|"]
+    rows = []
     for one in episodes:
         said, was = predicted(one, speed, getattr(estimate, way(one))), one["seconds"]["median"]
-        case = one["case"]
-        hosts = "32x32x3" if case["task"] == "cifar10" else case["task"]
-        lines.append(
-            f"| {hosts} | {case['n_envs']} | {way(one).lower()} | {one['train_samples']} | {was:.2f} | {said:.2f} "
-            f"| {said / was:.2f} |"
-        )
-    return "\n".join(lines)
+        rows.append([
+            hosts_of(one["case"]), one["case"]["n_envs"], way(one).lower(), one["train_samples"], f"{was:.2f}",
+            f"{said:.2f}", f"{said / was:.2f}",
+        ])  # fmt: skip
+    header = "hosts | n_envs | kernel | training images | measured, s per episode | estimated | ÷ measured"
+    return table(header, rows)
 
 
-def growth_table(speed: float) -> str:
+def growth_table(speed: float) -> list[str]:
     """Return core-hours of whole experiments on this machine's cores."""
-    lines = ["| task | n_envs | groups | seeds | episodes | core-hours | on 64 cores, hours |",
-             "|---|---|---|---|---|---|---|"]  # fmt: skip
+    rows = []
     for name, n_envs, groups, replicates, episodes in (
         ("digits", 4, 2, 6, 3), ("digits", 16, 2, 20, 50), ("digits", 64, 2, 32, 100), ("digits", 16, 6, 20, 50),
         ("cifar10", 4, 2, 20, 10), ("cifar10", 16, 2, 32, 50),
     ):  # fmt: skip
         epoch = estimate.epoch_s(task(name), n_envs, GrowthSettings().batch_size, speed, estimate.NATIVE)
         run_h = epoch * 25 * (episodes + 2) / 3600
-        at_once = min(64 // groups, replicates)
-        hours = run_h * math.ceil(replicates / at_once)
-        lines.append(
-            f"| {name} | {n_envs} | {groups} | {replicates} | {episodes} | {run_h * groups * replicates:.2f} "
-            f"| {hours:.2f} |"
-        )
-    return "\n".join(lines)
+        hours = run_h * math.ceil(replicates / min(64 // groups, replicates))
+        rows.append([name, n_envs, groups, replicates, episodes, f"{run_h * groups * replicates:.2f}", f"{hours:.2f}"])
+    return table("task | n_envs | groups | seeds | episodes | core-hours | on 64 cores, hours", rows)
 
 
-def memory_table(rows: list[dict[str, Any]]) -> str:
+def memory_table(found: list[dict[str, Any]]) -> list[str]:
     """Return memory by n_envs and host, with three live seeds."""
-    lines = ["| hosts | n_envs | kept per environment, KiB | a worker grew by, MiB |", "|---|---|---|---|"]
-    for one in rows:
-        hosts = "32x32x3" if one["case"]["task"] == "cifar10" else one["case"]["task"]
-        kept = one["kept_bytes_per_env"] / 1024
-        lines.append(f"| {hosts} | {one['case']['n_envs']} | {kept:.0f} | {one['grown_mib']:.0f} |")
-    return "\n".join(lines)
+    return table("hosts | n_envs | kept per environment, KiB | a worker grew by, MiB", (
+        [hosts_of(one["case"]), one["case"]["n_envs"], f"{one['kept_bytes_per_env'] / 1024:.0f}",
+         f"{one['grown_mib']:.0f}"] for one in found
+    ))  # fmt: skip
 
 
-def coordinator_table(cells: list[dict[str, Any]]) -> str:
+def coordinator_table(cells: list[dict[str, Any]]) -> list[str]:
     """Return the cost of a record, and how many records per second saturate one core."""
-    header = "| blocks | runs each | n_envs | last report to release, median | worst | core per record, µs | full at |"
-    lines = [header, "|---|---|---|---|---|---|---|"]
-    for one in cells:
-        wait, core = one["wait_ms"], one["core_us_per_record"]
-        lines.append(
-            f"| {one['blocks']} | {one['runs']} | {one['n_envs']} | {wait['median']:.1f} ms | {wait['max']:.1f} ms "
-            f"| {core:.0f} | {1e6 / core:,.0f} records/s |"
-        )
-    return "\n".join(lines)
+    header = "blocks | runs each | n_envs | last report to release, median | worst | core per record, µs | full at"
+    return table(header, (
+        [one["blocks"], one["runs"], one["n_envs"], f"{one['wait_ms']['median']:.1f} ms",
+         f"{one['wait_ms']['max']:.1f} ms", f"{one['core_us_per_record']:.0f}",
+         f"{1e6 / one['core_us_per_record']:,.0f} records/s"] for one in cells
+    ))  # fmt: skip
 
 
-def _where(about: dict[str, Any]) -> str:
-    return (
-        f"{about['processor']} (family {about['family']}, model {about['model']}), {about['cores']} cores, load "
-        f"average at the start {about['load_average']:.1f}"
-    )
-
-
-def fleet_table(record: dict[str, Any]) -> str:
+def fleet_table(record: dict[str, Any]) -> list[str]:
     """Return the table of thousands of concurrent runs."""
     about = record["machine"]
-    lines = [
-        f"Measured by `scripts/bench fleet` on {_where(about)}.",
+    header = (
+        "runs | nodes | start to last assignment, s | core, s | last report to last release, s | core, s "
+        "| core per record, µs | memory at most, MiB"
+    )
+    rows = (
+        [f"{one['runs']:,}", one["nodes"], f"{one['start_s']:.1f}", f"{one['start_core_s']:.1f}",
+         f"{one['release_s']:.2f}", f"{one['round_core_s']:.2f}", f"{one['core_us_per_record']:.0f}",
+         f"{one['memory_mib']:,.0f}"] for one in record["cells"]
+    )  # fmt: skip
+    return [
+        f"Measured by `scripts/bench fleet` on {about['processor']} (family {about['family']}, "
+        f"model {about['model']}), {about['cores']} cores, load average at the start {about['load_average']:.1f}.",
         "",
-        "| runs | nodes | start to last assignment, s | core, s | last report to last release, s | core, s "
-        "| core per record, µs | memory at most, MiB |",
-        "|---|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
-    lines += [
-        f"| {one['runs']:,} | {one['nodes']} | {one['start_s']:.1f} | {one['start_core_s']:.1f} "
-        f"| {one['release_s']:.2f} | {one['round_core_s']:.2f} | {one['core_us_per_record']:.0f} "
-        f"| {one['memory_mib']:,.0f} |"
-        for one in record["cells"]
+        *table(header, rows),
     ]
-    return "\n".join(lines)
+
+
+def between(page: str, mark: str, text: str) -> str:
+    """Return `page` with the text between <!-- mark --> and <!-- /mark --> replaced; ValueError if the marks are
+    missing.
+    """
+    begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+    head, found, rest = page.partition(begin)
+    _, closed, tail = rest.partition(end)
+    if not (found and closed):
+        raise ValueError(f"no {begin} … {end} in the page")
+    return f"{head}{begin}\n{text}\n{end}{tail}"
 
 
 def write() -> None:
     """Write the tables, and print fitted rates next to those in the code."""
-    hosts = json.loads((DATA / "hosts.json").read_text(encoding="utf-8"))
+    hosts, coordination, fleet = (
+        json.loads((DATA / f"{part}.json").read_text(encoding="utf-8")) for part in ("hosts", "coordination", "fleet")
+    )
     speed = hosts["machine"]["multiply_adds_per_s"]
-    tables = {
+    page = PAGE.read_text(encoding="utf-8")
+    for mark, lines in {
         "episode table": episodes_table(hosts["episode"], speed),
         "growth table": growth_table(speed),
         "memory table": memory_table(hosts["memory"]),
-    }
-    if (DATA / "coordination.json").exists():
-        cells = json.loads((DATA / "coordination.json").read_text(encoding="utf-8"))["cells"]
-        tables["coordinator table"] = coordinator_table(cells)
-    if (DATA / "fleet.json").exists():
-        tables["fleet table"] = fleet_table(json.loads((DATA / "fleet.json").read_text(encoding="utf-8")))
-    page = PAGE.read_text(encoding="utf-8")
-    for mark, text in tables.items():
-        page = between(page, mark, text)
+        "coordinator table": coordinator_table(coordination["cells"]),
+        "fleet table": fleet_table(fleet),
+    }.items():
+        page = between(page, mark, "\n".join(lines))
     PAGE.write_text(page, encoding="utf-8")
-    print(tables["episode table"])
+    print("\n".join(episodes_table(hosts["episode"], speed)))
     for name in TRIED:
         print(f"{name} in esper_ab/plan/estimate.py: {getattr(estimate, name)}")
         print(f"    fitted to hosts.json: {fitted(hosts['episode'], speed, name)}")
-

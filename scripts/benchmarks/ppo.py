@@ -6,7 +6,6 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ import msgspec
 import numpy as np
 from support.gym_world import gym_spec
 
-from benchmarks.machine import Spread
+from benchmarks.machine import spread
+from benchmarks.markdown import table
 from esper_ab.contracts.settings import Arithmetic, PolicySettings
 from workers.gymnasium_task.world import GymWorld
 from workers.native import library
@@ -46,12 +46,12 @@ def _case(task: str, memory: str, repeats: int, sb3: str) -> dict[str, Any]:
             if repeat:  # the first fills caches, and compiles
                 took[name].append(seconds)
     steps, ours, alone = ROLLOUTS[memory] * N_ENVS * STEPS, took.pop("ours"), took.pop("alone")
-    ratios = {"environment alone ÷ ours": Spread.of(np.divide(ours, alone))}
-    ratios |= {f"ours ÷ {other}": Spread.of(np.divide(seconds, ours)) for other, seconds in took.items()}
-    print(task, memory, {name: round(ratio.median, 2) for name, ratio in ratios.items()}, flush=True)
+    ratios = {"environment alone ÷ ours": spread(np.divide(ours, alone))}
+    ratios |= {f"ours ÷ {other}": spread(np.divide(seconds, ours)) for other, seconds in took.items()}
+    print(task, memory, {name: round(ratio["median"], 2) for name, ratio in ratios.items()}, flush=True)
     return {
-        "task": task, "memory": memory, "ours_per_cpu_s": asdict(Spread.of(np.divide(steps, ours))),
-        "ratios": {name: asdict(ratio) for name, ratio in ratios.items()},
+        "task": task, "memory": memory, "ours_per_cpu_s": spread(np.divide(steps, ours)),
+        "ratios": ratios,
     }
 
 
@@ -67,21 +67,17 @@ def _timed(rollouts: Iterator[Any]) -> Callable[[int], float]:
 
 
 def _ours(task: str, memory: str) -> Callable[[int], float]:
-    session = session_of(task, memory, rate=3e-4, episodes=1_000_000)
-    return _timed(session.train(episode, lambda step: None, lambda step: None) for episode in count())
-
-
-def session_of(task: str, memory: str, *, rate: float, episodes: int, seed: int = 5, native: bool = True) -> Session:
-    """Return a run of our PPO, by the first kernel that works here or by torch."""
+    """Return a run of our PPO, by the first kernel that works here."""
     kernel = next(one for one in library.kernels() if not one.problem)
     spec = gym_spec(
-        f"gym:{task}", n_envs=N_ENVS, steps=STEPS, episodes=episodes, rng_seed=seed, gym={"rollout": "continues"},
-        ppo={"minibatches": MINIBATCHES, "epochs": EPOCHS, "lr": rate, "gamma": 0.99, "target_kl": 1e9},
-        arithmetic=Arithmetic(kernel=kernel.name, kernel_build=kernel.build) if native else Arithmetic(),
+        f"gym:{task}", n_envs=N_ENVS, steps=STEPS, episodes=1_000_000, rng_seed=5, gym={"rollout": "continues"},
+        ppo={"minibatches": MINIBATCHES, "epochs": EPOCHS, "lr": 3e-4, "gamma": 0.99, "target_kl": 1e9},
+        arithmetic=Arithmetic(kernel=kernel.name, kernel_build=kernel.build),
     )  # fmt: skip
     policy = PolicySettings(hidden=HIDDEN, memory=memory)
     spec = msgspec.structs.replace(spec, settings=msgspec.structs.replace(spec.settings, policy=policy))
-    return Session(spec, GymWorld(spec))
+    session = Session(spec, GymWorld(spec))
+    return _timed(session.train(episode, lambda step: None, lambda step: None) for episode in count())
 
 
 def _alone(task: str) -> Callable[[int], float]:
@@ -101,7 +97,12 @@ def _alone(task: str) -> Callable[[int], float]:
 
 
 def _other(python: str, library: str, task: str) -> Callable[[int], float]:
-    child = other_learner(python, library, task)
+    """Start other_ppo.py in another interpreter, with the sizes above."""
+    code, numbers = Path(__file__).with_name("other_ppo.py").read_text(), (N_ENVS, STEPS, MINIBATCHES, EPOCHS, HIDDEN)
+    child = subprocess.Popen(
+        [python, "-c", code, library, task, *map(str, numbers)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True, env=os.environ | _ONE_THREAD,
+    )  # fmt: skip
 
     def play(rollouts: int) -> float:
         print(rollouts * N_ENVS * STEPS, file=child.stdin, flush=True)
@@ -110,20 +111,12 @@ def _other(python: str, library: str, task: str) -> Callable[[int], float]:
     return play
 
 
-def other_learner(python: str, library: str, task: str, *more: str) -> subprocess.Popen[str]:
-    """Start other_ppo.py in another interpreter, with the sizes above."""
-    code, numbers = Path(__file__).with_name("other_ppo.py").read_text(), (N_ENVS, STEPS, MINIBATCHES, EPOCHS, HIDDEN)
-    return subprocess.Popen(
-        [python, "-c", code, library, task, *map(str, numbers), *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        text=True, env=os.environ | _ONE_THREAD,
-    )  # fmt: skip
-
-
 def render(record: dict[str, Any]) -> list[str]:
     """Return the page's table."""
     return [
         "Steps per CPU second, one thread: medians of ratios of neighbouring rounds, and quartiles.", "",
-        "| task | memory | ratio | median | quartiles |", "|---|---|---|---|---|",
-        *(f"| {one['task']} | {one['memory']} | {name} | {of['median']:.2f} | {of['low']:.2f} to {of['high']:.2f} |"
-          for one in record["ppo"] for name, of in one["ratios"].items()),
+        *table("task | memory | ratio | median | quartiles", (
+            [one["task"], one["memory"], name, f"{of['median']:.2f}", f"{of['low']:.2f} to {of['high']:.2f}"]
+            for one in record["ppo"] for name, of in one["ratios"].items()
+        )),
     ]  # fmt: skip

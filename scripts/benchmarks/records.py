@@ -9,7 +9,6 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,8 @@ import msgspec
 from support import fake_plans
 
 from benchmarks import synthetic
-from benchmarks.machine import FEW, Spread
+from benchmarks.machine import FEW, spread
+from benchmarks.markdown import table
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.control import provenance
@@ -180,8 +180,8 @@ def _timed(experiment_dir: Path, words: tuple[str, ...], repeats: int) -> dict[s
             raise RuntimeError(f"{name} ended with exit status {found[-1]['exit']}: {done.stderr}")
         time.sleep(0.1)
     return {
-        "wall_s": asdict(Spread.of([one["wall_s"] for one in found])),
-        "core_s": asdict(Spread.of([one["core_s"] for one in found])),
+        "wall_s": spread([one["wall_s"] for one in found]),
+        "core_s": spread([one["core_s"] for one in found]),
         "largest_mib": max(one["largest_kib"] for one in found) / 1024,
     }
 
@@ -196,15 +196,15 @@ def render(record: dict[str, Any]) -> list[str]:
         ]
         for cell in record["cells"]
     ]  # fmt: skip
-    header = ["records", "seed events", "journal, GB", *(f"`esper-ab {name}`" for name in list(_COMMANDS)[:-1])]
-    lines = [[*header, "CRC and decoding of every line"], ["---"] * (len(header) + 1), *rows]
+    commands = " | ".join(f"`esper-ab {name}`" for name in list(_COMMANDS)[:-1])
+    header = f"records | seed events | journal, GB | {commands} | CRC and decoding of every line"
     return [
         "Time on the wall and of all processes together, and the largest resident set of a process. Episodes of four "
         "environments in runs of 1,000, two groups; generated, every line with its own CRC. The last column is what it "
         "takes to check and decode every line and keep nothing. Of 10^6 records one measurement, of fewer the median "
         "of three.",
         "",
-        *("| " + " | ".join(line) + " |" for line in lines),
+        *table(header, rows),
         "",
         "Who follows a run, as a coordinator and `esper-ab status --follow` do, has in memory of each record "
         + ", ".join(f"{held / 1024:.1f} KiB {name}" for name, held in record["held_bytes"].items()) + ".",

@@ -6,12 +6,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import FEW, Spread
+from benchmarks.machine import FEW, spread
+from benchmarks.markdown import ranged, table
 from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, RunReady, WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME, Reading, read
 
@@ -39,8 +39,8 @@ def measure(repeats: int) -> dict[str, Any]:
                 if repeat:  # the first fills the caches
                     seconds[name].append(taken)
     return {
-        "commands": {name: asdict(Spread.of(found)) for name, found in seconds.items()},
-        "launch": {phase: asdict(Spread.of([one[phase] for one in launches])) for phase in (*PHASES, "total")},
+        "commands": {name: spread(found) for name, found in seconds.items()},
+        "launch": {phase: spread([one[phase] for one in launches]) for phase in (*PHASES, "total")},
     }
 
 
@@ -68,15 +68,12 @@ def _launched(experiment_dir: Path) -> dict[str, float]:
 
 def render(record: dict[str, Any]) -> list[str]:
     """Return the page's tables."""
-    def row(name: str, found: dict[str, float]) -> str:
-        return f"| {name} | {found['median']:.2f} [{found['low']:.2f}, {found['high']:.2f}] |"
-
     return [
         "Seconds on the wall, medians and quartiles of interleaved runs.", "",
-        "| command | s |", "| --- | --- |", *(row(f"`{name}`", one) for name, one in record["commands"].items()), "",
+        *table("command | s", ([f"`{name}`", ranged(one)] for name, one in record["commands"].items())), "",
         "A launch of two groups with one seed each on digits, until both have their first episode. "
         "plan: preflight, plan and boundaries. spawn_and_import: until the last worker has imported torch and greeted. "
         "load_and_warm_up: until the last run is warm. Four processes import torch, two at a time: the preflight "
         "beside the command, then both workers.", "",
-        "| phase | s |", "| --- | --- |", *(row(name.replace("_", " "), one) for name, one in record["launch"].items()),
+        *table("phase | s", ([name.replace("_", " "), ranged(one)] for name, one in record["launch"].items())),
     ]  # fmt: skip

@@ -95,6 +95,7 @@ def build(
             table.algorithm[env, slot] = (env + slot) % len(Algorithm)
             table.stage[env, slot], table.alpha[env, slot] = Stage.BLENDING, _ALPHA
             bank.germinate(env, slot, blueprint, _ROOT / "env" / env / "slot" / slot)
+    bank.settle()
     order = np.argsort((_ROOT / "order").generator().random((n, case.samples)), axis=1)
     plain = torch.from_numpy(x).to(dtype).contiguous(memory_format=torch.channels_last)
     return World(case, task, bank, table, split, plain, order)

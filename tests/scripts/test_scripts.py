@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from benchmarks import coordination
+from benchmarks.worlds import Case, assert_equal
 from refresh_docs import PRODUCTS, ROOT, commits_since
 from support.command_lines import check_command_line
 
@@ -36,6 +37,10 @@ def test_fake_workers_of_the_coordinators_benchmark_are_what_a_coordinator_takes
     assert found["bytes_per_record"] > 500
     assert 0.0 < found["wait_ms"]["median"] <= found["wait_ms"]["max"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bank_trains_what_the_benchmarks_plain_modules_in_a_loop_train():
+    assert_equal(Case(task="digits", n_envs=7, live_seeds=3), torch.float64, 1e-9)
 
 
 def test_every_file_of_numbers_belongs_to_one_product_or_names_the_commit_that_made_it():

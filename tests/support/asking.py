@@ -7,7 +7,9 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.children import Device, Machine, TaskFacts
+from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import GroupSettings, PPOSettings
+from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.eval_episodes import choose_eval_episodes
@@ -45,6 +47,21 @@ def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> AskedE
     groups = tuple(group(name, ppo=PPOSettings(lr=0.001 * (1 + sum(name.encode()) % 7))) for name in names)
     asked = AskedExperiment(groups=groups)
     return msgspec.structs.replace(asked, **changes)
+
+
+FACTS = TrainerFacts(
+    settings={"slow": {"lr": 0.1}, "fast": {"lr": 0.2}}, files=("mine.py",), sha256="a" * 64, metrics={"Loss": "loss"},
+    evaluations=4, repeats=True, resumption="exactly", point_s=2.0, evaluate_s=1.0,
+)  # fmt: skip
+
+
+def rehearsed(**facts: object) -> Machine:
+    """A machine that has rehearsed a trainer, with these facts; its outcome is an error in J."""
+    outcome = Measure(name="outcome", label="error", unit="J", better="lower")
+    measures = TaskMeasures(outcome=outcome, measures=(Measure(name="loss", label="Loss"),))
+    tasks = (TaskFacts(name=f"trainer:{name}", title="", kind="trainer", measures=measures)
+             for name in ("mine", "run", "python"))  # fmt: skip
+    return machine(tasks=tuple(tasks), trainer=msgspec.structs.replace(FACTS, **facts))
 
 
 def planned(asked: AskedExperiment, there: Machine) -> Plan:

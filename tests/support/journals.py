@@ -308,6 +308,13 @@ def given_up(events: list[AnyEvent], category: Literal["dropped_pair", "cancelle
     return [*events[:last], entry, *events[last + 1 :]]
 
 
+def losing(events: list[AnyEvent], lost: dict[str, str]) -> list[AnyEvent]:
+    """The same journal, without the evaluations of these runs, whose categories of incidents are told at its end."""
+    kept = [event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]
+    entries = [Incident(category=why, run_name=run, episode=1, detail="exit code 1") for run, why in lost.items()]
+    return [*kept[:-1], *entries, kept[-1]]
+
+
 def without_evaluations(events: list[AnyEvent]) -> list[AnyEvent]:
     """The same journal, every evaluation empty: no sampled episode at all."""
     return [

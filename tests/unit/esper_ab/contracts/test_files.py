@@ -47,12 +47,15 @@ def test_damage_has_one_name(data):
 # regular_file: a read never waits, always ends, and tells what stands in the place of the file.
 
 
-def test_a_file_is_read_also_behind_a_link(tmp_path: Path) -> None:
+def test_a_file_is_read_also_behind_a_link_unless_it_is_too_large(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / "link").symlink_to("file")
-    assert read_regular(tmp_path / "link") == b"content"
+    assert read_regular(tmp_path / "link") == read_regular(tmp_path / "file", 7) == b"content"
     with open_to_read(tmp_path / "file", 2) as file:
         assert (file.seek(3), file.read()) == (3, b"tent")
+    with pytest.raises(OSError, match="is larger than") as raised:
+        read_regular(tmp_path / "file", 6)
+    assert raised.value.errno == errno.EFBIG
 
 
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
@@ -68,29 +71,18 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
         read_regular(tmp_path / "itself")
 
 
-def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"12345678")
-    assert read_regular(tmp_path / "file", 8)
-    with pytest.raises(OSError, match="is larger than") as raised:
-        read_regular(tmp_path / "file", 7)
-    assert raised.value.errno == errno.EFBIG
-
-
 # below: whatever is asked for, nothing outside the folder is touched, and what is written is whole.
 
 
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
-def append(root, name):
-    os.close(open_below(root, name, APPEND))
-
-
+WRITES = (write_below, partial(write_below, synced=True))
 ACTS = {
-    "append": append,
-    "write": lambda root, name: write_below(root, name, b"new"),
-    "create": lambda root, name: create_below(root, name, b"new"),
-    "write synced": lambda root, name: write_below(root, name, b"new", synced=True),
+    "append": partial(open_below, flags=APPEND),
+    "write": partial(write_below, data=b"new"),
+    "create": partial(create_below, data=b"new"),
+    "write synced": partial(write_below, data=b"new", synced=True),
     "remove": remove_below,
     "make a folder": folder_below,
     "remove a folder": remove_empty_below,
@@ -125,7 +117,7 @@ def test_nothing_behind_a_link_or_above_is_touched(root, act, name):
     assert precious(root) == before
 
 
-@pytest.mark.parametrize("write", [write_below, partial(write_below, synced=True)])
+@pytest.mark.parametrize("write", WRITES)
 def test_a_link_that_is_the_file_is_replaced_and_not_followed(root, write):
     (root / "a" / "x").symlink_to(root.parent / "precious" / "b" / "thesis")
     before = precious(root)
@@ -149,10 +141,9 @@ def test_the_folder_itself_may_be_a_link(root, tmp_path):
     assert (root / "a" / "b" / "c").read_bytes() == b"new"
 
 
-@pytest.mark.parametrize("write", [write_below, partial(write_below, synced=True)])
+@pytest.mark.parametrize("write", WRITES)
 def test_what_cannot_be_written_leaves_what_was_there(root, write, monkeypatch):
     write(root, "a/x", b"before")
-    os.truncate(root / "a" / "x", 6)
     with monkeypatch.context() as limited:
 
         def full(*_args, **_options):

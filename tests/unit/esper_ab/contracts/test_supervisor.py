@@ -31,14 +31,20 @@ supervisor.supervise()
 """
 
 
+Said = queue.SimpleQueue[bytes]
+
+
 @pytest.fixture
-def heard(tmp_path: Path) -> tuple[Supervisor, queue.SimpleQueue[bytes]]:
-    said: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    return Supervisor(str(tmp_path), said.put), said
+def said() -> Said:
+    return queue.SimpleQueue()
 
 
-def test_lines_go_in_and_out_and_the_end_says_all(heard: tuple[Supervisor, queue.SimpleQueue[bytes]]) -> None:
-    made, said = heard
+@pytest.fixture
+def made(tmp_path: Path, said: Said) -> Supervisor:
+    return Supervisor(str(tmp_path), said.put)
+
+
+def test_lines_go_in_and_out_and_the_end_says_all(made: Supervisor, said: Said) -> None:
     made.do(["begin", "w00/1", GREETED, "order\n"])
     assert json.loads(said.get()) == ["said", "w00/1", "key"]
     made.do(["write", "w00/1", "go\n"])
@@ -47,10 +53,7 @@ def test_lines_go_in_and_out_and_the_end_says_all(heard: tuple[Supervisor, queue
     made.do(["signal", "w00/1", DUMP])
 
 
-def test_a_signal_ends_a_worker_though_a_child_of_it_keeps_its_output_open(
-    heard: tuple[Supervisor, queue.SimpleQueue[bytes]],
-) -> None:
-    made, said = heard
+def test_a_signal_ends_a_worker_though_a_child_of_it_keeps_its_output_open(made: Supervisor, said: Said) -> None:
     made.do(["begin", "w00/1", ["sh", "-c", "sleep 600 & echo $!; wait"], ""])
     _, _, child = json.loads(said.get())
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 from support.asking import asked, experiment, machine, planned
@@ -13,8 +12,8 @@ from support.asking import asked, experiment, machine, planned
 from esper_ab.contracts.children import Machine, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.plan.estimate import NATIVE, TORCH, Estimate, epoch_s, estimate
-from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import plan_text
+from esper_ab.settings.experiment import AskedExperiment
 from workers.growth.measures import MEASURES
 
 HOSTS = json.loads((Path(__file__).resolve().parents[4] / "docs/evidence/benchmarks/hosts.json").read_text())
@@ -34,7 +33,8 @@ def facts(name: str, train: int, validation: int) -> TaskFacts:
     )  # fmt: skip
 
 
-def cost_of(plan: Plan, there: Machine) -> Estimate:
+def cost_of(asked: AskedExperiment, there: Machine) -> Estimate:
+    plan = planned(asked, there)
     return estimate(plan.experiment, plan.lanes, there)
 
 
@@ -56,7 +56,7 @@ def test_it_grows_with_what_is_asked() -> None:
     """Twice the replicates, episodes with their evaluation or steps take twice as long."""
     def duration(**changes: object) -> float:
         there = machine(cores=12, tasks=(facts("digits", 1024, 384),))
-        return cost_of(planned(experiment(**changes), there), there).duration_s
+        return cost_of(experiment(**changes), there).duration_s
 
     once = duration(eval_episodes=8, episodes=2, steps=10, seeds=6, n_envs=8)
     assert duration(eval_episodes=24, episodes=4, steps=10, seeds=6, n_envs=8) == pytest.approx(2 * once)
@@ -67,10 +67,8 @@ def test_it_grows_with_what_is_asked() -> None:
 def test_several_devices_of_a_run_are_not_said_to_save_time() -> None:
     """One interpreter launches the kernels of all GPUs; on a CPU they take turns."""
     def slower_by(there: Machine) -> float:
-        one, two = (
-            cost_of(planned(experiment(devices_per_run=k, n_envs=64, seeds=1), there), there).duration_s
-            for k in (1, 2)
-        )
+        asks = (experiment(devices_per_run=k, n_envs=64, seeds=1) for k in (1, 2))
+        one, two = (cost_of(asked, there).duration_s for asked in asks)
         return two / one
 
     assert slower_by(machine(gpus=4)) == pytest.approx(2)  # as long as it is measured with as many environments
@@ -78,16 +76,13 @@ def test_several_devices_of_a_run_are_not_said_to_save_time() -> None:
 
 
 def test_more_lanes_than_cores_wait_for_one_another() -> None:
-    few, many = machine(cores=1), machine(cores=2)
-    slow, fast = (cost_of(planned(experiment(), there), there).duration_s for there in (few, many))
+    slow, fast = (cost_of(experiment(), machine(cores)).duration_s for cores in (1, 2))
     assert slow == pytest.approx(2 * fast)
 
 
 def test_memory_has_a_part_per_worker_and_a_part_per_environment() -> None:
-    there = machine()
-
     def memory(n_envs: int) -> int:
-        return cost_of(planned(experiment(n_envs=n_envs), there), there).memory_bytes
+        return cost_of(experiment(n_envs=n_envs), machine()).memory_bytes
 
     assert memory(64) - memory(4) == 2 * 60 * (memory(5) - memory(4)) // 2
     assert memory(4) > 2 * (400 << 20)
@@ -104,8 +99,8 @@ def cost_of_environments(
         observation_width=width, seen_steps=seen,
     )  # fmt: skip
     there = machine(rewards=("env",), controllers=("random",), tasks=(task,))
-    plan = planned(asked(*controllers, task=name, n_envs=8, steps=1000, margin=5.0, **changes), there)
-    return cost_of(plan, there), len(plan.lanes)
+    asks = asked(*controllers, task=name, n_envs=8, steps=1000, margin=5.0, **changes)
+    return cost_of(asks, there), len(planned(asks, there).lanes)
 
 
 def memory_of_environments(*controllers: str, **how: object) -> float:
@@ -128,24 +123,19 @@ def test_an_environment_takes_as_long_as_the_episode_that_the_preflight_has_seen
 
 def test_what_learners_of_environments_keep_of_observations_is_part_of_their_memory(tmp_path: Path) -> None:
     """Seven copies of what a rollout shows (tests/unit/workers/gymnasium_task/test_world.py)."""
-    base, width = 400 << 20, 210 * 160 * 3
-    own = f"{tmp_path}/own.py:outcome"
-    shown = 100 * 8 * width * 4
-    policy = 13 * 12 * 64**2 * 4
-    assert memory_of_environments("env", "random", width=width) == base + policy + 7 * shown
-    assert memory_of_environments("env", "random", width=width, outcome="info:score") == base + policy + 7 * shown
-    assert memory_of_environments("env", "random", width=width, outcome=own) == base + policy + 8 * shown
-    assert memory_of_environments("env", "random", width=width, limit=0) == base + policy + 10 * 7 * shown
+    base, width, policy = 400 << 20, 210 * 160 * 3, 13 * 12 * 64**2 * 4
     assert memory_of_environments("random", "alike=random", width=width) == base
-    resets = memory_of_environments("env", "random", width=width, sets=("gym.rollout=resets",))
-    assert resets == base + policy + 10 * 7 * shown
+    for copies, how in (
+        (7, {}), (7, {"outcome": "info:score"}), (8, {"outcome": f"{tmp_path}/own.py:outcome"}),
+        (10 * 7, {"limit": 0}), (10 * 7, {"sets": ("gym.rollout=resets",)}),
+    ):  # fmt: skip
+        found = memory_of_environments("env", "random", width=width, **how)
+        assert found == base + policy + copies * 100 * 8 * width * 4, how
 
 
 def test_the_largest_policy_that_learns_is_part_of_the_memory_of_a_worker() -> None:
-    there = machine()
-
     def memory(*sets: str) -> int:
-        return cost_of(planned(asked("shaped", "simplified", sets=sets), there), there).memory_bytes
+        return cost_of(asked("shaped", "simplified", sets=sets), machine()).memory_bytes
 
     small, large, blind = memory(), memory("policy.hidden=1024"), memory("policy.hidden=1024", "policy.memory=none")
     assert large - small == 2 * 13 * 12 * (1024**2 - 64**2) * 4
@@ -158,7 +148,7 @@ def test_a_gpu_takes_what_was_measured_on_it_and_a_cpu_what_was_measured_there()
         there = machine(gpus=2, multiply_adds_per_s=1e9 * measured.get("cpu", 1.0))
         timed = (replace(device, step_s=device.step_s * measured.get("gpu", 1.0)) for device in there.devices)
         there = replace(there, devices=tuple(timed))
-        return cost_of(planned(experiment(devices=devices), there), there).step_s
+        return cost_of(experiment(devices=devices), there).step_s
 
     on_gpus, on_cores = step_s(("cuda",)), step_s(("cpu",))
     assert on_gpus == pytest.approx(0.01 * (1024 + 4 / 3 * 384) / 128)
@@ -169,8 +159,8 @@ def test_a_gpu_takes_what_was_measured_on_it_and_a_cpu_what_was_measured_there()
 def test_workers_that_start_are_counted() -> None:
     """All load torch at the same time on the cores that there are."""
     def found(cores: int, start_s: float) -> Estimate:
-        there = machine(cores=cores, start_s=start_s)
-        return cost_of(planned(experiment(devices=("cpu:0", "cpu:1")), machine()), there)
+        plan = planned(experiment(devices=("cpu:0", "cpu:1")), machine())
+        return estimate(plan.experiment, plan.lanes, machine(cores=cores, start_s=start_s))
 
     assert found(2, 5.0).start_up_s == pytest.approx(5.0)
     assert found(1, 5.0).start_up_s == pytest.approx(10.0)
@@ -181,7 +171,6 @@ def test_workers_that_start_are_counted() -> None:
     (0.0, "under 10 s"), (9.9, "under 10 s"), (10.4, "about 10 s"), (61.0, "about 61 s"), (600.0, "about 10 min"),
 ])  # fmt: skip
 def test_nothing_takes_no_time(seconds: float, said: str) -> None:
-    there = machine()
-    plan = planned(experiment(), there)
-    cost = msgspec.structs.replace(cost_of(plan, there), duration_s=seconds)
-    assert f"estimate: {said} including the start of the workers, " in plan_text(plan, cost, Path("runs/x"), 200)
+    plan, cost = planned(experiment(), machine()), cost_of(experiment(), machine())
+    text = plan_text(plan, replace(cost, duration_s=seconds), Path("runs/x"), 200)
+    assert f"estimate: {said} including the start of the workers, " in text

@@ -9,7 +9,7 @@ from support.asking import experiment, group, machine, planned
 from esper_ab.contracts.children import TaskFacts, UserReward
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import ControllerSettings, PPOSettings, RewardSettings
-from esper_ab.plan.notes import positions_could_matter_by
+from esper_ab.plan.notes import ENOUGH_EPISODES, positions_could_matter_by
 from esper_ab.settings.experiment import AskedArithmetic
 from esper_ab.settings.resolve import resolve
 
@@ -65,23 +65,34 @@ def test_nothing_is_said_of_bounds_that_fit(bounds: tuple[tuple[float, float] | 
     assert "Action bounds" not in notes_on(bounds)
 
 
-@pytest.mark.parametrize(
-    ("reward", "said"),
-    [
-        ({"mode": "shaped"}, True), ({"mode": "simplified"}, True), ({"mode": "sparse"}, False),
-        ({"mode": "simplified", "disable_pbrs": True}, False), ({"mode": "shaped", "pbrs_weight": 0.0}, False),
-        ({"mode": "shaped", "family": "loss"}, False),  # its stage term never was neutral
-    ],
-)  # fmt: skip
-def test_unequal_discounts_are_said_of_every_reward_with_a_potential(reward: dict[str, object], said: bool) -> None:
-    other = group("b", ppo=PPOSettings(gamma=0.9), reward=RewardSettings(**reward))
-    text = "\n".join(planned(experiment(groups=(group("a"), other)), machine()).notes)
-    assert ("b: ppo.gamma=0.9 differs from reward.gamma=0.995" in text) is said
+def beside_a(**settings: object) -> dict[str, object]:
+    return {"groups": (group("a"), group("b", **settings))}
 
 
-def test_who_learns_sooner_is_not_asked_of_a_policy_that_is_not_to_learn() -> None:
-    groups = (group("a"), group("untrained", ppo=PPOSettings(lr=0.0)))
-    assert "early learning" not in "\n".join(planned(experiment(groups=groups, episodes=1), machine()).notes)
+def discounted(**reward: object) -> dict[str, object]:
+    return beside_a(ppo=PPOSettings(gamma=0.9), reward=RewardSettings(**reward))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("words", "said", "changes"), [
+    ("cannot show that there is none", True, {"seeds": 6}),
+    ("cannot show that there is none", True, {"seeds": 14}),
+    ("cannot show that there is none", False, {"seeds": 15}),
+    ("cannot show that there is none", False, {"seeds": 5}),
+    ("cannot show that there is none", False, {"seeds": 6, "open_ended": True}),
+    ("early learning of a, b", True, {"episodes": 1}),
+    ("early learning", False, {"episodes": ENOUGH_EPISODES // 4}),
+    ("early learning", False, {"episodes": 1} | beside_a(controller=ControllerSettings(name="wait"))),
+    ("early learning", False, {"episodes": 1} | beside_a(ppo=PPOSettings(lr=0.0))),  # it is not to learn
+    # unequal discounts matter to every reward with a potential
+    ("b: ppo.gamma=0.9 differs from reward.gamma=0.995", True, discounted(mode="shaped")),
+    ("b: ppo.gamma=0.9 differs from reward.gamma=0.995", True, discounted(mode="simplified")),
+    ("differs from reward.gamma", False, discounted(mode="sparse")),
+    ("differs from reward.gamma", False, discounted(mode="simplified", disable_pbrs=True)),
+    ("differs from reward.gamma", False, discounted(mode="shaped", pbrs_weight=0.0)),
+    ("differs from reward.gamma", False, discounted(mode="shaped", family="loss")),  # its stage term never was neutral
+])  # fmt: skip
+def test_a_note_is_of_the_plans_that_it_concerns_alone(words: str, said: bool, changes: dict[str, object]) -> None:
+    assert (words in "\n".join(planned(experiment(n_envs=4, **changes), machine()).notes)) is said
 
 
 MINE = "mine.py:reward"
@@ -91,19 +102,16 @@ UNEQUAL = msgspec.structs.replace(
 )
 
 
-@pytest.mark.parametrize(
-    ("changes", "there", "because"),
-    [
-        ({}, machine(), ""),
-        ({"groups": (group("a"), group("b", reward=RewardSettings(mode=MINE)))}, machine(user_rewards=(USER,)),
-         "the reward mine.py:reward is not in the catalogue"),
-        ({}, machine(gpus=2), "cuda:0 is not a CPU core"),
-        ({"devices": ("cpu:0", "cpu:1")}, machine(gpus=2), ""),
-        ({}, UNEQUAL, "the CPU cores are of different kinds"),
-        ({"devices": ("cpu:0",), "placement": "share"}, UNEQUAL, ""),
-        ({"arithmetic": AskedArithmetic(deterministic=False)}, machine(), "the arithmetic is not deterministic"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changes", "there", "because"), [
+    ({}, machine(), ""),
+    ({"groups": (group("a"), group("b", reward=RewardSettings(mode=MINE)))}, machine(user_rewards=(USER,)),
+     "the reward mine.py:reward is not in the catalogue"),
+    ({}, machine(gpus=2), "cuda:0 is not a CPU core"),
+    ({"devices": ("cpu:0", "cpu:1")}, machine(gpus=2), ""),
+    ({}, UNEQUAL, "the CPU cores are of different kinds"),
+    ({"devices": ("cpu:0",), "placement": "share"}, UNEQUAL, ""),
+    ({"arithmetic": AskedArithmetic(deterministic=False)}, machine(), "the arithmetic is not deterministic"),
+])  # fmt: skip
 def test_what_can_make_a_record_depend_on_its_place(changes, there, because):
     asked = experiment(**{"seeds": 10} | changes)
     assert positions_could_matter_by(resolve(asked, there, "x", 16), there) == because

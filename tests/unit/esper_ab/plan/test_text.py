@@ -9,19 +9,13 @@ import msgspec
 import pytest
 from support import asking
 
-from esper_ab.contracts.children import Machine, TaskFacts
-from esper_ab.contracts.measures import Measure, TaskMeasures
-from esper_ab.contracts.trainer import TrainerFacts
+from esper_ab.contracts.children import Machine
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import question, short_text
 from esper_ab.settings.experiment import AskedArithmetic
 
 FOLDER = Path("a folder/x")
-FACTS = TrainerFacts(
-    settings={"slow": {"lr": 0.1}, "fast": {"lr": 0.2}}, files=("mine.py",), sha256="a" * 64, metrics={},
-    evaluations=4, repeats=True, resumption="exactly", point_s=40.0, evaluate_s=20.0,
-)  # fmt: skip
 
 
 def short(plan: Plan, there: Machine, power: str = "", width: int = 1000) -> list[str]:
@@ -34,15 +28,10 @@ def lines(groups: Sequence[str] = ("a", "b"), *, cores: int = 4, power: str = ""
     return short(asking.planned(asking.experiment(tuple(groups), **{"margin": 2.0} | changes), there), there, power)
 
 
-def trained(facts: TrainerFacts = FACTS, trainer: str = "mine.py", **changes: object) -> tuple[Plan, Machine]:
+def trained(trainer: str = "mine.py", episodes: int = 4, **facts: object) -> tuple[Plan, Machine]:
     """A plan of groups slow and fast of a trainer, of which a rehearsal found `facts`."""
-    measures = TaskMeasures(outcome=Measure(name="outcome", label="error", unit="J", better="lower"), measures=())
-    tasks = tuple(
-        TaskFacts(name=f"trainer:{name}", title="", kind="trainer", measures=measures)
-        for name in ("mine", "run", "python")
-    )
-    said = {"trainer": trainer, "outcome": "error", "outcome_better": "lower", "margin": 0.5, "episodes": 4} | changes
-    groups, there = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2"), asking.machine(tasks=tasks, trainer=facts)
+    said = {"trainer": trainer, "outcome": "error", "outcome_better": "lower", "margin": 0.5, "episodes": episodes}
+    groups, there = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2"), asking.rehearsed(**facts)
     return asking.planned(asking.asked(group=groups, **said), there), there
 
 
@@ -117,13 +106,13 @@ def test_the_question_names_groups_task_and_direction(groups: str, changes: dict
     ("python3 src/run.py --lr {lr} {seed} {out}", "run.py"),
 ])  # fmt: skip
 def test_a_trainer_is_called_as_people_call_it(trainer: str, named: str) -> None:
-    command = {"outcome": "error", "episodes": 1} if trainer != "mine.py" else {}
-    plan, _ = trained(trainer=trainer, **command)
+    plan, _ = trained(trainer, episodes=1)
     assert question(plan) == f"Is error of {named} lower with slow than with fast?"
 
 
 def test_the_cost_of_a_trainer_is_that_of_its_rehearsal() -> None:
-    assert short(*trained())[1].endswith(" (rehearsed: 3 min a run)")  # 4 points of 40 s, 20 s of evaluation
+    plan, there = trained(point_s=40.0, evaluate_s=20.0)  # 4 points
+    assert short(plan, there)[1].endswith(" (rehearsed: 3 min a run)")
 
 
 def test_what_limits_the_answer_is_shown_and_other_notes_are_not() -> None:
@@ -142,7 +131,7 @@ def test_what_limits_the_answer_is_shown_and_other_notes_are_not() -> None:
 
 @pytest.mark.parametrize(("changes", "limits"), [({}, 0), ({"repeats": False}, 1), ({"evaluates_alike": False}, 1)])
 def test_a_rehearsal_limits_the_answer_only_where_it_found_something(changes: dict[str, bool], limits: int) -> None:
-    plan, there = trained(msgspec.structs.replace(FACTS, **changes))
+    plan, there = trained(**changes)
     assert plan.limits == limits
     assert sum(line.startswith("note: ") for line in short(plan, there)) == limits
     assert sum(note.startswith("The trainer, as rehearsed: ") for note in plan.notes) == 1  # said once, here or there
@@ -150,7 +139,7 @@ def test_a_rehearsal_limits_the_answer_only_where_it_found_something(changes: di
 
 @pytest.mark.parametrize("width", [48, 100])
 def test_lines_fit_a_terminal(width: int) -> None:
-    plan, there = trained(msgspec.structs.replace(FACTS, repeats=False))
+    plan, there = trained(repeats=False)
     narrow = short(plan, there, "Finds a difference " * 9, width)
     assert max(map(len, narrow)) <= width
     assert " ".join(narrow).split() == " ".join(short(plan, there, "Finds a difference " * 9)).split()

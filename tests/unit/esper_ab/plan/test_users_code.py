@@ -4,50 +4,31 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.asking import asked, machine, planned, toml
+from support.asking import FACTS, asked, planned, rehearsed, toml
 
-from esper_ab.contracts.children import Machine, TaskFacts
+from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.source_files import source_sha256
-from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.experiment_directory import experiment_toml, make_experiment_directory, run_toml
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.users_code import found
 
-FACTS = TrainerFacts(
-    settings={"slow": {"lr": 0.1, "deep": True}, "fast": {"lr": 0.2, "deep": True}}, files=("mine.py",),
-    sha256="a" * 64, metrics={"Loss": "loss"}, evaluations=4, repeats=True, resumption="exactly", point_s=2.0,
-    evaluate_s=1.0,
-)  # fmt: skip
 PYTHON = {"trainer": "mine.py", "outcome_better": "lower", "margin": 0.5, "outcome_range": "0..9", "episodes": 3}
 COMMAND = PYTHON | {"trainer": "run {seed} {lr} {out}", "outcome": "r.json:x", "episodes": 1}
 GROUPS = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2")
 
 
-def there(**changes: object) -> Machine:
-    measures = TaskMeasures(outcome=Measure(name="outcome", label="error", unit="J", better="lower"),
-                            measures=(Measure(name="loss", label="Loss"),))  # fmt: skip
-    task = TaskFacts(name="trainer:mine", title="/x/mine.py", kind="trainer", measures=measures)
-    facts = msgspec.structs.replace(FACTS, **changes)
-    return machine(tasks=(task, msgspec.structs.replace(task, name="trainer:run")), trainer=facts)
-
-
-def plan(facts: Machine | None = None, **changes: object) -> Plan:
-    return planned(asked(group=GROUPS, **PYTHON | changes), facts or there())
+def plan(there: Machine | None = None, **changes: object) -> Plan:
+    return planned(asked(group=GROUPS, **PYTHON | changes), there or rehearsed())
 
 
 def test_a_run_has_its_trainer_and_the_settings_as_the_preflight_typed_them() -> None:
-    specs = {spec.ref.name: spec for block in plan().blocks for spec in block.runs}
+    typed = {"slow": {"lr": 0.1, "deep": True}, "fast": {"lr": 0.2, "deep": True}}
+    specs = {spec.ref.name: spec for block in plan(rehearsed(settings=typed)).blocks for spec in block.runs}
     spec = specs["fast/1"]
-    assert (spec.settings.trainer, spec.eval_episodes, spec.episodes, spec.n_envs) == (
-        {"lr": 0.2, "deep": True},
-        4,
-        3,
-        1,
-    )
+    assert (spec.settings.trainer, spec.eval_episodes, spec.episodes, spec.n_envs) == (typed["fast"], 4, 3, 1)
     assert spec.trainer is not None
     assert (spec.trainer.out, spec.trainer.folder) == ("runs/fast-1/out", f"trainer/{'a' * 12}")
     assert spec.trainer.worst == 9.0
@@ -64,7 +45,7 @@ def test_added_replicates_have_folders_of_their_own() -> None:
 
 
 def test_another_trainer_is_another_experiment() -> None:
-    assert len({plan(there(sha256=letter * 64)).digest for letter in "aba"}) == 2
+    assert len({plan(rehearsed(sha256=letter * 64)).digest for letter in "aba"}) == 2
 
 
 @pytest.mark.parametrize(("outcome", "words"), [
@@ -94,7 +75,7 @@ def test_the_plan_says_what_is_compared_in_words_of_its_own() -> None:
      "the evaluation uses more than the state, so"),
 ])  # fmt: skip
 def test_the_plan_says_what_the_rehearsal_found_and_no_more(changes: dict[str, object], words: str) -> None:
-    made = plan(there(**changes))
+    made = plan(rehearsed(**changes))
     assert words in made.notes[0]
     assert made.trainer is not None
     assert made.notes[0] == found(made.trainer, "/mine.py")
@@ -111,25 +92,25 @@ def test_it_is_said_which_files_of_a_command_are_watched() -> None:
 def test_equal_groups_must_agree_only_where_the_trainer_repeats() -> None:
     same = {"a": {"lr": 0.1}, "b": {"lr": 0.1}}
     asks = asked("a", "b", sets=("trainer.lr=0.1",), **PYTHON)
-    exact = planned(asks, there(settings=same))
-    chance = planned(asks, there(settings=same, repeats=False))
+    exact = planned(asks, rehearsed(settings=same))
+    chance = planned(asks, rehearsed(settings=same, repeats=False))
     assert any("their records must be identical" in note for note in exact.notes)
     assert not any("identical" in note for note in chance.notes)
     assert any("differ by chance alone" in note for note in chance.notes)
 
 
 def test_a_run_is_expected_to_take_what_it_took_in_the_rehearsal() -> None:
-    made, facts = plan(), there()
-    one = estimate(made.experiment, made.lanes, facts)
+    made = plan()
+    one = estimate(made.experiment, made.lanes, rehearsed())
     assert one.step_s == 2.0
     assert one.duration_s - one.start_up_s == pytest.approx(6 * (3 * 2.0 + 1.0))
 
 
 @pytest.mark.parametrize("said", [PYTHON, COMMAND])
 def test_settings_that_are_written_plan_the_same_experiment_again(tmp_path: Path, said: dict[str, object]) -> None:
-    facts = there(settings={"slow": {"lr": 0.1}, "fast": {"lr": 0.2}}, evaluations=1)
-    made = planned(asked(group=GROUPS, **said), facts)
-    again = planned(asked(toml=toml(tmp_path, experiment_toml(made, facts))), facts)
+    there = rehearsed(evaluations=1)
+    made = planned(asked(group=GROUPS, **said), there)
+    again = planned(asked(toml=toml(tmp_path, experiment_toml(made, there))), there)
     assert again.digest == made.digest
     (spec,) = [spec for spec in made.blocks[0].runs if spec.ref.group_id == "fast"]
     alone = toml(tmp_path, run_toml(made, spec))
@@ -141,14 +122,14 @@ def test_settings_that_are_written_plan_the_same_experiment_again(tmp_path: Path
 
 def test_an_experiment_keeps_the_trainer_that_was_rehearsed(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("x = 1\n")
-    facts = there(root=str(tmp_path), sha256=source_sha256(tmp_path, ("mine.py",)))
-    made = plan(facts)
+    there = rehearsed(root=str(tmp_path), sha256=source_sha256(tmp_path, ("mine.py",)))
+    made = plan(there)
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    make_experiment_directory(tmp_path / "one", made, facts, "")
+    make_experiment_directory(tmp_path / "one", made, there, "")
     (kept,) = (tmp_path / "one/trainer").rglob("mine.py")
     assert kept.read_text() == "x = 1\n"
     (tmp_path / "mine.py").write_text("x = 2\n")
     with pytest.raises(UsageError, match=r"mine\.py changed while the experiment was planned"):
-        make_experiment_directory(tmp_path / "two", made, facts, "")
+        make_experiment_directory(tmp_path / "two", made, there, "")
     assert not (tmp_path / "two").exists()

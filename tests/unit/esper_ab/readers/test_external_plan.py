@@ -91,20 +91,16 @@ def test_a_field_that_a_later_version_adds_changes_no_plan_that_is_there(tmp_pat
 
 
 def test_a_plan_of_format_1_is_read_and_is_called_what_it_was_called():
-    """It said endpoint where a plan says outcome_over now: somebody may be in the middle of a study."""
+    """It said endpoint where a plan, or a table, says outcome_over now: somebody may be in the middle of a study."""
     plan = read_plan(FORMAT_1)
     assert plan.digest == "aea86bf5d563522e3a04dedc9f405eec9dbc5a346b158983a8e6fa9fe52f02ed"
     assert (plan.design.outcome_over, plan.groups, plan.design.looks) == ("given", ("new", "old"), (10, 14, 20))
-
-
-def test_the_table_of_a_plan_of_format_1_may_keep_its_column_endpoint():
     rows = [
-        (group, seed, 70 + seed % 3 + (group == "new") * (3 + seed % 2))
-        for seed in range(20) for group in ("new", "old")
+        {"group": group, "seed": str(seed), "endpoint": str(70 + seed % 3 + (group == "new") * (3 + seed % 2))}
+        for seed in range(20) for group in plan.groups
     ]
-    group, seed, outcome = zip(*rows, strict=True)
-    columns = {"group": group, "seed": [str(one) for one in seed], "endpoint": list(map(str, outcome))}
-    answer = judge(read_plan(FORMAT_1), observations_of("runs.csv", columns, range(2, len(rows) + 2)))
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    answer = judge(plan, observations_of("runs.csv", columns, range(2, len(rows) + 2)))
     assert [one.verdict for one in answer.comparisons] == ["BETTER"]
 
 

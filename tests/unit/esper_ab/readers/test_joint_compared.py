@@ -5,12 +5,12 @@ from dataclasses import replace
 import msgspec
 import pytest
 from click.testing import CliRunner
-from support.journals import Shape, Synthetic, planted_effect, write
+from support.journals import Shape, Synthetic, losing, planted_effect, write
 
 from esper_ab.commands.compare import command
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RewardCode
-from esper_ab.journal.events import ExperimentContinued, Incident, RunEvaluated, RunReady
+from esper_ab.journal.events import ExperimentContinued, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 from esper_ab.readers.joint import incomparable, observe_together
@@ -32,43 +32,27 @@ def source(name, synthetic, *, plan=(), events=None, **experiment):
 
 
 A, B = source("a", FLOOR), source("b", OTHER)
+WIDER = msgspec.structs.replace(B[1].plan, design=msgspec.structs.replace(B[1].design, margin=5.0))
 
 
-@pytest.mark.parametrize(
-    ("changes", "lines"),
-    [
-        ({"rng_seed": 12}, ["rng_seed: 11 in a; 12 in b"]),
-        ({"task": "synthetic"}, ["task: digits in a; synthetic in b"]),
-        ({"slots": ("early",)}, ['slots: ["early","mid","late"] in a; ["early"] in b']),
-        ({"n_envs": 8, "steps": 9}, ["n_envs: 4 in a; 8 in b", "steps: 25 in a; 9 in b"]),
-        ({"episodes": 9}, ["episodes: 8 in a; 9 in b"]),
-        ({"eval_episodes": 4}, ["eval_episodes: 8 in a; 4 in b"]),
-        ({"outcome_over": "last-tenth"}, ["outcome_over: evaluation in a; last-tenth in b"]),
-        (
-            {"arithmetic": msgspec.structs.replace(A[1].plan.experiment.arithmetic, threads=2)},
-            ["arithmetic.threads: 1 in a; 2 in b"],
-        ),
-        ({"order": "shuffled", "sync": "independent", "devices": ("cuda:0", "cuda:1")}, []),
-    ],
-)
+@pytest.mark.parametrize(("changes", "lines"), [
+    ({"rng_seed": 12}, ["rng_seed: 11 in a; 12 in b"]),
+    ({"task": "synthetic"}, ["task: digits in a; synthetic in b"]),
+    ({"slots": ("early",)}, ['slots: ["early","mid","late"] in a; ["early"] in b']),
+    ({"n_envs": 8, "steps": 9}, ["n_envs: 4 in a; 8 in b", "steps: 25 in a; 9 in b"]),
+    ({"episodes": 9}, ["episodes: 8 in a; 9 in b"]),
+    ({"eval_episodes": 4}, ["eval_episodes: 8 in a; 4 in b"]),
+    ({"outcome_over": "last-tenth"}, ["outcome_over: evaluation in a; last-tenth in b"]),
+    ({"arithmetic": msgspec.structs.replace(A[1].plan.experiment.arithmetic, threads=2)},
+     ["arithmetic.threads: 1 in a; 2 in b"]),
+    ({"unpaired": True}, ["unpaired: the groups of b share no randomness with each other or with other runs"]),
+    ({"plan": {"code": {"sources": "1234", "commit": "abc123"}}}, ["code: commit abc123 in a; sources 1234 in b"]),
+    ({"plan": {"versions": {"esper_ab": "0.1.0", "torch": "2.14"}}}, ["version of torch: 2.13 in a; 2.14 in b"]),
+    ({"plan": {"plan": WIDER}}, ["margin: 2 in a; 5 in b"]),
+    ({"order": "shuffled", "sync": "independent", "devices": ("cuda:0", "cuda:1")}, []),
+])  # fmt: skip
 def test_each_setting_that_differs_is_a_line(changes, lines):
     assert list(incomparable([A, source("b", OTHER, **changes)])) == lines
-
-
-def test_code_and_versions_must_agree():
-    other = source("b", OTHER, plan={
-        "code": {"sources": "1234", "commit": "abc123"}, "versions": {"esper_ab": "0.1.0", "torch": "2.14"},
-    })  # fmt: skip
-    assert incomparable([A, other]) == (
-        "code: commit abc123 in a; sources 1234 in b", "version of torch: 2.13 in a; 2.14 in b",
-    )  # fmt: skip
-
-
-def test_runs_that_share_no_randomness_are_refused():
-    unpaired = source("b", OTHER, unpaired=True)
-    assert incomparable([A, unpaired]) == (
-        "unpaired: the groups of b share no randomness with each other or with other runs",
-    )
 
 
 def test_a_directory_of_two_states_of_the_code_is_refused():
@@ -102,14 +86,6 @@ def test_rewards_of_the_user_are_compared_by_their_source():
     assert incomparable(changed) == ("source of my.py:reward: 11 in a; 22 in b",)
 
 
-def test_another_margin_is_a_line():
-    events = OTHER.events()
-    plan = events[0].plan
-    wider = msgspec.structs.replace(plan, design=msgspec.structs.replace(plan.design, margin=5.0))
-    other = source("b", OTHER, plan={"plan": wider})
-    assert incomparable([A, other]) == ("margin: 2 in a; 5 in b",)
-
-
 def test_equal_settings_with_equal_records_are_one_condition():
     found, scale = observe_together([A, B])
     assert found.groups == ("shaped", "wait", "simplified")
@@ -133,41 +109,28 @@ def test_two_conditions_of_one_name_are_told_apart():
     assert found.groups == ("shaped", "wait", "shaped (b)")
 
 
-def broken(replicate):
-    """OTHER, with the evaluation of base in one replicate not what it was."""
-    return [
+def test_equal_settings_with_other_records_are_refused():
+    broken = [
         RunEvaluated(record=msgspec.structs.replace(event.record, digest="another"))
-        if isinstance(event, RunEvaluated) and event.record.run.name == f"base/{replicate}" else event
+        if isinstance(event, RunEvaluated) and event.record.run.name == "base/2" else event
         for event in OTHER.events()
     ]  # fmt: skip
-
-
-def test_equal_settings_with_other_records_are_refused():
     with pytest.raises(UsageError, match=r"shaped in a and base in b have equal settings.* seed 2, evaluation"):
-        observe_together([A, source("b", OTHER, events=broken(2))])
+        observe_together([A, source("b", OTHER, events=broken)])
 
 
 def test_a_run_that_one_directory_lost_counts_where_another_made_it():
     lost = {"shaped/3": "dropped_pair", "simplified/3": "cancelled"}
-    kept = [event for event in planted_effect()
-            if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]  # fmt: skip
-    kept[-1:-1] = [Incident(category=why, run_name=name, episode=1, detail="died") for name, why in lost.items()]
-    one, other = ((name, fold(events)) for name, events in (("f", kept), ("w", planted_effect())))
+    one, other = ("f", fold(losing(planted_effect(), lost))), ("w", fold(planted_effect()))
     (alone, _), (both, _) = observe_together([one]), observe_together([one, other])
     assert {row.run for row in alone.rows if row.value is None} == set(lost)
     assert all(row.value is not None for row in both.rows)
 
 
-@pytest.fixture
-def folders(tmp_path, monkeypatch):
+def test_the_command_says_all_of_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made = {"a": replace(FLOOR, replicates=8), "b": OTHER, "c": replace(OTHER, rng_seed=12, n_envs=2)}
-    for name, synthetic in made.items():
-        write(tmp_path / name, synthetic.events())
-    return tmp_path
-
-
-def test_the_command_says_all_of_it(folders):
+    write(tmp_path / "a", replace(FLOOR, replicates=8).events())
+    write(tmp_path / "b", OTHER.events())
     text = " ".join(CliRunner().invoke(command, ["a", "b"], catch_exceptions=False).output.split())
     for words in (
         "EXPLORATORY. Nothing was declared", "wait is worse than simplified by", "exploratory WORSE",

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.elsewhere import scales
-from support.journals import Shape, Synthetic, write
+from support.journals import Shape, Synthetic, losing, write
 
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.design.design import Contrast
-from esper_ab.journal.events import ExperimentContinued, Incident, RunEvaluated, RunStarted
+from esper_ab.journal.events import ExperimentContinued, RunStarted
 from esper_ab.journal.load import load
 from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.readers.joint import judge_directory, read_experiments
@@ -33,48 +33,47 @@ JOINT = Joint(
 )
 
 
+WHOLE = Synthetic(groups=GROUPS, replicates=6).events()
+
+
+def written(place, **parts):
+    """A directory of both parts, whole if no other events are given for one."""
+    for task in TASKS:
+        write(place / task, parts.get(task, WHOLE))
+    return place
+
+
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
-    place = tmp_path_factory.mktemp("joint")
-    for task in TASKS:
-        write(place / task, Synthetic(groups=GROUPS, replicates=6).events())
-    return place
+    return written(tmp_path_factory.mktemp("joint"))
 
 
 def _verdicts(result):
     return {one.question.task: str(one.verdict) for one in result.judged.comparisons}
 
 
-def test_what_a_part_has_beyond_the_plan_is_not_counted(directory, tmp_path):
-    (tmp_path / "digits").symlink_to(directory / "digits")
-    write(tmp_path / "mixture", Synthetic(groups=GROUPS, replicates=6, more=2).events())
-    result = judge_directory(tmp_path, JOINT, PLAN)
+def test_what_a_part_has_beyond_the_plan_is_not_counted(tmp_path):
+    more = Synthetic(groups=GROUPS, replicates=6, more=2).events()
+    result = judge_directory(written(tmp_path, mixture=more), JOINT, PLAN)
     assert [(now.runs, now.of_runs) for now in result.parts] == [(12, 12)] * 2
     assert result.complete
     assert any("seed 6 and 7" in said or "6, 7" in said for said in result.judged.departures)
 
 
-def test_a_replicate_that_was_given_up_is_said_and_not_waited_for(directory, tmp_path):
-    (tmp_path / "digits").symlink_to(directory / "digits")
-    *events, end = Synthetic(groups=GROUPS, replicates=6).events()
-    of_last = [event for event in events if isinstance(event, RunEvaluated)][-2:]
-    lost = [Incident(category="dropped_pair", run_name=one.record.run.name, episode=None, detail="") for one in of_last]
-    write(tmp_path / "mixture", [*(event for event in events if event not in of_last), *lost, end])
-    result = judge_directory(tmp_path, JOINT, PLAN)
+def test_a_replicate_that_was_given_up_is_said_and_not_waited_for(tmp_path):
+    given_up = losing(WHOLE, {f"{name}/5": "dropped_pair" for name in GROUPS})
+    result = judge_directory(written(tmp_path, mixture=given_up), JOINT, PLAN)
     assert not result.complete
     assert "INCOMPLETE. 22 of 24 runs are evaluated; the seeds of the others were given up." in " ".join(
         render_text(joint_report(result)).split()
     )
 
 
-def test_what_blocks_one_part_blocks_the_mean_and_no_other_part(directory, tmp_path):
+def test_what_blocks_one_part_blocks_the_mean_and_no_other_part(tmp_path):
     """Half of one part was recorded by other code."""
-    events = Synthetic(groups=GROUPS, replicates=6).events()
-    ready = [place for place, event in enumerate(events) if isinstance(event, RunStarted)]
+    half = [place for place, event in enumerate(WHOLE) if isinstance(event, RunStarted)][6]
     other = ExperimentContinued(versions={}, machine={}, code={"commit": "other", "dirty": "no"})
-    write(tmp_path / "digits", [*events[: ready[6]], other, *events[ready[6] :]])
-    (tmp_path / "mixture").symlink_to(directory / "mixture")
-    result = judge_directory(tmp_path, JOINT, PLAN)
+    result = judge_directory(written(tmp_path, digits=[*WHOLE[:half], other, *WHOLE[half:]]), JOINT, PLAN)
     assert {part for part, finding in result.findings if finding.weight == "blocks"} == {"digits"}
     assert _verdicts(result) == {"digits": "BLOCKED", "mixture": "BETTER", MEAN: "BLOCKED"}
     told = next(one.sentence for one in result.judged.comparisons if one.question.task == MEAN)
@@ -83,10 +82,9 @@ def test_what_blocks_one_part_blocks_the_mean_and_no_other_part(directory, tmp_p
 
 def test_the_same_computation_in_every_part_is_identical(tmp_path):
     twins = {name: Shape(accuracy=80.0, stream="one") for name in ("a", "b")}
-    for task in TASKS:
-        write(tmp_path / task, Synthetic(groups=twins, replicates=6).events())
+    events = Synthetic(groups=twins, replicates=6).events()
     plan = make_external_plan(tuple(twins), tuple("012345"), scales(tasks=TASKS), Rule())
-    result = judge_directory(tmp_path, JOINT, plan)
+    result = judge_directory(written(tmp_path, digits=events, mixture=events), JOINT, plan)
     assert set(_verdicts(result).values()) == {"IDENTICAL"}
     assert all("are the same computation" in one.headline for one in result.judged.comparisons)
 
@@ -107,8 +105,7 @@ def test_the_answer_is_the_same_as_text_as_json_and_on_the_page(directory):
 def test_outcomes_are_those_of_the_experiments_pairs(directory):
     folders = [(task, directory / task) for task in TASKS]
     found = read_experiments(folders, scales(tasks=TASKS))
-    history = load(folders[0][1]).history
-    pairs = pairs_of(history, Contrast(a="shaped", b="simplified"))
+    pairs = pairs_of(load(folders[0][1]).history, Contrast(a="shaped", b="simplified"))
     mine = {(row.group, row.replicate): row.value for row in found.rows if row.task == "digits"}
     assert mine == {
         key: end for pair in pairs
@@ -120,15 +117,9 @@ def test_runs_that_were_cancelled_with_a_failed_one_are_no_failures_of_their_gro
     """The judge of a directory says what its own report says."""
     twins = {"left": Shape(accuracy=70.0), "right": Shape(accuracy=70.05)}
     events = Synthetic(groups=twins, replicates=20, episodes=2, settings={"looks": (20,)}).events()
-    lost = {f"{group}/{replicate}": group for group in twins for replicate in (3, 7)}
-    kept = [event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]
-    kept[-1:-1] = [
-        Incident(
-            category="dropped_pair" if group == "left" else "cancelled", run_name=name, episode=1, detail="exit code 1"
-        )
-        for name, group in lost.items()
-    ]
-    folder = write(tmp_path / "twins", kept)
+    why = {"left": "dropped_pair", "right": "cancelled"}
+    lost = {f"{group}/{replicate}": why[group] for group in twins for replicate in (3, 7)}
+    folder = write(tmp_path / "twins", losing(events, lost))
     history = load(folder).history
     own = content(history).comparisons[0]
     seeds, rule = tuple(map(str, range(20))), Rule(looks=(20,))

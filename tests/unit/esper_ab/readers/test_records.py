@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from support.journals import Synthetic, failed_run, given_up, planted_effect, three_groups, without_evaluations, write
@@ -20,20 +21,17 @@ from workers.growth.measures import MEASURES
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
 
 
-@pytest.fixture(scope="module")
-def failed_dir(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("runs") / "failed", failed_run())
-
-
-def test_the_question_everybody_asks(experiment_dir):
-    answer = query(
-        experiment_dir, "SELECT group_id, reward_mode, AVG(outcome) FROM env_episodes GROUP BY ALL"
-    )
-    assert {row[:2] for row in answer.rows} == {("shaped", "shaped"), ("simplified", "simplified"), ("wait", "shaped")}
-    found = outcomes(fold(three_groups()))
-    for group, _, accuracy in answer.rows:
-        areas = [outcome.training_area for outcome in found.values() if outcome.run.group_id == group]
-        assert accuracy == pytest.approx(sum(areas) / len(areas))
+@pytest.mark.parametrize(("sql", "of_run"), [
+    ("SELECT group_id, reward_mode, AVG(outcome) FROM env_episodes GROUP BY ALL", lambda one: one.training_area),
+    ("SELECT group_id, reward_mode, AVG(rewards['sparse']) FROM evaluations WHERE actions = 'sampled' GROUP BY ALL",
+     lambda one: one.rewards["sparse"]),
+])  # fmt: skip
+def test_means_of_groups_are_those_of_the_fold(experiment_dir, sql, of_run):
+    found = outcomes(fold(three_groups())).values()
+    modes = {"shaped": "shaped", "simplified": "simplified", "wait": "shaped"}
+    assert {(group, mode): mean for group, mode, mean in query(experiment_dir, sql).rows} == pytest.approx({
+        (group, mode): fmean(of_run(one) for one in found if one.run.group_id == group) for group, mode in modes.items()
+    })  # fmt: skip
 
 
 @pytest.mark.parametrize("view", [view for view in VIEWS if view != "incidents"])
@@ -44,8 +42,9 @@ def test_no_column_is_always_null(experiment_dir, view):
         assert any(row[index] is not None for row in answer.rows), column
 
 
-def test_the_incidents_is_empty_or_complete(experiment_dir, failed_dir):
+def test_the_incidents_is_empty_or_complete(experiment_dir, tmp_path):
     assert query(experiment_dir, "SELECT * FROM incidents").rows == ()
+    failed_dir = write(tmp_path / "failed", failed_run())
     answer = query(failed_dir, "SELECT category, run, episode, detail FROM incidents")
     assert answer.rows == (("worker_death", "simplified/3", 1, "exit code -9"),)
 
@@ -94,15 +93,6 @@ def test_every_run_has_the_numbers_of_the_fold(tmp_path, outcome, how):
     assert any(row[0] is None for row in rows.values()) == (how != "whole")
 
 
-def test_evaluations_hold_every_reward(experiment_dir):
-    sql = "SELECT group_id, AVG(rewards['sparse']) FROM evaluations WHERE actions = 'sampled' GROUP BY 1"
-    answer = query(experiment_dir, sql)
-    found = outcomes(fold(three_groups()))
-    for group, reward in answer.rows:
-        rewards = [outcome.rewards["sparse"] for outcome in found.values() if outcome.run.group_id == group]
-        assert reward == pytest.approx(sum(rewards) / len(rewards))
-
-
 def test_seed_events_are_rows(experiment_dir):
     answer = query(experiment_dir, "SELECT DISTINCT event, contribution IS NULL FROM seed_events")
     assert set(answer.rows) == {("germinated", True), ("advanced", True), ("pruned", False), ("fossilized", False)}
@@ -126,16 +116,11 @@ def test_a_torn_tail_does_not_break_queries(tmp_path):
         query(experiment_dir, "SELECT 1")
 
 
-@pytest.mark.parametrize(
-    ("sql", "words"),
-    [
-        ("SELEC 1", "syntax error"),
-        ("-- only a comment", "expected one SELECT"),
-        ("SELECT * FROM nowhere", "Table with name nowhere does not exist"),
-        ("SELECT * FROM '/etc/hosts'", "does not exist"),
-        ("SET enable_external_access = true", "expected one SELECT"),
-    ],
-)
+@pytest.mark.parametrize(("sql", "words"), [
+    ("SELEC 1", "syntax error"), ("SELECT * FROM nowhere", "Table with name nowhere does not exist"),
+    ("SELECT * FROM '/etc/hosts'", "does not exist"), ("-- only a comment", "expected one SELECT"),
+    ("SET enable_external_access = true", "expected one SELECT"),
+])  # fmt: skip
 def test_a_bad_query_is_one_line_with_the_views(experiment_dir, sql, words):
     with pytest.raises(UsageError) as caught:
         query(experiment_dir, sql)
@@ -145,17 +130,13 @@ def test_a_bad_query_is_one_line_with_the_views(experiment_dir, sql, words):
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
-        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
-        "SELECT 1; COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
-        "ATTACH '{}' AS other",
-        "EXPORT DATABASE '{}'",
-        "SELECT * FROM read_text('{}.torn-1')",
-    ],
-)
+COPY = "COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)"
+
+
+@pytest.mark.parametrize("sql", [
+    COPY, f"EXPLAIN ANALYZE {COPY}", f"SELECT 1; {COPY}", "ATTACH '{}' AS other", "EXPORT DATABASE '{}'",
+    "SELECT * FROM read_text('{}.torn-1')",
+])  # fmt: skip
 def test_the_journal_stays_as_it_is_and_nothing_beside_it_is_read(tmp_path, sql):
     experiment_dir = write(tmp_path / "run", planted_effect()[:60])
     path = experiment_dir / JOURNAL_NAME
@@ -186,23 +167,22 @@ def test_what_is_written_later_does_not_count(tmp_path):
 
 
 def test_long_results_are_cut_for_the_terminal_only(experiment_dir):
-    text = query_text(query(experiment_dir, "SELECT env FROM env_episodes"))
-    assert len(text.splitlines()) == 203
-    assert "576 rows; the first 200 are shown" in text
-    assert len(json.loads(query_json(query(experiment_dir, "SELECT env FROM env_episodes")))) == 576
+    answer = query(experiment_dir, "SELECT env FROM env_episodes")
+    assert len(query_text(answer).splitlines()) == 203
+    assert "576 rows; the first 200 are shown" in query_text(answer)
+    assert len(json.loads(query_json(answer))) == 576
 
 
 TWICE = "SELECT 1 AS run, 2 AS RUN, 3 AS run_1, 4 AS run, 5 AS \"\"\"\""
 
 
 def test_columns_of_one_name_are_numbered_alike_in_every_form(experiment_dir):
-    names = ("run", "RUN_1", "run_1_1", "run_2", '"')
-    assert query(experiment_dir, TWICE) == QueryResult(columns=names, rows=((1, 2, 3, 4, 5),))
-    assert json.loads(query_json(query(experiment_dir, TWICE))) == [dict(zip(names, range(1, 6), strict=True))]
-    assert next(csv.reader(query_csv(query(experiment_dir, TWICE)).splitlines())) == list(names)
-    assert tuple(query_text(query(experiment_dir, TWICE)).splitlines()[0].split()) == names
-    loaded = load_experiment(experiment_dir)
-    found = loaded.query(TWICE)
+    names, answer = ("run", "RUN_1", "run_1_1", "run_2", '"'), query(experiment_dir, TWICE)
+    assert answer == QueryResult(columns=names, rows=((1, 2, 3, 4, 5),))
+    assert json.loads(query_json(answer)) == [dict(zip(names, range(1, 6), strict=True))]
+    assert next(csv.reader(query_csv(answer).splitlines())) == list(names)
+    assert tuple(query_text(answer).splitlines()[0].split()) == names
+    found = load_experiment(experiment_dir).query(TWICE)
     assert tuple(found.columns) == tuple(found.df().columns) == tuple(found.pl().columns) == names
     assert found.to_arrow_table().to_pylist() == [dict(zip(names, range(1, 6), strict=True))]
 
@@ -213,12 +193,11 @@ def test_csv_and_the_table_hold_no_python(experiment_dir):
         "NULL AS nothing"
     )
     header = ["yes", "some", "one", "map", "nothing"]
-    expected = ["true", "[1.5, null]", '{"a": null, "b": ["x"]}', '{"k": 2.5}']
-    assert list(csv.reader(query_csv(query(experiment_dir, sql)).splitlines())) == [header, [*expected, ""]]
-    assert re.split("  +", query_text(query(experiment_dir, sql)).splitlines()[2]) == [*expected, "NULL"]
-    (found,) = json.loads(query_json(query(experiment_dir, sql)))
+    expected, answer = ["true", "[1.5, null]", '{"a": null, "b": ["x"]}', '{"k": 2.5}'], query(experiment_dir, sql)
+    assert list(csv.reader(query_csv(answer).splitlines())) == [header, [*expected, ""]]
+    assert re.split("  +", query_text(answer).splitlines()[2]) == [*expected, "NULL"]
     values = (True, [1.5, None], {"a": None, "b": ["x"]}, {"k": 2.5}, None)
-    assert found == dict(zip(header, values, strict=True))
+    assert json.loads(query_json(answer)) == [dict(zip(header, values, strict=True))]
     assert json.loads(query_json(query(experiment_dir, "SELECT 'inf'::DOUBLE AS x"))) == [{"x": None}]
 
 

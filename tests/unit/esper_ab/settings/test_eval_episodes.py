@@ -22,11 +22,9 @@ def noise(policy: float, episode: float, ratio_high: float, evaluation_episode_s
 
 
 def test_a_number_is_a_number() -> None:
-    assert choose_eval_episodes(experiment(eval_episodes=7)) == choose_eval_episodes(
-        experiment(eval_episodes=7, n_envs=5), noise(1, 1, 1)
-    )
-    assert choose_eval_episodes(experiment(eval_episodes=7)).eval_episodes == 7
-    assert choose_eval_episodes(experiment(eval_episodes=7)).why == ""
+    chosen = choose_eval_episodes(experiment(eval_episodes=7))
+    assert (chosen.eval_episodes, chosen.why) == (7, "")
+    assert chosen == choose_eval_episodes(experiment(eval_episodes=7, n_envs=5), noise(1, 1, 1))
 
 
 def test_auto_is_the_default_and_without_a_calibration_it_is_16_in_whole_rounds_of_environments() -> None:

@@ -1,20 +1,21 @@
-"""--kernel: what auto and native mean on which machine, what is refused there, and that it is the plan's arithmetic."""
+"""--kernel and --amp: what they mean on which machine, what is refused there, and that they are the plan's."""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
-from support.asking import TASK, asked, experiment, group, machine, planned, toml
+from support.asking import TASK, asked, by_name, experiment, group, machine, planned, toml
 
 from esper_ab.contracts.children import Kernel, Machine
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, Arithmetic, GrowthSettings
 from esper_ab.design.calibration_file import circumstances_of
-from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment
+from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment, differences
 from esper_ab.settings.kinds import kind_of
-from esper_ab.settings.machine import check_kernel, lacking_kernel
+from esper_ab.settings.machine import check_kernel, lacking_kernel, precision_notes
 from esper_ab.settings.request import read_flags
 from esper_ab.settings.resolve import resolve
+from workers.commands.describe import cpu_bf16
 
 WIDE = Kernel(name="native-avx512", build="g++ 12; -O3 -DLANES=16; sources abc")
 NARROW = Kernel(name="native-avx2", build="g++ 12; -O3 -DLANES=8; sources abc")
@@ -25,47 +26,42 @@ def having(*kernels: Kernel, gpus: int = 0, blueprints: tuple[str, ...] = DEFAUL
     return machine(gpus=gpus, kernels=kernels, native_blueprints=blueprints)
 
 
-def wanting(kernel: str, **growth: object) -> AskedExperiment:
+def wanting(kernel: str, hosts: str = "kernel", **growth: object) -> AskedExperiment:
     groups = (group("a"), group("b", growth=GrowthSettings(**growth)))  # type: ignore[arg-type]
-    return experiment(groups=groups, arithmetic=AskedArithmetic(kernel=kernel))  # type: ignore[arg-type]
+    arithmetic = AskedArithmetic(kernel=kernel, hosts=hosts)  # type: ignore[arg-type]
+    return experiment(groups=groups, arithmetic=arithmetic)
 
 
 def found(want: AskedExperiment, there: Machine) -> Arithmetic:
     return resolve(want, there, "x", 16).arithmetic
 
 
-@pytest.mark.parametrize(("there", "kernel", "hosts"), [
-    (having(WIDE, NARROW), "native-avx512", "native-avx512"),
-    (having(NARROW), "native-avx2", "native-avx2"),
-    (having(UNBUILT, NARROW), "native-avx2", "native-avx2"),
-    (having(UNBUILT), "torch", "torch"),
-    (having(), "torch", "torch"),
-    (having(UNBUILT, gpus=2), "torch", "torch"),
-    (having(WIDE, gpus=2), "native-avx512", "torch"),
-    (having(WIDE, blueprints=DEFAULT_BLUEPRINTS[1:]), "native-avx512", "torch"),
+@pytest.mark.parametrize(("want", "there", "kernel", "hosts"), [
+    (wanting("torch"), having(WIDE), "torch", "torch"),
+    (wanting("native"), having(WIDE, NARROW), "native-avx512", "native-avx512"),
+    (wanting("native-avx2"), having(WIDE, NARROW), "native-avx2", "native-avx2"),
+    (wanting("auto"), having(WIDE, NARROW), "native-avx512", "native-avx512"),
+    (wanting("auto"), having(NARROW), "native-avx2", "native-avx2"),
+    (wanting("auto"), having(UNBUILT, NARROW), "native-avx2", "native-avx2"),
+    (wanting("auto"), having(UNBUILT), "torch", "torch"),
+    (wanting("auto"), having(), "torch", "torch"),
+    (wanting("auto"), having(UNBUILT, gpus=2), "torch", "torch"),
+    # torch trains the hosts that the kernel cannot, of one group or of all
+    (wanting("auto"), having(WIDE, gpus=2), "native-avx512", "torch"),
+    (wanting("auto"), having(WIDE, blueprints=DEFAULT_BLUEPRINTS[1:]), "native-avx512", "torch"),
+    (wanting("auto", amp="bf16"), having(WIDE), "native-avx512", "torch"),
+    (wanting("auto", blueprints=("norm",)), having(WIDE), "native-avx512", "native-avx512"),
+    # as the file of an experiment on GPUs asks, which is to be the same experiment again
+    (wanting("native-avx512", "torch"), having(WIDE), "native-avx512", "torch"),
+    (wanting("native-avx512", "torch"), having(WIDE, gpus=2), "native-avx512", "torch"),
 ])  # fmt: skip
-def test_auto_is_the_widest_kernel_and_torch_trains_the_hosts_that_it_cannot(
-    there: Machine, kernel: str, hosts: str
+def test_a_kernel_computes_the_policies_and_trains_the_hosts_that_it_can(
+    want: AskedExperiment, there: Machine, kernel: str, hosts: str
 ) -> None:
-    arithmetic = found(wanting("auto"), there)
+    arithmetic = found(want, there)
     assert (arithmetic.kernel, arithmetic.host_kernel) == (kernel, hosts)
     assert arithmetic.kernel_build == next((k.build for k in there.kernels if k.name == kernel), "")
-    assert found(wanting("torch"), there) == Arithmetic()
-
-
-def test_one_group_in_half_precision_is_enough_for_torch_to_train_all_hosts() -> None:
-    assert found(wanting("auto", amp="bf16"), having(WIDE)).host_kernel == "torch"
-    all_native = having(WIDE, blueprints=DEFAULT_BLUEPRINTS)
-    assert found(wanting("auto", blueprints=("norm",)), all_native).host_kernel == WIDE.name
-
-
-def test_torch_can_train_the_hosts_of_policies_that_the_kernel_computes() -> None:
-    """As the file of an experiment on GPUs asks, which is to be the same experiment again."""
-    arithmetic = AskedArithmetic(kernel="native-avx512", hosts="torch")
-    asks = experiment(groups=(group("a"), group("b")), arithmetic=arithmetic)
-    for there in (having(WIDE), having(WIDE, gpus=2)):
-        arithmetic = found(asks, there)
-        assert (arithmetic.kernel, arithmetic.host_kernel) == ("native-avx512", "torch")
+    assert kernel != "torch" or arithmetic == Arithmetic()
 
 
 @pytest.mark.parametrize(("asks", "there", "kernel"), [
@@ -79,13 +75,6 @@ def test_the_kernel_computes_policies_of_gymnasium_s_tasks(asks: str, there: Mac
     arithmetic = found(want, there)
     assert (arithmetic.kernel, arithmetic.hosts) == (kernel, "kernel")
     assert arithmetic.kernel_build == next((k.build for k in there.kernels if k.name == kernel), "")
-
-
-def test_a_width_can_be_asked_for_by_name() -> None:
-    assert found(wanting("native"), having(WIDE, NARROW)).kernel == WIDE.name
-    assert found(wanting("native-avx2"), having(WIDE, NARROW)) == Arithmetic(
-        kernel="native-avx2", kernel_build=NARROW.build
-    )
 
 
 def test_the_plan_says_what_it_came_to_and_what_would_help() -> None:
@@ -135,5 +124,59 @@ def test_flag_file_and_key_say_the_same(tmp_path) -> None:
     assert by_flag == by_file == by_key
     assert by_flag.arithmetic.kernel == "native"
     assert asked("shaped", "wait").arithmetic.kernel == "auto"
-    with pytest.raises(UsageError, match="--kernel"):
-        asked("shaped", "wait", **read_flags({"kernel": "fast"}))
+
+
+# --- precision -----------------------------------------------------------------------------------------------------
+
+
+def gpus(*capabilities: str) -> Machine:
+    there = machine(gpus=len(capabilities))
+    cards = [msgspec.structs.replace(d, capability=c) for d, c in zip(there.devices, capabilities, strict=False)]
+    return msgspec.structs.replace(there, devices=(*cards, *there.devices[len(cards) :]))
+
+
+def with_amps(*amps: str) -> AskedExperiment:
+    groups = tuple(group(f"g{i}", growth=GrowthSettings(amp=amp)) for i, amp in enumerate(amps))  # type: ignore[arg-type]
+    return experiment(groups=groups)
+
+
+def precision_on(there: Machine, *amps: str) -> tuple[list[str], list[str]]:
+    """What the groups come to, and the notes about it."""
+    want = with_amps(*amps)
+    plan = resolve(want, there, "x", 16)
+    return [one.settings.growth.amp for one in plan.groups], list(precision_notes(want, plan, there))
+
+
+@pytest.mark.parametrize("there", [machine(cpu_bf16="avx512_bf16"), gpus("9.0", "8.0"), gpus("9.0", "7.5")])
+def test_auto_is_float32_until_a_gain_was_measured_and_says_so_once(there: Machine) -> None:
+    assert precision_on(there, "auto", "auto")[0] == ["off", "off"]
+    amps, (note,) = precision_on(there, "auto", "fp16" if there.names("cuda") else "bf16")
+    assert amps[0] == "off"
+    assert note.startswith("--amp auto: off (")
+    assert precision_on(there, "off", "off")[1] == []
+
+
+def test_a_cpu_without_instructions_for_it_is_a_note() -> None:
+    _, (note,) = precision_on(machine(), "bf16", "off")
+    assert note.startswith("g0: this CPU has no bf16 instructions")
+
+
+def test_the_flag_is_for_all_groups_and_one_may_differ() -> None:
+    flags = read_flags({"amp": "bf16"})
+    assert {one.growth.amp for one in by_name(asked("shaped", "wait", **flags)).values()} == {"bf16"}
+    groups = asked("shaped", "b=shaped", group=("b:growth.amp=off",), **flags)
+    assert [(one.key, one.values) for one in differences(groups.groups)] == [
+        ("growth.amp", {"shaped": "bf16", "b": "off"})
+    ]
+
+
+@pytest.mark.parametrize(("given", "deterministic"), [(None, True), (True, True), (False, False)])
+def test_determinism_is_a_flag_with_a_no(given: bool | None, deterministic: bool) -> None:
+    flags = read_flags({"deterministic": given})
+    assert asked("shaped", "wait", **flags).arithmetic.deterministic == deterministic
+
+
+def test_the_better_instructions_are_named() -> None:
+    assert cpu_bf16(["sse", "avx512_bf16", "amx_bf16"]) == "amx_bf16"
+    assert cpu_bf16(["avx512_bf16"]) == "avx512_bf16"
+    assert cpu_bf16(["avx512f"]) == ""

@@ -14,6 +14,7 @@ from support.asking import asked, by_name, toml
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.trainer import TrainerValue
+from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.outcome_range import outcome_measure, read_range, worst_outcome
 
 
@@ -39,20 +40,19 @@ GROUPS = ("slow:trainer.lr=1e-4", "fast:trainer.lr=1e-3")
 PYTHON = {"trainer": "mine.py", "outcome_better": "lower", "margin": 1.0}
 
 
+def trainer_settings(experiment: AskedExperiment) -> dict[str, dict[str, TrainerValue]]:
+    return {name: settings.trainer for name, settings in by_name(experiment).items()}
+
+
 def test_groups_of_a_trainer_differ_in_its_settings_which_stay_as_they_were_written() -> None:
     experiment = asked(group=GROUPS, sets=("trainer.note=x y",), **PYTHON)
-    assert {name: settings.trainer for name, settings in by_name(experiment).items()} == {
+    assert trainer_settings(experiment) == {
         "slow": {"note": "x y", "lr": "1e-4"}, "fast": {"note": "x y", "lr": "1e-3"},
     }  # fmt: skip
     assert (experiment.task, experiment.n_envs, experiment.steps) == ("trainer:mine", 1, 1)
     assert experiment.trainer == str(Path.cwd() / "mine.py")
-
-
-def test_a_group_of_a_trainer_needs_no_settings_and_no_name_of_the_catalogue() -> None:
-    experiment = asked("base", "fast", group=GROUPS[1:], **PYTHON)
-    assert {name: settings.trainer for name, settings in by_name(experiment).items()} == {
-        "base": {}, "fast": {"lr": "1e-3"},
-    }  # fmt: skip
+    without_settings = asked("base", "fast", group=GROUPS[1:], **PYTHON)
+    assert trainer_settings(without_settings) == {"base": {}, "fast": {"lr": "1e-3"}}
 
 
 def test_a_command_has_one_point_and_one_outcome_and_runs_where_it_was_typed() -> None:
@@ -62,7 +62,7 @@ def test_a_command_has_one_point_and_one_outcome_and_runs_where_it_was_typed() -
 
 
 def test_a_file_says_the_same_as_the_command_line_with_values_of_their_types(tmp_path: Path) -> None:
-    file = toml(tmp_path, """
+    experiment = asked(toml=toml(tmp_path, """
 trainer = "mine.py"
 outcome_better = "lower"
 margin = 1.0
@@ -72,12 +72,17 @@ trainer.lr = 1e-4
 [group.fast.trainer]
 lr = 1e-3
 deep = true
-""")
-    experiment = asked(toml=file)
+"""))
     assert experiment.trainer == str(tmp_path / "mine.py")
-    assert {name: settings.trainer for name, settings in by_name(experiment).items()} == {
+    assert trainer_settings(experiment) == {
         "slow": {"note": "x y", "lr": 1e-4}, "fast": {"note": "x y", "lr": 1e-3, "deep": True},
     }  # fmt: skip
+
+
+def fast_has(tmp_path: Path, value: str) -> GroupSettings:
+    """The settings of a group in whose file its learning rate is this value."""
+    file = toml(tmp_path, f"[group.slow.trainer]\nlr = 1.0\n[group.fast.trainer]\nlr = {value}")
+    return by_name(asked(toml=file, trainer=COMMAND, **SAID))["fast"]
 
 
 @pytest.mark.parametrize(("value", "words"), [
@@ -86,18 +91,15 @@ deep = true
     ('"a\\u0000b"', "expected text without NUL, not 'a\\x00b'"),
 ])  # fmt: skip
 def test_a_value_that_no_message_carries_is_refused_with_its_place(tmp_path: Path, value: str, words: str) -> None:
-    file = toml(tmp_path, f"[group.slow.trainer]\nlr = 1.0\n[group.fast.trainer]\nlr = {value}")
     with pytest.raises(UsageError) as refused:
-        asked(toml=file, trainer=COMMAND, **SAID)
+        fast_has(tmp_path, value)
     assert str(refused.value).startswith(f"run.toml [group.fast.trainer] lr: {words}")
     assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 1.7e308, "inf", "nan", "ü", True])
 def test_a_value_that_is_carried_comes_through_json_as_it_was(tmp_path: Path, value: TrainerValue) -> None:
-    said = json.dumps(value, ensure_ascii=False)
-    file = toml(tmp_path, f"[group.slow.trainer]\nlr = 1.0\n[group.fast.trainer]\nlr = {said}")
-    settings = by_name(asked(toml=file, trainer=COMMAND, **SAID))["fast"]
+    settings = fast_has(tmp_path, json.dumps(value, ensure_ascii=False))
     assert settings.trainer == {"lr": value}
     assert msgspec.json.decode(msgspec.json.encode(settings), type=GroupSettings) == settings
 

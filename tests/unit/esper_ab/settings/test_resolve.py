@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import msgspec
 import pytest
 from support.asking import TASK, asked, experiment, machine, planned
@@ -13,24 +15,20 @@ from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kinds import kind_of
 from esper_ab.settings.resolve import resolve
 
-GROUPS = ("a", "b", "c")
-
 
 def _questions(asked: AskedExperiment) -> Questions:
     return kind_of(asked.task).ask(asked)
 
 
-def devices(there_are: int, **changes: object) -> tuple[str, ...]:
-    return resolve(experiment(GROUPS, **changes), machine(cores=there_are), "x", 16).devices  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("per_run", [1, 2])
 def test_the_lanes_of_a_plan_can_be_given_back(per_run: int) -> None:
-    planned = devices(2, devices_per_run=per_run)
-    assert len(planned) == len(GROUPS) * per_run > 2
-    assert devices(2, devices=planned, devices_per_run=per_run) == planned
-    again = msgspec.structs.replace(experiment(GROUPS, devices_per_run=per_run), devices=planned)
-    assert resolve(again, machine(cores=2, gpus=1), "x", 16).devices == planned  # a GPU that came later changes nothing
+    def devices(gpus: int, *asked: str) -> tuple[str, ...]:
+        question = experiment(("a", "b", "c"), devices_per_run=per_run, devices=asked)
+        return resolve(question, machine(cores=2, gpus=gpus), "x", 16).devices
+
+    planned = devices(0)
+    assert len(planned) == 3 * per_run
+    assert devices(0, *planned) == devices(1, *planned) == planned  # a GPU that came later changes nothing
 
 
 @pytest.mark.parametrize("devices", [(), ("cuda",), ("cuda:0",)], ids=str)
@@ -51,9 +49,6 @@ def test_gpus_that_were_tried_in_vain_are_named_and_those_that_stay_unused_are_m
     there = machine(gpus=2, unusable_gpus=told)
     assert f"{told}." in planned(experiment(), there).notes
     assert "GPUs stay unused: 2 CPU cores, 1 thread each." in planned(experiment(devices=("cpu",)), there).notes
-    with pytest.raises(UsageError) as caught:
-        resolve(experiment(devices=("cuda:0", "cuda:2")), there, "x", 16)
-    assert str(caught.value).endswith(f"({told})")
 
 
 @pytest.mark.parametrize(("asked", "tried"), [
@@ -70,26 +65,20 @@ def test_the_preflight_tries_the_gpus_that_are_asked_for_and_no_others(
 CARTPOLE = msgspec.structs.replace(TASK, name="gym:CartPole-v1", kind="gymnasium", slots=())
 
 
-@pytest.mark.parametrize(
-    ("sets", "limit", "words"),
-    [
-        ((), 0, ""),
-        (("gym.rollout=resets",), 500, ""),
-        (("gym.rollout=resets", "gym.episode_steps=9"), 0, ""),
-        (("gym.rollout=resets",), 0, "neither the environment nor a rollout limits the length"),
-        (("gym.rollout=resets", "outcome_over=last-tenth"), 500, "a rollout in which no episode ends has no outcome"),
-        (("outcome_over=last-tenth",), 500, ""),
-    ],
-)
+@pytest.mark.parametrize(("sets", "limit", "words"), [
+    ((), 0, ""),
+    (("gym.rollout=resets",), 500, ""),
+    (("gym.rollout=resets", "gym.episode_steps=9"), 0, ""),
+    (("gym.rollout=resets",), 0, "neither the environment nor a rollout limits the length"),
+    (("gym.rollout=resets", "outcome_over=last-tenth"), 500, "a rollout in which no episode ends has no outcome"),
+    (("outcome_over=last-tenth",), 500, ""),
+])  # fmt: skip
 def test_rollouts_that_are_no_episodes_need_an_outcome_and_a_limit(
     sets: tuple[str, ...], limit: int, words: str
 ) -> None:
     question = asked("env", "random", task=CARTPOLE.name, margin=1.0, sets=sets)
     there = machine(tasks=(msgspec.structs.replace(CARTPOLE, episode_steps=limit),))
-    if not words:
-        assert resolve(question, there, "x", 16).task == CARTPOLE.name
-        return
-    with pytest.raises(UsageError, match=words):
+    with pytest.raises(UsageError, match=words) if words else nullcontext():
         resolve(question, there, "x", 16)
 
 
