@@ -6,29 +6,13 @@ import msgspec
 import numpy as np
 import pytest
 from simulation import counts
-from simulation.procedure import (
-    OPEN_ENDED_SMALL,
-    Losses,
-    Rule,
-    anytime,
-    comparisons,
-    default_looks,
-    drift,
-    follow,
-    johnson,
-    settle,
-    welch,
-)
+from simulation.procedure import OPEN_ENDED_SMALL, Losses, Rule, anytime, comparisons, default_looks, follow, settle
 from support.looks import design
 
 from esper_ab.design.design import Boundary, Contrast, find_bounds
 from esper_ab.design.design import default_looks as product_looks
-from esper_ab.stats.correlation import drift as product_drift
-from esper_ab.stats.descriptive.shape import shape
 from esper_ab.stats.least_pairs import LEAST_OPEN_ENDED_PAIRS
 from esper_ab.stats.pair import Pair
-from esper_ab.stats.proportions import proportions
-from esper_ab.stats.t_tests import welch as product_welch
 from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.follow import courses_of as product_follow
 from esper_ab.verdict.pairing import HalfPair, Lost, Question
@@ -152,25 +136,8 @@ def test_outcomes_of_0_and_1_are_judged_alike():
     for chances in [(0.5, 0.5), (0.95, 0.2), (0.2, 0.95), (1.0, 1.0), (0.9, 0.6)] * 8:
         a, b = (rng.random((2, 20)) < np.array(chances)[:, None]).astype(int)
         kinds = (3 - 2 * a - b)[None]  # both 0, the first 1, the second 2, neither 3
-        apart = proportions(a.tolist(), b.tolist(), 1, paired=False)
-        assert apart.p == pytest.approx(counts.fisher(20, 20)[a.sum(), b.sum()])
-        low, high = counts.unpaired_interval(a.sum(), 20, b.sum(), 20, counts.z_of(np.array(0.003)))
-        assert apart.interval(0.003) == pytest.approx((low, high))
         pairs = paired(100 * a, 100 * b, range(20))
         word = verdict(asked, contrast, pairs, product_follow(asked, {contrast: pairs}, 20)[contrast])
         assert word == worded(False, counts.follow_paired(kinds, rule)[0], False)
         seen[word] += 1
     assert {"BETTER", "WORSE", "INCONCLUSIVE"} == set(seen)
-
-
-def test_welch_drift_and_johnson_have_the_same_p():
-    rng = np.random.default_rng(39)
-    for number in range(40):
-        a, b = rng.standard_normal(6 + number), 3 * rng.standard_normal(8) + rng.choice([0.0, 5.0])
-        found = product_welch(a.tolist(), b.tolist())
-        for alpha in (found.p * 1.01, found.p * 0.99):
-            assert welch(a[None], b[None], alpha)[0] == (np.sign(found.mean) if alpha > found.p else 0)
-        x = np.cumsum(rng.standard_normal(20))
-        seen = product_drift(paired(x, np.zeros(20), range(20)), 1)
-        assert [float(p) for p in drift(x)] == pytest.approx([seen.slope_p, seen.autocorrelation_p])
-        assert float(johnson(x)) == pytest.approx(shape(x, np.zeros(20)).johnson_p)
