@@ -11,14 +11,7 @@ from esper_ab.analysis.trained_by import code_states
 from esper_ab.contracts.children import Device
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.source_files import hash_sources
-from esper_ab.journal.events import (
-    EpisodeRecorded,
-    ExperimentContinued,
-    Incident,
-    RunReady,
-    RunStarted,
-    WorkerStarted,
-)
+from esper_ab.journal.events import EpisodeRecorded, ExperimentContinued, Incident, RunReady, RunStarted, WorkerStarted
 from esper_ab.journal.fold import fold
 from esper_ab.plan.blocks import make_plan
 
