@@ -2,8 +2,6 @@
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support import fake_plans
 from support.comparing import design as designed
 from support.comparing import open_ended
@@ -19,16 +17,8 @@ LOOSE = Arithmetic(deterministic=False)  # with it device and start order could 
     ("replicates", "looks"), [(1, (1,)), (6, (6,)), (15, (15,)), (16, (12, 16)), (20, (10, 14, 20)), (30, (16, 20, 30))]
 )
 def test_default_looks_are_those_of_the_procedure(replicates, looks):
+    """Those of other numbers: tests/statistics/test_against_simulated.py."""
     assert default_looks(replicates) == looks
-
-
-@given(st.integers(min_value=6, max_value=400))
-def test_default_looks_ascend_from_six_to_the_end(replicates):
-    looks = default_looks(replicates)
-    assert list(looks) == sorted(set(looks))
-    assert looks[-1] == replicates
-    assert looks[0] >= 6
-    assert all(look % 2 == 0 for look in looks[:-1])
 
 
 def test_all_pairs_without_a_control():
