@@ -46,17 +46,6 @@ def _numbers(result):
     return [(one.estimate, one.low, one.high) for one in result.comparisons]
 
 
-@pytest.mark.parametrize(("pairs", "effect", "word"), [
-    (20, 5.0, "BETTER"), (20, -5.0, "WORSE"), (5, 5.0, "NO INFERENCE"), (8, 0.5, "INCONCLUSIVE"),
-    (200, 0.0, "EQUIVALENT"),
-])  # fmt: skip
-def test_the_verdicts_are_those_of_a_plan_and_nothing_was_declared(pairs, effect, word):
-    found = _found(rows(*drawn(pairs, effect)))
-    assert _words(found) == [(word, "")]
-    assert found.exploratory
-    assert not found.comparisons[0].question.declared
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.randoms(), st.sampled_from(["s{}", "{}"]), st.booleans())
 def test_the_order_of_rows_changes_no_number(random, seed, paired):
