@@ -21,16 +21,13 @@ def test_two_thousand_contradict_themselves_nowhere(number):
     assert sentences.check(12, number)[1] == []
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"low": -0.1}, "BETTER beside"),
-        ({"verdict": Verdict.WORSE}, "WORSE beside"),
-        ({"verdict": Verdict.EQUIVALENT}, "EQUIVALENT within"),
-        ({"verdict": Verdict.NO_INFERENCE}, "NO INFERENCE with 6 pairs"),
-        ({"estimate": 9.0}, "outside of its interval"),
-    ],
-)
+@pytest.mark.parametrize(("change", "said"), [
+    ({"low": -0.1}, "BETTER beside"),
+    ({"verdict": Verdict.WORSE}, "WORSE beside"),
+    ({"verdict": Verdict.EQUIVALENT}, "EQUIVALENT within"),
+    ({"verdict": Verdict.NO_INFERENCE}, "NO INFERENCE with 6 pairs"),
+    ({"estimate": 9.0}, "outside of its interval"),
+])  # fmt: skip
 def test_a_contradiction_is_noticed(change, said):
     found = compared(design(6), pairs_of(BETTER_A, BETTER_B))
     assert any(said in wrong for wrong in sentences.contradictions(dataclasses.replace(found, **change)))

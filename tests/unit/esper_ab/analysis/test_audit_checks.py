@@ -99,56 +99,50 @@ def lost(run):
     return Incident(category="dropped_pair", run_name=run, episode=None, detail="given up")
 
 
-@pytest.mark.parametrize(
-    ("events", "kind", "weight", "words"),
-    [
-        (continued(code=OTHER["code"]), "code", "blocks",
-         "used 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3"),
-        (continued(code={"commit": "fff", "dirty": "no"}), "code", "blocks",
-         "used 2 states of the code: commit abc123 in 6 runs, shaped/0 first; commit fff in 6 runs"),
-        (continued(worker="6b6b"), "code", "blocks",
-         "used 2 states of the code: sources 5a5a in 9 runs, shaped/0 first; sources 6b6b in 3 runs"),
-        (continued(code=CODE | {"dirty": "yes"}), "dirty checkout", "notes", "in 1 of 2 sittings"),
-        (continued(versions=OTHER["versions"]), "versions", "blocks", "numpy none, 2.0"),
-        (continued(machine=OTHER["machine"]), "machine", "notes", "cores 2, 64"),
-        (in_a_dirty_checkout(), "dirty checkout", "notes", ""),
-        (with_other_torch(), "torch", "blocks", "2.12 on cpu:0; 2.13 on cpu:1"),
-        (of_plan(unpaired), "unpaired", "notes", ""),
-        (of_plan(unrepeatable(carries=False)), "environments", "notes", "The environments are not repeatable"),
-        (of_plan(unrepeatable(carries=True)), "environments", "notes", "The environments carry state"),
-        (of_plan(ordered_otherwise), "orders", "blocks", "data_dir"),
-        (of_plan(lambda plan: replace(plan, digest="1" * 64)), "orders", "blocks",
-         "12 runs do not come from this plan, shaped/0 first"),
-        (episodes(planted_effect(), of_larger_hosts), "data", "blocks", "99, 1200"),
-        (of_plan(on_two_kinds), "hardware", "notes", "CPU core, NVIDIA H200"),
-        (slower(planted_effect(), 2.0), "throughput", "notes",
-         "shaped 66.7 (72 s), simplified 33.3 (144 s); fastest over slowest 2.00"),
-        (with_entry("unequal_devices", detail="one is hot."), "hardware", "notes",
-         "Devices differed: one is hot."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("events", "kind", "weight", "words"), [
+    (continued(code=OTHER["code"]), "code", "blocks",
+     "used 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3"),
+    (continued(code={"commit": "fff", "dirty": "no"}), "code", "blocks",
+     "used 2 states of the code: commit abc123 in 6 runs, shaped/0 first; commit fff in 6 runs"),
+    (continued(worker="6b6b"), "code", "blocks",
+     "used 2 states of the code: sources 5a5a in 9 runs, shaped/0 first; sources 6b6b in 3 runs"),
+    (continued(code=CODE | {"dirty": "yes"}), "dirty checkout", "notes", "in 1 of 2 sittings"),
+    (continued(versions=OTHER["versions"]), "versions", "blocks", "numpy none, 2.0"),
+    (continued(machine=OTHER["machine"]), "machine", "notes", "cores 2, 64"),
+    (in_a_dirty_checkout(), "dirty checkout", "notes", ""),
+    (with_other_torch(), "torch", "blocks", "2.12 on cpu:0; 2.13 on cpu:1"),
+    (of_plan(unpaired), "unpaired", "notes", ""),
+    (of_plan(unrepeatable(carries=False)), "environments", "notes", "The environments are not repeatable"),
+    (of_plan(unrepeatable(carries=True)), "environments", "notes", "The environments carry state"),
+    (of_plan(ordered_otherwise), "orders", "blocks", "data_dir"),
+    (of_plan(lambda plan: replace(plan, digest="1" * 64)), "orders", "blocks",
+     "12 runs do not come from this plan, shaped/0 first"),
+    (episodes(planted_effect(), of_larger_hosts), "data", "blocks", "99, 1200"),
+    (of_plan(on_two_kinds), "hardware", "notes", "CPU core, NVIDIA H200"),
+    (slower(planted_effect(), 2.0), "throughput", "notes",
+     "shaped 66.7 (72 s), simplified 33.3 (144 s); fastest over slowest 2.00"),
+    (with_entry("unequal_devices", detail="one is hot."), "hardware", "notes",
+     "Devices differed: one is hot."),
+])  # fmt: skip
 def test_a_condition_of_the_whole_experiment_is_found(events, kind, weight, words):
     (key, sentence) = only(events)
     assert key == (kind, weight, ())
     assert words in sentence
 
 
-@pytest.mark.parametrize(
-    ("events", "kind", "weight", "words"),
-    [
-        (with_entry("worker_death"), "faults", "notes", "simplified: 1 worker death."),
-        (with_entry("hung_worker"), "faults", "notes", "simplified: 1 hung worker."),
-        (with_entry("restart"), "faults", "notes", "simplified: 1 restart."),
-        (with_entry("bad_message"), "faults", "notes", "simplified: 1 unreadable message."),
-        (with_entry("cold_start"), "faults", "notes", "simplified: 1 cold start."),
-        (with_entry("dropped_pair"), "faults", "notes", "simplified: 1 of 6 runs lost."),
-        (failed_run(), "faults", "notes", "simplified: 1 worker death."),
-        ([*with_entry("inexact_resume"), *with_entry("inexact_resume", "simplified/4")[-1:]], "inexact resume", "caps",
-         "simplified/2, simplified/4."),
-        (slower(planted_effect(), 2.0, which=lambda record: record.episode == 0), "cold start", "notes",
-         "the first episode took 3 s after a warm-up of 0.4 s, 2.00 times"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("events", "kind", "weight", "words"), [
+    (with_entry("worker_death"), "faults", "notes", "simplified: 1 worker death."),
+    (with_entry("hung_worker"), "faults", "notes", "simplified: 1 hung worker."),
+    (with_entry("restart"), "faults", "notes", "simplified: 1 restart."),
+    (with_entry("bad_message"), "faults", "notes", "simplified: 1 unreadable message."),
+    (with_entry("cold_start"), "faults", "notes", "simplified: 1 cold start."),
+    (with_entry("dropped_pair"), "faults", "notes", "simplified: 1 of 6 runs lost."),
+    (failed_run(), "faults", "notes", "simplified: 1 worker death."),
+    ([*with_entry("inexact_resume"), *with_entry("inexact_resume", "simplified/4")[-1:]], "inexact resume", "caps",
+     "simplified/2, simplified/4."),
+    (slower(planted_effect(), 2.0, which=lambda record: record.episode == 0), "cold start", "notes",
+     "the first episode took 3 s after a warm-up of 0.4 s, 2.00 times"),
+])  # fmt: skip
 def test_a_condition_of_one_group_is_found(events, kind, weight, words):
     (key, sentence) = only(events)
     assert key == (kind, weight, ("simplified",))

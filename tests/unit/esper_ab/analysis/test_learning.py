@@ -56,19 +56,16 @@ def test_only_groups_that_learn_are_described_with_their_budget():
     assert found.trust_region == pytest.approx(0.012 / 0.05)
 
 
-@pytest.mark.parametrize(
-    ("change", "greedy", "words"),
-    [
-        (changed_ppo(op=0.95), 0.0, "nearly uniform"),
-        (changed_ppo(op=0.95), 12.0, "nearly uniform"),
-        (changed_ppo(op=0.5), 12.0, "has not converged"),
-        (changed_ppo(op=0.5), -30.0, "most probable action alone"),
-        (changed_ppo(op=0.5, approx_kl=0.002), 0.0, "uses 4 % of the trust region"),
-        (changed_ppo(op=0.5, stopped_by_kl=True), 0.0, "100 % of the updates stop"),
-        (changed_ppo(op=0.5, stopped_by_kl=True, approx_kl=0.002), 0.0, "100 % of the updates stop"),
-        (changed_ppo(op=0.5), 0.0, "no known limit applies"),
-    ],
-)
+@pytest.mark.parametrize(("change", "greedy", "words"), [
+    (changed_ppo(op=0.95), 0.0, "nearly uniform"),
+    (changed_ppo(op=0.95), 12.0, "nearly uniform"),
+    (changed_ppo(op=0.5), 12.0, "has not converged"),
+    (changed_ppo(op=0.5), -30.0, "most probable action alone"),
+    (changed_ppo(op=0.5, approx_kl=0.002), 0.0, "uses 4 % of the trust region"),
+    (changed_ppo(op=0.5, stopped_by_kl=True), 0.0, "100 % of the updates stop"),
+    (changed_ppo(op=0.5, stopped_by_kl=True, approx_kl=0.002), 0.0, "100 % of the updates stop"),
+    (changed_ppo(op=0.5), 0.0, "no known limit applies"),
+])  # fmt: skip
 def test_the_sentence_names_what_limits_the_runs(change, greedy, words):
     (found,) = learnt(change, greedy)
     assert words in found.limit
@@ -173,18 +170,15 @@ def falling(record: EpisodeRecord) -> EpisodeRecord:
 FIXED = Shape(accuracy=80.0, greedy=-30.0, ppo=PPOSettings(lr=0.0))
 
 
-@pytest.mark.parametrize(
-    ("groups", "starts", "ends"),
-    [
-        ({"a": Shape(greedy=20.0), "b": Shape()}, "a: it scores ", ""),
-        ({"a": Shape(accuracy=60.0), "plan": Shape(accuracy=90.0, controller="schedule"),
-          "wait": Shape(accuracy=30.0, controller="wait")},
-         "plan, which does not learn, reaches ", "; a, the best group that learns, "),
-        # More updates would not help a learning rate of 0, and it is not the best of those that learn.
-        ({"a": Shape(accuracy=60.0), "untrained": FIXED},
-         "untrained, which does not learn, reaches ", "; a, the best group that learns, "),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("groups", "starts", "ends"), [
+    ({"a": Shape(greedy=20.0), "b": Shape()}, "a: it scores ", ""),
+    ({"a": Shape(accuracy=60.0), "plan": Shape(accuracy=90.0, controller="schedule"),
+      "wait": Shape(accuracy=30.0, controller="wait")},
+     "plan, which does not learn, reaches ", "; a, the best group that learns, "),
+    # More updates would not help a learning rate of 0, and it is not the best of those that learn.
+    ({"a": Shape(accuracy=60.0), "untrained": FIXED},
+     "untrained, which does not learn, reaches ", "; a, the best group that learns, "),
+])  # fmt: skip
 def test_a_remark_is_made_where_a_reader_would_ask(groups, starts, ends):
     (one,) = said(Synthetic(groups=groups).events())
     assert one.startswith(starts)

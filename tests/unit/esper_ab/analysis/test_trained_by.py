@@ -21,15 +21,12 @@ def altered(kind, **changes):
     return [*events[:index], kind(record=record), *events[index + 1 :]]
 
 
-@pytest.mark.parametrize(
-    "events",
-    [
-        altered(EpisodeRecorded, digest="other"),
-        altered(RunEvaluated, digest="other"),
-        altered(RunEvaluated, policy_sha256="0" * 64),
-        [event for event in planted_effect() if not (isinstance(event, EpisodeRecorded) and event.record.episode == 7)],
-    ],
-)
+@pytest.mark.parametrize("events", [
+    altered(EpisodeRecorded, digest="other"),
+    altered(RunEvaluated, digest="other"),
+    altered(RunEvaluated, policy_sha256="0" * 64),
+    [event for event in planted_effect() if not (isinstance(event, EpisodeRecorded) and event.record.episode == 7)],
+])  # fmt: skip
 def test_every_record_counts(events):
     assert of(events) != of(planted_effect())
 

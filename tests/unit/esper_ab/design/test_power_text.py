@@ -110,15 +110,12 @@ def test_what_is_said_of_a_spread_of_some_seeds_and_of_a_margin(spread, changes,
 INSTEAD = "A difference of 2 points needs about 10 seeds (80 % range 8 to 30) instead of"
 
 
-@pytest.mark.parametrize(
-    ("best", "seeds", "lines"),
-    [
-        (None, NEEDED, []),
-        (16, NEEDED, ["--eval-episodes 16, as used here, has the least variance x cost."]),
-        (32, NEEDED, [f"{INSTEAD} 20, 0.75 times the compute."]),
-        (32, needed(None, 12), [f"{INSTEAD} more than 10,000."]),
-    ],
-)
+@pytest.mark.parametrize(("best", "seeds", "lines"), [
+    (None, NEEDED, []),
+    (16, NEEDED, ["--eval-episodes 16, as used here, has the least variance x cost."]),
+    (32, NEEDED, [f"{INSTEAD} 20, 0.75 times the compute."]),
+    (32, needed(None, 12), [f"{INSTEAD} more than 10,000."]),
+])  # fmt: skip
 def test_what_other_evaluation_episodes_would_change(best, seeds, lines):
     answer = best and EvalEpisodesAnswer(
         eval_episodes=16, share=0.5, cost_share=0.2, best=best, sd=3.0, cost_times=1.5, needed=needed(10, 8, 30)

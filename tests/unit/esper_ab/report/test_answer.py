@@ -36,16 +36,13 @@ def found(name: str) -> Content:
     return content(fold(JOURNALS[name]()), place="a folder/x")
 
 
-@pytest.mark.parametrize(
-    ("name", "command"),
-    [
-        ("better", f"{ANEW} --rng-seed 12 --name synthetic-again"),
-        ("identical", ""),
-        ("one seed", f"{ANEW} --seeds 12 --rng-seed 12 --name synthetic-larger"),
-        ("failed", "esper-ab resume 'a folder/x'"),
-        ("running", "esper-ab status 'a folder/x' --follow"),
-    ],
-)
+@pytest.mark.parametrize(("name", "command"), [
+    ("better", f"{ANEW} --rng-seed 12 --name synthetic-again"),
+    ("identical", ""),
+    ("one seed", f"{ANEW} --seeds 12 --rng-seed 12 --name synthetic-larger"),
+    ("failed", "esper-ab resume 'a folder/x'"),
+    ("running", "esper-ab status 'a folder/x' --follow"),
+])  # fmt: skip
 def test_the_next_step_fits_what_came_out(name, command):
     assert next_steps(found(name))[0].command == command
 
@@ -97,15 +94,12 @@ def test_the_first_step_is_the_one_that_trains_fewer_pairs():
         assert [step.command.startswith(said) for step, said in zip(steps, commands, strict=False)] == [True, True]
 
 
-@pytest.mark.parametrize(
-    ("how", "settled"),
-    [
-        ({"head_entropy": 0.95}, False),
-        ({"head_entropy": 0.3, "sampled": 60.0, "greedy": 80.0}, False),
-        ({"head_entropy": 0.3, "sampled": 80.0, "greedy": 60.0}, True),  # more of the same does not mend that
-        ({"head_entropy": 0.3, "sampled": 80.0, "greedy": 81.0}, True),
-    ],
-)
+@pytest.mark.parametrize(("how", "settled"), [
+    ({"head_entropy": 0.95}, False),
+    ({"head_entropy": 0.3, "sampled": 60.0, "greedy": 80.0}, False),
+    ({"head_entropy": 0.3, "sampled": 80.0, "greedy": 60.0}, True),  # more of the same does not mend that
+    ({"head_entropy": 0.3, "sampled": 80.0, "greedy": 81.0}, True),
+])  # fmt: skip
 def test_before_more_pairs_policies_that_have_not_settled_are_trained_longer(how, settled):
     shown = found("open")
     learned = [msgspec.structs.replace(one, **how) for one in shown.analysis.learning]

@@ -81,14 +81,11 @@ def test_agrees_with_scipy(a, b, p):
     assert found.interval(p) == pytest.approx(tuple(expected.confidence_interval(1.0 - p)), rel=1e-8, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        ([70.0] * 8, [72.0] * 9),  # neither varies
-        ([100.0] * 9 + [60.0], [100.0] * 9 + [61.0]),  # all rests on two
-        ([70.0], [72.0, 71.0, 73.0]),  # one run has no spread
-    ],
-)
+@pytest.mark.parametrize(("a", "b"), [
+    ([70.0] * 8, [72.0] * 9),  # neither varies
+    ([100.0] * 9 + [60.0], [100.0] * 9 + [61.0]),  # all rests on two
+    ([70.0], [72.0, 71.0, 73.0]),  # one run has no spread
+])  # fmt: skip
 def test_no_test_of_what_is_no_sample(a, b):
     found = welch(a, b)
     assert (found.t, found.p, found.interval(0.05), found.degenerate) == (None, None, None, True)

@@ -53,20 +53,17 @@ def supported(comparison, left=A, right=B):
 BOTH = {"equivalent-to", "not-worse-than"}
 
 
-@pytest.mark.parametrize(
-    ("verdict", "forwards", "backwards"),
-    [
-        (Verdict.BETTER, {"better-than", "not-worse-than"}, {"worse-than"}),
-        (Verdict.WORSE, {"worse-than"}, {"better-than", "not-worse-than"}),
-        (Verdict.BETTER_BELOW_MARGIN, {"better-than", *BOTH}, {"worse-than", *BOTH}),
-        (Verdict.WORSE_BELOW_MARGIN, {"worse-than", *BOTH}, {"better-than", *BOTH}),
-        (Verdict.EQUIVALENT, BOTH, BOTH),
-        (Verdict.IDENTICAL, BOTH, BOTH),
-        (Verdict.BLOCKED, set(), set()),
-        (Verdict.NO_INFERENCE, set(), set()),
-        (Verdict.INCONCLUSIVE, set(), set()),  # of six pairs
-    ],
-)
+@pytest.mark.parametrize(("verdict", "forwards", "backwards"), [
+    (Verdict.BETTER, {"better-than", "not-worse-than"}, {"worse-than"}),
+    (Verdict.WORSE, {"worse-than"}, {"better-than", "not-worse-than"}),
+    (Verdict.BETTER_BELOW_MARGIN, {"better-than", *BOTH}, {"worse-than", *BOTH}),
+    (Verdict.WORSE_BELOW_MARGIN, {"worse-than", *BOTH}, {"better-than", *BOTH}),
+    (Verdict.EQUIVALENT, BOTH, BOTH),
+    (Verdict.IDENTICAL, BOTH, BOTH),
+    (Verdict.BLOCKED, set(), set()),
+    (Verdict.NO_INFERENCE, set(), set()),
+    (Verdict.INCONCLUSIVE, set(), set()),  # of six pairs
+])  # fmt: skip
 def test_what_each_verdict_supports(comparison, verdict, forwards, backwards):
     judged = replace(comparison, verdict=verdict)
     assert supported(judged) == forwards

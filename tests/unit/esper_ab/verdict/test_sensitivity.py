@@ -60,17 +60,14 @@ def test_where_lower_is_better_the_worst_is_high_and_the_best_low():
     assert (full[1].a, full[1].b) == (99.0, 66.0)
 
 
-@pytest.mark.parametrize(
-    ("halves", "expected"),
-    [
-        ((half(0, None, 1.0),), None),
-        ((half(0, None, 1.0), half(1, None, 1.0)), "x"),
-        ((half(0, 1.0, None), half(1, 1.0, None)), "y"),
-        ((half(0, None, 1.0), half(1, None, 1.0), half(2, 1.0, None)), None),
-        ((half(0, None, None, failed="a"), half(1, None, None, failed="a")), "x"),
-        ((half(0, None, None, failed=""), half(1, None, None, failed="")), None),
-    ],
-)
+@pytest.mark.parametrize(("halves", "expected"), [
+    ((half(0, None, 1.0),), None),
+    ((half(0, None, 1.0), half(1, None, 1.0)), "x"),
+    ((half(0, 1.0, None), half(1, 1.0, None)), "y"),
+    ((half(0, None, 1.0), half(1, None, 1.0), half(2, 1.0, None)), None),
+    ((half(0, None, None, failed="a"), half(1, None, None, failed="a")), "x"),
+    ((half(0, None, None, failed=""), half(1, None, None, failed="")), None),
+])  # fmt: skip
 def test_losses_recur_from_two_in_one_group_and_none_in_the_other(halves, expected):
     assert recurs_in("x", "y", Lost(replicates=halves)) == expected
 
@@ -143,17 +140,14 @@ def equal(worst, halves):
     return imputed(rule, pairs, course, gone), limits_with_losses(rule, pairs, course, gone), course
 
 
-@pytest.mark.parametrize(
-    ("worst", "halves", "survives"),
-    [
-        (66.0, (half(16, None, None),), True),  # one replicate in which both failed
-        (66.0, (half(16, None, 70.0), half(17, 70.0, None)), True),
-        (30.0, (half(16, None, 70.0), half(17, 70.0, None)), False),
-        (66.0, (half(16, None, 70.0),), False),  # in one group only
-        (66.0, tuple(half(r, None, None) for r in (16, 17)), False),  # two in each
-        (None, (half(16, None, None),), False),
-    ],
-)
+@pytest.mark.parametrize(("worst", "halves", "survives"), [
+    (66.0, (half(16, None, None),), True),  # one replicate in which both failed
+    (66.0, (half(16, None, 70.0), half(17, 70.0, None)), True),
+    (30.0, (half(16, None, 70.0), half(17, 70.0, None)), False),
+    (66.0, (half(16, None, 70.0),), False),  # in one group only
+    (66.0, tuple(half(r, None, None) for r in (16, 17)), False),  # two in each
+    (None, (half(16, None, None),), False),
+])  # fmt: skip
 def test_a_small_difference_survives_equal_losses_of_one_run_in_both_directions(worst, halves, survives):
     again, limits, _ = equal(worst, halves)
     assert (again.survives, again.small) == (survives, survives)

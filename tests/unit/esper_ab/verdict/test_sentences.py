@@ -27,15 +27,12 @@ def test_a_comparison_in_progress_names_the_look_that_it_waits_for(looks, said):
     assert bool(said) == ("It can be decided" in text)
 
 
-@pytest.mark.parametrize(
-    ("pairs", "high", "said"),
-    [
-        (100, MOST_NAMED, "takes about 94 more pairs (80 % range 2 to 9994)"),
-        (100, MOST_NAMED + 1, "takes about 94 more pairs (80 % range 2 to more than 10000)"),
-        (MOST_NAMED, MOST_NAMED + 1, "takes about 9994 more pairs (80 % range 2 to more than 10000)"),
-        (MOST_NAMED + 1, MOST_NAMED + 1, "takes more than 10000 more pairs."),
-    ],
-)
+@pytest.mark.parametrize(("pairs", "high", "said"), [
+    (100, MOST_NAMED, "takes about 94 more pairs (80 % range 2 to 9994)"),
+    (100, MOST_NAMED + 1, "takes about 94 more pairs (80 % range 2 to more than 10000)"),
+    (MOST_NAMED, MOST_NAMED + 1, "takes about 9994 more pairs (80 % range 2 to more than 10000)"),
+    (MOST_NAMED + 1, MOST_NAMED + 1, "takes more than 10000 more pairs."),
+])  # fmt: skip
 def test_pairs_beyond_ten_thousand_are_not_counted(pairs, high, said):
     wide = compared(design(6), pairs_of((71.0, 90.0, 70.5, 70.1, 71.8, 95.0), BETTER_B))
     needed = msgspec.structs.replace(wide.pairs_needed, pairs=pairs, low=8, high=high)
