@@ -97,7 +97,6 @@ class Outcome:
     below: Bools  # crossed, and smaller than the margin
     look: NDArray[np.int64]  # the last that was taken
     pairs: NDArray[np.int64]  # of that look
-    mean: Floats
     low: Floats  # repeated interval of that look
     high: Floats
     first_low: Floats  # the same at the share held first
@@ -130,7 +129,7 @@ def follow(d: Floats, rule: Rule, margin: float, present: Bools | None = None, c
     `present`: the replicates that have a pair. `coarse`: equal differences can occur; every replicate has a pair then.
     """
     shape, m = d.shape[:2], d.shape[1]
-    flags, numbers = (np.zeros(shape, bool) for _ in range(2)), (np.zeros(shape) for _ in range(5))
+    flags, numbers = (np.zeros(shape, bool) for _ in range(2)), (np.zeros(shape) for _ in range(4))
     state = Outcome(np.zeros(shape), *flags, *(np.zeros(shape, int) for _ in range(2)), *numbers)
     passed = np.zeros(shape, bool)
     total, squares, pairs, at = np.zeros(shape), np.zeros(shape), np.zeros(shape, int), 0
@@ -165,10 +164,8 @@ def follow(d: Floats, rule: Rule, margin: float, present: Bools | None = None, c
             state.below |= now & (pairs >= SMALL_LEAST) & (np.abs(mean) + first < margin)
             state.equivalent |= testable & ~now & (pairs >= SMALL_LEAST) & (np.abs(mean) + one_sided < margin)
         reach, first = np.where(testable, reach, np.inf), np.where(testable, first, np.inf)
-        for name, value in (
-            ("look", k), ("pairs", pairs), ("mean", mean), ("low", mean - reach), ("high", mean + reach),
-            ("first_low", mean - first), ("first_high", mean + first),
-        ):  # fmt: skip
+        limits = {"low": mean - reach, "high": mean + reach, "first_low": mean - first, "first_high": mean + first}
+        for name, value in {"look": k, "pairs": pairs, **limits}.items():
             setattr(state, name, np.where(going, value, getattr(state, name)))
     return state
 
