@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -80,9 +80,7 @@ def test_worst_pairs_are_in_the_wrong_order_and_the_first_bounds_every_choice(pa
     for one in found:
         assert scores[one.preferred] > scores[one.better]
         assert one.loss == outcomes[one.better] - outcomes[one.preferred] > 0
-    every = [
-        outcomes[j] - outcomes[i] for i, j in combinations(range(len(scores)), 2) if scores[i] > scores[j]
-    ] + [outcomes[i] - outcomes[j] for i, j in combinations(range(len(scores)), 2) if scores[j] > scores[i]]
-    worst = max([0.0, *every])
+    places = permutations(range(len(scores)), 2)
+    worst = max([0.0, *(outcomes[j] - outcomes[i] for i, j in places if scores[i] > scores[j])])
     assert (found[0].loss if found else 0.0) == worst
     assert worst <= 2 * linear_distance(scores, outcomes) + 1e-7

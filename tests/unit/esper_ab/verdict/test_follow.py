@@ -90,18 +90,6 @@ def of_p(p, sign=1.0):
     return known(sign * stats.t.isf(p / 2, 18) / math.sqrt(20))
 
 
-def test_alpha_is_passed_on_and_the_open_ones_are_tested_again():
-    """At 0.05/3, 0.05/2, 0.05: each falls only because the one before it did."""
-    rule = design((AB, AC, BC), **LAST, margin=0.001)
-    data = {AB: made(of_p(0.015)), AC: made(of_p(0.022, sign=-1.0)), BC: made(of_p(0.049))}
-    found = list(courses_of(rule, data, 20).values())
-    assert [(one.decision, one.direction) for one in found] == [("crossed", 1), ("crossed", -1), ("crossed", 1)]
-    shares = [0.05 / 3, 0.05 / 2, 0.05]
-    assert [one.looks[0].bound_p for one in found] == [one.looks[0].alpha for one in found] == shares
-    none = courses_of(rule, data | {AB: made(of_p(0.018)), AC: made(of_p(0.024))}, 20)
-    assert {one.decision for one in none.values()}.isdisjoint({"crossed"})
-
-
 @given(st.lists(st.floats(1e-9, 0.2), min_size=3, max_size=3), st.sampled_from([0.001, 0.3, 1.0]))
 @settings(max_examples=50)
 def test_at_a_single_look_only_differences_beyond_the_margin_pass_alpha_on(ps, margin):

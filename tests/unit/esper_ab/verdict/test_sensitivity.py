@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.comparing import BETTER_A, BETTER_B, compared, design, lost, pairs_of
 from support.comparing import SMALL as NOISE
-from support.comparing import compared, design, lost, pairs_of
 
 from esper_ab.design.design import Boundary
 from esper_ab.stats.correlation import drift
@@ -33,24 +33,17 @@ def test_what_failed_gets_the_declared_worst_or_the_best_seen_and_what_was_cance
     halves = (half(2, None, 80.0), half(3, 60.0, None), half(4, None, None, failed="a"), half(5, None, None, failed=""))
     full, worst, best = completed(rule, pairs, halves, against_a=True)
     assert (worst, best) == (10.0, 80.0)
-    assert [(pair.replicate, pair.a, pair.b) for pair in full] == [
-        (0, 70.0, 66.0),
-        (1, 72.0, 70.0),
-        (2, 10.0, 80.0),
-        (3, 60.0, 80.0),
-        (4, 10.0, 72.0),
-    ]  # a third group's failure, replicate 5, says nothing about these two
+    assert full[:2] == pairs
+    assert [(pair.replicate, pair.a, pair.b) for pair in full[2:]] == [
+        (2, 10.0, 80.0), (3, 60.0, 80.0), (4, 10.0, 72.0),
+    ]  # a third group's failure, replicate 5, says nothing about these two  # fmt: skip
     full, _, _ = completed(rule, pairs, halves, against_a=False)
     assert [(pair.a, pair.b) for pair in full[2:]] == [(80.0, 80.0), (60.0, 10.0), (80.0, 72.0)]
+    assert completed(rule, pairs_of([5.0], [66.0]), (), against_a=True)[1] == 5.0  # worse than what was declared
     with pytest.raises(ValueError, match="empty"):
         completed(rule, (), (half(0, None, None),), against_a=True)
     with pytest.raises(ValueError, match="no worst outcome is declared"):
         completed(design(6), pairs, halves, against_a=True)
-
-
-def test_a_worse_outcome_than_the_declared_worst_takes_its_place():
-    seen = pairs_of([70.0, 5.0], [66.0, 70.0])
-    assert completed(design(6, worst=10.0), seen, (), against_a=True)[1] == 5.0
 
 
 def test_where_lower_is_better_the_worst_is_high_and_the_best_low():
@@ -72,32 +65,24 @@ def test_losses_recur_from_two_in_one_group_and_none_in_the_other(halves, expect
     assert recurs_in("x", "y", Lost(replicates=halves)) == expected
 
 
-def test_losses_after_the_deciding_look_do_not_count():
-    rule = design(10)
-    pairs = pairs_of(75.0 + np.arange(6) * 0.1, 70.0 + np.arange(6) * 0.2)
-    course = course_of(rule, pairs, 6)
-    assert course.decided_at == 6
-    assert imputed(rule, pairs, course, Lost(replicates=(half(7, None, 99.0),))) is None
-
-
-def test_without_early_stop_losses_up_to_the_last_look_count():
-    """The numbers and the verdict are those of the last look, and so are the losses that could overturn them."""
-    rule = design(10, early_stop=False, worst=0.0)
+@pytest.mark.parametrize(("early_stop", "looks"), [(True, [6]), (False, [6, 10])])
+def test_losses_after_the_last_look_that_is_taken_do_not_count(early_stop, looks):
+    """The numbers and the verdict are those of that look, and so are the losses that could overturn them."""
+    rule = design(10, early_stop=early_stop, worst=0.0)
     pairs = pairs_of(75.0 + np.arange(7) * 0.1, 70.0 + np.arange(7) * 0.2)
     course = course_of(rule, pairs, 10)
-    assert (course.decided_at, course.looks[-1].replicates) == (6, 10)
-    again = imputed(rule, pairs, course, Lost(replicates=tuple(half(r, None, 75.0) for r in (7, 8, 9))))
-    assert again is not None
-    assert (again.pairs, again.survives) == (10, False)
+    assert (course.decided_at, [look.replicates for look in course.looks]) == (6, looks)
+    again = imputed(rule, pairs, course, lost(*((r, None, 75.0) for r in (7, 8, 9))))
+    assert (again and (again.pairs, again.survives)) == (None if early_stop else (10, False))
 
 
 def test_it_is_asked_with_the_bound_that_decided():
     """The same lost run leaves a decision at 0.05 and overturns one at 0.0076."""
-    worst = {"worst": 70.0}
-    pairs = pairs_of([75.0, 76.2, 74.1, 75.7, 76.0, 74.4], [70.1, 72.0, 70.3, 70.0, 71.7, 70.4])
-    gone = Lost(replicates=(half(6, None, 73.0),))
-    strict = design(8, **worst, boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0076,)),))
-    lenient, stern = (imputed(rule, pairs, course_of(rule, pairs, 8), gone) for rule in (design(8, **worst), strict))
+    pairs, at_once = pairs_of(BETTER_A, BETTER_B), design(8, worst=70.0)
+    strict = msgspec.structs.replace(at_once, boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0076,)),))
+    lenient, stern = (
+        imputed(rule, pairs, course_of(rule, pairs, 8), lost((6, None, 73.0))) for rule in (at_once, strict)
+    )
     assert lenient.p == stern.p
     assert 0.0076 < lenient.p < 0.05
     assert (lenient.survives, stern.survives) == (True, False)
@@ -113,23 +98,18 @@ def test_imputation_never_favours_the_claim_it_tests(noise, survivors, effect):
     rule = design(8, looks=(9,), worst=50.0)
     pairs = pairs_of(np.full(6, 70.0 + effect), 70.0 + np.array(noise))
     course = course_of(rule, pairs, 9)
-    gone = Lost(replicates=tuple(
-        half(6 + i, None if failed == "a" else value, value if failed == "a" else None)
-        for i, (value, failed) in enumerate(survivors)
+    gone = lost(*(
+        (6 + i, None, seen) if failed == "a" else (6 + i, seen, None) for i, (seen, failed) in enumerate(survivors)
     ))  # fmt: skip
     again = imputed(rule, pairs, course, gone)
     if course.decision == "open":
         assert again is None
         return
     assert (again.pairs, again.lost_a + again.lost_b) == (6 + len(survivors), len(survivors))
-    seen = [50.0, *(value for pair in pairs for value in (pair.a, pair.b)), *(value for value, _ in survivors)]
-    for given_value in seen:
-        other = [
-            (given_value if half.a is None else half.a) - (given_value if half.b is None else half.b)
-            for half in gone.replicates
-        ]
-        mean = (sum(pair.a - pair.b for pair in pairs) + sum(other)) / again.pairs
-        assert course.direction * again.mean <= course.direction * mean + 1e-9
+    total = sum(pair.a - pair.b for pair in pairs)
+    for value in (50.0, *(value for pair in pairs for value in (pair.a, pair.b)), *(seen for seen, _ in survivors)):
+        lower, higher = (sum(value - seen for seen, failed in survivors if failed == side) for side in "ab")
+        assert course.direction * again.mean <= course.direction * (total + lower - higher) / again.pairs + 1e-9
 
 
 def equal(worst, halves):
@@ -164,18 +144,6 @@ def test_of_runs_that_form_no_pairs_only_the_lost_ones_are_filled_in():
     rule, runs = design(8, test="welch", positions=1, worst=10.0), Samples(a=(70.0, 72.0), b=(66.0,))
     full, worst, best = completed(rule, runs, (half(2, None, 80.0), half(3, 60.0, None)), against_a=True)
     assert (full, worst, best) == (Samples(a=(70.0, 72.0, 10.0), b=(66.0, 80.0)), 10.0, 80.0)
-
-
-def test_without_losses_the_limits_are_those_of_the_look():
-    again, limits, course = equal(None, ())
-    assert again is None
-    assert limits == (course.looks[-1].low, course.looks[-1].high)
-
-
-def test_where_every_run_was_lost_there_is_nothing_to_set_limits_by():
-    rule = design(20, worst=0.0)
-    course = course_of(rule, (), 20)
-    assert limits_with_losses(rule, (), course, Lost(replicates=(half(0, None, None),))) == (None, None)
 
 
 # A collapse that no run showed: how often it may strike, and whether the claim survives one.
@@ -215,6 +183,14 @@ def test_it_is_the_same_from_either_side_and_asked_in_both_directions_of_an_equi
     a[4], b[4] = 40.0, 40.0  # both collapsed once, so that no difference shows
     fragile = compared(design(20), pairs_of(a, b))
     assert (fragile.verdict, fragile.unseen.survives) == (Verdict.EQUIVALENT, False)
+
+
+def test_without_losses_the_limits_are_those_of_the_look_and_without_any_pair_there_are_none():
+    again, limits, course = equal(None, ())
+    assert again is None
+    assert limits == (course.looks[-1].low, course.looks[-1].high)
+    rule, gone = design(20, worst=0.0), lost((0, None, None))
+    assert limits_with_losses(rule, (), course_of(rule, (), 20), gone) == (None, None)
 
 
 def test_where_nothing_is_claimed_nothing_was_leant_on():
