@@ -154,9 +154,7 @@ def test_what_is_proposed_is_accepted(name, rng_seed, tmp_path):
         changes = {flag.removeprefix("--").replace("-", "_"): value for flag, value in flags.items()}
         if "looks" in changes:
             changes["looks"] = tuple(map(int, changes["looks"].split(",")))
-        asked = msgspec.convert(
-            msgspec.to_builtins(made.plan().experiment) | changes, ResolvedExperiment, strict=False
-        )
+        asked = msgspec.convert(msgspec.to_builtins(made.plan().experiment) | changes, ResolvedExperiment, strict=False)
         check_design(asked)
 
 

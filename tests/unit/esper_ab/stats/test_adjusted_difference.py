@@ -68,9 +68,7 @@ def test_equals_least_squares_of_statsmodels(experiment):
     )
     assert found.sd == approx(math.sqrt(fit.mse_resid))
     assert found.interval(0.03) == (approx(low), approx(high))
-    assert [(e.position, e.mean) for e in found.positions] == [
-        (k, approx(fit.params[k])) for k in range(1, positions)
-    ]
+    assert [(e.position, e.mean) for e in found.positions] == [(k, approx(fit.params[k])) for k in range(1, positions)]
     for effect, limits in zip(found.positions, fit.conf_int(0.05)[1:], strict=True):
         assert (effect.low, effect.high) == (approx(limits[0]), approx(limits[1]))
 
