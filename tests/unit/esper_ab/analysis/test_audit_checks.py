@@ -132,6 +132,27 @@ def test_a_condition_of_the_whole_experiment_is_found(events, kind, weight, word
     assert words in sentence
 
 
+def uninformed(lr=3e-4, **changes):
+    """A critic that explains nothing, all along."""
+    groups = {"shaped": Shape(accuracy=80.0), "simplified": Shape(accuracy=66.0, ppo=PPOSettings(lr=lr))}
+    return updates(Synthetic(groups=groups, **changes).events(), explained_variance=-0.1, value_loss=0.7)
+
+
+UNUSED = HeadUse(entropy=None, learnable=0.0)
+
+
+def without_choice(head, which=lambda record: True):
+    """No choice for one head of `simplified`."""
+    return episodes(planted_effect(), lambda record: replace(
+        record, ppo=replace(record.ppo, heads={**record.ppo.heads, head: UNUSED})
+    ), which=which)  # fmt: skip
+
+
+def one_slot(plan):
+    blocks = (replace(one, runs=tuple(replace(run, slots=("early",)) for run in one.runs)) for one in plan.blocks)
+    return replace(plan, blocks=tuple(blocks))
+
+
 @pytest.mark.parametrize(("events", "kind", "weight", "words"), [
     (with_entry("worker_death"), "faults", "notes", "simplified: 1 worker death."),
     (with_entry("hung_worker"), "faults", "notes", "simplified: 1 hung worker."),
@@ -144,6 +165,17 @@ def test_a_condition_of_the_whole_experiment_is_found(events, kind, weight, word
      "simplified/2, simplified/4."),
     (slower(planted_effect(), 2.0, which=lambda record: record.episode == 0), "cold start", "notes",
      "the first episode took 3 s after a warm-up of 0.4 s, 2.00 times"),
+    # Policy updates.
+    (updates(planted_effect(), which=lambda record: record.episode == 2, first_ratio_error=0.25), "ratio mismatch",
+     "blocks", "differed from 1 by up to 2.5e-01 (6 of 48 updates, 6 of 6 runs)"),
+    (uninformed(episodes=12), "value collapse", "notes",
+     "simplified: value collapse in 12 of 72 updates, 6 of 6 runs."),
+    (uninformed(episodes=21, replicates=2), "value collapse", "caps",
+     "(22 of 42 updates, 2 of 2 runs): it did not train."),
+    (without_choice("slot", lambda record: record.run.replicate < 2), "dead heads", "notes", "slot (2 of 6 runs)"),
+    (without_choice("op"), "dead heads", "caps", "it did not train."),
+    # As in growth by episodes of one step, where there is only WAIT, so that entropy has collapsed from nothing.
+    (updates(planted_effect(), entropy=0.0, heads={"op": UNUSED, "slot": UNUSED}), "dead heads", "caps", ""),
 ])  # fmt: skip
 def test_a_condition_of_one_group_is_found(events, kind, weight, words):
     (key, sentence) = only(events)
@@ -153,6 +185,13 @@ def test_a_condition_of_one_group_is_found(events, kind, weight, words):
 
 @pytest.mark.parametrize("events", [
     continued(), continued(code=CODE | {"commit": "fff"}), continued(worker="5a5a"), slower(planted_effect(), 1.2),
+    # The entropy of continuous decisions is that of a density: below 0 for every narrow one.
+    updates(planted_effect(), entropy=0.0, heads={}), updates(planted_effect(), entropy=-3.0, heads={}),
+    # A critic is judged after its first updates only, and not if the learning rate is 0.
+    uninformed(episodes=10), uninformed(lr=0.0, episodes=21),
+    # A head that has one choice by its settings is not dead, nor one without a choice in a part of a run.
+    planned(without_choice("slot"), one_slot), without_choice("slot", lambda record: record.episode > 0),
+    without_choice("slot")[:17],
 ])  # fmt: skip
 def test_what_changes_nothing_is_no_finding(events):
     assert found(events) == {}
@@ -233,16 +272,12 @@ def test_conduct_in_numbers():
     assert (simplified.episode_s, simplified.first_episode_s, simplified.first_over_rest) == (1.5, 3.0, 2.0)
 
 
-# Policy updates: pathologies, an update that saw something else, heads without a choice.
-
-
 PATHOLOGIES = {
     "no step": {"grad_norm": None},
     "ratio explosion": {"ratio_max": 6.0},
     "ratio collapse": {"clip_fraction": 0.6},
     "entropy collapse": {"entropy": 1e-6},
 }
-UNINFORMED = {"explained_variance": -0.1, "value_loss": 0.7}
 
 
 @pytest.mark.parametrize(("kind", "change"), PATHOLOGIES.items())
@@ -255,78 +290,3 @@ def test_pathologies_are_noted_and_cap_when_a_group_never_trained(kind, change):
     assert "(30 of 48 updates, 6 of 6 runs): it did not train." in sentence
     all_but_one_run = updates(planted_effect(), which=lambda record: record.run.replicate > 0, **change)
     assert only(all_but_one_run)[0] == (kind, "notes", ("simplified",))
-
-
-def test_a_policy_without_a_choice_has_collapsed_from_nothing():
-    """As in growth by episodes of one step, where there is only WAIT; that its heads are dead is said."""
-    none = {"op": HeadUse(entropy=None, learnable=0.0), "slot": HeadUse(entropy=None, learnable=0.0)}
-    (key, _) = only(updates(planted_effect(), entropy=0.0, heads=none))
-    assert key[0] == "dead heads"
-
-
-@pytest.mark.parametrize("entropy", [0.0, -3.0])
-def test_continuous_decisions_have_no_entropy_at_which_they_collapse(entropy):
-    """Theirs is that of a density: below 0 for every narrow one, and a policy without heads has nothing else."""
-    assert found(updates(planted_effect(), entropy=entropy, heads={})) == {}
-
-
-def test_a_critic_is_judged_after_its_first_updates_only():
-    assert found(updates(Synthetic(episodes=10).events(), **UNINFORMED)) == {}
-    some = updates(Synthetic(episodes=12, replicates=6).events(), **UNINFORMED)
-    said = "simplified: value collapse in 12 of 72 updates, 6 of 6 runs."
-    assert only(some) == (("value collapse", "notes", ("simplified",)), said)
-    (key, sentence) = only(updates(Synthetic(episodes=21, replicates=2).events(), **UNINFORMED))
-    assert key == ("value collapse", "caps", ("simplified",))
-    assert "(22 of 42 updates, 2 of 2 runs): it did not train." in sentence
-
-
-def test_an_untrained_critic_is_what_a_learning_rate_of_0_asks_for():
-    def judged(lr):
-        groups = {"shaped": Shape(accuracy=80.0), "simplified": Shape(accuracy=66.0, ppo=PPOSettings(lr=lr))}
-        return found(updates(Synthetic(groups=groups, episodes=21, replicates=6).events(), **UNINFORMED))
-
-    assert [kind for kind, _, _ in judged(3e-4)] == ["value collapse"]
-    assert judged(0.0) == {}
-
-
-def test_an_update_that_does_not_see_what_the_policy_saw_blocks():
-    events = updates(planted_effect(), which=lambda record: record.episode == 2, first_ratio_error=0.25)
-    (key, sentence) = only(events)
-    assert key == ("ratio mismatch", "blocks", ("simplified",))
-    assert "differed from 1 by up to 2.5e-01 (6 of 48 updates, 6 of 6 runs)" in sentence
-
-
-def heads(events, head, which=lambda record: True):
-    """No choice for one head of `simplified`."""
-
-    def change(record):
-        unused = {**record.ppo.heads, head: HeadUse(entropy=None, learnable=0.0)}
-        return replace(record, ppo=replace(record.ppo, heads=unused))
-
-    return episodes(events, change, which=which)
-
-
-def test_heads_without_a_choice_throughout_a_run_are_dead():
-    assert found(heads(planted_effect(), "slot", lambda record: record.episode > 0)) == {}
-    (key, sentence) = only(heads(planted_effect(), "slot", lambda record: record.run.replicate < 2))
-    assert key == ("dead heads", "notes", ("simplified",))
-    assert "slot (2 of 6 runs)" in sentence
-    (key, sentence) = only(heads(planted_effect(), "op"))
-    assert key == ("dead heads", "caps", ("simplified",))
-    assert sentence.endswith("it did not train.")
-
-
-def test_a_head_that_has_one_choice_by_its_settings_is_not_dead():
-    def one_slot(plan):
-        blocks = tuple(
-            replace(block, runs=tuple(replace(spec, slots=("early",)) for spec in block.runs)) for block in plan.blocks
-        )
-        return replace(plan, blocks=blocks)
-
-    assert found(planned(heads(planted_effect(), "slot"), one_slot)) == {}
-
-
-def test_a_run_in_progress_has_no_dead_head_yet():
-    events = heads(planted_effect(), "slot")
-    cut = next(i for i, event in enumerate(events) if isinstance(event, EpisodeRecorded) and event.record.episode == 3)
-    assert found(events[:cut]) == {}
