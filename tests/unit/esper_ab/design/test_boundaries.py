@@ -155,10 +155,3 @@ def test_of_differences_of_the_margin_looks_stop_what_is_declared(positions):
     stopped = np.logical_or.accumulate(below, axis=0).mean(axis=1)
     spent = np.array([*planned, planned[-1]])
     assert (np.abs(stopped - spent) < 6 * np.sqrt(spent / paths)).all()
-
-
-def test_bounds_of_futility_leave_those_of_alpha_alone():
-    before = find_bounds(*ASKED)
-    (found,) = find_bounds(*ASKED[:3], (), beta=0.2)
-    assert find_bounds(*ASKED) == before
-    assert found == (pytest.approx(beta_spent(0.2, 0.6), rel=1e-9), 0.0)

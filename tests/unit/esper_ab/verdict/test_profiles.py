@@ -1,19 +1,11 @@
-import numpy as np
 import pytest
 from support.elsewhere import drawn, outcomes, rows, scales
 
 from esper_ab.readers.external_plan import make_external_plan
-from esper_ab.stats.descriptive.iqm import interquartile_means
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.answer import with_profiles
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.profiles import optimality_gap, profiles_of
-
-
-def test_the_aggregates_by_hand():
-    scores = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4])
-    assert interquartile_means(scores) == pytest.approx(0.7)  # of 0.4, 0.6, 0.8, 1.0
-    assert optimality_gap(scores) == pytest.approx((1.0 + 0.8 + 0.6 + 0.4 + 0.2) / 8.0)
+from esper_ab.verdict.profiles import profiles_of
 
 
 def test_a_profile_is_the_share_of_runs_above_and_tasks_weigh_alike():
