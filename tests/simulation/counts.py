@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from simulation.procedure import ALPHA, Floats, Rule
+from simulation.procedure import Floats
 
 Counts = NDArray[np.int64]
 
@@ -66,14 +66,3 @@ def chances(table: Counts, cells: Floats) -> Floats:
     n = table[0].sum()
     ways = special.gammaln(n + 1) - special.gammaln(table + 1.0).sum(1)
     return np.exp(np.log(np.maximum(cells, 1e-300)) @ table.T + ways)
-
-
-def follow_paired(kinds: Counts, rule: Rule) -> Floats:
-    """Claims of experiments [experiments, pairs] of kinds 0..3: both succeed, the first, the second, neither."""
-    claimed = np.zeros(len(kinds))
-    for k, n in enumerate(rule.looks):
-        table = [(kinds[:, :n] == kind).sum(1) for kind in range(4)]
-        bound = float(rule.nominal(k, np.array(ALPHA)))
-        new = claims(mcnemar(table[1], table[2]), *paired_interval(*table, z_of(np.array(bound))), bound)
-        claimed = np.where(claimed == 0, new, claimed)
-    return claimed

@@ -5,7 +5,6 @@ from collections import Counter
 import msgspec
 import numpy as np
 import pytest
-from simulation import counts
 from simulation.procedure import OPEN_ENDED_SMALL, Losses, Rule, anytime, comparisons, default_looks, follow, settle
 from support.comparing import pairs_of
 from support.looks import design
@@ -124,17 +123,3 @@ def test_lost_runs_leave_the_same_words(worst):
         assert verdict(asked, contrast, pairs, course, gone) == words[1], (number, words)
         seen[f"{words[0]} -> {words[1]}" if words[0] != words[1] else words[1]] += 1
     assert {"BETTER", "BETTER -> INCONCLUSIVE", "EQUIVALENT -> INCONCLUSIVE"} <= set(seen)
-
-
-def test_outcomes_of_0_and_1_are_judged_alike():
-    rule, rng, seen = RULES["20"], np.random.default_rng(38), Counter()
-    asked = plan(rule, [(0, 1)], margin=10.0)  # in percent
-    (contrast,) = asked.comparisons
-    for chances in [(0.5, 0.5), (0.95, 0.2), (0.2, 0.95), (1.0, 1.0), (0.9, 0.6)] * 8:
-        a, b = (rng.random((2, 20)) < np.array(chances)[:, None]).astype(int)
-        kinds = (3 - 2 * a - b)[None]  # both 0, the first 1, the second 2, neither 3
-        pairs = pairs_of(100 * a, 100 * b)
-        word = verdict(asked, contrast, pairs, product_follow(asked, {contrast: pairs}, 20)[contrast])
-        assert word == worded(False, counts.follow_paired(kinds, rule)[0], False)
-        seen[word] += 1
-    assert {"BETTER", "WORSE", "INCONCLUSIVE"} == set(seen)
