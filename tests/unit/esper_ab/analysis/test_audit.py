@@ -65,15 +65,13 @@ def lost(run):
 
 def as_fixed(plan):
     """Every block in the order of the first, lanes included."""
-    names = [spec.ref.group_id for spec in plan.blocks[0].runs]
-    blocks = []
-    for block in plan.blocks:
-        specs = {spec.ref.group_id: spec for spec in block.runs}
-        runs = tuple(
-            replace(specs[name], ref=replace(specs[name].ref, device=f"cpu:{i}")) for i, name in enumerate(names)
-        )
-        blocks.append(replace(block, runs=runs))
-    return replace(plan, blocks=tuple(blocks))
+    lanes = {spec.ref.group_id: spec.ref.device for spec in plan.blocks[0].runs}
+
+    def fixed(block):
+        runs = sorted(block.runs, key=lambda spec: list(lanes).index(spec.ref.group_id))
+        return replace(block, runs=tuple(replace(r, ref=replace(r.ref, device=lanes[r.ref.group_id])) for r in runs))
+
+    return replace(plan, blocks=tuple(map(fixed, plan.blocks)))
 
 
 FREE = designed(adjusted=False, positions_matter=False)

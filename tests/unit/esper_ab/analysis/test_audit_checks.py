@@ -13,7 +13,14 @@ from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.records import HeadUse
 from esper_ab.contracts.settings import PPOSettings
 from esper_ab.contracts.source_files import hash_sources
-from esper_ab.journal.events import EpisodeRecorded, ExperimentContinued, Incident, RunReady, RunStarted, WorkerStarted
+from esper_ab.journal.events import (
+    EpisodeRecorded,
+    ExperimentContinued,
+    ExperimentStarted,
+    RunReady,
+    RunStarted,
+    WorkerStarted,
+)
 from esper_ab.journal.fold import fold
 from esper_ab.plan.blocks import make_plan
 
@@ -47,28 +54,22 @@ def continued(*, after=3, worker="", **change):
     return [replace(started, code=CODE), *events[:at], again, *workers, *events[at:]]
 
 
-def with_other_torch():
+def with_first(kind, **fields):
+    """The first event of this kind has these fields."""
     events = planted_effect()
-    at = first(events, WorkerStarted)
-    return [*events[:at], replace(events[at], torch_version="2.12"), *events[at + 1 :]]
-
-
-def in_a_dirty_checkout():
-    started, *events = planted_effect()
-    return [replace(started, code=CODE | {"dirty": "yes"}), *events]
+    at = first(events, kind)
+    return [*events[:at], replace(events[at], **fields), *events[at + 1 :]]
 
 
 def of_plan(change):
     return planned(planted_effect(), change)
 
 
-def unpaired(plan):
-    return replace(plan, experiment=replace(plan.experiment, unpaired=True))
+def of_runs(carries=False, **fields):
+    """These fields in every run of a plan."""
 
-
-def unrepeatable(carries):
     def change(plan):
-        blocks = (replace(one, runs=tuple(replace(run, repeats=False) for run in one.runs)) for one in plan.blocks)
+        blocks = (replace(one, runs=tuple(replace(run, **fields) for run in one.runs)) for one in plan.blocks)
         return replace(plan, carries=carries, blocks=tuple(blocks))
 
     return change
@@ -97,10 +98,6 @@ def slower(events, factor, which=lambda record: True):
     return episodes(events, change, which=which)
 
 
-def lost(run):
-    return Incident(category="dropped_pair", run_name=run, episode=None, detail="given up")
-
-
 @pytest.mark.parametrize(("events", "kind", "weight", "words"), [
     (continued(code=OTHER["code"]), "code", "blocks",
      "used 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3"),
@@ -111,11 +108,11 @@ def lost(run):
     (continued(code=CODE | {"dirty": "yes"}), "dirty checkout", "notes", "in 1 of 2 sittings"),
     (continued(versions=OTHER["versions"]), "versions", "blocks", "numpy none, 2.0"),
     (continued(machine=OTHER["machine"]), "machine", "notes", "cores 2, 64"),
-    (in_a_dirty_checkout(), "dirty checkout", "notes", ""),
-    (with_other_torch(), "torch", "blocks", "2.12 on cpu:0; 2.13 on cpu:1"),
-    (of_plan(unpaired), "unpaired", "notes", ""),
-    (of_plan(unrepeatable(carries=False)), "environments", "notes", "The environments are not repeatable"),
-    (of_plan(unrepeatable(carries=True)), "environments", "notes", "The environments carry state"),
+    (with_first(ExperimentStarted, code=CODE | {"dirty": "yes"}), "dirty checkout", "notes", ""),
+    (with_first(WorkerStarted, torch_version="2.12"), "torch", "blocks", "2.12 on cpu:0; 2.13 on cpu:1"),
+    (of_plan(lambda plan: replace(plan, experiment=replace(plan.experiment, unpaired=True))), "unpaired", "notes", ""),
+    (of_plan(of_runs(repeats=False)), "environments", "notes", "The environments are not repeatable"),
+    (of_plan(of_runs(repeats=False, carries=True)), "environments", "notes", "The environments carry state"),
     (of_plan(ordered_otherwise), "orders", "blocks", "data_dir"),
     (of_plan(lambda plan: replace(plan, digest="1" * 64)), "orders", "blocks",
      "12 runs do not come from this plan, shaped/0 first"),
@@ -146,11 +143,6 @@ def without_choice(head, which=lambda record: True):
     return episodes(planted_effect(), lambda record: replace(
         record, ppo=replace(record.ppo, heads={**record.ppo.heads, head: UNUSED})
     ), which=which)  # fmt: skip
-
-
-def one_slot(plan):
-    blocks = (replace(one, runs=tuple(replace(run, slots=("early",)) for run in one.runs)) for one in plan.blocks)
-    return replace(plan, blocks=tuple(blocks))
 
 
 @pytest.mark.parametrize(("events", "kind", "weight", "words"), [
@@ -190,8 +182,8 @@ def test_a_condition_of_one_group_is_found(events, kind, weight, words):
     # A critic is judged after its first updates only, and not if the learning rate is 0.
     uninformed(episodes=10), uninformed(lr=0.0, episodes=21),
     # A head that has one choice by its settings is not dead, nor one without a choice in a part of a run.
-    planned(without_choice("slot"), one_slot), without_choice("slot", lambda record: record.episode > 0),
-    without_choice("slot")[:17],
+    planned(without_choice("slot"), of_runs(slots=("early",))), without_choice("slot")[:17],
+    without_choice("slot", lambda record: record.episode > 0),
 ])  # fmt: skip
 def test_what_changes_nothing_is_no_finding(events):
     assert found(events) == {}
@@ -234,8 +226,8 @@ def test_a_run_that_other_code_took_up_is_of_both_if_that_got_anywhere(sources, 
 
 
 def test_different_hardware_caps_when_it_is_not_balanced():
-    sentence = found([*of_plan(on_two_kinds), lost("simplified/0")])["hardware", "caps", ("shaped", "simplified")]
-    assert "+1 on CPU core, -1 on NVIDIA H200" in sentence
+    events = [*of_plan(on_two_kinds), *with_entry("dropped_pair", "simplified/0")[-1:]]
+    assert "+1 on CPU core, -1 on NVIDIA H200" in found(events)["hardware", "caps", ("shaped", "simplified")]
 
 
 def test_the_planner_says_what_the_devices_are():

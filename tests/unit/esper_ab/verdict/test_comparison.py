@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import extendable
 from esper_ab.verdict.pairing import HalfPair, Lost
-from esper_ab.verdict.vocabulary import CLAIMS, Finding, Verdict
+from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, Finding, Verdict
 
 ALIASED = Finding(kind="aliased", weight="blocks", groups=(), sentence="Device and group are aliased.")
 STOPS = Futility(power=0.8, nominal_p=(0.098, 0.0))
@@ -255,16 +257,22 @@ def swapped(pair: Pair | HalfPair) -> Pair | HalfPair:
 
 @settings(max_examples=60)
 @given(rows, st.one_of(rules, st.just(open_ended())), st.one_of(st.none(), outcomes))
-def test_swapping_the_groups_flips_every_sign_and_verdict(found, rule, survivor):
+def test_swapping_the_groups_flips_every_sign_every_verdict_and_the_words(found, rule, survivor):
     pairs = pairs_of(*zip(*found, strict=True))
     gone = lost() if survivor is None else lost((len(pairs), None, survivor))
     there = compared(rule, pairs, lost=gone)
-    back = compared(rule, tuple(map(swapped, pairs)), lost=Lost(replicates=tuple(map(swapped, gone.replicates))))
+    turned_losses = Lost(replicates=tuple(map(swapped, gone.replicates)))
+    back = compared(rule, tuple(map(swapped, pairs)), lost=turned_losses, a="simplified", b="shaped")
     assert back.verdict is MIRRORED.get(there.verdict, there.verdict)
     assert back.estimate == pytest.approx(-there.estimate, abs=1e-9)
     assert (back.low is None) == (there.low is None)
     if there.low is not None:
         assert (back.low, back.high) == pytest.approx((-there.high, -there.low), rel=1e-9, abs=1e-9)
+    assert there.headline.count(". ") == 0  # one sentence
+    assert str(there.verdict) not in there.headline
+    if there.verdict in DIFFERENT:
+        words = {"shaped": "simplified", "simplified": "shaped", "better": "worse", "worse": "better"}
+        assert re.sub("|".join(words), lambda found: words[found.group()], there.headline) == back.headline
     assert (back.imputed is None) == (there.imputed is None)
     if there.imputed is not None:
         assert back.imputed.survives == there.imputed.survives
