@@ -6,18 +6,7 @@ import math
 
 import msgspec
 import pytest
-from support.audited import (
-    episodes,
-    evaluations,
-    findings,
-    found,
-    only,
-    planned,
-    played_again,
-    replace,
-    updates,
-    with_entry,
-)
+from support.audited import episodes, evaluations, findings, found, only, planned, played_again, replace, with_entry
 from support.journals import Shape, Synthetic, one_replicate, planted_effect, same_twice, three_groups
 
 from esper_ab.analysis.analyse import analyse
@@ -38,8 +27,8 @@ def test_a_clean_experiment_has_no_finding_at_its_end_and_at_most_unbalanced_pos
 
 
 def test_the_weightiest_finding_comes_first():
-    events = updates(with_entry("inexact_resume"), first_ratio_error=0.5)
-    weights = [finding.weight for finding in findings([*events, with_entry("restart")[-1]])]
+    events = [*planned(with_entry("restart"), as_fixed), with_entry("inexact_resume")[-1]]
+    weights = [finding.weight for finding in findings(events)]
     assert weights == ["blocks", "caps", "notes"]
 
 
@@ -114,27 +103,28 @@ def test_without_adjustment_unbalanced_positions_are_noted_where_they_can_matter
 # --- amounts ---
 
 
-def test_unequal_work_blocks_and_a_failed_environment_does_not():
-    def short(failed):
-        def change(record):
-            first = replace(record.envs[0], steps=20, failed=failed)
-            return replace(record, envs=(first, *record.envs[1:]))
+def shorter(failed):
+    def change(record):
+        first = replace(record.envs[0], steps=20, failed=failed)
+        return replace(record, envs=(first, *record.envs[1:]))
 
-        return episodes(planted_effect(), change, which=lambda record: record.run.replicate == 1)
-
-    (key, sentence) = only(short(failed=False))
-    assert key == ("amounts", "blocks", ("shaped", "simplified"))
-    assert "4800 against 4760 environment steps" in sentence
-    (key, sentence) = only(short(failed=True))
-    assert key == ("failed environments", "notes", ("simplified",))
-    assert "8 environments failed" in sentence
+    return episodes(planted_effect(), change, which=lambda record: record.run.replicate == 1)
 
 
-def test_unequal_evaluation_blocks():
-    def fewer(record):
-        return replace(record, episodes=record.episodes[record.run.name == "shaped/3" :])
+def fewer(record):
+    return replace(record, episodes=record.episodes[record.run.name == "shaped/3" :])
 
-    assert "47 against 48 evaluation episodes" in only(evaluations(planted_effect(), fewer))[1]
+
+@pytest.mark.parametrize(("events", "found", "words"), [
+    (shorter(failed=False), ("amounts", "blocks", ("shaped", "simplified")), "4800 against 4760 environment steps"),
+    (shorter(failed=True), ("failed environments", "notes", ("simplified",)), "8 environments failed"),
+    (evaluations(planted_effect(), fewer), ("amounts", "blocks", ("shaped", "simplified")),
+     "47 against 48 evaluation episodes"),
+])  # fmt: skip
+def test_unequal_work_blocks_and_a_failed_environment_does_not(events, found, words):
+    (key, sentence) = only(events)
+    assert key == found
+    assert words in sentence
 
 
 def one_sided(replicates, *, until):
@@ -145,12 +135,12 @@ def one_sided(replicates, *, until):
     return [*events[: next(after, -1)], *gone]
 
 
-@pytest.mark.parametrize(("planned", "weight", "words"), [
+@pytest.mark.parametrize(("replicates", "weight", "words"), [
     (20, "notes", "No look decides before further seeds separate them."),
     (14, "blocks", "16 seeds would separate them: `esper-ab resume --seeds` adds the missing ones."),
 ])  # fmt: skip
-def test_lost_replicates_that_alias_positions_block_only_when_no_others_are_to_come(planned, weight, words):
-    said = found(one_sided(planned, until=14))["aliased", weight, ("shaped", "simplified")]
+def test_lost_replicates_that_alias_positions_block_only_when_no_others_are_to_come(replicates, weight, words):
+    said = found(one_sided(replicates, until=14))["aliased", weight, ("shaped", "simplified")]
     assert "In the 7 analysed seeds" in said
     assert words in said
 
