@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from support.audited import played_again
+from support.audited import played_again, with_entry
 from support.journals import MODES, planted_effect, three_groups, without_evaluations
 
 from esper_ab.analysis.cross import cross_evaluation
-from esper_ab.journal.events import Incident
 from esper_ab.journal.fold import fold
 from esper_ab.stats.correlation import correlation
 
@@ -92,8 +91,7 @@ def test_a_reward_that_only_one_group_computes_and_one_that_is_never_finite():
 
 
 def test_runs_that_were_given_up_do_not_count():
-    lost = Incident(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
-    found = cross_evaluation(fold([*planted_effect(), lost]))
+    found = cross_evaluation(fold(with_entry("dropped_pair", "shaped/0")))
     assert [row.runs for row in found.rows] == [5, 6]
 
 

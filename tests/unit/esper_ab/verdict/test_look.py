@@ -6,11 +6,11 @@ import msgspec
 import numpy as np
 import pytest
 from scipy import special, stats
+from support.comparing import pairs_of
 from support.looks import AB, DULL, anytime, design, made, spread
 
 from esper_ab.design.design import Boundary
 from esper_ab.stats.anytime_t import log_evidence
-from esper_ab.stats.pair import Pair
 from esper_ab.stats.proportions import proportions
 from esper_ab.verdict.follow import courses_of
 
@@ -80,9 +80,7 @@ def test_an_enormous_e_value_is_a_float():
 
 def binary(*counts, one=100.0):
     """Pairs of which both came to `one`, a alone, b alone, neither."""
-    ends = [pair for pair, count in zip(((one, one), (one, 0.0), (0.0, one), (0.0, 0.0)), counts, strict=True)
-            for _ in range(count)]  # fmt: skip
-    return [Pair(replicate=r, a=a, b=b, position_a=r % 2, position_b=1 - r % 2) for r, (a, b) in enumerate(ends)]
+    return pairs_of(*(np.repeat(ends, counts) for ends in ((one, one, 0.0, 0.0), (one, 0.0, one, 0.0))))
 
 
 @pytest.mark.parametrize(("counts", "crossed"), [((2, 12, 1, 5), True), ((2, 6, 1, 11), False), ((2, 1, 12, 5), True)])
