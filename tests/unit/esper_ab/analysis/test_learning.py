@@ -103,12 +103,9 @@ def test_a_small_or_unknown_gap_is_not_commented_on(sampled, greedy):
 # Own rewards beside outcomes: who is told to have been misled, and what the report of Gymnasium's kind says of it.
 
 
-RETURN = TaskMeasures(outcome=Measure(name="env_return", label="return", better="higher"), measures=())
-
-
 def reported(slopes: dict[str, float], better: str = "higher") -> Content:
     """Groups whose own reward changes by a slope per episode; the outcome of `high` is far above that of `low`."""
-    outcome = msgspec.structs.replace(RETURN.outcome, better=better)
+    outcome = Measure(name="env_return", label="return", better=better)
     made = Synthetic(
         kind=GYMNASIUM, measures=TaskMeasures(outcome=outcome, measures=()), replicates=6,
         groups={"high": Shape(accuracy=90.0), "low": Shape(accuracy=40.0, mode="simplified")},

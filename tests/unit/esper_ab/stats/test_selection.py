@@ -31,16 +31,6 @@ def test_best_of_n_is_the_mean_over_all_subsets(pair: np.ndarray) -> None:
     assert best_of_n(scores, outcomes) == pytest.approx(expected, abs=1e-9)
 
 
-@given(PAIRS)
-def test_no_score_beats_the_outcome_itself(pair: np.ndarray) -> None:
-    scores, outcomes = pair
-    own = best_of_n(outcomes, outcomes)
-    assert (best_of_n(scores, outcomes) <= own + 1e-9).all()
-    assert (np.diff(own) >= -1e-9).all()
-    assert own[-1] == pytest.approx(outcomes.max())
-    assert best_of_n(scores, outcomes)[0] == pytest.approx(outcomes.mean())
-
-
 @given(PAIRS, st.sampled_from([0.25, 1.0, 3.0]), VALUES)
 def test_a_score_that_orders_like_the_outcome_costs_nothing(pair: np.ndarray, factor: float, shift: float) -> None:
     outcomes = pair[1]
