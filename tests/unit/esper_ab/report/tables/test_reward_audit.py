@@ -28,18 +28,14 @@ def test_the_sentence_says_what_the_favourite_is_worth(returns: list[float], wor
     assert words in sentence
 
 
-def test_the_outcome_itself_ends_the_table_of_choices_and_costs_nothing() -> None:
-    choosing = shown(make_scored("opposite", [-value for value in OUTCOMES]))["What it costs to choose by each reward"]
-    own, best = choosing.rows
+def test_the_outcome_itself_ends_the_table_of_choices_and_a_wrong_pair_is_named_with_what_it_is_worth() -> None:
+    found = shown(make_scored("opposite", [-value for value in OUTCOMES]))
+    own, best = found["What it costs to choose by each reward"].rows
     assert own == ("opposite", "35.0", "20.0", "80.0", "80.0", "40.0", "-1.00")
     assert best == ("the outcome itself", "35.0", "50.0", "0.0", "0.0", "0.0", "1.00")
-
-
-def test_a_wrong_pair_names_both_behaviours_with_what_is_paid_and_what_they_are_worth() -> None:
-    pairs = shown(make_scored("opposite", [-value for value in OUTCOMES]))
-    reward, points, told = pairs["The worst pairs that a reward puts in the wrong order"].rows[0]
-    assert (reward, points) == ("opposite", "80.0")
-    assert told == "reference 1: pays -10, 10.0 %; rather than reference 0: pays -90, 90.0 %"
+    told = "reference 1: pays -10, 10.0 %; rather than reference 0: pays -90, 90.0 %"
+    worst, *_ = found["The worst pairs that a reward puts in the wrong order"].rows
+    assert worst == ("opposite", "80.0", told)
 
 
 def test_constants_are_shown_where_two_decimals_show_what_they_do() -> None:
