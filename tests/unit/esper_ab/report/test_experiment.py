@@ -221,7 +221,7 @@ def test_of_very_many_runs_some_are_drawn_one_by_one_and_captions_say_so():
 
 
 @pytest.mark.parametrize("name", JOURNALS)
-def test_every_comparison_is_in_every_rendering(name):
+def test_every_comparison_is_in_every_rendering_and_nobody_wins(name):
     found = contents(name)
     report = experiment_report(found)
     renderings = " ".join(whole_text(name).split()), render_markdown(report), " ".join(made_page(name).words)
