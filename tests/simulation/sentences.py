@@ -24,6 +24,7 @@ UP = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
 DOWN = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
 BELOW = (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
 SMALL = (*BELOW, Verdict.EQUIVALENT)
+CLAIMED = (*UP, *DOWN, Verdict.EQUIVALENT)
 _NOMINAL = {(8,): (0.05,), (20,): (0.05,), (6, 10): (0.0076, 0.0455), (6, 10, 16, 20): (0.0001, 0.003, 0.013, 0.0435)}
 _STOPS = (0.02, 0.07, 0.14)  # one-sided p of futility
 _FINDINGS = (
@@ -168,7 +169,7 @@ def _of_counts(found: Comparison) -> Iterator[str]:
 def _of_the_stop(found: Comparison) -> Iterator[str]:
     """A stop for futility claims nothing, is said once and everywhere, and prints an interval inside the margin."""
     stopped, margin = found.course.decision == "futile", found.question.design.margin
-    if stopped and found.verdict in (*UP, *DOWN, Verdict.EQUIVALENT):
+    if stopped and found.verdict in CLAIMED:
         yield f"{found.verdict} of what was stopped for futility"
     if (found.inconclusive == "futile") != (stopped and found.verdict is Verdict.INCONCLUSIVE and not found.capped_by):
         yield f"{found.inconclusive} where futility stopped: {stopped}"
@@ -177,9 +178,8 @@ def _of_the_stop(found: Comparison) -> Iterator[str]:
         yield f"{found.inconclusive}: {found.sentence} {found.headline}"
     printed = _STOPPED.search(found.sentence)
     if printed is not None:
-        low, high = float(printed[1]), float(printed[2])
-        yield from _rounded(printed[1], found.futility[0])
-        yield from _rounded(printed[2], found.futility[1])
+        low, high = map(float, printed.groups())
+        yield from _rounded(printed.groups(), found.futility[:2])
         if not -margin < low <= high < margin or found.used < LEAST_PAIRS:
             yield f"futile within {margin} prints {low} to {high} of {found.used} pairs"
         if found.low is not None and (found.low > high or found.high < low):
@@ -208,7 +208,7 @@ def _of_losses(found: Comparison) -> Iterator[str]:
     verdict, few = found.verdict, len(found.data) < LEAST_PAIRS
     if (verdict is Verdict.NO_INFERENCE) != (few and verdict not in (Verdict.BLOCKED, Verdict.IDENTICAL)):
         yield f"{verdict} with {len(found.data)} pairs"
-    if found.imputed is not None and verdict in (*UP, *DOWN, Verdict.EQUIVALENT) and not found.imputed.survives:
+    if found.imputed is not None and verdict in CLAIMED and not found.imputed.survives:
         yield f"{verdict} that lost runs overturn"
 
 
@@ -217,31 +217,30 @@ def _of_the_sentence(found: Comparison) -> Iterator[str]:
     if not found.sentence.startswith(str(verdict)):
         yield f"{verdict} begins with {found.sentence[:20]}"
     printed = _INTERVAL.search(found.sentence)
-    if verdict in (*UP, *DOWN, Verdict.EQUIVALENT):
-        if printed is None:
+    if printed is None:
+        if verdict in CLAIMED:
             yield f"{verdict} prints no interval"
-            return
-        low, high = float(printed[2]), float(printed[3])
-        estimate = float(re.search(r" = ([-+]?[\d.]+)", found.sentence)[1])
-        yield from _rounded(printed[2], found.low)
-        yield from _rounded(printed[3], found.high)
-        if not low - 0.005 <= estimate <= high + 0.005:
-            yield f"prints {estimate} outside of {low} to {high}"
-        if (verdict in UP and not min(low, estimate) > 0.0) or (verdict in DOWN and not max(high, estimate) < 0.0):
-            yield f"{verdict} prints {estimate}, {low} to {high}"
-        if verdict in BELOW and (at_once := _ALL_AT_ONCE.search(found.sentence)):
-            low, high = float(at_once[1]), float(at_once[2])
-        if verdict in SMALL and not -margin < low <= high < margin:
-            yield f"{verdict} within {margin} prints {low} to {high}"
-    elif printed is not None:
-        yield from _rounded(printed[2], found.low)
-        yield from _rounded(printed[3], found.high)
+        return
+    yield from _rounded(printed.group(2, 3), (found.low, found.high))
+    if verdict not in CLAIMED:
+        return
+    low, high = map(float, printed.group(2, 3))
+    estimate = float(re.search(r" = ([-+]?[\d.]+)", found.sentence)[1])
+    if not low - 0.005 <= estimate <= high + 0.005:
+        yield f"prints {estimate} outside of {low} to {high}"
+    if (verdict in UP and not min(low, estimate) > 0.0) or (verdict in DOWN and not max(high, estimate) < 0.0):
+        yield f"{verdict} prints {estimate}, {low} to {high}"
+    if verdict in BELOW and (at_once := _ALL_AT_ONCE.search(found.sentence)):
+        low, high = float(at_once[1]), float(at_once[2])
+    if verdict in SMALL and not -margin < low <= high < margin:
+        yield f"{verdict} within {margin} prints {low} to {high}"
 
 
-def _rounded(text: str, value: float) -> Iterator[str]:
-    digits = len(text.partition(".")[2])
-    if abs(float(text) - value) > 0.5000001 * 10.0**-digits + 1e-9:
-        yield f"prints {text} for {value}"
+def _rounded(printed: Sequence[str], values: Sequence[float]) -> Iterator[str]:
+    for text, value in zip(printed, values, strict=True):
+        digits = len(text.partition(".")[2])
+        if abs(float(text) - value) > 0.5000001 * 10.0**-digits + 1e-9:
+            yield f"prints {text} for {value}"
 
 
 def _of_the_headline(found: Comparison) -> Iterator[str]:
@@ -256,7 +255,7 @@ def _of_the_headline(found: Comparison) -> Iterator[str]:
             yield f"{verdict} says{words}: {said}"
     span = _SPAN.search(said)
     if span is None:
-        if verdict in (*UP, *DOWN, Verdict.EQUIVALENT):
+        if verdict in CLAIMED:
             yield f"{verdict} without an interval: {said}"
         return
     low = float(span[2]) * (-1.0 if span[3] else 1.0)
