@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from simulation.procedure import ALPHA, Floats, Rule
+from simulation.procedure import Floats
 
 Counts = NDArray[np.int64]
 
@@ -16,17 +16,6 @@ def wilson(successes: Counts, n: Floats, z: float) -> tuple[Floats, Floats]:
     return (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
 
 
-def _newcombe(a: Counts, n_a: Floats, b: Counts, n_b: Floats, phi: Floats, z: float) -> tuple[Floats, Floats]:
-    """Interval of a/n_a - b/n_b from the score intervals of both, correlated by phi."""
-    p, q = a / n_a, b / n_b
-    (p_low, p_high), (q_low, q_high) = wilson(a, n_a, z), wilson(b, n_b, z)
-
-    def reach(x: Floats, y: Floats) -> Floats:
-        return np.sqrt(np.maximum(x**2 - 2 * phi * x * y + y**2, 0))
-
-    return p - q - reach(p - p_low, q_high - q), p - q + reach(p_high - p, q - q_low)
-
-
 def paired_interval(both: Counts, first: Counts, second: Counts, neither: Counts, z: float) -> tuple[Floats, Floats]:
     """Method 10 of Newcombe 1998 (Stat Med 17:2635); `first`: pairs in which only the first succeeded."""
     n = (both + first + second + neither).astype(float)
@@ -34,27 +23,18 @@ def paired_interval(both: Counts, first: Counts, second: Counts, neither: Counts
     root = np.sqrt(a * (n - a) * b * (n - b))
     cross = both * neither - first * second * 1.0
     corrected = np.where(cross > 0, np.maximum(cross - n / 2, 0), cross)
-    return _newcombe(a, n, b, n, np.divide(corrected, root, out=np.zeros_like(root), where=root > 0), z)
+    phi = np.divide(corrected, root, out=np.zeros_like(root), where=root > 0)
+    p, q, (p_low, p_high), (q_low, q_high) = a / n, b / n, wilson(a, n, z), wilson(b, n, z)
+
+    def reach(x: Floats, y: Floats) -> Floats:
+        return np.sqrt(np.maximum(x**2 - 2 * phi * x * y + y**2, 0))
+
+    return p - q - reach(p - p_low, q_high - q), p - q + reach(p_high - p, q - q_low)
 
 
 def mcnemar(first: Counts, second: Counts) -> Floats:
     """Exact two-sided p of as many pairs of either kind."""
     return np.asarray(np.minimum(2 * stats.binom.cdf(np.minimum(first, second), first + second, 0.5), 1.0))
-
-
-def unpaired_interval(a: Counts, n_a: int, b: Counts, n_b: int, z: float) -> tuple[Floats, Floats]:
-    """Method 10 of Newcombe 1998 (Stat Med 17:873)."""
-    return _newcombe(a, np.float64(n_a), b, np.float64(n_b), np.float64(0), z)
-
-
-def fisher(n_a: int, n_b: int) -> Floats:
-    """[successes of a, of b] exact two-sided p."""
-    p = np.ones((n_a + 1, n_b + 1))
-    for total in range(n_a + n_b + 1):
-        a = np.arange(max(0, total - n_b), min(n_a, total) + 1)
-        chance = stats.hypergeom.pmf(a, n_a + n_b, total, n_a)
-        p[a, total - a] = [chance[chance <= c * (1 + 1e-7)].sum() for c in chance]
-    return p
 
 
 def z_of(level_missed: Floats) -> float:
@@ -86,14 +66,3 @@ def chances(table: Counts, cells: Floats) -> Floats:
     n = table[0].sum()
     ways = special.gammaln(n + 1) - special.gammaln(table + 1.0).sum(1)
     return np.exp(np.log(np.maximum(cells, 1e-300)) @ table.T + ways)
-
-
-def follow_paired(kinds: Counts, rule: Rule) -> Floats:
-    """Claims of experiments [experiments, pairs] of kinds 0..3: both succeed, the first, the second, neither."""
-    claimed = np.zeros(len(kinds))
-    for k, n in enumerate(rule.looks):
-        table = [(kinds[:, :n] == kind).sum(1) for kind in range(4)]
-        bound = float(rule.nominal(k, np.array(ALPHA)))
-        new = claims(mcnemar(table[1], table[2]), *paired_interval(*table, z_of(np.array(bound))), bound)
-        claimed = np.where(claimed == 0, new, claimed)
-    return claimed

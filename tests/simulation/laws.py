@@ -1,7 +1,6 @@
 """Laws of runs: each a function of a standard normal, so that runs of a replicate can correlate under any of them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -72,22 +71,11 @@ def latent(rng: np.random.Generator, size: tuple[int, int, int], correlation: fl
     return z
 
 
-@dataclass(frozen=True)
-class Unequal:
-    """The last group has a law of its own; in the others, runs also collapse now and then."""
-
-    first: str = "normal"
-    last: str = "normal"
-    sds: tuple[float, float] = (1.0, 1.0)
-    correlation: float = 0.0
-    rate: float = 0.0
-    depth: float = 0.0
-
-    def draw(self, rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[Floats, Bools]:
-        """Outcomes, every group with a mean of 0, and which runs collapsed."""
-        x = latent(rng, size, self.correlation)
-        x[:, :-1], x[:, -1] = runs(self.first, x[:, :-1]) * self.sds[0], runs(self.last, x[:, -1]) * self.sds[1]
-        hit = rng.random(size) < self.rate
-        hit[:, -1] = False
-        x[:, :-1] += self.depth * (self.rate - hit[:, :-1])
-        return x, hit
+def collapsing(
+    rng: np.random.Generator, size: tuple[int, int, int], correlation: float, rate: float, depth: float
+) -> tuple[Floats, Bools]:
+    """Normal outcomes, every group with a mean of 0, and which runs collapsed: none of the last group."""
+    x, hit = latent(rng, size, correlation), rng.random(size) < rate
+    hit[:, -1] = False
+    x[:, :-1] += depth * (rate - hit[:, :-1])
+    return x, hit

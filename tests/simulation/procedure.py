@@ -64,7 +64,6 @@ class Rule:
 
     looks: tuple[int, ...]
     anytime: bool = False  # the looks are those of a plan without a maximum
-    factor: float = 1.0  # by which evidence is dearer: 5 for pairs beyond a plan
     small_from: int = 0  # the first look that may call a difference small; 0: only the last one
     paths: int = 2_000_000  # normal experiments that calibrate the bounds
 
@@ -82,7 +81,7 @@ class Rule:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.anytime:  # a normal mixture with g = 1 over the standardised mean
                 c = 1 / (1 + n)
-                q = (self.factor / alpha[:, None] * (sides / 2) / np.sqrt(c)) ** (2 / n)
+                q = (sides / 2 / alpha[:, None] / np.sqrt(c)) ** (2 / n)
                 t = np.where(c * q < 1, np.sqrt((n - 1) * (q - 1) / (1 - c * q)), np.inf)
             else:
                 t = stats.t.isf(self.nominal(look, alpha)[:, None] / sides, n - 1)
@@ -98,7 +97,6 @@ class Outcome:
     below: Bools  # crossed, and smaller than the margin
     look: NDArray[np.int64]  # the last that was taken
     pairs: NDArray[np.int64]  # of that look
-    mean: Floats
     low: Floats  # repeated interval of that look
     high: Floats
     first_low: Floats  # the same at the share held first
@@ -131,7 +129,7 @@ def follow(d: Floats, rule: Rule, margin: float, present: Bools | None = None, c
     `present`: the replicates that have a pair. `coarse`: equal differences can occur; every replicate has a pair then.
     """
     shape, m = d.shape[:2], d.shape[1]
-    flags, numbers = (np.zeros(shape, bool) for _ in range(2)), (np.zeros(shape) for _ in range(5))
+    flags, numbers = (np.zeros(shape, bool) for _ in range(2)), (np.zeros(shape) for _ in range(4))
     state = Outcome(np.zeros(shape), *flags, *(np.zeros(shape, int) for _ in range(2)), *numbers)
     passed = np.zeros(shape, bool)
     total, squares, pairs, at = np.zeros(shape), np.zeros(shape), np.zeros(shape, int), 0
@@ -166,10 +164,8 @@ def follow(d: Floats, rule: Rule, margin: float, present: Bools | None = None, c
             state.below |= now & (pairs >= SMALL_LEAST) & (np.abs(mean) + first < margin)
             state.equivalent |= testable & ~now & (pairs >= SMALL_LEAST) & (np.abs(mean) + one_sided < margin)
         reach, first = np.where(testable, reach, np.inf), np.where(testable, first, np.inf)
-        for name, value in (
-            ("look", k), ("pairs", pairs), ("mean", mean), ("low", mean - reach), ("high", mean + reach),
-            ("first_low", mean - first), ("first_high", mean + first),
-        ):  # fmt: skip
+        limits = {"low": mean - reach, "high": mean + reach, "first_low": mean - first, "first_high": mean + first}
+        for name, value in {"look": k, "pairs": pairs, **limits}.items():
             setattr(state, name, np.where(going, value, getattr(state, name)))
     return state
 
@@ -188,40 +184,6 @@ def false_claims(state: Outcome, true: Floats, margin: float) -> Bools:
     """[experiments, comparisons] wrong sign, a difference that is not there, or one of the margin called small."""
     wrong = ((state.crossed > 0) & (true <= 0)) | ((state.crossed < 0) & (true >= 0))
     return np.asarray(wrong | ((state.equivalent | state.below) & (np.abs(true) >= margin - 1e-12)))
-
-
-def johnson(d: Floats) -> Floats:
-    """Johnson's (1978) two-sided p of a mean of 0 [...]: the t with a correction for skewness."""
-    n = d.shape[-1]
-    mean = d.mean(-1)
-    rest = d - mean[..., None]
-    variance = (rest**2).sum(-1) / (n - 1)
-    third = (rest**3).mean(-1)
-    t = (mean + third / (6 * variance * n) + third / (3 * variance**2) * mean**2) / np.sqrt(variance / n)
-    return np.asarray(2 * stats.t.sf(np.abs(t), n - 1))
-
-
-def drift(d: Floats) -> tuple[Floats, Floats]:
-    """p of a trend over the pairs (two-sided), and of a positive lag-1 autocorrelation (one-sided) [...]."""
-    n = d.shape[-1]
-    order = np.arange(n) - (n - 1) / 2
-    rest = d - d.mean(-1, keepdims=True)
-    r = (rest @ order) / np.sqrt((rest**2).sum(-1) * (order**2).sum())
-    trend = 2 * stats.t.sf(np.abs(r) * np.sqrt((n - 2) / (1 - r**2)), n - 2)
-    lag = (rest[..., 1:] * rest[..., :-1]).sum(-1) / (rest**2).sum(-1)
-    z = (lag + 1 / n) / ((n - 2) / (n * np.sqrt(n - 1)))  # Moran 1948: mean -1/n, variance (n-2)^2 / (n^2 (n-1))
-    return np.asarray(trend), np.asarray(stats.norm.sf(z))
-
-
-def welch(a: Floats, b: Floats, alpha: float) -> Floats:
-    """+1, -1, 0 by Welch's t of runs [experiments, runs], or with the pooled variance where that finds less."""
-    n, m = a.shape[-1], b.shape[-1]
-    parts = [x.var(-1, ddof=1) / x.shape[-1] for x in (a, b)]
-    total = parts[0] + parts[1]
-    df = total**2 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / (m - 1))
-    pooled = ((n - 1) * a.var(-1, ddof=1) + (m - 1) * b.var(-1, ddof=1)) / (n + m - 2) * (1.0 / n + 1.0 / m)
-    t = (a.mean(-1) - b.mean(-1)) / np.sqrt(np.maximum(total, pooled))
-    return np.where(2 * stats.t.sf(np.abs(t), df) <= alpha, np.sign(t), 0.0)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,14 +9,13 @@ from functools import cache
 
 import msgspec
 import numpy as np
-from support.comparing import A, B, design
+from support.comparing import A, B, compared, design, lost, pairs_of
 
 from esper_ab.design.design import Boundary, Design, Futility, extended
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import Pair, Samples
-from esper_ab.verdict.comparison import Comparison, compare
-from esper_ab.verdict.follow import courses_of
-from esper_ab.verdict.pairing import HalfPair, Lost, Question
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.pairing import Lost
 from esper_ab.verdict.requirement import RELATIONS, Requirement, holds
 from esper_ab.verdict.vocabulary import Finding, Verdict
 from simulation.laws import Floats
@@ -26,6 +24,7 @@ UP = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
 DOWN = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
 BELOW = (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
 SMALL = (*BELOW, Verdict.EQUIVALENT)
+CLAIMED = (*UP, *DOWN, Verdict.EQUIVALENT)
 _NOMINAL = {(8,): (0.05,), (20,): (0.05,), (6, 10): (0.0076, 0.0455), (6, 10, 16, 20): (0.0001, 0.003, 0.013, 0.0435)}
 _STOPS = (0.02, 0.07, 0.14)  # one-sided p of futility
 _FINDINGS = (
@@ -64,36 +63,24 @@ def drawn(rng: np.random.Generator) -> Comparison:
     if kind < 0.35:
         return _counted(rng, rule)
     d = _differences(rng)
-    gone = {int(r) for r in rng.integers(0, 26, rng.choice([0, 0, 1, 3]))} & set(range(len(d)))
-    pairs, halves = [], []
-    for replicate, difference in enumerate(d):
-        sides = {"position_a": replicate % 2, "position_b": 1 - replicate % 2}
-        level = 60.0 + 5.0 * math.sin(replicate)
-        if replicate not in gone:
-            pairs.append(Pair(replicate=replicate, a=level + float(difference), b=level, **sides))
-            continue
-        failed_a, seen = bool(rng.integers(2)), bool(rng.integers(2))
-        other = level + float(rng.normal()) if seen else None
-        halves.append(
-            HalfPair(
-                replicate=replicate, a=None if failed_a else other, b=other if failed_a else None, failed_a=failed_a,
-                failed_b=not failed_a, **sides,
-            )
-        )  # fmt: skip
+    levels = 60.0 + 5.0 * np.sin(np.arange(len(d)))
+    gone = sorted({int(r) for r in rng.integers(0, 26, rng.choice([0, 0, 1, 3]))} & set(range(len(d))))
+    pairs = [pair for pair in pairs_of(levels + d, levels) if pair.replicate not in gone]
+    halves = []
+    for half in lost(*((r, None, None) for r in gone)).replicates:
+        side, other = ("a", "b") if rng.integers(2) else ("b", "a")
+        seen = levels[half.replicate] + float(rng.normal()) if rng.integers(2) else None  # None: cancelled
+        halves.append(msgspec.structs.replace(half, **{other: seen, f"failed_{side}": True, f"failed_{other}": False}))
     same = bool(rng.integers(2)) and all(pair.a == pair.b for pair in pairs)
-    return _compared(rng, rule, pairs, len(d), gone=halves, same=same)
+    return _compared(rng, rule, pairs, len(d), lost=Lost(replicates=tuple(halves)), same_records=same)
 
 
 def _compared(
-    rng: np.random.Generator, rule: Design, data: list[Pair] | Samples, complete: int, *,
-    gone: Sequence[HalfPair] = (), same: bool = False,
-) -> Comparison:  # fmt: skip
-    course = courses_of(rule, {rule.comparisons[0]: data}, complete)[rule.comparisons[0]]
+    rng: np.random.Generator, rule: Design, data: Sequence[Pair] | Samples, complete: int, **changes: object
+) -> Comparison:
     findings = tuple(one for one in _FINDINGS if rng.random() < 0.05)
     planned = max(rule.looks, default=complete) if rule.anytime_after is None else complete
-    question = Question(a=A, b=B, design=rule, planned=max(planned, 1), scope="task t, 5 steps")
-    lost = Lost(replicates=tuple(gone))
-    return compare(question, data, course, same_records=same, lost=lost, findings=findings)
+    return compared(rule, data, complete=complete, planned=max(planned, 1), findings=findings, **changes)
 
 
 def _unpaired(rng: np.random.Generator, rule: Design) -> Comparison:
@@ -115,27 +102,22 @@ def _counted(rng: np.random.Generator, rule: Design) -> Comparison:
     outcome = msgspec.structs.replace(rule.outcome, unit="%" if one == 100.0 else "", low=None, high=None)
     measures = msgspec.structs.replace(rule.measures, outcome=outcome)
     rule = msgspec.structs.replace(rule, margin=rule.margin * one / 8.0, measures=measures)
-    pairs = [Pair(replicate=r, a=float(a), b=float(b), position_a=r % 2, position_b=1 - r % 2)
-             for r, (a, b) in enumerate(ends.T)]  # fmt: skip
-    return _compared(rng, rule, pairs, n)
+    return _compared(rng, rule, pairs_of(*ends), n)
 
 
 def _design(rng: np.random.Generator) -> Design:
     looks = list(_NOMINAL)[rng.integers(len(_NOMINAL))]
-    kind = str(rng.choice(["looks", "looks", "extended", "open-ended"]))
-    rule = _planned(looks, int(rng.choice([1, 3])))
+    early, adjusted, matters, stops = (bool(one) for one in rng.integers(2, size=4))
     rule = msgspec.structs.replace(
-        rule, early_stop=bool(rng.integers(2)), margin=float(rng.choice([0.5, 2.0, 6.0])),
-        adjusted=bool(rng.integers(2)),
+        _planned(looks, int(rng.choice([1, 3]))), early_stop=early, margin=float(rng.choice([0.5, 2.0, 6.0])),
+        adjusted=adjusted, positions_matter=adjusted or matters,
     )  # fmt: skip
-    if rule.early_stop and len(looks) > 1 and rng.integers(2):
+    kind = str(rng.choice(["looks", "looks", "extended", "open-ended"]))
+    if kind == "open-ended":
+        return msgspec.structs.replace(rule, looks=(), boundaries=(), anytime_after=0)
+    if early and len(looks) > 1 and stops:
         bounds = Futility(power=0.8, nominal_p=(*_STOPS[: len(looks) - 1], 0.0))
         rule = msgspec.structs.replace(rule, futility=bounds)
-    if not rule.adjusted:
-        rule = msgspec.structs.replace(rule, positions_matter=bool(rng.integers(2)))
-    if kind == "open-ended":
-        rule = msgspec.structs.replace(rule, futility=None)
-        return msgspec.structs.replace(rule, looks=(), boundaries=(), anytime_after=0)
     return extended(rule, looks[-1]) if kind == "extended" else rule
 
 
@@ -187,7 +169,7 @@ def _of_counts(found: Comparison) -> Iterator[str]:
 def _of_the_stop(found: Comparison) -> Iterator[str]:
     """A stop for futility claims nothing, is said once and everywhere, and prints an interval inside the margin."""
     stopped, margin = found.course.decision == "futile", found.question.design.margin
-    if stopped and found.verdict in (*UP, *DOWN, Verdict.EQUIVALENT):
+    if stopped and found.verdict in CLAIMED:
         yield f"{found.verdict} of what was stopped for futility"
     if (found.inconclusive == "futile") != (stopped and found.verdict is Verdict.INCONCLUSIVE and not found.capped_by):
         yield f"{found.inconclusive} where futility stopped: {stopped}"
@@ -196,9 +178,8 @@ def _of_the_stop(found: Comparison) -> Iterator[str]:
         yield f"{found.inconclusive}: {found.sentence} {found.headline}"
     printed = _STOPPED.search(found.sentence)
     if printed is not None:
-        low, high = float(printed[1]), float(printed[2])
-        yield from _rounded(printed[1], found.futility[0])
-        yield from _rounded(printed[2], found.futility[1])
+        low, high = map(float, printed.groups())
+        yield from _rounded(printed.groups(), found.futility[:2])
         if not -margin < low <= high < margin or found.used < LEAST_PAIRS:
             yield f"futile within {margin} prints {low} to {high} of {found.used} pairs"
         if found.low is not None and (found.low > high or found.high < low):
@@ -227,7 +208,7 @@ def _of_losses(found: Comparison) -> Iterator[str]:
     verdict, few = found.verdict, len(found.data) < LEAST_PAIRS
     if (verdict is Verdict.NO_INFERENCE) != (few and verdict not in (Verdict.BLOCKED, Verdict.IDENTICAL)):
         yield f"{verdict} with {len(found.data)} pairs"
-    if found.imputed is not None and verdict in (*UP, *DOWN, Verdict.EQUIVALENT) and not found.imputed.survives:
+    if found.imputed is not None and verdict in CLAIMED and not found.imputed.survives:
         yield f"{verdict} that lost runs overturn"
 
 
@@ -236,31 +217,30 @@ def _of_the_sentence(found: Comparison) -> Iterator[str]:
     if not found.sentence.startswith(str(verdict)):
         yield f"{verdict} begins with {found.sentence[:20]}"
     printed = _INTERVAL.search(found.sentence)
-    if verdict in (*UP, *DOWN, Verdict.EQUIVALENT):
-        if printed is None:
+    if printed is None:
+        if verdict in CLAIMED:
             yield f"{verdict} prints no interval"
-            return
-        low, high = float(printed[2]), float(printed[3])
-        estimate = float(re.search(r" = ([-+]?[\d.]+)", found.sentence)[1])
-        yield from _rounded(printed[2], found.low)
-        yield from _rounded(printed[3], found.high)
-        if not low - 0.005 <= estimate <= high + 0.005:
-            yield f"prints {estimate} outside of {low} to {high}"
-        if (verdict in UP and not min(low, estimate) > 0.0) or (verdict in DOWN and not max(high, estimate) < 0.0):
-            yield f"{verdict} prints {estimate}, {low} to {high}"
-        if verdict in BELOW and (at_once := _ALL_AT_ONCE.search(found.sentence)):
-            low, high = float(at_once[1]), float(at_once[2])
-        if verdict in SMALL and not -margin < low <= high < margin:
-            yield f"{verdict} within {margin} prints {low} to {high}"
-    elif printed is not None:
-        yield from _rounded(printed[2], found.low)
-        yield from _rounded(printed[3], found.high)
+        return
+    yield from _rounded(printed.group(2, 3), (found.low, found.high))
+    if verdict not in CLAIMED:
+        return
+    low, high = map(float, printed.group(2, 3))
+    estimate = float(re.search(r" = ([-+]?[\d.]+)", found.sentence)[1])
+    if not low - 0.005 <= estimate <= high + 0.005:
+        yield f"prints {estimate} outside of {low} to {high}"
+    if (verdict in UP and not min(low, estimate) > 0.0) or (verdict in DOWN and not max(high, estimate) < 0.0):
+        yield f"{verdict} prints {estimate}, {low} to {high}"
+    if verdict in BELOW and (at_once := _ALL_AT_ONCE.search(found.sentence)):
+        low, high = float(at_once[1]), float(at_once[2])
+    if verdict in SMALL and not -margin < low <= high < margin:
+        yield f"{verdict} within {margin} prints {low} to {high}"
 
 
-def _rounded(text: str, value: float) -> Iterator[str]:
-    digits = len(text.partition(".")[2])
-    if abs(float(text) - value) > 0.5000001 * 10.0**-digits + 1e-9:
-        yield f"prints {text} for {value}"
+def _rounded(printed: Sequence[str], values: Sequence[float]) -> Iterator[str]:
+    for text, value in zip(printed, values, strict=True):
+        digits = len(text.partition(".")[2])
+        if abs(float(text) - value) > 0.5000001 * 10.0**-digits + 1e-9:
+            yield f"prints {text} for {value}"
 
 
 def _of_the_headline(found: Comparison) -> Iterator[str]:
@@ -275,7 +255,7 @@ def _of_the_headline(found: Comparison) -> Iterator[str]:
             yield f"{verdict} says{words}: {said}"
     span = _SPAN.search(said)
     if span is None:
-        if verdict in (*UP, *DOWN, Verdict.EQUIVALENT):
+        if verdict in CLAIMED:
             yield f"{verdict} without an interval: {said}"
         return
     low = float(span[2]) * (-1.0 if span[3] else 1.0)

@@ -5,30 +5,13 @@ from collections import Counter
 import msgspec
 import numpy as np
 import pytest
-from simulation import counts
-from simulation.procedure import (
-    OPEN_ENDED_SMALL,
-    Losses,
-    Rule,
-    anytime,
-    comparisons,
-    default_looks,
-    drift,
-    follow,
-    johnson,
-    settle,
-    welch,
-)
+from simulation.procedure import OPEN_ENDED_SMALL, Losses, Rule, anytime, comparisons, default_looks, follow, settle
+from support.comparing import pairs_of
 from support.looks import design
 
 from esper_ab.design.design import Boundary, Contrast, find_bounds
 from esper_ab.design.design import default_looks as product_looks
-from esper_ab.stats.correlation import drift as product_drift
-from esper_ab.stats.descriptive.shape import shape
 from esper_ab.stats.least_pairs import LEAST_OPEN_ENDED_PAIRS
-from esper_ab.stats.pair import Pair
-from esper_ab.stats.proportions import proportions
-from esper_ab.stats.t_tests import welch as product_welch
 from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.follow import courses_of as product_follow
 from esper_ab.verdict.pairing import HalfPair, Lost, Question
@@ -67,10 +50,6 @@ def plan(rule, of, **changes):
     )  # fmt: skip
 
 
-def paired(a, b, replicates):
-    return [Pair(replicate=int(r), a=float(a[r]), b=float(b[r]), position_a=0, position_b=1) for r in replicates]
-
-
 def verdict(asked, contrast, pairs, course, lost=()):
     """The product's word for one comparison."""
     question = Question(a=contrast.a, b=contrast.b, design=asked, planned=max(asked.looks, default=32), scope="task t")
@@ -81,7 +60,7 @@ def verdict(asked, contrast, pairs, course, lost=()):
 def of_product(rule, x, of, *, whole):
     """(word, low, high, pairs) of every comparison; the word by `compare` where `whole`, else by the look alone."""
     asked = plan(rule, of)
-    pairs = {c: paired(x[a], x[b], range(x.shape[1])) for c, (a, b) in zip(asked.comparisons, of, strict=True)}
+    pairs = {c: pairs_of(x[a], x[b]) for c, (a, b) in zip(asked.comparisons, of, strict=True)}
     for contrast, course in product_follow(asked, pairs, x.shape[1]).items():
         last = course.looks[-1]
         word = worded(course.decision == "equivalent", course.direction, last.small)
@@ -129,48 +108,18 @@ def test_lost_runs_leave_the_same_words(worst):
         cancelled = rng.random(20) < 0.5
         runs = Losses(*(v[None] for v in (a, b, failed_a, failed_b, cancelled)))
         observed, said = settle(runs, rule, 2.0, worst)
-        pairs = paired(a, b, np.flatnonzero(~(failed_a | failed_b)))
+        whole = np.flatnonzero(~(failed_a | failed_b))
+        pairs = pairs_of(a[whole], b[whole], whole.tolist())
         course = product_follow(asked, {contrast: pairs}, 20)[contrast]
-        lost = [
+        gone = [
             HalfPair(
-                replicate=int(r), a=None if failed_a[r] or cancelled[r] else float(a[r]),
-                b=None if failed_b[r] or cancelled[r] else float(b[r]),
-                failed_a=bool(failed_a[r]), failed_b=bool(failed_b[r]), position_a=0, position_b=1,
+                replicate=r, a=None if fails[0] or alone else float(a[r]), b=None if fails[1] or alone else float(b[r]),
+                failed_a=fails[0], failed_b=fails[1], position_a=0, position_b=1,
             )
-            for r in np.flatnonzero(failed_a | failed_b) if r < (course.decided_at or 20)
+            for r, *fails, alone in zip(range(20), failed_a.tolist(), failed_b.tolist(), cancelled, strict=True)
+            if any(fails) and r < (course.decided_at or 20)
         ]  # fmt: skip
         words = [worded(s.equivalent[0, 0], s.crossed[0, 0], s.below[0, 0]) for s in (observed, said)]
-        assert verdict(asked, contrast, pairs, course, lost) == words[1], (number, words)
+        assert verdict(asked, contrast, pairs, course, gone) == words[1], (number, words)
         seen[f"{words[0]} -> {words[1]}" if words[0] != words[1] else words[1]] += 1
     assert {"BETTER", "BETTER -> INCONCLUSIVE", "EQUIVALENT -> INCONCLUSIVE"} <= set(seen)
-
-
-def test_outcomes_of_0_and_1_are_judged_alike():
-    rule, rng, seen = RULES["20"], np.random.default_rng(38), Counter()
-    asked = plan(rule, [(0, 1)], margin=10.0)  # in percent
-    (contrast,) = asked.comparisons
-    for chances in [(0.5, 0.5), (0.95, 0.2), (0.2, 0.95), (1.0, 1.0), (0.9, 0.6)] * 8:
-        a, b = (rng.random((2, 20)) < np.array(chances)[:, None]).astype(int)
-        kinds = (3 - 2 * a - b)[None]  # both 0, the first 1, the second 2, neither 3
-        apart = proportions(a.tolist(), b.tolist(), 1, paired=False)
-        assert apart.p == pytest.approx(counts.fisher(20, 20)[a.sum(), b.sum()])
-        low, high = counts.unpaired_interval(a.sum(), 20, b.sum(), 20, counts.z_of(np.array(0.003)))
-        assert apart.interval(0.003) == pytest.approx((low, high))
-        pairs = paired(100 * a, 100 * b, range(20))
-        word = verdict(asked, contrast, pairs, product_follow(asked, {contrast: pairs}, 20)[contrast])
-        assert word == worded(False, counts.follow_paired(kinds, rule)[0], False)
-        seen[word] += 1
-    assert {"BETTER", "WORSE", "INCONCLUSIVE"} == set(seen)
-
-
-def test_welch_drift_and_johnson_have_the_same_p():
-    rng = np.random.default_rng(39)
-    for number in range(40):
-        a, b = rng.standard_normal(6 + number), 3 * rng.standard_normal(8) + rng.choice([0.0, 5.0])
-        found = product_welch(a.tolist(), b.tolist())
-        for alpha in (found.p * 1.01, found.p * 0.99):
-            assert welch(a[None], b[None], alpha)[0] == (np.sign(found.mean) if alpha > found.p else 0)
-        x = np.cumsum(rng.standard_normal(20))
-        seen = product_drift(paired(x, np.zeros(20), range(20)), 1)
-        assert [float(p) for p in drift(x)] == pytest.approx([seen.slope_p, seen.autocorrelation_p])
-        assert float(johnson(x)) == pytest.approx(shape(x, np.zeros(20)).johnson_p)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from simulation import counts
-from simulation.laws import SHAPES, Unequal, latent, runs
+from simulation.laws import SHAPES, collapsing, latent, runs
 from simulation.procedure import ALPHA, Losses, Rule, anytime, comparisons, default_looks, false_claims, follow, settle
 
 MARGIN, ERRORS = 2.0, 3.0  # how many standard errors a rate may lie above 5 %
@@ -56,8 +56,8 @@ CRASHES = {  # share of A's runs that collapse, by how much, and how much lower 
 @pytest.mark.parametrize("name", CRASHES)
 def test_a_group_that_lost_runs_is_not_falsely_better_and_nothing_is_falsely_small(name):
     chance, depth, lower = CRASHES[name]
-    law, rule, rng = Unequal(correlation=0.9, rate=chance, depth=depth), planned(20), np.random.default_rng(37)
-    x, crashed = law.draw(rng, (2_000, 2, 20))
+    rule, rng = planned(20), np.random.default_rng(37)
+    x, crashed = collapsing(rng, (2_000, 2, 20), 0.9, chance, depth)
     lossy = Losses(x[:, 0] - lower, x[:, 1], crashed[:, 0], crashed[:, 1], rng.random((2_000, 20)) < 0.5)
     observed, said = settle(lossy, rule, MARGIN, -depth)
     lost = (crashed[:, 0] & (np.arange(20) < np.array(rule.looks)[observed.look])).any(1)  # before the last look

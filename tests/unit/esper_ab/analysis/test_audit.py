@@ -6,22 +6,10 @@ import math
 
 import msgspec
 import pytest
-from support.audited import (
-    episodes,
-    evaluations,
-    findings,
-    found,
-    only,
-    planned,
-    played_again,
-    replace,
-    updates,
-    with_entry,
-)
+from support.audited import episodes, evaluations, findings, found, only, planned, played_again, replace, with_entry
 from support.journals import Shape, Synthetic, one_replicate, planted_effect, same_twice, three_groups
 
 from esper_ab.analysis.analyse import analyse
-from esper_ab.design.counterbalance import identified
 from esper_ab.journal.events import Incident, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content, render_verdict
@@ -39,8 +27,8 @@ def test_a_clean_experiment_has_no_finding_at_its_end_and_at_most_unbalanced_pos
 
 
 def test_the_weightiest_finding_comes_first():
-    events = updates(with_entry("inexact_resume"), first_ratio_error=0.5)
-    weights = [finding.weight for finding in findings([*events, with_entry("restart")[-1]])]
+    events = [*planned(with_entry("restart"), as_fixed), with_entry("inexact_resume")[-1]]
+    weights = [finding.weight for finding in findings(events)]
     assert weights == ["blocks", "caps", "notes"]
 
 
@@ -66,27 +54,28 @@ def lost(run):
 
 def as_fixed(plan):
     """Every block in the order of the first, lanes included."""
-    names = [spec.ref.group_id for spec in plan.blocks[0].runs]
-    blocks = []
-    for block in plan.blocks:
-        specs = {spec.ref.group_id: spec for spec in block.runs}
-        runs = tuple(
-            replace(specs[name], ref=replace(specs[name].ref, device=f"cpu:{i}")) for i, name in enumerate(names)
-        )
-        blocks.append(replace(block, runs=runs))
-    return replace(plan, blocks=tuple(blocks))
+    lanes = {spec.ref.group_id: spec.ref.device for spec in plan.blocks[0].runs}
+
+    def fixed(block):
+        runs = sorted(block.runs, key=lambda spec: list(lanes).index(spec.ref.group_id))
+        return replace(block, runs=tuple(replace(r, ref=replace(r.ref, device=lanes[r.ref.group_id])) for r in runs))
+
+    return replace(plan, blocks=tuple(map(fixed, plan.blocks)))
 
 
-def test_groups_that_keep_their_lane_cannot_be_told_from_it():
-    (key, sentence) = only(planned(planted_effect(), as_fixed))
-    assert key == ("aliased", "blocks", ("shaped", "simplified"))
-    assert "6 analysed seeds" in sentence
+FREE = designed(adjusted=False, positions_matter=False)
 
 
-def test_more_replicates_are_no_remedy_where_the_order_is_fixed():
-    fixed = planned(planted_effect(), lambda plan: replace(plan, experiment=replace(plan.experiment, order="fixed")))
-    (_, sentence) = only(planned(fixed, as_fixed))
-    assert sentence.endswith("An experiment with `--order balanced` would separate them; more seeds would not.")
+@pytest.mark.parametrize(("change", "weight", "words"), [
+    (lambda plan: plan, "blocks", "6 analysed seeds"),
+    (lambda plan: replace(plan, experiment=replace(plan.experiment, order="fixed")), "blocks",
+     "An experiment with `--order balanced` would separate them; more seeds would not."),
+    (FREE, "notes", "nothing is confounded, because no record can depend on them"),
+])  # fmt: skip
+def test_groups_that_keep_their_lane_cannot_be_told_from_it(change, weight, words):
+    (key, sentence) = only(planned(planted_effect(), lambda plan: as_fixed(change(plan))))
+    assert key == ("aliased", weight, ("shaped", "simplified"))
+    assert words in sentence
 
 
 @pytest.mark.parametrize("replicates", [2, 5])
@@ -103,81 +92,57 @@ def test_seven_groups_on_six_replicates_are_not_blocked_where_their_positions_ar
     assert sum(kind == "aliased" for kind, _, _ in found(not_drawn)) == 21
 
 
-def test_without_adjustment_unbalanced_positions_are_noted():
-    unadjusted = planned(planted_effect(), designed(adjusted=False))
+def test_without_adjustment_unbalanced_positions_are_noted_where_they_can_matter():
+    unadjusted, free = (planned(planted_effect(), change) for change in (designed(adjusted=False), FREE))
     assert found(unadjusted) == {}
     sentence = found([*unadjusted, lost("shaped/0")])["order", "notes", ("shaped", "simplified")]
     assert "-1 at 1, +1 at 2" in sentence
-
-
-@pytest.mark.parametrize("aliased", ["lane", "order", "neither"])
-def test_lane_and_order_are_told_apart(aliased):
-    """The first group always on one lane, or always first, while the other of the two alternates."""
-    blocks = []
-    for r in range(8):
-        lanes = [group if aliased == "lane" else (group + r) % 2 for group in range(2)]
-        starts = [group if aliased == "order" else (group + r // 2) % 2 for group in range(2)]
-        blocks.append({group: (f"cpu:{lanes[group]}", starts[group]) for group in range(2)})
-    assert identified(blocks) == (aliased == "neither")
+    assert not any(kind == "order" for kind, _, _ in found([*free, lost("shaped/0")]))
 
 
 # --- amounts ---
 
 
-def test_unequal_work_blocks_and_a_failed_environment_does_not():
-    def short(failed):
-        def change(record):
-            first = replace(record.envs[0], steps=20, failed=failed)
-            return replace(record, envs=(first, *record.envs[1:]))
+def shorter(failed):
+    def change(record):
+        first = replace(record.envs[0], steps=20, failed=failed)
+        return replace(record, envs=(first, *record.envs[1:]))
 
-        return episodes(planted_effect(), change, which=lambda record: record.run.replicate == 1)
-
-    (key, sentence) = only(short(failed=False))
-    assert key == ("amounts", "blocks", ("shaped", "simplified"))
-    assert "4800 against 4760 environment steps" in sentence
-    (key, sentence) = only(short(failed=True))
-    assert key == ("failed environments", "notes", ("simplified",))
-    assert "8 environments failed" in sentence
+    return episodes(planted_effect(), change, which=lambda record: record.run.replicate == 1)
 
 
-def test_unequal_evaluation_blocks():
-    def fewer(record):
-        return replace(record, episodes=record.episodes[record.run.name == "shaped/3" :])
-
-    assert "47 against 48 evaluation episodes" in only(evaluations(planted_effect(), fewer))[1]
+def fewer(record):
+    return replace(record, episodes=record.episodes[record.run.name == "shaped/3" :])
 
 
-def test_where_positions_cannot_matter_an_aliased_one_confounds_nothing_and_that_is_said():
-    free = planned(planted_effect(), designed(adjusted=False, positions_matter=False))
-    (key, sentence) = only(planned(free, as_fixed))
-    assert key == ("aliased", "notes", ("shaped", "simplified"))
-    assert "nothing is confounded, because no record can depend on them" in sentence
-    assert not any(kind == "order" for kind, _, _ in found([*free, lost("shaped/0")]))
+@pytest.mark.parametrize(("events", "found", "words"), [
+    (shorter(failed=False), ("amounts", "blocks", ("shaped", "simplified")), "4800 against 4760 environment steps"),
+    (shorter(failed=True), ("failed environments", "notes", ("simplified",)), "8 environments failed"),
+    (evaluations(planted_effect(), fewer), ("amounts", "blocks", ("shaped", "simplified")),
+     "47 against 48 evaluation episodes"),
+])  # fmt: skip
+def test_unequal_work_blocks_and_a_failed_environment_does_not(events, found, words):
+    (key, sentence) = only(events)
+    assert key == found
+    assert words in sentence
 
 
 def one_sided(replicates, *, until):
     """Replicates of even number only, up to `until`: the others were given up."""
     events = Synthetic(replicates=replicates, episodes=1, n_envs=1).events()
     gone = [lost(f"shaped/{r}") for r in range(1, until, 2)]
-    first = next(index for index, event in enumerate(events) if isinstance(event, RunStarted))
-    done = [event for event in events[first:-1] if replicate_of(event) < until]
-    return [*events[:first], *done, *gone]
+    after = (at for at, event in enumerate(events) if isinstance(event, RunStarted) and event.run.replicate == until)
+    return [*events[: next(after, -1)], *gone]
 
 
-def replicate_of(event):
-    run = getattr(event, "run", None) or getattr(getattr(event, "record", None), "run", None)
-    return event.replicate if run is None else run.replicate
-
-
-def test_lost_replicates_that_alias_positions_block_nothing_while_others_can_still_tell():
-    said = found(one_sided(20, until=14))["aliased", "notes", ("shaped", "simplified")]
+@pytest.mark.parametrize(("replicates", "weight", "words"), [
+    (20, "notes", "No look decides before further seeds separate them."),
+    (14, "blocks", "16 seeds would separate them: `esper-ab resume --seeds` adds the missing ones."),
+])  # fmt: skip
+def test_lost_replicates_that_alias_positions_block_only_when_no_others_are_to_come(replicates, weight, words):
+    said = found(one_sided(replicates, until=14))["aliased", weight, ("shaped", "simplified")]
     assert "In the 7 analysed seeds" in said
-    assert "No look decides before further seeds separate them." in said
-
-
-def test_at_the_end_they_block_with_the_remedy():
-    said = found(one_sided(14, until=14))["aliased", "blocks", ("shaped", "simplified")]
-    assert said.endswith("16 seeds would separate them: `esper-ab resume --seeds` adds the missing ones.")
+    assert words in said
 
 
 def evaluated(events, change):

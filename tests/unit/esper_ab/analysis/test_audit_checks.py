@@ -1,20 +1,22 @@
-"""Findings on the conditions of runs and on their conduct: each is reached by a journal that has its cause."""
+"""Findings on conditions of runs, on their conduct and on policy updates: each by a journal that has its cause."""
 
 import pytest
 from support import fake_plans
-from support.audited import episodes, found, only, planned, replace, with_entry
-from support.journals import Synthetic, failed_run, planted_effect
+from support.audited import episodes, found, only, planned, replace, updates, with_entry
+from support.journals import Shape, Synthetic, failed_run, planted_effect
 
 from esper_ab.analysis.audit import hardware
 from esper_ab.analysis.conduct import conduct
 from esper_ab.analysis.trained_by import code_states
 from esper_ab.contracts.children import Device
 from esper_ab.contracts.messages import Lane
+from esper_ab.contracts.records import HeadUse
+from esper_ab.contracts.settings import PPOSettings
 from esper_ab.contracts.source_files import hash_sources
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,
-    Incident,
+    ExperimentStarted,
     RunReady,
     RunStarted,
     WorkerStarted,
@@ -52,28 +54,22 @@ def continued(*, after=3, worker="", **change):
     return [replace(started, code=CODE), *events[:at], again, *workers, *events[at:]]
 
 
-def with_other_torch():
+def with_first(kind, **fields):
+    """The first event of this kind has these fields."""
     events = planted_effect()
-    at = first(events, WorkerStarted)
-    return [*events[:at], replace(events[at], torch_version="2.12"), *events[at + 1 :]]
-
-
-def in_a_dirty_checkout():
-    started, *events = planted_effect()
-    return [replace(started, code=CODE | {"dirty": "yes"}), *events]
+    at = first(events, kind)
+    return [*events[:at], replace(events[at], **fields), *events[at + 1 :]]
 
 
 def of_plan(change):
     return planned(planted_effect(), change)
 
 
-def unpaired(plan):
-    return replace(plan, experiment=replace(plan.experiment, unpaired=True))
+def of_runs(carries=False, **fields):
+    """These fields in every run of a plan."""
 
-
-def unrepeatable(carries):
     def change(plan):
-        blocks = (replace(one, runs=tuple(replace(run, repeats=False) for run in one.runs)) for one in plan.blocks)
+        blocks = (replace(one, runs=tuple(replace(run, **fields) for run in one.runs)) for one in plan.blocks)
         return replace(plan, carries=carries, blocks=tuple(blocks))
 
     return change
@@ -102,60 +98,77 @@ def slower(events, factor, which=lambda record: True):
     return episodes(events, change, which=which)
 
 
-def lost(run):
-    return Incident(category="dropped_pair", run_name=run, episode=None, detail="given up")
-
-
-@pytest.mark.parametrize(
-    ("events", "kind", "weight", "words"),
-    [
-        (continued(code=OTHER["code"]), "code", "blocks",
-         "used 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3"),
-        (continued(code={"commit": "fff", "dirty": "no"}), "code", "blocks",
-         "used 2 states of the code: commit abc123 in 6 runs, shaped/0 first; commit fff in 6 runs"),
-        (continued(worker="6b6b"), "code", "blocks",
-         "used 2 states of the code: sources 5a5a in 9 runs, shaped/0 first; sources 6b6b in 3 runs"),
-        (continued(code=CODE | {"dirty": "yes"}), "dirty checkout", "notes", "in 1 of 2 sittings"),
-        (continued(versions=OTHER["versions"]), "versions", "blocks", "numpy none, 2.0"),
-        (continued(machine=OTHER["machine"]), "machine", "notes", "cores 2, 64"),
-        (in_a_dirty_checkout(), "dirty checkout", "notes", ""),
-        (with_other_torch(), "torch", "blocks", "2.12 on cpu:0; 2.13 on cpu:1"),
-        (of_plan(unpaired), "unpaired", "notes", ""),
-        (of_plan(unrepeatable(carries=False)), "environments", "notes", "The environments are not repeatable"),
-        (of_plan(unrepeatable(carries=True)), "environments", "notes", "The environments carry state"),
-        (of_plan(ordered_otherwise), "orders", "blocks", "data_dir"),
-        (of_plan(lambda plan: replace(plan, digest="1" * 64)), "orders", "blocks",
-         "12 runs do not come from this plan, shaped/0 first"),
-        (episodes(planted_effect(), of_larger_hosts), "data", "blocks", "99, 1200"),
-        (of_plan(on_two_kinds), "hardware", "notes", "CPU core, NVIDIA H200"),
-        (slower(planted_effect(), 2.0), "throughput", "notes",
-         "shaped 66.7 (72 s), simplified 33.3 (144 s); fastest over slowest 2.00"),
-        (with_entry("unequal_devices", detail="one is hot."), "hardware", "notes",
-         "Devices differed: one is hot."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("events", "kind", "weight", "words"), [
+    (continued(code=OTHER["code"]), "code", "blocks",
+     "used 2 states of the code: sources 5a5a in 6 runs, shaped/0 first; sources 6b6b in 6 runs, simplified/3"),
+    (continued(code={"commit": "fff", "dirty": "no"}), "code", "blocks",
+     "used 2 states of the code: commit abc123 in 6 runs, shaped/0 first; commit fff in 6 runs"),
+    (continued(worker="6b6b"), "code", "blocks",
+     "used 2 states of the code: sources 5a5a in 9 runs, shaped/0 first; sources 6b6b in 3 runs"),
+    (continued(code=CODE | {"dirty": "yes"}), "dirty checkout", "notes", "in 1 of 2 sittings"),
+    (continued(versions=OTHER["versions"]), "versions", "blocks", "numpy none, 2.0"),
+    (continued(machine=OTHER["machine"]), "machine", "notes", "cores 2, 64"),
+    (with_first(ExperimentStarted, code=CODE | {"dirty": "yes"}), "dirty checkout", "notes", ""),
+    (with_first(WorkerStarted, torch_version="2.12"), "torch", "blocks", "2.12 on cpu:0; 2.13 on cpu:1"),
+    (of_plan(lambda plan: replace(plan, experiment=replace(plan.experiment, unpaired=True))), "unpaired", "notes", ""),
+    (of_plan(of_runs(repeats=False)), "environments", "notes", "The environments are not repeatable"),
+    (of_plan(of_runs(repeats=False, carries=True)), "environments", "notes", "The environments carry state"),
+    (of_plan(ordered_otherwise), "orders", "blocks", "data_dir"),
+    (of_plan(lambda plan: replace(plan, digest="1" * 64)), "orders", "blocks",
+     "12 runs do not come from this plan, shaped/0 first"),
+    (episodes(planted_effect(), of_larger_hosts), "data", "blocks", "99, 1200"),
+    (of_plan(on_two_kinds), "hardware", "notes", "CPU core, NVIDIA H200"),
+    (slower(planted_effect(), 2.0), "throughput", "notes",
+     "shaped 66.7 (72 s), simplified 33.3 (144 s); fastest over slowest 2.00"),
+    (with_entry("unequal_devices", detail="one is hot."), "hardware", "notes",
+     "Devices differed: one is hot."),
+])  # fmt: skip
 def test_a_condition_of_the_whole_experiment_is_found(events, kind, weight, words):
     (key, sentence) = only(events)
     assert key == (kind, weight, ())
     assert words in sentence
 
 
-@pytest.mark.parametrize(
-    ("events", "kind", "weight", "words"),
-    [
-        (with_entry("worker_death"), "faults", "notes", "simplified: 1 worker death."),
-        (with_entry("hung_worker"), "faults", "notes", "simplified: 1 hung worker."),
-        (with_entry("restart"), "faults", "notes", "simplified: 1 restart."),
-        (with_entry("bad_message"), "faults", "notes", "simplified: 1 unreadable message."),
-        (with_entry("cold_start"), "faults", "notes", "simplified: 1 cold start."),
-        (with_entry("dropped_pair"), "faults", "notes", "simplified: 1 of 6 runs lost."),
-        (failed_run(), "faults", "notes", "simplified: 1 worker death."),
-        ([*with_entry("inexact_resume"), *with_entry("inexact_resume", "simplified/4")[-1:]], "inexact resume", "caps",
-         "simplified/2, simplified/4."),
-        (slower(planted_effect(), 2.0, which=lambda record: record.episode == 0), "cold start", "notes",
-         "the first episode took 3 s after a warm-up of 0.4 s, 2.00 times"),
-    ],
-)  # fmt: skip
+def uninformed(lr=3e-4, **changes):
+    """A critic that explains nothing, all along."""
+    groups = {"shaped": Shape(accuracy=80.0), "simplified": Shape(accuracy=66.0, ppo=PPOSettings(lr=lr))}
+    return updates(Synthetic(groups=groups, **changes).events(), explained_variance=-0.1, value_loss=0.7)
+
+
+UNUSED = HeadUse(entropy=None, learnable=0.0)
+
+
+def without_choice(head, which=lambda record: True):
+    """No choice for one head of `simplified`."""
+    return episodes(planted_effect(), lambda record: replace(
+        record, ppo=replace(record.ppo, heads={**record.ppo.heads, head: UNUSED})
+    ), which=which)  # fmt: skip
+
+
+@pytest.mark.parametrize(("events", "kind", "weight", "words"), [
+    (with_entry("worker_death"), "faults", "notes", "simplified: 1 worker death."),
+    (with_entry("hung_worker"), "faults", "notes", "simplified: 1 hung worker."),
+    (with_entry("restart"), "faults", "notes", "simplified: 1 restart."),
+    (with_entry("bad_message"), "faults", "notes", "simplified: 1 unreadable message."),
+    (with_entry("cold_start"), "faults", "notes", "simplified: 1 cold start."),
+    (with_entry("dropped_pair"), "faults", "notes", "simplified: 1 of 6 runs lost."),
+    (failed_run(), "faults", "notes", "simplified: 1 worker death."),
+    ([*with_entry("inexact_resume"), *with_entry("inexact_resume", "simplified/4")[-1:]], "inexact resume", "caps",
+     "simplified/2, simplified/4."),
+    (slower(planted_effect(), 2.0, which=lambda record: record.episode == 0), "cold start", "notes",
+     "the first episode took 3 s after a warm-up of 0.4 s, 2.00 times"),
+    # Policy updates.
+    (updates(planted_effect(), which=lambda record: record.episode == 2, first_ratio_error=0.25), "ratio mismatch",
+     "blocks", "differed from 1 by up to 2.5e-01 (6 of 48 updates, 6 of 6 runs)"),
+    (uninformed(episodes=12), "value collapse", "notes",
+     "simplified: value collapse in 12 of 72 updates, 6 of 6 runs."),
+    (uninformed(episodes=21, replicates=2), "value collapse", "caps",
+     "(22 of 42 updates, 2 of 2 runs): it did not train."),
+    (without_choice("slot", lambda record: record.run.replicate < 2), "dead heads", "notes", "slot (2 of 6 runs)"),
+    (without_choice("op"), "dead heads", "caps", "it did not train."),
+    # As in growth by episodes of one step, where there is only WAIT, so that entropy has collapsed from nothing.
+    (updates(planted_effect(), entropy=0.0, heads={"op": UNUSED, "slot": UNUSED}), "dead heads", "caps", ""),
+])  # fmt: skip
 def test_a_condition_of_one_group_is_found(events, kind, weight, words):
     (key, sentence) = only(events)
     assert key == (kind, weight, ("simplified",))
@@ -164,6 +177,13 @@ def test_a_condition_of_one_group_is_found(events, kind, weight, words):
 
 @pytest.mark.parametrize("events", [
     continued(), continued(code=CODE | {"commit": "fff"}), continued(worker="5a5a"), slower(planted_effect(), 1.2),
+    # The entropy of continuous decisions is that of a density: below 0 for every narrow one.
+    updates(planted_effect(), entropy=0.0, heads={}), updates(planted_effect(), entropy=-3.0, heads={}),
+    # A critic is judged after its first updates only, and not if the learning rate is 0.
+    uninformed(episodes=10), uninformed(lr=0.0, episodes=21),
+    # A head that has one choice by its settings is not dead, nor one without a choice in a part of a run.
+    planned(without_choice("slot"), of_runs(slots=("early",))), without_choice("slot")[:17],
+    without_choice("slot", lambda record: record.episode > 0),
 ])  # fmt: skip
 def test_what_changes_nothing_is_no_finding(events):
     assert found(events) == {}
@@ -206,15 +226,13 @@ def test_a_run_that_other_code_took_up_is_of_both_if_that_got_anywhere(sources, 
 
 
 def test_different_hardware_caps_when_it_is_not_balanced():
-    sentence = found([*of_plan(on_two_kinds), lost("simplified/0")])["hardware", "caps", ("shaped", "simplified")]
-    assert "+1 on CPU core, -1 on NVIDIA H200" in sentence
+    events = [*of_plan(on_two_kinds), *with_entry("dropped_pair", "simplified/0")[-1:]]
+    assert "+1 on CPU core, -1 on NVIDIA H200" in found(events)["hardware", "caps", ("shaped", "simplified")]
 
 
 def test_the_planner_says_what_the_devices_are():
     there = fake_plans.machine(2)
-    gpus = tuple(
-        Device(name=f"cuda:{i}", title=title, uuid=f"GPU-{i}", memory_bytes=1) for i, title in enumerate("AB")
-    )
+    gpus = tuple(Device(name=f"cuda:{i}", title=title, uuid=f"GPU-{i}", memory_bytes=1) for i, title in enumerate("AB"))
     pool = ("cuda:0", "cuda:1", "cpu:0", "cpu:1")
     experiment = replace(fake_plans.plan().experiment, devices=pool, devices_per_run=2, n_envs=2)
     plan = make_plan(experiment, replace(there, devices=(*gpus, *there.devices)))[0]
@@ -244,3 +262,23 @@ def test_conduct_in_numbers():
     cold = slower(Synthetic(episodes=2).events(), 2.0, which=lambda record: record.episode == 0)
     (_, simplified) = conduct(fold(cold))
     assert (simplified.episode_s, simplified.first_episode_s, simplified.first_over_rest) == (1.5, 3.0, 2.0)
+
+
+PATHOLOGIES = {
+    "no step": {"grad_norm": None},
+    "ratio explosion": {"ratio_max": 6.0},
+    "ratio collapse": {"clip_fraction": 0.6},
+    "entropy collapse": {"entropy": 1e-6},
+}
+
+
+@pytest.mark.parametrize(("kind", "change"), PATHOLOGIES.items())
+def test_pathologies_are_noted_and_cap_when_a_group_never_trained(kind, change):
+    some = updates(planted_effect(), which=lambda record: record.episode == 3, **change)
+    assert only(some) == ((kind, "notes", ("simplified",)), f"simplified: {kind} in 6 of 48 updates, 6 of 6 runs.")
+    most = updates(planted_effect(), which=lambda record: record.episode >= 3, **change)
+    (key, sentence) = only(most)
+    assert key == (kind, "caps", ("simplified",))
+    assert "(30 of 48 updates, 6 of 6 runs): it did not train." in sentence
+    all_but_one_run = updates(planted_effect(), which=lambda record: record.run.replicate > 0, **change)
+    assert only(all_but_one_run)[0] == (kind, "notes", ("simplified",))

@@ -37,14 +37,12 @@ def every_env(record: EpisodeRecord, **fields: object) -> EpisodeRecord:
 
 def changed_ppo(**fields: object) -> Change:
     """Updates with these fields; `op` is the entropy of the op head."""
-    op = fields.pop("op", None)
+    op = HeadUse(entropy=fields.pop("op"), learnable=1.0)
 
     def change(record: EpisodeRecord) -> EpisodeRecord:
         if record.ppo is None:
             return record
-        ppo = msgspec.structs.replace(record.ppo, **fields)
-        if op is not None:
-            ppo = msgspec.structs.replace(ppo, heads={**ppo.heads, "op": HeadUse(entropy=op, learnable=1.0)})
+        ppo = msgspec.structs.replace(record.ppo, heads={**record.ppo.heads, "op": op}, **fields)
         return msgspec.structs.replace(record, ppo=ppo)
 
     return change
@@ -56,43 +54,35 @@ def test_only_groups_that_learn_are_described_with_their_budget():
     assert found.trust_region == pytest.approx(0.012 / 0.05)
 
 
-@pytest.mark.parametrize(
-    ("change", "greedy", "words"),
-    [
-        (changed_ppo(op=0.95), 0.0, "nearly uniform"),
-        (changed_ppo(op=0.95), 12.0, "nearly uniform"),
-        (changed_ppo(op=0.5), 12.0, "has not converged"),
-        (changed_ppo(op=0.5), -30.0, "most probable action alone"),
-        (changed_ppo(op=0.5, approx_kl=0.002), 0.0, "uses 4 % of the trust region"),
-        (changed_ppo(op=0.5, stopped_by_kl=True), 0.0, "100 % of the updates stop"),
-        (changed_ppo(op=0.5, stopped_by_kl=True, approx_kl=0.002), 0.0, "100 % of the updates stop"),
-        (changed_ppo(op=0.5), 0.0, "no known limit applies"),
-    ],
-)
-def test_the_sentence_names_what_limits_the_runs(change, greedy, words):
-    (found,) = learnt(change, greedy)
+ONE_STEP = {"epochs": 1, "minibatches": 1}
+
+
+@pytest.mark.parametrize(("change", "greedy", "ppo", "words"), [
+    (changed_ppo(op=0.95), 0.0, {}, "nearly uniform"),
+    (changed_ppo(op=0.95), 12.0, {}, "nearly uniform"),
+    (changed_ppo(op=0.95), 12.0, {"lr": 0.0}, "the learning rate is 0, so the policy is the untrained one."),
+    (changed_ppo(op=0.5), 12.0, {}, "has not converged"),
+    (changed_ppo(op=0.5), -30.0, {}, "most probable action alone"),
+    (changed_ppo(op=0.5, approx_kl=0.002), 0.0, {}, "uses 4 % of the trust region"),
+    (changed_ppo(op=0.5, stopped_by_kl=True), 0.0, {}, "100 % of the updates stop"),
+    (changed_ppo(op=0.5, stopped_by_kl=True, approx_kl=0.002), 0.0, {}, "100 % of the updates stop"),
+    (changed_ppo(op=0.5), 0.0, {}, "no known limit applies"),
+    # KL is measured before every step, so before the only one it is 0, however large that step is.
+    (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP, "no known limit applies"),
+    (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP | {"epochs": 2}, "uses 0 % of the trust region"),
+    (changed_ppo(op=0.5, approx_kl=0.0), 0.0, ONE_STEP | {"minibatches": 2}, "uses 0 % of the trust region"),
+])  # fmt: skip
+def test_the_sentence_names_what_limits_the_runs(change, greedy, ppo, words):
+    (found,) = learnt(change, greedy, **ppo)
     assert words in found.limit
     assert found.limit.startswith("good: ")
-    assert (f"{found.greedy:.2f} %" in found.limit) == (greedy != 0.0)
+    assert (f"{found.greedy:.2f} %" in found.limit) == (greedy != 0.0 and found.learns)
+    assert (found.trust_region is None) == (ppo == ONE_STEP)
 
 
-def test_of_updates_of_one_step_it_is_not_known_how_much_of_the_trust_region_they_use():
-    """KL is measured before every step, so before the only one it is 0, however large that step is."""
-    (found,) = learnt(changed_ppo(op=0.5, approx_kl=0.0), epochs=1, minibatches=1)
-    assert found.trust_region is None
-    assert "no known limit applies" in found.limit
-    for epochs, minibatches in ((1, 2), (2, 1)):
-        (found,) = learnt(changed_ppo(op=0.5, approx_kl=0.0), epochs=epochs, minibatches=minibatches)
-        assert "uses 0 % of the trust region" in found.limit
-
-
-def test_a_policy_that_is_not_to_learn_is_neither_unsettled_nor_short_of_updates():
-    (found,) = learnt(changed_ppo(op=0.95), 12.0, lr=0.0)
-    assert not found.learns
-    assert found.limit == "good: the learning rate is 0, so the policy is the untrained one."
-    design = fold(one_replicate()).design
-    assert unsettled(design, [found]) == []
-    assert unsettled(design, learnt(changed_ppo(op=0.95), 12.0)) == ["good"]
+@pytest.mark.parametrize(("lr", "groups"), [(0.0, []), (3e-4, ["good"])])
+def test_a_policy_that_is_not_to_learn_is_not_unsettled(lr, groups):
+    assert unsettled(fold(one_replicate()).design, learnt(changed_ppo(op=0.95), 12.0, lr=lr)) == groups
 
 
 def test_first_and_last_measures_are_those_of_the_ends_of_training():
@@ -113,12 +103,9 @@ def test_a_small_or_unknown_gap_is_not_commented_on(sampled, greedy):
 # Own rewards beside outcomes: who is told to have been misled, and what the report of Gymnasium's kind says of it.
 
 
-RETURN = TaskMeasures(outcome=Measure(name="env_return", label="return", better="higher"), measures=())
-
-
 def reported(slopes: dict[str, float], better: str = "higher") -> Content:
     """Groups whose own reward changes by a slope per episode; the outcome of `high` is far above that of `low`."""
-    outcome = msgspec.structs.replace(RETURN.outcome, better=better)
+    outcome = Measure(name="env_return", label="return", better=better)
     made = Synthetic(
         kind=GYMNASIUM, measures=TaskMeasures(outcome=outcome, measures=()), replicates=6,
         groups={"high": Shape(accuracy=90.0), "low": Shape(accuracy=40.0, mode="simplified")},
@@ -173,18 +160,15 @@ def falling(record: EpisodeRecord) -> EpisodeRecord:
 FIXED = Shape(accuracy=80.0, greedy=-30.0, ppo=PPOSettings(lr=0.0))
 
 
-@pytest.mark.parametrize(
-    ("groups", "starts", "ends"),
-    [
-        ({"a": Shape(greedy=20.0), "b": Shape()}, "a: it scores ", ""),
-        ({"a": Shape(accuracy=60.0), "plan": Shape(accuracy=90.0, controller="schedule"),
-          "wait": Shape(accuracy=30.0, controller="wait")},
-         "plan, which does not learn, reaches ", "; a, the best group that learns, "),
-        # More updates would not help a learning rate of 0, and it is not the best of those that learn.
-        ({"a": Shape(accuracy=60.0), "untrained": FIXED},
-         "untrained, which does not learn, reaches ", "; a, the best group that learns, "),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("groups", "starts", "ends"), [
+    ({"a": Shape(greedy=20.0), "b": Shape()}, "a: it scores ", ""),
+    ({"a": Shape(accuracy=60.0), "plan": Shape(accuracy=90.0, controller="schedule"),
+      "wait": Shape(accuracy=30.0, controller="wait")},
+     "plan, which does not learn, reaches ", "; a, the best group that learns, "),
+    # More updates would not help a learning rate of 0, and it is not the best of those that learn.
+    ({"a": Shape(accuracy=60.0), "untrained": FIXED},
+     "untrained, which does not learn, reaches ", "; a, the best group that learns, "),
+])  # fmt: skip
 def test_a_remark_is_made_where_a_reader_would_ask(groups, starts, ends):
     (one,) = said(Synthetic(groups=groups).events())
     assert one.startswith(starts)

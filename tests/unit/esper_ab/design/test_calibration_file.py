@@ -36,15 +36,13 @@ def test_what_is_written_is_read(found: Calibration, tmp_path: Path) -> None:
     assert load_calibration(tmp_path / "calibration.json") == found
 
 
-def test_it_is_of_all_runs(found: Calibration) -> None:
+def test_it_is_of_all_runs_and_the_text_says_it_all(found: Calibration) -> None:
     assert (found.spread.runs, found.planned, found.mode) == (12, 10, "shaped")
     assert found.spread.low < found.spread.sd < found.spread.high
     assert [table.rho for table in found.power] == [0.0, 0.3, 0.6]
-
-
-def test_the_text_says_it_all(found: Calibration) -> None:
     text = " ".join(calibration_text(found).split())
     assert found.sentence in text
+    assert "No margin" not in text
     assert "gave the same records" in text
     different = calibration_text(msgspec.structs.replace(found, deterministic=False))
     assert "DIFFERENT" in different
@@ -63,15 +61,13 @@ def test_too_few_runs_are_refused() -> None:
 
 
 def test_where_no_margin_was_named_there_is_one_to_start_from() -> None:
-    history = fold(ONE_MODE.events())
-    found = calibration_of(history, 10, deterministic=True, named=False)
+    found = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True, named=False)
     (row,) = power_tables(
         Known(source="", sd=found.spread.sd), (0.0,), (10,), PowerQuestion(margin=found.margin)
     )[0].rows
     assert row.power == pytest.approx(0.8, abs=0.02)
     hint = f"No margin was named. 10 seeds can find a difference of {found.outcome.difference(f'{found.margin:g}')}"
     assert hint in " ".join(calibration_text(found).split())
-    assert "No margin" not in calibration_text(calibration_of(history, 10, deterministic=True, named=True))
 
 
 def test_the_spread_of_runs_shrinks_with_more_evaluation_episodes(found: Calibration) -> None:
@@ -81,5 +77,4 @@ def test_the_spread_of_runs_shrinks_with_more_evaluation_episodes(found: Calibra
     assert found.run_sd(measured) == pytest.approx(found.spread.sd)
     for episodes in (2 * measured, max(1, measured // 2)):
         assert found.run_sd(episodes) == pytest.approx(found.spread.sd * noise.variance_times(episodes) ** 0.5)
-    assert found.run_sd(2 * measured) < found.run_sd(measured)
     assert msgspec.structs.replace(found, noise=None).run_sd(2 * measured) == found.spread.sd

@@ -36,12 +36,6 @@ def test_williams_square_balances_positions_and_neighbours(n: int) -> None:
     assert len(set(neighbours.values())) == 1
 
 
-def test_fixed_positions_are_not_estimable() -> None:
-    assert not estimable_orders([(0, 1), (0, 1), (0, 1)])
-    assert estimable_orders([(0, 1), (1, 0)])
-    assert not estimable_orders([(0, 1, 2), (1, 0, 2)])
-
-
 @pytest.mark.parametrize("n", range(2, 7))
 def test_a_cycle_and_the_blocks_needed_are_estimable(n: int) -> None:
     for count in (blocks_needed(n), cycle(n)):

@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from esper_ab.design.design import default_looks
@@ -56,33 +54,25 @@ def test_one_look_is_the_exact_noncentral_t(replicates, effect):
     assert two.expected_replicates(effect) == replicates
 
 
-@pytest.mark.parametrize(
-    ("rho", "replicates", "power", "used"),
-    [
-        (0.0, 10, 0.50, None),
-        (0.3, 10, 0.64, None),
-        (0.6, 10, 0.86, None),
-        (0.0, 20, 0.84, 17.0),
-        (0.3, 20, 0.94, 15.7),
-        (0.6, 20, 1.00, 13.4),
-    ],
-)
+@pytest.mark.parametrize(("rho", "replicates", "power", "used"), [
+    (0.0, 10, 0.50, 10.0), (0.3, 10, 0.64, 10.0), (0.6, 10, 0.86, 10.0),
+    (0.0, 20, 0.84, 17.0), (0.3, 20, 0.94, 15.7), (0.6, 20, 1.00, 13.4),
+])  # fmt: skip
 def test_published_power_of_the_procedure(rho, replicates, power, used):
     """Runs with SD 3.5 points, difference 3.5 points."""
     (row,) = table(3.5, rho, (replicates,)).rows
     assert row.looks == default_looks(replicates)
     assert row.power == pytest.approx(power, abs=0.012)
-    if used:
-        assert row.expected == pytest.approx(used, abs=0.15)
+    assert row.expected == pytest.approx(used, abs=0.15)
 
 
 @pytest.mark.parametrize("replicates", [6, 8, 10, 20, 26])
 def test_the_smallest_difference_has_the_power_it_promises(replicates):
-    spread = 3.5
-    (row,) = table(spread, 0.3, (replicates,)).rows
-    (again,) = table(spread, 0.3, (replicates,), PowerQuestion(margin=row.smallest)).rows
-    assert again.power == pytest.approx(0.8, abs=0.001)
-    (less,) = table(spread, 0.3, (replicates,), PowerQuestion(margin=0.95 * row.smallest)).rows
+    (row,) = table(3.5, 0.3, (replicates,)).rows
+    same, less = (
+        table(3.5, 0.3, (replicates,), PowerQuestion(margin=part * row.smallest)).rows[0] for part in (1.0, 0.95)
+    )
+    assert same.power == pytest.approx(0.8, abs=0.001)
     assert less.power < 0.79
 
 
@@ -138,14 +128,6 @@ def test_the_generator_is_the_only_source_of_chance():
     assert (found.needed.replicates, found.needed.low, found.needed.high) == (12, 8, 32)
 
 
-@given(st.floats(0.5, 10.0), st.floats(0.0, 0.9), st.sampled_from([6, 8]))
-@settings(max_examples=30)
-def test_smallest_difference_scales_with_the_spread(sd, rho, replicates):
-    (row,) = table(sd, rho, (replicates,), PowerQuestion(margin=2.0 * sd)).rows
-    (unit,) = table(1.0, 0.0, (replicates,), PowerQuestion(margin=2.0)).rows
-    assert row.smallest == pytest.approx(unit.smallest * sd * math.sqrt(1.0 - rho), rel=1e-6)
-
-
 @pytest.mark.parametrize(("sd", "rho", "margin"), [(0.0, 0.0, 2.0), (1.0, 1.0, 2.0), (1.0, 0.0, 0.0), (-1.0, 0.0, 1.0)])
 def test_what_makes_no_sense_is_refused(sd, rho, margin):
     with pytest.raises(ValueError, match="power needs"):
@@ -153,10 +135,9 @@ def test_what_makes_no_sense_is_refused(sd, rho, margin):
 
 
 def test_stops_for_futility_cost_what_is_declared_at_most_and_save_replicates():
-    question = PowerQuestion(margin=2.0, looks=(6, 10, 14, 20), futility=0.8)
     with_stops, plain = (
-        power_tables_of([assumed(2.0, 0.0)], (20,), one, rng())[0].rows[0]
-        for one in (question, PowerQuestion(margin=2.0, looks=(6, 10, 14, 20)))
+        table(2.0, 0.0, (20,), PowerQuestion(margin=2.0, looks=(6, 10, 14, 20), futility=power)).rows[0]
+        for power in (0.8, None)
     )
     assert plain.stops is None
     assert (with_stops.power, with_stops.expected, with_stops.smallest) == (plain.power, plain.expected, plain.smallest)

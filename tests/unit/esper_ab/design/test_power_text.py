@@ -5,19 +5,12 @@ from __future__ import annotations
 import math
 import re
 
+import msgspec
 import pytest
 from scipy.stats import nct, t
 from support import fake_plans
 
-from esper_ab.design.power import (
-    PowerQuestion,
-    PowerRow,
-    PowerTable,
-    ReplicatesNeeded,
-    Stops,
-    assumed,
-    observed,
-)
+from esper_ab.design.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded, Stops, assumed, observed
 from esper_ab.design.power_text import (
     RHO,
     EvalEpisodesAnswer,
@@ -33,12 +26,7 @@ from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.stats.evaluation_noise import Components
 
 NEEDED = ReplicatesNeeded(replicates=20, low=12, high=40)
-NOISE = EvaluationNoise(
-    components=Components(
-        runs=24, eval_episodes=16, policy=2.0, episode=180.0, share=0.5, share_low=0.25, share_high=0.75, ratio_high=0.2
-    ),
-    episodes=6, n_envs=8, training_episode_s=1.0, evaluation_episode_s=1.0,
-)  # fmt: skip
+STOPS = Stops(power=0.46, expected=13.0, expected_none=11.5, expected_none_without=15.9)
 UNKNOWN = "Pair correlation unknown: it depends on how much of the shared randomness survives training."
 
 
@@ -54,15 +42,19 @@ def table(rho, rows, needed=NEEDED):
     )  # fmt: skip
 
 
-def said(known, *rows, needed=NEEDED, eval_episodes=None):
-    rows = rows or (row(),)
-    tables = table(0.3, rows, needed), table(0.6, [row(rows[0].replicates, power=0.75)])
-    found = PowerAnswer(known=known, replicates=rows[0].replicates, tables=tables, eval_episodes=eval_episodes)
+def said(known, first=None, needed=NEEDED, eval_episodes=None):
+    first = first or row()
+    tables = table(0.3, [first], needed), table(0.6, [row(first.replicates, power=0.75)])
+    found = PowerAnswer(known=known, replicates=first.replicates, tables=tables, eval_episodes=eval_episodes)
     return power_text(found).splitlines()
 
 
 def known(**changes):
     return Known(source="given", sd=3.5, unit="points", **changes)
+
+
+def needed(replicates, low=None, high=None):
+    return ReplicatesNeeded(replicates=replicates, low=low, high=high)
 
 
 def test_an_answer_has_two_sentences_for_each_pair_correlation_and_a_table():
@@ -87,94 +79,54 @@ def test_an_answer_has_two_sentences_for_each_pair_correlation_and_a_table():
     ]
 
 
-@pytest.mark.parametrize(
-    ("spread", "unknown", "where_from"),
-    [
-        ({}, True, ""),
-        ({"rho": 0.3}, False, " (given)"),
-        (
-            {"sd_pairs": 4.95, "df_pairs": 5}, False,
-            " (from observed pairs, whose differences have an SD of 4.95 with 5 degrees of freedom)",
-        ),
-    ],
-)  # fmt: skip
-def test_where_the_first_pair_correlation_comes_from(spread, unknown, where_from):
-    lines = said(known(**spread))
-    assert (UNKNOWN in lines) == unknown
-    assert [line for line in lines if line.startswith("Pair correlation 0")] == [
-        f"Pair correlation 0.3{where_from}:", "Pair correlation 0.6:"
-    ]  # fmt: skip
+OF_16_SEEDS = "16 seeds (looks at 12, 16) find a difference of 3.2 points"
+OF_THE_MARGIN = "with 80 % power, and a difference of the margin with 50%."
+LINES = [  # of what is known, of 16 seeds, of the seeds that the margin needs
+    ({}, {}, NEEDED, UNKNOWN),
+    ({}, {}, NEEDED, "Pair correlation 0.3:"),
+    ({"sd_pairs": 4.95, "df_pairs": 5}, {}, NEEDED,
+     "Pair correlation 0.3 (from observed pairs, whose differences have an SD of 4.95 with 5 degrees of freedom):"),
+    ({}, {"smallest_low": None}, NEEDED, f"{OF_16_SEEDS} {OF_THE_MARGIN}"),
+    ({}, {"smallest": None}, NEEDED, "16 seeds are too few for a verdict, which needs 6."),
+    ({}, {"replicates": 14}, NEEDED, "14 seeds (looks at 12, 14) find a difference of 3.2 points (80 % range 2 to 7) "
+     f"{OF_THE_MARGIN} EQUIVALENT needs 15 pairs."),
+    ({}, {"stops": STOPS}, NEEDED, f"{OF_16_SEEDS} (80 % range 2 to 7) {OF_THE_MARGIN} Stopping for futility costs "
+     "0.040 of that power. On average it uses 11.5 seeds instead of 15.9 if nothing differs, and 13.0 instead of 15.0 "
+     "if the difference equals the margin."),
+    ({}, {"stops": STOPS, "expected": None}, NEEDED, f"{OF_16_SEEDS} (80 % range 2 to 7) {OF_THE_MARGIN}"),
+    ({}, {}, needed(20, 20, 20), "A difference of 2 points needs 20 seeds."),
+    ({}, {}, needed(20, 12), "A difference of 2 points needs about 20 seeds (80 % range 12 to more than 10,000)."),
+    ({}, {}, needed(None), "A difference of 2 points needs more than 10,000 seeds."),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"smallest_low": None}, "difference of 3.2 points with 80 % power, and a difference of the margin with 50%."),
-        ({"smallest": None}, "16 seeds are too few for a verdict, which needs 6."),
-        ({"replicates": 14}, "a difference of the margin with 50%. EQUIVALENT needs 15 pairs."),
-        (
-            {"stops": Stops(power=0.46, expected=13.0, expected_none=11.5, expected_none_without=15.9)},
-            "with 50%. Stopping for futility costs 0.040 of that power. On average it uses 11.5 seeds instead of "
-            "15.9 if nothing differs, and 13.0 instead of 15.0 if the difference equals the margin.",
-        ),
-        (
-            {"stops": Stops(power=0.46, expected=13.0, expected_none=11.5, expected_none_without=15.9),
-             "expected": None}, "a difference of the margin with 50%.",
-        ),
-    ],
-)  # fmt: skip
-def test_what_a_number_of_seeds_resolves(changes, sentence):
-    assert said(known(rho=0.3), row(**changes))[5].endswith(sentence)
+@pytest.mark.parametrize(("spread", "changes", "seeds", "line"), LINES)
+def test_what_is_said_of_a_spread_of_some_seeds_and_of_a_margin(spread, changes, seeds, line):
+    lines = [one.strip() for one in said(known(**spread), row(**changes), needed=seeds)]
+    assert line in lines
+    assert (UNKNOWN in lines) != bool(spread)
 
 
-@pytest.mark.parametrize(
-    ("needed", "sentence"),
-    [
-        ((20, 20, 20), "A difference of 2 points needs 20 seeds."),
-        ((20, 12, None), "A difference of 2 points needs about 20 seeds (80 % range 12 to more than 10,000)."),
-        ((None, None, None), "A difference of 2 points needs more than 10,000 seeds."),
-    ],
-)
-def test_how_many_seeds_a_margin_needs(needed, sentence):
-    replicates, low, high = needed
-    lines = said(known(rho=0.3), needed=ReplicatesNeeded(replicates=replicates, low=low, high=high))
-    assert lines[6].strip() == sentence
+WITH_32 = "With --eval-episodes 32 the SD of differences is 3 instead of 4.95, and a run costs 1.50 times as much:"
+INSTEAD = "A difference of 2 points needs about 10 seeds (80 % range 8 to 30) instead of"
 
 
-def episodes(best, after=10):
-    return EvalEpisodesAnswer(
-        eval_episodes=16, share=0.5, cost_share=0.2, best=best, sd=3.0, cost_times=1.5,
-        needed=ReplicatesNeeded(replicates=after, low=8, high=30),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("answer", "needed", "lines"),
-    [
-        (None, NEEDED, []),
-        (episodes(16), NEEDED, ["--eval-episodes 16, as used here, has the least variance x cost."]),
-        (
-            episodes(32), NEEDED,
-            ["With --eval-episodes 32 the SD of differences is 3 instead of 4.95, and a run costs 1.50 times as "
-             "much:",
-             "A difference of 2 points needs about 10 seeds (80 % range 8 to 30) instead of 20, 0.75 times the"
-              " compute."],
-        ),
-        (
-            episodes(32), ReplicatesNeeded(replicates=None, low=12, high=None),
-            ["With --eval-episodes 32 the SD of differences is 3 instead of 4.95, and a run costs 1.50 times as "
-             "much:",
-             "A difference of 2 points needs about 10 seeds (80 % range 8 to 30) instead of more than 10,000."],
-        ),
-    ],
-)  # fmt: skip
-def test_what_other_evaluation_episodes_would_change(answer, needed, lines):
-    text = said(known(rho=0.3, noise=NOISE), needed=needed, eval_episodes=answer)
+@pytest.mark.parametrize(("best", "seeds", "lines"), [
+    (None, NEEDED, []),
+    (16, NEEDED, ["--eval-episodes 16, as used here, has the least variance x cost."]),
+    (32, NEEDED, [WITH_32, f"{INSTEAD} 20, 0.75 times the compute."]),
+    (32, needed(None, 12), [WITH_32, f"{INSTEAD} more than 10,000."]),
+])  # fmt: skip
+def test_what_other_evaluation_episodes_would_change(best, seeds, lines):
+    answer = best and EvalEpisodesAnswer(
+        eval_episodes=16, share=0.5, cost_share=0.2, best=best, sd=3.0, cost_times=1.5, needed=needed(10, 8, 30)
+    )
+    components = msgspec.structs.replace(SEEN, eval_episodes=16, share=0.5, share_high=0.75)
+    of_noise = known(rho=0.3, noise=noise(components, episodes=6))
+    text = [line.strip() for line in said(of_noise, needed=seeds, eval_episodes=answer)]
     first = "Evaluation noise is 50 % (80 % limits 25 to 75) of the variance, with 16 episodes that make up 20% of the "
-    found = [n for n, line in enumerate(text) if line.startswith(first)]
-    assert len(found) == bool(lines)
-    for n in found:
-        assert [line.strip() for line in text[n + 1 : n + 1 + len(lines)]] == lines
+    found = [text[n + 1 : n + 1 + len(lines)] for n, line in enumerate(text) if line.startswith(first)]
+    assert found == [lines] * bool(best)
     assert not any("Evaluation noise" in line for line in said(known(rho=0.3), eval_episodes=answer))
 
 
@@ -213,8 +165,7 @@ def test_nothing_is_said_of_a_plan_that_decides_nothing_or_has_no_end(how):
     ((None,), "To find a difference of 2 points with 80 % power: more than 10,000 seeds."),
 ])  # fmt: skip
 def test_power_begins_with_the_number_of_seeds(counts, first):
-    needed = [ReplicatesNeeded(replicates=count, low=None, high=None) for count in counts]
-    tables = tuple(table(0.3, [row()], one) for one in needed)
+    tables = tuple(table(0.3, [row()], needed(count)) for count in counts)
     found = PowerAnswer(known=known(), replicates=16, tables=tables, eval_episodes=None)
     assert power_text(found).splitlines()[0] == first
 
@@ -237,16 +188,10 @@ def noise(components: Components, episodes: int = 24, n_envs: int = 8) -> Evalua
     )
 
 
-@pytest.mark.parametrize(
-    ("components", "words"), [(CLIPPED, "100 % (80 % limits 87 to 100)"), (SEEN, "79 % (80 % limits 25 to 100)")]
-)
-def test_a_share_is_all_of_it_at_most(components: Components, words: str) -> None:
-    assert share_text(noise(components)) == words
-
-
 def test_more_episodes_promise_what_the_lower_limit_of_the_share_gives() -> None:
     """Of 800 episodes the share of 0.87 falls to a fiftieth: 0.13 + 0.87 / 50, in the place of 1 / 50."""
     found = noise(CLIPPED)
+    assert share_text(found) == "100 % (80 % limits 87 to 100)"  # at most all of it
     assert found.next_eval_episodes == 800
     assert found.variance_times(800) == pytest.approx(0.13 + 0.87 * 16 / 800)
     text = next_text(found)
@@ -256,6 +201,7 @@ def test_more_episodes_promise_what_the_lower_limit_of_the_share_gives() -> None
 
 def test_fewer_episodes_cost_what_is_estimated() -> None:
     found = noise(SEEN, episodes=6, n_envs=6)
+    assert share_text(found) == "79 % (80 % limits 25 to 100)"
     assert found.next_eval_episodes == 12
     times = (2.0 + 180 / 12) / (2.0 + 180 / 24)
     assert found.variance_times(12) == pytest.approx(times)
@@ -270,14 +216,8 @@ def test_fewer_episodes_cost_what_is_estimated() -> None:
 SUPPOSED = tuple(assumed(3.5, rho, df=9) for rho in RHO)
 
 
-@pytest.mark.parametrize(
-    ("seen", "first"),
-    [
-        ({"sd_pairs": 4.0, "df_pairs": 5}, (observed(3.5, 4.0, 5),)),
-        ({"sd_pairs": 4.0}, ()),
-        ({"df_pairs": 5}, ()),
-        ({}, ()),
-    ],
-)
+@pytest.mark.parametrize(("seen", "first"), [
+    ({"sd_pairs": 4.0, "df_pairs": 5}, (observed(3.5, 4.0, 5),)), ({"sd_pairs": 4.0}, ()), ({"df_pairs": 5}, ()),
+])  # fmt: skip
 def test_the_pairs_that_were_seen_come_before_the_correlations_that_are_supposed(seen, first):
     assert spreads(Known(source="given", sd=3.5, df=9, **seen), RHO) == (*first, *SUPPOSED)

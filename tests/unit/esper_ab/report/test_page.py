@@ -18,6 +18,7 @@ from esper_ab.report.build import build_report
 from esper_ab.report.content import content
 from esper_ab.report.experiment import experiment_report
 from esper_ab.report.page import render_page, write_listing
+from esper_ab.report.terms import Explained
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,16 @@ def test_what_scrolls_and_can_be_reached_by_keys_has_a_role_and_a_name(text):
     scrolling = re.findall(r'<div [^>]*tabindex="0"[^>]*>', text)
     assert all(re.search(r'role="(region|img)" aria-label="[^"]+"', one) for one in scrolling)
     assert '<div class="scroll" tabindex="0" role="region" aria-label="Outcomes by seed">' in scrolling
+
+
+def test_terms_are_explained_where_they_stand_and_at_the_end():
+    explain = Explained()
+    said = explain("A <look>, two looks, and an overlook of the pair")
+    assert said.count("<abbr") == 2
+    assert "&lt;<abbr" in said
+    assert sorted(explain.met) == ["look", "pair"]
+    explain.begin()
+    assert "<abbr" in explain("looks")
 
 
 # The page over all experiments below a folder: every one with its answer, links to reports, and no script.

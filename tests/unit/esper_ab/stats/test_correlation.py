@@ -1,24 +1,22 @@
-"""Trend and autocorrelation of differences; how often they are found: tests/statistics/test_simulated_rates.py."""
+"""Trend and autocorrelation of differences: against scipy and Moran's moments."""
 
 import msgspec
 import numpy as np
 import pytest
 from scipy import stats
+from support.looks import made
 
 from esper_ab.stats.correlation import drift
-from esper_ab.stats.pair import Pair
 
 
-def made(d):
-    return [
-        Pair(replicate=r, a=70.0 + x, b=70.0, position_a=r % 2, position_b=1 - r % 2) for r, x in enumerate(d)
-    ]
-
-
-def test_without_positions_the_slope_is_that_of_linear_regression():
+def test_without_positions_the_slope_is_that_of_linear_regression_and_the_autocorrelation_is_tested_by_its_moments():
     d = np.random.default_rng(1).standard_normal(12) + 0.2 * np.arange(12)
     found, known = drift(made(d), 1), stats.linregress(np.arange(12), d)
     assert (found.slope, found.slope_p) == (pytest.approx(known.slope), pytest.approx(known.pvalue))
+    rest = d - d.mean()
+    lag = (rest[1:] @ rest[:-1]) / (rest @ rest)
+    z = (lag + 1 / 12) / (10 / (12 * 11**0.5))  # Moran 1948: mean -1/n, variance (n-2)^2 / (n^2 (n-1))
+    assert (found.autocorrelation, found.autocorrelation_p) == pytest.approx((lag, stats.norm.sf(z)))
     plain, added = (msgspec.structs.astuple(drift(made(x), 2)) for x in (d, d + np.array([5.0, -5.0] * 6)))
     assert added == pytest.approx(plain)  # what a position adds is no drift
     shuffled = made(d)

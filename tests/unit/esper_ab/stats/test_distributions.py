@@ -36,11 +36,6 @@ def test_noncentral_student_is_scipys(p: float, df: int, shift: float) -> None:
     assert distributions.nct_sf(bound, df, shift) == pytest.approx(stats.nct.sf(bound, df, shift), abs=1e-12)
 
 
-def test_arrays_broadcast() -> None:
-    p, df = np.array([[0.01], [0.2]]), np.array([3, 9])
-    assert same(distributions.t_isf(p, df), stats.t.isf(p, df))
-
-
 def test_what_performs_an_experiment_waits_for_no_scipy() -> None:
     """It is a second of every launch; `load` then imports scipy.special alone."""
     script = (

@@ -1,3 +1,4 @@
+import math
 import re
 
 import numpy as np
@@ -45,24 +46,14 @@ def _numbers(result):
     return [(one.estimate, one.low, one.high) for one in result.comparisons]
 
 
-@pytest.mark.parametrize(("pairs", "effect", "word"), [
-    (20, 5.0, "BETTER"), (20, -5.0, "WORSE"), (5, 5.0, "NO INFERENCE"), (8, 0.5, "INCONCLUSIVE"),
-    (200, 0.0, "EQUIVALENT"),
-])  # fmt: skip
-def test_the_verdicts_are_those_of_a_plan_and_nothing_was_declared(pairs, effect, word):
-    found = _found(rows(*drawn(pairs, effect)))
-    assert _words(found) == [(word, "")]
-    assert found.exploratory
-    assert not found.comparisons[0].question.declared
-
-
 @settings(max_examples=20, deadline=None)
-@given(st.randoms(), st.sampled_from(["s{}", "{}"]), st.booleans())
+@given(st.randoms(), st.sampled_from(["s{}", "{}", ""]), st.booleans())
 def test_the_order_of_rows_changes_no_number(random, seed, paired):
-    table = [row | {"seed": seed.format(row["seed"])} for row in rows(*drawn(11, 1.0))]
-    first, rest = table[0], table[1:]
-    random.shuffle(rest)
-    (one,), (other,) = (_found(found, paired=paired).comparisons for found in (table, [first, *rest]))
+    a, b = drawn(11, 1.0)
+    table = [row | {"seed": seed.format(row["seed"])} for row in rows(a, b)] if seed else unpaired(a, b[:7])
+    paired = paired and seed != ""
+    mixed = random.sample(table, len(table))
+    (one,), (other,) = (_found(found, paired=paired, control="old").comparisons for found in (table, mixed))
     assert one == other
 
 
@@ -74,17 +65,17 @@ def test_a_zero_has_no_sign():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(-1000, 120), st.booleans(), st.sampled_from([5.0, 1.0, 0.0]), st.booleans())
-def test_no_outcome_is_too_small_or_too_large_for_a_verdict(power, paired, effect, drifts):
-    """Squares and fourth powers of spreads underflow long before the spreads do. The margin is out of reach of both."""
-    a, b = drawn(10, effect)
+def test_no_unit_of_outcomes_is_too_small_or_too_large_for_a_verdict(power, paired, effect, drifts):
+    """Squares and fourth powers of spreads underflow long before the spreads do. Below 1e-30 no margin is in reach."""
+    near = 2.0 if power > -100 else 0.0
+    a, b = drawn(20, effect)
     a = [value + place * drifts for place, value in enumerate(a)]
     (plain,), (scaled,) = (
-        _found(rows(*(np.ldexp(side, exponent).tolist() for side in (a, b))), scales(1e40), paired=paired).comparisons
-        for exponent in (0, power)
+        _found(rows(*(np.ldexp(side, exponent).tolist() for side in (a, b))), these, paired=paired).comparisons
+        for exponent, these in ((0, scales(near or 1e40)), (power, scales(math.ldexp(near, power) or 1e40)))
     )
-    assert (scaled.verdict, scaled.findings, scaled.effect.df) == (
-        plain.verdict, plain.findings, pytest.approx(plain.effect.df)
-    )  # fmt: skip
+    assert (scaled.verdict, scaled.effect.df) == (plain.verdict, pytest.approx(plain.effect.df))
+    assert [one.kind for one in scaled.findings] == [one.kind for one in plain.findings]
     assert scaled.effect.p == pytest.approx(plain.effect.p, rel=1e-6)
     assert np.ldexp(scaled.effect.se, -power) == pytest.approx(plain.effect.se, rel=1e-6)
     if paired:
@@ -103,14 +94,6 @@ def test_copies_in_one_cluster_change_nothing(copies, pairs):
     once, often = _found(found), _found(repeated)
     assert _words(once) == _words(often)
     assert _numbers(often)[0] == pytest.approx(_numbers(once)[0])
-
-
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
-def test_the_unit_is_no_matter(scale):
-    a, b = drawn(20, 1.5)
-    scaled = _found(rows([x * scale for x in a], [x * scale for x in b]), scales(2.0 * scale))
-    assert _words(scaled) == _words(_found(rows(a, b)))
-    assert _numbers(scaled)[0] == pytest.approx([x * scale for x in _numbers(_found(rows(a, b)))[0]], rel=1e-6)
 
 
 def test_no_sentence_speaks_of_records_or_of_an_extension():
@@ -137,15 +120,6 @@ def test_more_rows_than_anybody_trains_may_be_items():
     assert _words(_found(rows(*drawn(30, 5.0)), named=None)) == [("BETTER", "")]
     named = [row | {"run": f"{row['group']}{row['seed']}"} for row in rows(*drawn(31, 5.0))]
     assert _words(_found(named, named=None)) == [("BETTER", "")]
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.randoms(use_true_random=False), st.booleans())
-def test_the_order_of_rows_decides_nothing(random, paired):
-    a, b = drawn(9, 2.0)
-    found = rows(a, b) if paired else unpaired(a, b[:7])
-    mixed = random.sample(found, len(found))
-    assert _numbers(_found(mixed, control="old"))[0] == pytest.approx(_numbers(_found(found))[0])
 
 
 def test_seeds_say_whether_runs_form_pairs():

@@ -1,4 +1,4 @@
-"""One look: its numbers against scipy's, what has no test, and what may not be claimed whatever the test says."""
+"""One look: its evidence, what has no test, and what may not be claimed whatever the test says."""
 
 import math
 
@@ -6,27 +6,13 @@ import msgspec
 import numpy as np
 import pytest
 from scipy import special, stats
-from support.looks import AB, DULL, NOMINAL, anytime, design, made, spread
+from support.comparing import pairs_of
+from support.looks import AB, DULL, anytime, design, made, spread
 
 from esper_ab.design.design import Boundary, Futility
 from esper_ab.stats.anytime_t import log_evidence
-from esper_ab.stats.pair import Pair
 from esper_ab.stats.proportions import proportions
 from esper_ab.verdict.follow import courses_of
-
-
-def test_the_numbers_of_a_look_are_those_of_the_adjusted_t():
-    d = spread(14, 1.0, 2.0)
-    course = courses_of(design(), {AB: made(d)}, 14)[AB]
-    look = course.looks[2]
-    x = np.column_stack([np.ones(14), np.array([1.0, -1.0] * 7)])
-    solution, residual, _, _ = np.linalg.lstsq(x, np.array(d), rcond=None)
-    se = math.sqrt(float(residual[0]) / 12 / 14)
-    assert look.mean == pytest.approx(solution[0], rel=1e-9)
-    assert look.p == pytest.approx(2 * stats.t.sf(abs(solution[0]) / se, 12), rel=1e-9)
-    half = stats.t.isf(NOMINAL[1][2] / 2, 12) * se  # the interval repeats the boundary, not alpha
-    assert (look.low, look.high) == (pytest.approx(solution[0] - half), pytest.approx(solution[0] + half))
-
 
 SAME = {
     "all zero": [0.0] * 20,
@@ -74,7 +60,7 @@ def test_open_ended_looks_after_every_replicate():
     assert [look.replicates for look in course.looks] == list(range(1, 31))
     assert {look.bound_p for look in course.looks} == {None} == {look.p for look in course.looks}
     look = course.looks[11]
-    x = np.column_stack([np.ones(12), np.array([1.0, -1.0] * 6)])
+    x = np.column_stack([np.ones(12), np.array([1.0, -1.0] * 6)])  # each side has an effect
     solution, residual, _, _ = np.linalg.lstsq(x, np.array(d[:12]), rcond=None)
     t = solution[0] / math.sqrt(float(residual[0]) / 10 / 12)
     assert look.e == pytest.approx(math.exp(log_evidence(t, 10, 12.0)), rel=1e-9)
@@ -94,9 +80,7 @@ def test_an_enormous_e_value_is_a_float():
 
 def binary(*counts, one=100.0):
     """Pairs of which both came to `one`, a alone, b alone, neither."""
-    ends = [pair for pair, count in zip(((one, one), (one, 0.0), (0.0, one), (0.0, 0.0)), counts, strict=True)
-            for _ in range(count)]  # fmt: skip
-    return [Pair(replicate=r, a=a, b=b, position_a=r % 2, position_b=1 - r % 2) for r, (a, b) in enumerate(ends)]
+    return pairs_of(*(np.repeat(ends, counts) for ends in ((one, one, 0.0, 0.0), (one, 0.0, one, 0.0))))
 
 
 @pytest.mark.parametrize(("counts", "crossed"), [((2, 12, 1, 5), True), ((2, 6, 1, 11), False), ((2, 1, 12, 5), True)])

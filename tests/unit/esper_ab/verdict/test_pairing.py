@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,16 +32,12 @@ def test_a_run_without_an_outcome_is_lost_and_one_that_is_not_there_leaves_its_p
     assert one.single == ("2 of new",)
 
 
-def test_a_failed_run_is_lost_also_without_a_run_of_the_other_group():
-    found = [row for row in rows([1.0, ""], [5.0, 6.0]) if (row["group"], row["seed"]) != ("old", 1)]
+def test_a_failed_run_is_lost_also_without_a_run_of_the_other_group_unless_that_one_is_planned():
+    found = rows([1.0, ""], [5.0, 6.0])[:3]
     one = _paired(found)
     assert (one.lost.a, one.lost.b, one.lost.cancelled, one.single) == (1, 0, (0, 1), ())
     assert [(half.a, half.b) for half in one.lost.replicates] == [(None, None)]
-
-
-def test_a_failed_run_is_no_loss_of_a_planned_comparison_whose_other_group_has_no_run():
-    read = outcomes([row for row in rows([1.0, ""], [5.0, 6.0]) if (row["group"], row["seed"]) != ("old", 1)])
-    assert not pair_up(read.cells, NEW_OLD, scales(), read.replicates, planned=True).lost.replicates
+    assert not _paired(found, form=partial(pair_up, planned=True)).lost.replicates
 
 
 @pytest.mark.parametrize("form", [pair_up, sampled])

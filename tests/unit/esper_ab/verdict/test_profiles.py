@@ -1,15 +1,11 @@
-import numpy as np
 import pytest
-from support.elsewhere import drawn, outcomes, rows
+from support.elsewhere import drawn, outcomes, rows, scales
 
-from esper_ab.stats.descriptive.iqm import interquartile_means
-from esper_ab.verdict.profiles import optimality_gap, profiles_of
-
-
-def test_the_aggregates_by_hand():
-    scores = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4])
-    assert interquartile_means(scores) == pytest.approx(0.7)  # of 0.4, 0.6, 0.8, 1.0
-    assert optimality_gap(scores) == pytest.approx((1.0 + 0.8 + 0.6 + 0.4 + 0.2) / 8.0)
+from esper_ab.readers.external_plan import make_external_plan
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.answer import with_profiles
+from esper_ab.verdict.judge import judge
+from esper_ab.verdict.profiles import profiles_of
 
 
 def test_a_profile_is_the_share_of_runs_above_and_tasks_weigh_alike():
@@ -38,3 +34,14 @@ def test_no_number_depends_on_the_order_of_rows():
 
 def test_while_a_task_has_no_score_there_is_no_profile():
     assert profiles_of(outcomes(rows([1.0], [2.0])), ("new", "old"), {"other": (0.0, 1.0)}) == ()
+
+
+def test_profiles_are_of_the_groups_and_runs_of_the_plan_and_of_nothing_without_ranges():
+    plan = make_external_plan(("new", "old"), tuple(map(str, range(8))), scales(), Rule(control="new"))
+    found, ranges = rows(*drawn(8, 1.0)), {"": (0.0, 100.0)}
+    unknown = [*rows([90.0], [1.0], first=8), {"group": "third", "seed": 0, "outcome": 90.0}]
+    with_others, alone = (judge(plan, outcomes(these)) for these in ([*found, *unknown], found))
+    profiles = with_profiles(alone, ranges).profiles
+    assert [(one.group, one.runs) for one in profiles] == [("old", 8), ("new", 8)]
+    assert with_profiles(with_others, ranges).profiles == profiles
+    assert with_profiles(alone, {}).profiles == ()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from support.comparing import SMALL, A, B, compared, design, pairs_of
+from support.comparing import SMALL, A, B, compared, design, lost, pairs_of
 from support.journals import planted_effect, same_twice, write
 
 from esper_ab.commands._exit_status import invoke
@@ -15,7 +15,6 @@ from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.design.design import Boundary, Contrast, Futility
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
-from esper_ab.verdict.pairing import HalfPair, Lost
 from esper_ab.verdict.requirement import RELATIONS, Requirement, holds, parse_requirement, require
 from esper_ab.verdict.vocabulary import Finding, Verdict
 
@@ -54,20 +53,17 @@ def supported(comparison, left=A, right=B):
 BOTH = {"equivalent-to", "not-worse-than"}
 
 
-@pytest.mark.parametrize(
-    ("verdict", "forwards", "backwards"),
-    [
-        (Verdict.BETTER, {"better-than", "not-worse-than"}, {"worse-than"}),
-        (Verdict.WORSE, {"worse-than"}, {"better-than", "not-worse-than"}),
-        (Verdict.BETTER_BELOW_MARGIN, {"better-than", *BOTH}, {"worse-than", *BOTH}),
-        (Verdict.WORSE_BELOW_MARGIN, {"worse-than", *BOTH}, {"better-than", *BOTH}),
-        (Verdict.EQUIVALENT, BOTH, BOTH),
-        (Verdict.IDENTICAL, BOTH, BOTH),
-        (Verdict.BLOCKED, set(), set()),
-        (Verdict.NO_INFERENCE, set(), set()),
-        (Verdict.INCONCLUSIVE, set(), set()),  # of six pairs
-    ],
-)
+@pytest.mark.parametrize(("verdict", "forwards", "backwards"), [
+    (Verdict.BETTER, {"better-than", "not-worse-than"}, {"worse-than"}),
+    (Verdict.WORSE, {"worse-than"}, {"better-than", "not-worse-than"}),
+    (Verdict.BETTER_BELOW_MARGIN, {"better-than", *BOTH}, {"worse-than", *BOTH}),
+    (Verdict.WORSE_BELOW_MARGIN, {"worse-than", *BOTH}, {"better-than", *BOTH}),
+    (Verdict.EQUIVALENT, BOTH, BOTH),
+    (Verdict.IDENTICAL, BOTH, BOTH),
+    (Verdict.BLOCKED, set(), set()),
+    (Verdict.NO_INFERENCE, set(), set()),
+    (Verdict.INCONCLUSIVE, set(), set()),  # of six pairs
+])  # fmt: skip
 def test_what_each_verdict_supports(comparison, verdict, forwards, backwards):
     judged = replace(comparison, verdict=verdict)
     assert supported(judged) == forwards
@@ -114,8 +110,7 @@ def test_not_worse_needs_a_look_of_fifteen_pairs_no_cap_and_limits_that_hold_wha
 
 
 def test_identical_with_runs_lost_in_one_group_only_supports_nothing(comparison):
-    half = HalfPair(replicate=6, a=70.0, b=None, failed_a=False, failed_b=True, position_a=0, position_b=1)
-    assert supported(replace(comparison, verdict=Verdict.IDENTICAL, lost=Lost(replicates=(half,)))) == set()
+    assert supported(replace(comparison, verdict=Verdict.IDENTICAL, lost=lost((6, 70.0, None)))) == set()
 
 
 def test_every_condition_that_does_not_hold_is_named_with_what_it_needs(comparison):

@@ -1,6 +1,6 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.elsewhere import drawn, outcomes, scales
+from support.elsewhere import drawn, outcomes, rows, scales
 
 from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.verdict.analysis_plan import Rule
@@ -10,16 +10,7 @@ from esper_ab.verdict.tuning import tune
 CELLS = ("slow", "fast")
 SEEDS = tuple(map(str, range(8)))  # two seeds choose, six are judged
 PLAN = make_external_plan(("new", "old"), SEEDS, scales(), Rule(), cells=CELLS, choosing=2)
-
-
-def _rows(cell, new, old, first=0):
-    return [
-        {"group": group, "seed": first + place, "outcome": value, "task": cell}
-        for group, values in (("new", new), ("old", old)) for place, value in enumerate(values)
-    ]  # fmt: skip
-
-
-CHOOSE = [*_rows("slow", [70.0, 72.0], [60.0, 61.0]), *_rows("fast", [71.0, 70.0], [65.0, 64.0])]
+CHOOSE = [*rows([70.0, 72.0], [60.0, 61.0], task="slow"), *rows([71.0, 70.0], [65.0, 64.0], task="fast")]
 
 
 def test_every_group_is_given_the_cell_that_is_best_for_it():
@@ -40,8 +31,8 @@ def test_after_it_the_other_seeds_are_judged_where_it_fell():
     first = judge(PLAN, outcomes(CHOOSE))
     assert first.next_step.endswith("after 6 seeds: run 2, 3, 4, 5, 6, 7 of new, old; new at slow, old at fast.")
     a, b = drawn(6, 8.0)
-    rows = [*CHOOSE, *_rows("slow", a, [0.0] * 6, 2), *_rows("fast", [0.0] * 6, b, 2)]
-    result = judge(PLAN, outcomes(rows))
+    judged = [*rows(a, [0.0] * 6, task="slow", first=2), *rows([0.0] * 6, b, task="fast", first=2)]
+    result = judge(PLAN, outcomes([*CHOOSE, *judged]))
     (one,) = result.comparisons
     assert [(pair.a, pair.b) for pair in one.pairs] == list(zip(a, b, strict=True))
     assert one.question.scope.endswith("each group at its best of slow, fast (new at slow, old at fast)")
@@ -52,7 +43,8 @@ def test_after_it_the_other_seeds_are_judged_where_it_fell():
 @given(st.lists(st.floats(-50.0, 50.0), min_size=24, max_size=24))
 def test_no_judged_run_moves_the_choice_and_no_choosing_run_is_judged(values):
     """What makes the judgement independent of the choice."""
-    judged = [*_rows("slow", values[:6], values[6:12], 2), *_rows("fast", values[12:18], values[18:], 2)]
+    cells = zip(CELLS, (values[:12], values[12:]), strict=True)
+    judged = [row for cell, of in cells for row in rows(of[:6], of[6:], task=cell, first=2)]
     found = tune(outcomes([*CHOOSE, *judged]), PLAN)
     assert found.choices == tune(outcomes(CHOOSE), PLAN).choices
     assert not {row.replicate for row in found.observations.rows} & set(PLAN.choosing)

@@ -40,7 +40,6 @@ def verdicts(events):
 def test_groups_that_guess_are_not_equivalent():
     free, bound = journal(chance=10.0), journal(chance=58.0)
     assert set(verdicts(free).values()) == {Verdict.EQUIVALENT}
-    assert baselines(free) == []
     (finding,) = baselines(bound)
     assert (finding.weight, finding.groups) == ("caps equivalence", ("shaped", "simplified"))
     said = "it has not been shown that shaped and simplified are more than the margin of 4 points above guessing (58 %)"
@@ -55,11 +54,14 @@ def test_groups_that_guess_are_not_equivalent():
     assert "allows no EQUIVALENT" in render_text(experiment_report(content(history)), whole=True)
 
 
-def test_one_group_at_its_baseline_is_enough():
-    """A wide margin makes two groups equivalent of which one guesses."""
-    groups = {"shaped": Shape(accuracy=60.0), "simplified": Shape(accuracy=64.0, mode="simplified")}
-    (finding,) = baselines(journal(groups, chance=55.0, margin=4.0))
-    assert finding.sentence.startswith("EQUIVALENT cannot be claimed: it has not been shown that shaped is")
+@pytest.mark.parametrize(("events", "findings"), [
+    (journal(chance=10.0), 0), (journal(chance=58.0, replicates=14), 0), (journal(chance=58.0, replicates=15), 1),
+    # A wide margin makes two groups equivalent of which one guesses.
+    (journal(NEAR | {"simplified": Shape(accuracy=64.0, mode="simplified")}, chance=55.0), 1),
+])  # fmt: skip
+def test_one_group_that_guesses_is_enough_and_nothing_is_said_before_an_equivalence_could_be(events, findings):
+    start = "EQUIVALENT cannot be claimed: it has not been shown that shaped "
+    assert [finding.sentence[: len(start)] for finding in baselines(events)] == [start] * findings
 
 
 @pytest.mark.parametrize(("bare", "said"), [(60.0, True), (57.0, True), (63.0, True), (33.0, False), (90.0, False)])
@@ -71,11 +73,6 @@ def test_groups_that_end_where_the_bare_host_does_are_not_equivalent(bare, said)
     assert all("from wait, which never grows" in finding.sentence for finding in found)
     expected = Verdict.INCONCLUSIVE if said else Verdict.EQUIVALENT
     assert verdicts(events)["shaped", "simplified"] is expected
-
-
-def test_nothing_is_said_before_an_equivalence_could_be():
-    assert baselines(journal(chance=58.0, replicates=14)) == []
-    assert len(baselines(journal(chance=58.0, replicates=15))) == 1
 
 
 def test_a_difference_that_was_found_stays_found():

@@ -35,17 +35,11 @@ def found():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_is_drawn_in_colours_that_the_page_knows(found, name):
-    figure = figures.figure(name, found)
-    assert figure is not None
-    assert figure._repr_png_().startswith(b"\x89PNG")
-    assert not set(re.findall(r"#[0-9a-f]{6}", style.svg(figure, name, {}))), "each becomes a variable of the style"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_lies_on_anything_else(found, name):
+def test_each_is_drawn_in_colours_that_the_page_knows_and_nothing_lies_on_anything_else(found, name):
     """The room of labels is reckoned beforehand: panels with their labels, legends and titles lie apart, within."""
     figure = figures.figure(name, found)
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert not set(re.findall(r"#[0-9a-f]{6}", style.svg(figure, name, {}))), "each becomes a variable of the style"
     figure.draw_without_rendering()
     parts = [one.get_tightbbox() for one in (*figure.axes, *figure.legends, *figure.texts)]
     width, height = figure.bbox.size

@@ -17,32 +17,25 @@ def shown(*scored: object) -> dict[str, Table]:
     return {table.title: table for table in tables(findings_of(make_reward_audit(OUTCOMES, list(scored))))}  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("returns", "words"),
-    [
-        (OUTCOMES, "of 4 random schedules it prefers the best one, 50.0 %"),
-        ([-value for value in OUTCOMES], "(20.0 %) is worse than one chosen blindly (35.0 %); the best has 50.0 %"),
-        ([9.0, 1.0, 2.0, 3.0, 4.0, 3.0], "has 40.0 %, 10.0 points less than the best"),
-    ],
-)
+@pytest.mark.parametrize(("returns", "words"), [
+    (OUTCOMES, "of 4 random schedules it prefers the best one, 50.0 %"),
+    ([-value for value in OUTCOMES], "(20.0 %) is worse than one chosen blindly (35.0 %); the best has 50.0 %"),
+    ([9.0, 1.0, 2.0, 3.0, 4.0, 3.0], "has 40.0 %, 10.0 points less than the best"),
+])  # fmt: skip
 def test_the_sentence_says_what_the_favourite_is_worth(returns: list[float], words: str) -> None:
     (sentence,) = sentences(findings_of(make_reward_audit(OUTCOMES, {"mine": returns})))
     assert sentence.startswith("mine: ")
     assert words in sentence
 
 
-def test_the_outcome_itself_ends_the_table_of_choices_and_costs_nothing() -> None:
-    choosing = shown(make_scored("opposite", [-value for value in OUTCOMES]))["What it costs to choose by each reward"]
-    own, best = choosing.rows
+def test_the_outcome_itself_ends_the_table_of_choices_and_a_wrong_pair_is_named_with_what_it_is_worth() -> None:
+    found = shown(make_scored("opposite", [-value for value in OUTCOMES]))
+    own, best = found["What it costs to choose by each reward"].rows
     assert own == ("opposite", "35.0", "20.0", "80.0", "80.0", "40.0", "-1.00")
     assert best == ("the outcome itself", "35.0", "50.0", "0.0", "0.0", "0.0", "1.00")
-
-
-def test_a_wrong_pair_names_both_behaviours_with_what_is_paid_and_what_they_are_worth() -> None:
-    pairs = shown(make_scored("opposite", [-value for value in OUTCOMES]))
-    reward, points, told = pairs["The worst pairs that a reward puts in the wrong order"].rows[0]
-    assert (reward, points) == ("opposite", "80.0")
-    assert told == "reference 1: pays -10, 10.0 %; rather than reference 0: pays -90, 90.0 %"
+    told = "reference 1: pays -10, 10.0 %; rather than reference 0: pays -90, 90.0 %"
+    worst, *_ = found["The worst pairs that a reward puts in the wrong order"].rows
+    assert worst == ("opposite", "80.0", told)
 
 
 def test_constants_are_shown_where_two_decimals_show_what_they_do() -> None:

@@ -1,4 +1,6 @@
-"""Wins, A12 and Cliff's delta against their definitions and the U of Mann and Whitney."""
+"""Wins, A12 and Cliff's delta by their definitions; the interval covers with few runs, and where groups separate."""
+
+import math
 
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from scipy import stats
 from support.paired import columns, paired
 
 from esper_ab.stats.descriptive.improvement import in_words, probability_of_improvement
+from esper_ab.stats.descriptive.improvement_interval import improvement_interval
 
 
 def test_improvement_in_words():
@@ -22,3 +25,25 @@ def test_it_is_counted_and_cliffs_delta_is_by_its_definition(rows):
     above, below = (np.mean(op(np.subtract.outer(a, b), 0.0)) for op in (np.greater, np.less))
     assert found.cliffs_delta == pytest.approx(above - below, abs=1e-12)
     assert found.a12 == pytest.approx(stats.mannwhitneyu(a, b).statistic / len(rows) ** 2, abs=1e-12)
+
+
+@given(paired)
+def test_limits_are_where_the_largest_variance_puts_them(rows):
+    found, z = improvement_interval(*columns(rows)), stats.norm.isf(0.025)
+    assert 0.0 <= found.low <= found.a12 <= found.high <= 1.0
+    for limit in (found.low, found.high):
+        if 0.0 < limit < 1.0:
+            half = z * math.sqrt(limit * (1.0 - limit) / len(rows))
+            assert abs(limit - found.a12) == pytest.approx(half, abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [6, 10, 20])
+@pytest.mark.parametrize("rho", [0.0, 0.9])
+@pytest.mark.parametrize("shift", [0.0, 2.0, 3.0])  # in SDs: P(improvement) 0.5, 0.92, 0.98
+def test_the_interval_covers(n, rho, shift):
+    rng = np.random.default_rng(n)
+    common, own = rng.standard_normal((1_000, n)), rng.standard_normal((2, 1_000, n))
+    a, b = math.sqrt(rho) * common + math.sqrt(1.0 - rho) * own
+    true = stats.norm.cdf(shift / math.sqrt(2.0))
+    found = [improvement_interval(x + shift, y) for x, y in zip(a, b, strict=True)]
+    assert np.mean([one.low <= true <= one.high for one in found]) >= 0.95 - 0.03
