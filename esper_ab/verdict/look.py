@@ -119,7 +119,8 @@ def _planned(design: Design, replicates: int, effect: Effect | None, n_open: int
     bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
     asked = {"p": p, "bound_p": bound, "equivalence_p": first}
     reached = p is not None and bound > 0.0 and p <= bound
-    return asked, reached, (_interval(effect, bound), _interval(effect, first), _one_sided(effect, first))
+    equal = _interval(effect, first, one_sided=True)
+    return asked, reached, (_interval(effect, bound), _interval(effect, first), equal)
 
 
 def _anytime(design: Design, replicates: int, effect: Effect | None, n_open: int) -> _Tested:
@@ -134,20 +135,19 @@ def _anytime(design: Design, replicates: int, effect: Effect | None, n_open: int
 
 def _with_futility(look: Look, effect: Effect | None, stop: float, margin: float) -> Look:
     """Return the look with its interval at twice `stop`, and whether that interval stops an undecided comparison."""
-    interval = _one_sided(effect, stop)
+    interval = _interval(effect, stop, one_sided=True)
     low, high = interval or (None, None)
     futile = not look.crossed and not look.equivalent and _small(look.pairs, interval, margin, LEAST_PAIRS)
     return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=futile)
 
 
-def _interval(effect: Effect | None, p: float) -> Interval:
-    """Return the differences that the test does not reject at two-sided `p`."""
+def _interval(effect: Effect | None, p: float, *, one_sided: bool = False) -> Interval:
+    """Return the differences that the test does not reject at `p`; if `one_sided`, that neither one-sided test rejects.
+
+    For proportions both are the same, because an interval at twice `p` errs too often.
+    """
+    p *= 1.0 + (one_sided and not isinstance(effect, Proportions))
     return effect.interval(p) if p and effect and effect.p is not None else None
-
-
-def _one_sided(effect: Effect | None, p: float) -> Interval:
-    """Return the differences that neither one-sided test rejects at `p`; for proportions, twice `p` errs too often."""
-    return _interval(effect, p if isinstance(effect, Proportions) else 2.0 * p)
 
 
 def _small(pairs: int, interval: Interval, margin: float, least: int | None) -> bool:
