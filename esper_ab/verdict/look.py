@@ -143,10 +143,8 @@ def _with_futility(look: Look, effect: Effect | None, stop: float, margin: float
 
 def _interval(effect: Effect | None, p: float, *, one_sided: bool = False) -> Interval:
     """Return the differences that the test does not reject at `p`; if `one_sided`, that neither one-sided test rejects.
-
-    For proportions both are the same, because an interval at twice `p` errs too often.
     """
-    p *= 1.0 + (one_sided and not isinstance(effect, Proportions))
+    p *= 1.0 + (one_sided and not isinstance(effect, Proportions))  # for which an interval at twice p errs too often
     return effect.interval(p) if p and effect and effect.p is not None else None
 
 
