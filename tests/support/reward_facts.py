@@ -1,7 +1,7 @@
 """Facts for the tests of rewards: by hand, at random, and from the golden cases."""
 
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,32 +16,15 @@ LIVE_STAGES = (Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, 
 STAGE_POTENTIAL = {2: 1.0, 3: 2.0, 4: 3.5, 6: 5.5, 7: 6.0}
 
 _SEED = {
-    "present": False,
-    "stage": 0,
-    "previous_stage": 0,
-    "epochs_in_stage": 0,
-    "age": 0,
-    "contribution": NAN,
-    "total_improvement": NAN,
-    "interaction_sum": 0.0,
-    "acc_at_germination": NAN,
-    "potential_before": 0.0,
-}
+    "present": False, "interaction_sum": 0.0, "potential_before": 0.0,
+    **dict.fromkeys(("stage", "previous_stage", "epochs_in_stage", "age"), 0),
+    **dict.fromkeys(("contribution", "total_improvement", "acc_at_germination"), NAN),
+}  # fmt: skip
 _STEP = {
-    "op": 0,
-    "slot": -1,
-    "val_acc": 50.0,
-    "best_val_acc": 50.0,
-    "acc_delta": NAN,
-    "val_loss": 1.0,
-    "loss_delta": NAN,
-    "host_params": 1000,
-    "total_params": 1000,
-    "effective_seed_params": 0.0,
-    "alpha_delta_sq_sum": 0.0,
-    "fossilized": 0,
-    "contributing": 0,
-}
+    "op": 0, "slot": -1, "val_acc": 50.0, "best_val_acc": 50.0, "val_loss": 1.0, "acc_delta": NAN, "loss_delta": NAN,
+    "host_params": 1000, "total_params": 1000, "effective_seed_params": 0.0, "alpha_delta_sq_sum": 0.0,
+    "fossilized": 0, "contributing": 0,
+}  # fmt: skip
 
 
 def _array(default, value, shape):
@@ -87,8 +70,7 @@ def take_envs(facts, index):
     """The facts of the environments `index`, in that order."""
 
     def taken(part):
-        values = {field.name: getattr(part, field.name) for field in fields(part)}
-        return {name: value[index] for name, value in values.items() if isinstance(value, np.ndarray)}
+        return {name: value[index] for name, value in vars(part).items() if isinstance(value, np.ndarray)}
 
     return replace(facts, seeds=replace(facts.seeds, **taken(facts.seeds)), **taken(facts))
 
@@ -109,18 +91,9 @@ def golden_case(case, mode):
     def number(value):
         return NAN if value is None else value
 
-    values = {
-        name: number(inputs[name])
-        for name in (
-            "val_acc",
-            "acc_delta",
-            "host_params",
-            "total_params",
-            "effective_seed_params",
-            "alpha_delta_sq_sum",
-            "acc_at_germination",
-        )
-    }
+    measured = ("val_acc", "acc_delta", "host_params", "total_params", "effective_seed_params", "alpha_delta_sq_sum",
+                "acc_at_germination")  # fmt: skip
+    values = {name: number(inputs[name]) for name in measured}
     seed = inputs["seed_info"]
     if seed is not None:
         same_name = ("stage", "previous_stage", "epochs_in_stage", "total_improvement", "interaction_sum")
