@@ -1,19 +1,27 @@
 """A cluster of Ray that a command starts itself, of which nothing is left; one whose head is lost in an experiment."""
 
 import os
+import re
 import signal
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 from support import conducted, ray_cluster
+from support.children import environment
 from support.patience import eventually
-from support.ray_alone import FLAGS, begin, left, sessions
 
 from esper_ab.contracts.errors import Interrupted
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PATIENCE_S = 300.0
+MARK = "RAY_ALONE_MARK"  # in the environment of everything that is started
+FLAGS = (
+    "--task", "synthetic", "--groups", "shaped,wait", "--seeds", "3", "--looks", "3", "--n-envs", "2", "--steps",
+    "4", "--launcher", "ray", "--quiet", "--devices", "cpu:0", "cpu:1",
+)  # fmt: skip
 LONG = ("--episodes", "4000")  # longer than it takes to lose a head
 
 
@@ -24,6 +32,34 @@ def folder():
         pytest.skip(reason)
     with tempfile.TemporaryDirectory(prefix="ray") as made:
         yield Path(made)
+
+
+def begin(folder, *words):
+    """`esper-ab WORDS` in a session of its own, as from a terminal."""
+    own = environment(**{MARK: str(folder), "TMPDIR": str(folder / "tmp"), "RAY_ADDRESS": ""})
+    (folder / "tmp").mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "esper_ab.commands.cli", *words]
+    return subprocess.Popen(
+        command, cwd=folder, env=own, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def left(folder):
+    """Processes of `begin` in `folder` that are there, with their command lines."""
+    found = {}
+    for process in Path("/proc").iterdir():
+        if process.name.isdecimal() and int(process.name) != os.getpid():
+            try:
+                if f"{MARK}={folder}".encode() in (process / "environ").read_bytes().split(b"\0"):
+                    found[int(process.name)] = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+    return found
+
+
+def sessions(lines):
+    """Folders of Ray's sessions that these command lines name."""
+    return {Path(found) for line in lines for found in re.findall(r"/[^ ,:]*?/session_2[\d_-]+", line)}
 
 
 def trains(folder, name):

@@ -66,7 +66,7 @@ def undisturbed(tmp_path_factory):
 
 
 def start(experiment_dir, episodes, environment, *args, **how):
-    command = [sys.executable, "-m", "support.fake_command", str(experiment_dir), str(episodes), *args]
+    command = [sys.executable, "-m", "support.fake_experiment", str(experiment_dir), str(episodes), "--live", *args]
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL} | how
     return subprocess.Popen(command, env=environment, start_new_session=True, **how)
 

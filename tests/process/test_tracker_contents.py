@@ -2,7 +2,7 @@
 
 import pytest
 from support import journals, tracked
-from support.tracking import SMALL, held, track
+from support.tracked import SMALL, held, track
 
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold

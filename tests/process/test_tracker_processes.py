@@ -12,7 +12,7 @@ import pytest
 from support import conducted, fake_plans, journals, tracked
 from support.children import python
 from support.patience import eventually
-from support.tracking import PATIENCE_S, SMALL, held, track
+from support.tracked import PATIENCE_S, SMALL, held, track
 
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.commands._exit_status import invoke
