@@ -80,7 +80,7 @@ def test_strangers_of_the_same_user_are_counted(tmp_path, undisturbed):
 
 def test_a_worker_that_sends_rubbish_is_cut_off_and_replaced(tmp_path, undisturbed):
     found = [frame for frame in hostile.frames(random.Random(2), 900) if not understood(frame)]
-    events = conducted.run(tmp_path, PLAN, launcher=hostile.RubbishFirst(found, "tcp"))
+    events = conducted.run(tmp_path, PLAN, launcher=hostile.rubbish_first(found, "tcp"))
     bad = conducted.incidents(events, "bad_message")
     assert 1 < len(bad) <= 5
     assert bad[-1].detail.endswith("more messages were refused; only the first of each kind are listed")

@@ -16,8 +16,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -80,8 +80,6 @@ class Outcome:
     planted: list[tuple[str, Death]] = field(default_factory=list)  # those that came to pass
     blows: list[Blow] = field(default_factory=list)  # likewise
     lives: int = 0
-    gone_s: float = 0.0  # longest time that a process outlived its coordinator, of all lives
-    left_sockets: int = 0  # folders in the private temporary directory after the last life
     problem: str = ""
 
     @property
@@ -135,8 +133,8 @@ def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
     """Run the world's experiment in `experiment_dir`, life after life, and check what it has come to."""
     outcome = Outcome(world=world)
     log = experiment_dir.parent / f"{experiment_dir.name}.deaths"
-    with _private_tmp() as tmp:
-        around = planted(world.deaths, log) | {"TMPDIR": str(tmp), "OMP_NUM_THREADS": "1"}
+    with tempfile.TemporaryDirectory(prefix="f-", dir="/tmp") as tmp:  # short, because a socket's path has to be
+        around = planted(world.deaths, log) | {"TMPDIR": tmp, "OMP_NUM_THREADS": "1"}
         if world.large:
             around["FAKE_FAULT"] = "large:a/0:2,large:b/1:3"
         blows = list(world.blows)
@@ -149,7 +147,6 @@ def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
         except (AssertionError, subprocess.TimeoutExpired) as error:
             outcome.problem = f"{type(error).__name__}: {error}"
         outcome.planted = struck(log)
-        outcome.left_sockets = len(list(tmp.iterdir()))
     return outcome
 
 
@@ -174,7 +171,6 @@ def _one_life(experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow
         ended = time.monotonic()
         while (left := alive_in_session(process.pid)) and time.monotonic() < ended + _GONE_S * crowding():
             time.sleep(_POLL_S)
-        outcome.gone_s = max(outcome.gone_s, time.monotonic() - ended)
         assert not left, f"life {life} left {left}"
     finally:
         with suppress(ProcessLookupError):
@@ -218,13 +214,6 @@ def alive_in_session(session: int) -> list[str]:
             if os.getsid(process.pid) == session and process.info["status"] != psutil.STATUS_ZOMBIE:
                 found.append(f"{process.pid}: {process.info['cmdline']}")
     return found
-
-
-@contextmanager
-def _private_tmp() -> Iterator[Path]:
-    """Short, because a socket's path has to be."""
-    with tempfile.TemporaryDirectory(prefix="f-", dir="/tmp") as folder:
-        yield Path(folder)
 
 
 def peaceful(floor_s: float = 60.0) -> World:

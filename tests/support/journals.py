@@ -290,14 +290,14 @@ def three_groups() -> list[AnyEvent]:
 def failed_run(kept: int = 3) -> list[AnyEvent]:
     """Six replicates planned; the worker of simplified dies in the second episode of the fourth block."""
     events = planted_effect()
-    block = [i for i, event in enumerate(events) if isinstance(event, RunStarted) and event.run.replicate == kept]
-    first, second = (i for i in range(block[0], len(events))
-                     if isinstance(events[i], EpisodeRecorded) and events[i].record.episode == 1
-                     and events[i].record.run.replicate == kept)
-    last = next(events[i] for i in (first, second) if events[i].record.run.group_id == "shaped")
-    incidents = Incident(category="worker_death", run_name=f"simplified/{kept}", episode=1, detail="exit code -9")
+    second = {
+        event.record.run.name: at for at, event in enumerate(events)
+        if isinstance(event, EpisodeRecorded) and event.record.episode == 1
+    }  # fmt: skip
+    shaped, simplified = second[f"shaped/{kept}"], second[f"simplified/{kept}"]
+    incident = Incident(category="worker_death", run_name=f"simplified/{kept}", episode=1, detail="exit code -9")
     ended = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{kept}")
-    return [*events[:first], last, incidents, ended]
+    return [*events[: min(shaped, simplified)], events[shaped], incident, ended]
 
 
 def given_up(events: list[AnyEvent], category: Literal["dropped_pair", "cancelled"] = "dropped_pair") -> list[AnyEvent]:
