@@ -24,9 +24,7 @@ class Conversation:
 
     def __init__(self, experiment_dir: Path) -> None:
         self._hub = Hub()
-        self._order = order(
-            endpoint=self._hub.endpoint, experiment_dir=str(experiment_dir), log_file="logs/w00.log"
-        )
+        self._order = order(endpoint=self._hub.endpoint, experiment_dir=str(experiment_dir), log_file="logs/w00.log")
         self._hub.admit(self._order.identity)
         self._unread: list[Message] = []
         self.signs: list[Progress] = []

@@ -14,9 +14,7 @@ from workers.growth.measures import MEASURES
 
 # Of an outcome without bounds, because fake workers plant effects of ten points by the letter of a group.
 OPEN = replace(MEASURES, outcome=replace(MEASURES.outcome, low=None, high=None))
-DIGITS = replace(
-    asking.TASK, slots=("early",), sizes=(8, 2, 2), host_params=100, host_multiply_adds=100, measures=OPEN
-)
+DIGITS = replace(asking.TASK, slots=("early",), sizes=(8, 2, 2), host_params=100, host_multiply_adds=100, measures=OPEN)
 
 
 def machine(cores: int) -> Machine:
@@ -26,8 +24,7 @@ def machine(cores: int) -> Machine:
 
 def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Plan:
     """A plan of a small experiment; `settings` are fields of ResolvedExperiment."""
-    small = {"slots": ("early",), "n_envs": 1, "episodes": 2, "steps": 2, "seeds": 1, "eval_episodes": 1,
-             "margin": 2.0}
+    small = {"slots": ("early",), "n_envs": 1, "episodes": 2, "steps": 2, "seeds": 1, "eval_episodes": 1, "margin": 2.0}
     experiment = ResolvedExperiment(
         name="fake", groups=tuple(Group(name=name, settings=GroupSettings()) for name in groups),
         devices=tuple(f"cpu:{i}" for i in range(cores)), **(small | settings),

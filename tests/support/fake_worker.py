@@ -151,9 +151,7 @@ def state(spec, milestone):
 
 def save(link, order, spec, milestone):
     if learns(spec) and 0 < milestone <= spec.episodes:
-        return durable.store(
-            Path(order.experiment_dir), spec.ref, milestone, state(spec, milestone), order.writer
-        )
+        return durable.store(Path(order.experiment_dir), spec.ref, milestone, state(spec, milestone), order.writer)
     return None
 
 

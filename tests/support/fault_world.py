@@ -101,9 +101,7 @@ def make_world(rng_seed: int) -> World:
             if rng.random() < 0.6:
                 deaths[f"{worker}/{incarnation}"] = _of_worker(rng, incarnation, stops)
     victims = ("w00", "w01") if stops else ("coordinator", "w00", "w01")
-    blows = [
-        Blow(at_bytes=rng.randrange(8_000, 40_000), victim=rng.choice(victims)) for _ in range(rng.randrange(3))
-    ]
+    blows = [Blow(at_bytes=rng.randrange(8_000, 40_000), victim=rng.choice(victims)) for _ in range(rng.randrange(3))]
     return World(
         rng_seed=rng_seed, deaths=deaths, blows=tuple(sorted(blows, key=lambda blow: blow.at_bytes)),
         large=rng.random() < 0.3, floor_s=5.0 if stops else 60.0,
@@ -157,9 +155,7 @@ def _one_life(experiment_dir: Path, around: dict[str, str], now: tuple[list[Blow
     life = outcome.lives
     command = [sys.executable, "-m", "support.faulty_experiment", experiment_dir, str(life), str(outcome.world.floor_s)]
     with (experiment_dir.parent / f"{experiment_dir.name}.stderr").open("ab") as errors:
-        process = subprocess.Popen(
-            command, env=children.environment(**around), stderr=errors, start_new_session=True
-        )
+        process = subprocess.Popen(command, env=children.environment(**around), stderr=errors, start_new_session=True)
     try:
         begun, patience_s = time.monotonic(), _PATIENCE_S
         while process.poll() is None:

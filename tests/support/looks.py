@@ -18,9 +18,7 @@ NOMINAL = {  # of looks 6, 10, 14, 20, by comparisons open; near the calibrated 
 def design(comparisons=(AB,), **changes):
     looks = changes.pop("looks", (6, 10, 14, 20))
     nominal = {n: NOMINAL[n][-len(looks) :] if len(looks) > 1 else (0.05 / n,) for n in NOMINAL}
-    boundaries = tuple(
-        Boundary(open=n, alpha=0.05 / n, nominal_p=nominal[n]) for n in range(len(comparisons), 0, -1)
-    )
+    boundaries = tuple(Boundary(open=n, alpha=0.05 / n, nominal_p=nominal[n]) for n in range(len(comparisons), 0, -1))
     known = {"comparisons": tuple(comparisons), "adjusted": True, "looks": looks, "boundaries": boundaries}
     return msgspec.structs.replace(comparing.design(6), **known | changes)
 

@@ -11,9 +11,8 @@ import torch
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from support.compiler import IN_CI
-from support.crowded import ENVS, crowded
 from support.kernel_cases import BLUEPRINTS, STAGES, Case, case, compared, drawn, everything
-from support.tensor_world import orders
+from support.tensor_world import ENVS, crowded, orders
 
 from workers.datasets.task import HostSpec
 from workers.growth.bank.bank import Bank
