@@ -80,8 +80,8 @@ def attack_many(rng: random.Random, count: int) -> bool:
     frames = [frame for frame in hostile.frames(rng, count) if outcome(frame) == "refused"]
     calm = carry_out(InlineLauncher("support.fake_worker:main_in_thread"))
     attacks = {
-        "a worker over ipc": hostile.RubbishFirst(frames, "ipc"),
-        "a worker over TCP": hostile.RubbishFirst(frames, "tcp"),
+        "a worker over ipc": hostile.rubbish_first(frames, "ipc"),
+        "a worker over TCP": hostile.rubbish_first(frames, "tcp"),
         "a stranger over ipc": hostile.HostileFirst(in_background(frames)),
     }
     same = True

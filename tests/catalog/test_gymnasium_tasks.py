@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from support.asking import asked, machine, planned, toml
 
-from esper_ab.contracts.children import TaskFacts, UserReward
+from esper_ab.contracts.children import Machine, TaskFacts, UserReward
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import RewardSettings
+from esper_ab.plan.experiment_directory import experiment_toml
 from esper_ab.plan.plan import Plan
-from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kinds import kind_of
 
 GYM = "gym:CartPole-v1"
 RETURN = TaskMeasures(outcome=Measure(name="env_return", label="return", better="higher"))
+FACTS = TaskFacts(
+    name=GYM, title="Gymnasium", measures=RETURN, kind="gymnasium", step_s=1e-5, episode_steps=500,
+)  # fmt: skip
+MINE = "mine=/r.py:f"
 
 
-def found(**changes: object) -> TaskFacts:
-    facts = {"title": "Gymnasium", "measures": RETURN, "kind": "gymnasium", "step_s": 1e-5, "episode_steps": 500}
-    return TaskFacts(name=GYM, **facts | changes)
+def there(**facts: object) -> Machine:
+    mine = UserReward(reference="/r.py:f", sha256="0", problem="")
+    task = msgspec.structs.replace(FACTS, **facts)
+    return machine(rewards=("env",), controllers=("random",), tasks=(task,), user_rewards=(mine,))
 
 
-def plan(experiment: AskedExperiment, **changes: object) -> Plan:
-    there = machine(rewards=("env",), controllers=("random",), tasks=(found(**changes),))
-    return planned(experiment, there)
+def plan(*groups: str, facts: dict[str, object] | None = None, **options: Any) -> Plan:
+    return planned(asked(*groups or ("env", "random"), task=GYM, margin=5.0, **options), there(**(facts or {})))
+
+
+def notes(*groups: str, **facts: object) -> str:
+    return " ".join(plan(*groups, facts=facts).notes)
 
 
 def test_groups_train_on_the_environments_own_reward_unless_they_name_another(tmp_path: Path) -> None:
@@ -56,28 +66,24 @@ def test_files_of_a_toml_file_begin_in_its_folder(tmp_path: Path) -> None:
 
 
 def test_a_plan_says_what_a_worker_needs_and_nothing_of_growth(tmp_path: Path) -> None:
-    experiment = asked("env", "random", task=GYM, margin=5.0, outcome="info:x")
-    spec = plan(experiment, repeats=False).blocks[0].runs[0]
+    spec = plan(facts={"repeats": False}, outcome="info:x").blocks[0].runs[0]
     assert (spec.outcome, spec.repeats, spec.eval_reward_modes, spec.slots) == ("info:x", False, ("env",), ())
     assert spec.arithmetic.kernel == "torch"
     assert spec.env_devices[0].startswith("cpu:")
 
 
 def test_notes_say_who_trains_on_the_outcome_and_what_does_not_repeat() -> None:
-    mine = UserReward(reference="/r.py:f", sha256="0", problem="")
-    there = machine(rewards=("env",), controllers=("random",), tasks=(found(repeats=False),), user_rewards=(mine,))
-    both = planned(asked("env", "mine=/r.py:f", task=GYM, margin=5.0), there)
-    text = " ".join(both.notes)
+    text = notes("env", MINE, repeats=False)
     assert "The outcome is also the reward of env" in text
     assert "The environments do not repeat" in text
-    own = " ".join(plan(asked("env", "random", task=GYM, margin=5.0)).notes)
+    own = notes()
     assert "also the reward" not in own
     assert "do not repeat" not in own
     assert "scheduling cannot affect results" in own
 
 
 def test_notes_say_what_follows_where_environments_carry_state_across_resets() -> None:
-    carrying = plan(asked("env", "random", task=GYM, margin=5.0), repeats=False, carries=True)
+    carrying = plan(facts={"repeats": False, "carries": True})
     text = " ".join(carrying.notes)
     assert "The environments carry state from one reset to the next" in text
     assert "a run that is retried after its worker dies will differ" in text
@@ -85,27 +91,22 @@ def test_notes_say_what_follows_where_environments_carry_state_across_resets() -
     assert "groups with equal settings will differ" not in text
     assert "do not repeat" not in text
     assert carrying.carries
-    assert not plan(asked("env", "random", task=GYM, margin=5.0), repeats=False).carries
+    assert not plan(facts={"repeats": False}).carries
 
 
 def test_minibatches_are_of_whole_environments_only_where_memories_are_of_whole_episodes() -> None:
     for text in ("policy.memory=none", "gym.rollout=resets"):
-        plan(asked("env", "random", task=GYM, margin=5.0, sets=("ppo.minibatches=32", text)))
+        plan(sets=("ppo.minibatches=32", text))
     with pytest.raises(UsageError, match="minibatch"):
-        plan(asked("env", "random", task=GYM, margin=5.0, sets=("ppo.minibatches=32",)))
+        plan(sets=("ppo.minibatches=32",))
 
 
 def test_a_plans_toml_is_read_back_as_the_same_settings(tmp_path: Path) -> None:
-    from esper_ab.plan.experiment_directory import experiment_toml
-
-    mine = UserReward(reference="/r.py:f", sha256="0", problem="")
-    there = machine(rewards=("env",), controllers=("random",), tasks=(found(),), user_rewards=(mine,))
-    experiment = asked("env", "mine=/r.py:f", task=GYM, margin=5.0, group=("mine:reward.params.w=0.5",))
-    first = planned(experiment, there)
-    text = experiment_toml(first, there)
+    first = plan("env", MINE, group=("mine:reward.params.w=0.5",))
+    text = experiment_toml(first, there())
     assert "growth" not in text
     assert "bias_" not in text
     again = asked(toml=toml(tmp_path, text))
     expected = {one.name: one.settings for one in first.experiment.groups}
     assert {one.name: one.settings for one in again.groups} == expected
-    assert planned(again, there).digest == first.digest
+    assert planned(again, there()).digest == first.digest

@@ -44,27 +44,26 @@ def entry_of(name: str) -> str:
     return str(factory(name).entry)
 
 
-def launcher(name: str, module: str = "support.launched") -> Launcher:
+@contextmanager
+def launcher(name: str, module: str = "support.launched") -> Iterator[Launcher]:
     """With workers of `module`, which has an entry point of the same name as the real worker's."""
     made = factory(name)(f"{module}:{entry_of(name).partition(':')[2]}")
     made.reserve((CPU,))
-    _MADE.append(made)
-    return made
-
-
-_MADE: list[Launcher] = []
-
-
-@pytest.fixture(autouse=True)
-def given_back() -> Iterator[None]:
-    yield
-    while _MADE:
-        _MADE.pop().release()
+    try:
+        yield made
+    finally:
+        made.release()
 
 
 @pytest.fixture(params=NAMES)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+@pytest.fixture
+def made(name: str) -> Iterator[Launcher]:
+    with launcher(name) as one:
+        yield one
 
 
 @pytest.fixture
@@ -75,9 +74,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def order(folder: Path, does: str, incarnation: int = 1) -> WorkerOrder:
-    return orders.order(
-        worker=does, incarnation=incarnation, experiment_dir=str(folder), log_file=f"logs/{does}.log"
-    )
+    return orders.order(worker=does, incarnation=incarnation, experiment_dir=str(folder), log_file=f"logs/{does}.log")
 
 
 def ended(worker: Worker) -> bool:
@@ -107,12 +104,12 @@ def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_a_launcher_is_what_its_file_provides(name: str) -> None:
-    for transport in ("tcp",) if launcher(name).nodes else ("ipc", "tcp"):
-        made = make_launcher(AskedLauncher(launcher=name, transport=transport))
-        assert type(made) is type(launcher(name))
-        assert made.transport == transport
-    assert type(make_launcher(AskedLauncher(launcher=name))) is type(launcher(name))
+def test_a_launcher_is_what_its_file_provides(name: str, made: Launcher) -> None:
+    for transport in ("tcp",) if made.nodes else ("ipc", "tcp"):
+        asked = make_launcher(AskedLauncher(launcher=name, transport=transport))
+        assert type(asked) is type(made)
+        assert asked.transport == transport
+    assert type(make_launcher(AskedLauncher(launcher=name))) is type(made)
     assert isinstance(made.child_processes, bool)
     assert made.descriptors > 0
     module, _, function = entry_of(name).partition(":")
@@ -120,9 +117,9 @@ def test_a_launcher_is_what_its_file_provides(name: str) -> None:
     assert re.search(rf"^def {function}\(order", entry.read_text(), re.M)
 
 
-def test_a_worker_is_started_with_its_order_and_its_end_is_noticed(name: str, folder: Path) -> None:
+def test_a_worker_is_started_with_its_order_and_its_end_is_noticed(made: Launcher, folder: Path) -> None:
     asked = order(folder, "ends")
-    worker = launcher(name).start(asked)
+    worker = made.start(asked)
     assert worker.name == asked.identity
     assert ended(worker)
     assert ended(worker), "the sentinel stays readable"
@@ -133,16 +130,15 @@ def test_a_worker_is_started_with_its_order_and_its_end_is_noticed(name: str, fo
     assert msgspec.json.decode((folder / "order.json").read_bytes(), type=WorkerOrder) == asked
 
 
-def test_a_worker_that_raises_ends_with_a_status(name: str, folder: Path) -> None:
-    worker = launcher(name).start(order(folder, "fails"))
+def test_a_worker_that_raises_ends_with_a_status(made: Launcher, folder: Path) -> None:
+    worker = made.start(order(folder, "fails"))
     assert ended(worker)
     assert worker.join(PATIENCE_S)
     assert worker.exitcode not in (0, None)
     assert "as it was told to" in (folder / "logs" / "fails.log").read_text()
 
 
-def test_a_worker_that_runs_has_no_status_and_shows_its_stacks(name: str, folder: Path) -> None:
-    made = launcher(name)
+def test_a_worker_that_runs_has_no_status_and_shows_its_stacks(made: Launcher, folder: Path) -> None:
     with waiting(made, folder) as (worker,):
         assert worker.exitcode is None
         assert not worker.join(0.0)
@@ -159,8 +155,9 @@ def test_a_worker_that_runs_has_no_status_and_shows_its_stacks(name: str, folder
     assert worker.exitcode == 0
 
 
-def test_killing_ends_a_process_and_abandons_a_thread_and_leaves_others_alone(name: str, folder: Path) -> None:
-    made = launcher(name)
+def test_killing_ends_a_process_and_abandons_a_thread_and_leaves_others_alone(
+    name: str, made: Launcher, folder: Path
+) -> None:
     with waiting(made, folder, 2) as (killed, other):
         killed.kill()
         if name != "inline":
@@ -174,9 +171,8 @@ def test_killing_ends_a_process_and_abandons_a_thread_and_leaves_others_alone(na
     assert other.exitcode == 0
 
 
-def test_the_end_of_a_process_is_noticed_while_a_child_of_it_lives(name: str, folder: Path) -> None:
+def test_the_end_of_a_process_is_noticed_while_a_child_of_it_lives(made: Launcher, folder: Path) -> None:
     """The child has inherited whatever its parent had open."""
-    made = launcher(name)
     if not made.child_processes:
         pytest.skip("a thread has no process to fork; on a cluster nobody but the engine watches the process")
     worker = made.start(order(folder, "forks"))
@@ -189,8 +185,7 @@ def test_the_end_of_a_process_is_noticed_while_a_child_of_it_lives(name: str, fo
             pass
 
 
-def test_workers_take_no_more_descriptors_than_stated_and_give_them_back(name: str, folder: Path) -> None:
-    made = launcher(name)
+def test_workers_take_no_more_descriptors_than_stated_and_give_them_back(made: Launcher, folder: Path) -> None:
     with waiting(made, folder):
         pass
     before = descriptors()
@@ -200,27 +195,27 @@ def test_workers_take_no_more_descriptors_than_stated_and_give_them_back(name: s
     assert descriptors() == before
 
 
-def test_without_a_free_descriptor_a_start_is_an_oserror_and_the_next_one_works(name: str, folder: Path) -> None:
-    made = launcher(name)
+def test_without_a_free_descriptor_a_start_is_an_oserror_and_the_next_one_works(
+    name: str, made: Launcher, folder: Path
+) -> None:
     with waiting(made, folder):
         pass
-    if made.nodes:
-        made = launcher(name)  # of whose workers only the first one takes any
-    before, (soft, hard) = descriptors(), resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
-    try:
-        with pytest.raises(OSError, match="Too many open files"):
-            made.start(order(folder, "ends"))
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert descriptors() == before
-    worker = made.start(order(folder, "ends"))
-    assert ended(worker)
-    assert worker.join(PATIENCE_S)
+    with launcher(name) as fresh:
+        starting = fresh if made.nodes else made  # on nodes, only the first worker takes any
+        before, (soft, hard) = descriptors(), resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                starting.start(order(folder, "ends"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert descriptors() == before
+        worker = starting.start(order(folder, "ends"))
+        assert ended(worker)
+        assert worker.join(PATIENCE_S)
 
 
-def test_lanes_are_served_or_refused_in_one_line_that_names_launcher_and_lane(name: str) -> None:
-    made = launcher(name)
+def test_lanes_are_served_or_refused_in_one_line_that_names_launcher_and_lane(name: str, made: Launcher) -> None:
     made.check_lanes((CPU,))
     try:
         made.check_lanes((CPU, GPU))
@@ -231,7 +226,8 @@ def test_lanes_are_served_or_refused_in_one_line_that_names_launcher_and_lane(na
 
 
 def test_it_carries_an_experiment_out(name: str, tmp_path: Path) -> None:
-    events = conducted.run(tmp_path / "run", fake_plans.plan(), launcher=launcher(name, "support.fake_worker"))
+    with launcher(name, "support.fake_worker") as made:
+        events = conducted.run(tmp_path / "run", fake_plans.plan(), launcher=made)
     assert set(conducted.states(events).values()) == {"finished"}
     assert not conducted.incidents(events)
     threads = conducted.run(tmp_path / "threads", fake_plans.plan())
@@ -243,7 +239,7 @@ def test_it_carries_an_experiment_out(name: str, tmp_path: Path) -> None:
 
 
 def test_loading_one_loads_no_other(name: str) -> None:
-    launcher(name)
+    factory(name)
     code = (
         "from esper_ab.execution.launching import make_launcher\nfrom esper_ab.settings.launcher import AskedLauncher\n"
         f"make_launcher(AskedLauncher(launcher={name!r}))"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ EXCHANGED = {
 # Multiples of 1/64 below 100 %: sums and shifts by whole points are exact, so that equal stays equal.
 accuracies = st.integers(0, 6400).map(lambda number: number / 64)
 samples = st.lists(st.tuples(accuracies, accuracies), min_size=1, max_size=12)
+Rows = Sequence[tuple[float, float]]
 
 
 @pytest.fixture(params=NAMES, scope="module")
@@ -35,21 +37,29 @@ def statistic(request: pytest.FixtureRequest) -> Statistic[Any]:
     return statistics()[request.param]
 
 
-def of(statistic: Statistic[Any], rows: Sequence[tuple[float, float]], rng_seed: int = 3) -> Any:
+def of(statistic: Statistic[Any], rows: Rows, rng_seed: int = 3) -> Any:
     return statistic.of([a for a, _ in rows], [b for _, b in rows], rng_seed)
 
 
 def numbers(result: Any) -> dict[str, Any]:
-    """Every number of a result, by the name of its field."""
+    """Every number of a result, by the name of its field; none of None."""
     built = msgspec.to_builtins(result)
-    return built if isinstance(built, Mapping) else {"": built}
+    return built if isinstance(built, Mapping) else {} if built is None else {"": built}
+
+
+def beside_each_other(statistic: Statistic[Any], rows: Rows, others: Rows) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Name and value of every number of `rows` with all of `others`; for both it is defined, or for none."""
+    there, here = of(statistic, rows), of(statistic, others)
+    assert (there is None) == (here is None)
+    for name, value in numbers(there).items():
+        yield name, value, numbers(here)
 
 
 def close(x: Any, y: Any) -> bool:
     return x is y if None in (x, y) else math.isclose(x, y, rel_tol=1e-6, abs_tol=1e-9)
 
 
-def varied(rows: Sequence[tuple[float, float]]) -> bool:
+def varied(rows: Rows) -> bool:
     """Whether spreads are far from rounding, where a statistic may or may not be defined."""
     a, b = np.array(rows).T
     return len(rows) > 1 and all(np.ptp(values) > 0.1 or np.ptp(values) == 0.0 for values in (a, b, a - b))
@@ -74,9 +84,7 @@ def test_a_file_declares_a_statistic_of_its_own_name_and_label() -> None:
 @example(rows=[])
 @example(rows=[(70.0, 60.0)] * 6)
 @example(rows=[(0.0, 100.0), (100.0, 0.0)])
-def test_it_is_finite_or_none_and_says_so_in_one_line(
-    statistic: Statistic[Any], rows: list[tuple[float, float]]
-) -> None:
+def test_it_is_finite_or_none_and_says_so_in_one_line(statistic: Statistic[Any], rows: Rows) -> None:
     result = of(statistic, rows)
     if result is None:
         return
@@ -90,55 +98,39 @@ def test_it_is_finite_or_none_and_says_so_in_one_line(
 
 @settings(max_examples=40)
 @given(rows=samples)
-def test_swapping_the_groups_negates_complements_or_leaves_every_number(
-    statistic: Statistic[Any], rows: list[tuple[float, float]]
-) -> None:
+def test_swapping_the_groups_negates_complements_or_leaves_every_number(statistic: Statistic[Any], rows: Rows) -> None:
     """x of a, b is x, -x, 1 - x, or, of a statistic that counts comparisons of runs, n^2 - x of b, a."""
     assume(varied(rows))
-    there, back = of(statistic, rows), of(statistic, [(b, a) for a, b in rows])
-    assert (there is None) == (back is None)
-    if there is None:
-        return
-    turned = numbers(back)
-    for name, value in numbers(there).items():
+    for name, value, turned in beside_each_other(statistic, rows, [(b, a) for a, b in rows]):
         mirrored = turned[EXCHANGED.get(name, name)]
-        same = turned[name]
-        allowed = [same, mirrored] if mirrored is None or value is None else [same, -mirrored, 1 - mirrored, mirrored,
-                                                                    len(rows) ** 2 - mirrored]  # fmt: skip
+        allowed = [turned[name], mirrored]
+        if None not in (mirrored, value):
+            allowed += [-mirrored, 1 - mirrored, len(rows) ** 2 - mirrored]
         assert any(close(value, one) for one in allowed), name
 
 
 @settings(max_examples=40)
 @given(rows=samples, points=st.integers(1, 500))
-def test_a_shift_of_both_groups_changes_nothing(
-    statistic: Statistic[Any], rows: list[tuple[float, float]], points: int
-) -> None:
+def test_a_shift_of_both_groups_changes_nothing(statistic: Statistic[Any], rows: Rows, points: int) -> None:
     assume(varied(rows))
-    there, shifted = of(statistic, rows), of(statistic, [(a + points, b + points) for a, b in rows])
-    assert (there is None) == (shifted is None)
-    if there is not None:
-        moved = numbers(shifted)
-        assert [name for name, value in numbers(there).items() if not close(value, moved[name])] == []
+    for name, value, moved in beside_each_other(statistic, rows, [(a + points, b + points) for a, b in rows]):
+        assert close(value, moved[name]), name
 
 
 @settings(max_examples=40)
 @given(rows=samples, random=st.randoms(use_true_random=False))
 def test_the_order_of_pairs_changes_nothing_that_is_not_drawn(
-    statistic: Statistic[Any], rows: list[tuple[float, float]], random: Any
+    statistic: Statistic[Any], rows: Rows, random: Random
 ) -> None:
     """What is drawn are limits of a bootstrap: they change with the generator, too, and as little as with another."""
     assume(varied(rows))
     shuffled = list(rows)
     random.shuffle(shuffled)
-    there, here, again = of(statistic, rows), of(statistic, shuffled), of(statistic, rows, rng_seed=4)
-    assert (there is None) == (here is None)
-    if there is None:
-        return
-    drawn = {name for name, value in numbers(there).items() if value != numbers(again)[name]}
-    assert drawn <= {"low", "high"}
-    for name, value in numbers(there).items():
-        if name not in {"low", "high"} or not _drawn(statistic):
-            assert close(value, numbers(here)[name]), name
+    again = numbers(of(statistic, rows, rng_seed=4))
+    for name, value, here in beside_each_other(statistic, rows, shuffled):
+        limit = name in {"low", "high"}
+        assert limit or value == again[name], name
+        assert (limit and _drawn(statistic)) or close(value, here[name]), name
 
 
 def test_limits_that_are_drawn_barely_depend_on_generator_or_order(statistic: Statistic[Any]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support import fake_plans
-from support.fault_checker import check
+from support.fault_world import check
 from support.in_process import esper_ab
 
 from esper_ab.analysis.trained_by import result_hash

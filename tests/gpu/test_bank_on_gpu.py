@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from support.crowded import BATCH, ENVS, crowded
-from support.tensor_world import env_path, orders
+from support.kernel_cases import everything
+from support.tensor_world import BATCH, ENVS, crowded, env_path, orders
 
 from workers.datasets.task import Task
 from workers.growth.bank.bank import Bank
@@ -21,9 +21,7 @@ pytestmark = [
 ]
 CPU, GPU = torch.device("cpu"), torch.device("cuda:0")
 ROWS, SAMPLES = np.arange(ENVS), 2 * BATCH
-every_task = pytest.mark.parametrize(
-    "task", [synthetic.TASK, digits.TASK, cifar10.TASK], ids=lambda task: task.name
-)
+every_task = pytest.mark.parametrize("task", [synthetic.TASK, digits.TASK, cifar10.TASK], ids=lambda task: task.name)
 
 
 def epoch(bank: Bank, table: SeedTable, split: DeviceSplit) -> np.ndarray:
@@ -38,31 +36,18 @@ def needs(amp: str) -> None:
 
 @pytest.mark.real_gpu
 @every_task
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 @pytest.mark.usefixtures("pinned")
-def test_an_epoch_and_a_validation_are_those_of_the_cpu(task: Task) -> None:
-    """In float64, where no pixel is so near a ReLU's or a pool's edge that another order of sums could decide."""
+def test_an_epoch_and_a_validation_are_those_of_the_cpu(task: Task, dtype: torch.dtype) -> None:
+    """To the last tensor in float64, where no pixel is so near an edge that another order of sums could decide."""
     found = []
     for device in (CPU, GPU):
-        bank, table, split = crowded(task, device, SAMPLES, torch.float64)
-        loss = epoch(bank, table, split)
-        measured = bank.measure(table, ROWS, split, ablate=True)
-        stacks = [bank.host, *bank._seeds.values()]
-        moments = [moment for level in bank.statistics for moment in (level.mean, level.var)]
-        tensors = [*(stack.values for stack in stacks), *(stack.momentum for stack in stacks), *moments]
-        found.append([loss, measured.loss, *(tensor.cpu().numpy() for tensor in tensors)])
+        bank, table, split = crowded(task, device, SAMPLES, dtype)
+        losses = [epoch(bank, table, split), bank.measure(table, ROWS, split, ablate=True).loss]
+        found.append(losses if dtype is torch.float32 else [*losses, *(one.cpu().numpy() for one in everything(bank))])
+    rtol, atol = (1e-3, 0.0) if dtype is torch.float32 else (1e-8, 1e-10)
     for theirs, mine in zip(*found, strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-10)
-
-
-@pytest.mark.real_gpu
-@every_task
-@pytest.mark.usefixtures("pinned")
-def test_losses_in_float32_are_those_of_the_cpu(task: Task) -> None:
-    found = []
-    for device in (CPU, GPU):
-        bank, table, split = crowded(task, device, SAMPLES)
-        found.append([epoch(bank, table, split), bank.measure(table, ROWS, split, ablate=True).loss])
-    np.testing.assert_allclose(*found, rtol=1e-3)
+        np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=atol)
 
 
 @every_task

@@ -60,9 +60,8 @@ def devices_of_environments(history: History) -> dict[str, Counter[str]]:
 
 def digests(history: History, run: str) -> list[str]:
     """Return the digests of a run's records; that of its evaluation is the last."""
-    evaluation = history.runs[run].evaluation
-    assert evaluation is not None
-    return [*(record.digest for record in records_of(history.runs[run])), evaluation.digest]
+    ended = history.runs[run]
+    return [*(record.digest for record in records_of(ended)), ended.evaluation.digest]
 
 
 def began_with_cuda(folder: Path) -> list[dict[str, Any]]:
@@ -105,10 +104,9 @@ def test_two_equal_groups_on_two_gpus_of_which_one_fails_once(tmp_path: Path, gp
 
     policy = tmp_path / "run" / "policies" / "a" / "0.pt"
     rows = json.loads(said(env, "esper_ab.commands.cli", "evaluate", policy, "--device", "cuda:1", "--json"))
-    evaluation = history.runs["a/0"].evaluation
-    assert evaluation is not None
+    episodes = history.runs["a/0"].evaluation.episodes
     for row in rows:
-        hosts = [played.outcome.outcome for played in evaluation.episodes if played.actions == row["actions"]]
+        hosts = [played.outcome.outcome for played in episodes if played.actions == row["actions"]]
         assert row["held_out_accuracy"] == float(np.mean(hosts))
 
     again, lines = tmp_path / "again", (tmp_path / "run" / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
@@ -129,21 +127,15 @@ def test_a_gpu_that_is_gone_ends_the_experiment_and_is_named(tmp_path: Path, gpu
     assert "WrongDevice: lane cuda:1 is GPU-00000001" in done.stderr
 
 
-@pytest.mark.real_gpu
-def test_one_run_uses_a_gpu_and_a_cpu(tmp_path: Path, gpus: Gpus) -> None:
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.real_gpu), 2])
+def test_one_run_uses_gpus_and_a_cpu(tmp_path: Path, gpus: Gpus, count: int) -> None:
+    devices = (*BOTH[1 : 1 + count], "cpu:0")
+    per_run = str(len(devices))
     history = train(
-        gpus(1), tmp_path, "--groups", "shaped,simplified", "--devices", "cuda:0", "cpu:0", "--devices-per-run", "2",
-        "--placement", "share",
-    )
-    assert all(counts == {"cuda:0": 1, "cpu:0": 1} for counts in devices_of_environments(history).values())
-
-
-def test_one_run_uses_two_gpus_and_a_cpu(tmp_path: Path, gpus: Gpus) -> None:
-    history = train(
-        gpus(2), tmp_path, *ALIKE, *BOTH, "cpu:0", "--devices-per-run", "3", "--placement", "share", "--n-envs", "3",
+        gpus(count), tmp_path, *ALIKE, "--devices", *devices, "--devices-per-run", per_run, "--placement", "share",
+        "--n-envs", per_run,
     )  # fmt: skip
-    assert all(set(counts.items()) == {("cuda:0", 1), ("cuda:1", 1), ("cpu:0", 1)}
-               for counts in devices_of_environments(history).values())  # fmt: skip
+    assert all(counts == dict.fromkeys(devices, 1) for counts in devices_of_environments(history).values())
     assert digests(history, "a/0") == digests(history, "b/0")
 
 

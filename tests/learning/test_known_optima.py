@@ -1,6 +1,5 @@
 """PPO solves small problems whose optimum is known. What a broken learner reaches is said beside each threshold."""
 
-
 import numpy as np
 import pytest
 from support.ppo_agents import make_agent
@@ -123,19 +122,11 @@ def learn(problem: Problem, episodes: int, rng_seed: int = 0, **ppo: float) -> f
     return float(np.mean(scores)) / problem.optimum
 
 
-@pytest.mark.parametrize(
-    "table_key", [0, *(pytest.param(key, marks=pytest.mark.slow) for key in (1, 2))]
-)
-def test_contextual_bandit(table_key: int):
-    found = learn(Bandit(table_key), episodes=160, entropy_coef=0.1, entropy_coef_end=0.005)
-    assert found > 0.97  # uniform: 0.6; one context wrong: 0.95
-
-
 @pytest.mark.parametrize("rng_seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_memory(rng_seed: int):
-    assert learn(Memory(), episodes=60, rng_seed=rng_seed) > 0.95  # without memory: 0.33
-
-
-@pytest.mark.parametrize("rng_seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_conditional_heads(rng_seed: int):
-    assert learn(Conditional(), episodes=60, rng_seed=rng_seed) > 0.95  # heads that see no earlier choice: below 0.8
+@pytest.mark.parametrize(("problem", "episodes", "least", "ppo"), [
+    (Bandit, 160, 0.97, {"entropy_coef": 0.1, "entropy_coef_end": 0.005}),  # uniform: 0.6; one context wrong: 0.95
+    (lambda _: Memory(), 60, 0.95, {}),  # without memory: 0.33
+    (lambda _: Conditional(), 60, 0.95, {}),  # heads that see no earlier choice: below 0.8
+], ids=["contextual bandit", "memory", "conditional heads"])  # fmt: skip
+def test_the_optimum_is_learned(problem, episodes: int, least: float, ppo: dict[str, float], rng_seed: int):
+    assert learn(problem(rng_seed), episodes, rng_seed, **ppo) > least

@@ -57,7 +57,7 @@ def undisturbed(tmp_path_factory):
 
 
 def start(experiment_dir, episodes, environment, **how):
-    command = [sys.executable, "-m", "support.fake_command", str(experiment_dir), str(episodes)]
+    command = [sys.executable, "-m", "support.fake_experiment", str(experiment_dir), str(episodes), "--live"]
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL} | how
     return subprocess.Popen(command, env=environment, start_new_session=True, **how)
 

@@ -50,7 +50,7 @@ def test_a_signal_to_the_whole_group_stops_in_order(tmp_path, sockets, numbers, 
         os.killpg(process.pid, number)
     _, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert error.startswith(f"stopped by {name} after the current barrier")
+    assert error.startswith(f"error: stopped by {name} after the current barrier")
     assert error.endswith(f"to go on: esper-ab resume {tmp_path}\n")
     *_, last = read(tmp_path / JOURNAL_NAME)
     assert isinstance(last, ExperimentEnded)

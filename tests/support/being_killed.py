@@ -4,25 +4,22 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
-from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
-from esper_ab.journal.load import load
 from support.children import environment
 
 PATIENCE_S = 90.0
 
 
-def killed_at(experiment_dir, sockets, size, *arguments):
-    """Start fake_experiment with `arguments` and kill it when its journal has that many bytes.
+def killed_at(experiment_dir, sockets, size, what):
+    """Start fake_experiment, whose `what` this is, and kill it when its journal has that many bytes.
 
     Returns the events that it left, or all of them when it came to its end before.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "support.fake_experiment", experiment_dir, *map(str, arguments)],
+        [sys.executable, "-m", "support.fake_experiment", experiment_dir, str(what)],
         env=environment(TMPDIR=sockets), stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     journal, deadline = experiment_dir / JOURNAL_NAME, time.monotonic() + PATIENCE_S
@@ -34,19 +31,6 @@ def killed_at(experiment_dir, sockets, size, *arguments):
     _, error = process.communicate()
     assert process.returncode in (0, -signal.SIGKILL), error
     return list(read(journal))
-
-
-def workers_when_recorded(experiment_dir, process, episodes):
-    """Started workers (events), once every run of `process` has that many episodes on record."""
-    deadline = time.monotonic() + PATIENCE_S
-    while process.poll() is None and time.monotonic() < deadline:
-        with suppress(UsageError):  # no journal yet, or one without a line
-            history = load(experiment_dir).history
-            if all(len(one.episodes) >= episodes for one in history.runs.values()):
-                return history.workers
-        time.sleep(0.02)
-    process.kill()
-    raise AssertionError(process.communicate()[1])
 
 
 def alive(pid):

@@ -76,9 +76,7 @@ def exploded(*groups):
 def lost(*halves):
     """(replicate, a, b) each."""
     return Lost(replicates=tuple(
-        HalfPair(
-            replicate=r, a=a, b=b, failed_a=a is None, failed_b=b is None, position_a=r % 2, position_b=1 - r % 2
-        )
+        HalfPair(replicate=r, a=a, b=b, failed_a=a is None, failed_b=b is None, position_a=r % 2, position_b=1 - r % 2)
         for r, a, b in halves
     ))
 

@@ -1,26 +1,45 @@
 """A coordinator in a process of its own, with worker processes that have no torch: something to kill.
 
-    python -m support.fake_experiment RUN_DIR EPISODES [KEY…]    to begin, with these settings switched on
+    python -m support.fake_experiment RUN_DIR EPISODES [--live]    --live: as `launch`, with what outlives the terminal
     python -m support.fake_experiment RUN_DIR resume
 """
+
+from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from esper_ab.contracts.errors import EsperError
+import click
+from rich.console import Console
+
+from esper_ab.commands._exit_status import invoke
 from esper_ab.control import experiment_run
 from esper_ab.launchers.local import LocalLauncher
+from esper_ab.live.console import outlive_terminal
+from esper_ab.live.terminal import LiveView
 from support import fake_plans, stand_in
+
+
+@click.command()
+@click.argument("experiment_dir", type=click.Path(path_type=Path))
+@click.argument("what")
+@click.option("--live", is_flag=True)
+def command(experiment_dir: Path, what: str, live: bool) -> None:
+    launcher = LocalLauncher("support.fake_worker:main")
+    if what == "resume":
+        experiment_run.resume(experiment_dir, launcher, ())
+        return
+    plan = fake_plans.plan(episodes=int(what))
+    experiment_dir.mkdir(exist_ok=True)
+    if not live:
+        experiment_run.run(plan, experiment_dir, launcher, ())
+        return
+    outlive_terminal(experiment_dir)
+    with LiveView(plan, Console()) as view:
+        experiment_run.run(plan, experiment_dir, launcher, [view])
+    click.echo("the summary")
+
 
 if __name__ == "__main__":
     stand_in.die_with_parent()
-    experiment_dir, launcher = Path(sys.argv[1]), LocalLauncher("support.fake_worker:main")
-    try:
-        if sys.argv[2] == "resume":
-            experiment_run.resume(experiment_dir, launcher, ())
-        else:
-            plan = fake_plans.plan(episodes=int(sys.argv[2]), **dict.fromkeys(sys.argv[3:], True))
-            experiment_run.run(plan, experiment_dir, launcher, ())
-    except EsperError as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(error.exit_code)
+    sys.exit(invoke(command, sys.argv[1:], "support.fake_experiment"))

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from esper_ab.contracts.children import Device, Machine, TaskFacts
+from esper_ab.contracts.children import Machine
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import Group, ResolvedExperiment
+from support import asking
 from workers.growth.measures import MEASURES
 
 # Of an outcome without bounds, because fake workers plant effects of ten points by the letter of a group.
 OPEN = replace(MEASURES, outcome=replace(MEASURES.outcome, low=None, high=None))
-DIGITS = TaskFacts(
-    name="digits", title="digits", slots=("early",), sizes=(8, 2, 2), sample_values=64, host_params=100,
-    host_multiply_adds=100, measures=OPEN,
-)
+DIGITS = replace(asking.TASK, slots=("early",), sizes=(8, 2, 2), host_params=100, host_multiply_adds=100, measures=OPEN)
 
 
 def machine(cores: int) -> Machine:
-    return Machine(
-        torch_version="none", cuda_build="",
-        devices=tuple(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=1 << 30) for i in range(cores)),
-        rewards=("shaped",), controllers=("ppo",), blueprints=("norm",), tasks=(DIGITS,), multiply_adds_per_s=1e9,
-        user_rewards=(), task_problem="", gpu_problem="",
-    )
+    known = {"rewards": ("shaped",), "controllers": ("ppo",), "blueprints": ("norm",), "tasks": (DIGITS,)}
+    return asking.machine(cores, torch_version="none", **known)
 
 
 def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Plan:
     """A plan of a small experiment; `settings` are fields of ResolvedExperiment."""
-    small = {"slots": ("early",), "n_envs": 1, "episodes": 2, "steps": 2, "seeds": 1, "eval_episodes": 1,
-             "margin": 2.0}
+    small = {"slots": ("early",), "n_envs": 1, "episodes": 2, "steps": 2, "seeds": 1, "eval_episodes": 1, "margin": 2.0}
     experiment = ResolvedExperiment(
         name="fake", groups=tuple(Group(name=name, settings=GroupSettings()) for name in groups),
         devices=tuple(f"cpu:{i}" for i in range(cores)), **(small | settings),

@@ -21,6 +21,7 @@ import socket
 import sys
 import threading
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -150,9 +151,7 @@ def state(spec, milestone):
 
 def save(link, order, spec, milestone):
     if learns(spec) and 0 < milestone <= spec.episodes:
-        return durable.store(
-            Path(order.experiment_dir), spec.ref, milestone, state(spec, milestone), order.writer
-        )
+        return durable.store(Path(order.experiment_dir), spec.ref, milestone, state(spec, milestone), order.writer)
     return None
 
 
@@ -251,15 +250,10 @@ def _hang(link, report):
     threading.Event().wait()
 
 
-def _garbage(link, report):
-    for _ in range(10):
+def _noise(count, link, report):
+    """One bad message, as a single flipped bit would make, is tolerated."""
+    for _ in range(count):
         link._socket.send(b"\xc1 no message")
-    return report
-
-
-def _slip(link, report):
-    """One bad message, as a single flipped bit would make: tolerated."""
-    link._socket.send(b"\xc1")
     return report
 
 
@@ -312,7 +306,6 @@ def _crowd(link, report):
 
 
 _FAULTS = {
-    "crowd": _crowd,
-    "die": _die, "leave": _leave, "raise": _raise, "hang": _hang, "garbage": _garbage, "slip": _slip, "twice": _twice,
-    "other": _other, "nan": _nan, "large": _large, "scribble": _scribble,
+    "crowd": _crowd, "die": _die, "leave": _leave, "raise": _raise, "hang": _hang, "garbage": partial(_noise, 10),
+    "slip": partial(_noise, 1), "twice": _twice, "other": _other, "nan": _nan, "large": _large, "scribble": _scribble,
 }

@@ -6,6 +6,7 @@ inside their own calls (planted_death), or by a signal from outside once the jou
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import shutil
@@ -14,16 +15,31 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
+from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.descriptors import crowding
-from esper_ab.journal.events import WorkerStarted
+from esper_ab.journal.events import (
+    AnyEvent,
+    EpisodeRecorded,
+    ExperimentEnded,
+    ExperimentStarted,
+    Incident,
+    MilestoneReleased,
+    RunEvaluated,
+    RunReady,
+    WorkerStarted,
+)
 from esper_ab.journal.file import JOURNAL_NAME, read
+from esper_ab.journal.fold import fold
 from support import children, fake_plans
-from support.fault_checker import alive_in_session, check
 from support.planted_death import PLACES, Death, planted, struck
 
 PLAN = fake_plans.plan(seeds=2, episodes=4)
@@ -34,6 +50,7 @@ _SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGSEGV", "SIGABRT")
 _PATIENCE_S = 240.0  # for a life of a coordinator
 _GONE_S = 5.0  # a second is promised for a worker at work; one that is just being started has to get to it first
 _POLL_S = 0.005
+_FORBIDDEN = ("dropped_pair", "inexact_resume")  # by faults that leave a replicate two lives at every milestone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,9 +101,7 @@ def make_world(rng_seed: int) -> World:
             if rng.random() < 0.6:
                 deaths[f"{worker}/{incarnation}"] = _of_worker(rng, incarnation, stops)
     victims = ("w00", "w01") if stops else ("coordinator", "w00", "w01")
-    blows = [
-        Blow(at_bytes=rng.randrange(8_000, 40_000), victim=rng.choice(victims)) for _ in range(rng.randrange(3))
-    ]
+    blows = [Blow(at_bytes=rng.randrange(8_000, 40_000), victim=rng.choice(victims)) for _ in range(rng.randrange(3))]
     return World(
         rng_seed=rng_seed, deaths=deaths, blows=tuple(sorted(blows, key=lambda blow: blow.at_bytes)),
         large=rng.random() < 0.3, floor_s=5.0 if stops else 60.0,
@@ -185,6 +200,16 @@ def _strike(blow: Blow, coordinator: int, experiment_dir: Path) -> bool:
     return True
 
 
+def alive_in_session(session: int) -> list[str]:
+    """Living processes of a session: pid and command line."""
+    found = []
+    for process in psutil.process_iter(["status", "cmdline"]):
+        with suppress(ProcessLookupError):
+            if os.getsid(process.pid) == session and process.info["status"] != psutil.STATUS_ZOMBIE:
+                found.append(f"{process.pid}: {process.info['cmdline']}")
+    return found
+
+
 def peaceful(floor_s: float = 60.0) -> World:
     """A world without faults: what the others are compared with."""
     return World(rng_seed=-1, deaths={}, blows=(), large=False, floor_s=floor_s)
@@ -195,3 +220,54 @@ def described(outcome: Outcome) -> str:
     deaths = ", ".join(f"{who} {death.how} {death.moment} {death.place} {death.n}" for who, death in outcome.planted)
     blows = ", ".join(f"{blow.victim} at {blow.at_bytes} bytes" for blow in outcome.blows)
     return f"world {outcome.world.rng_seed}: {deaths}; {blows}; {outcome.problem or 'as it must be'}"
+
+
+# --- what must hold of an experiment directory after any faults: everything once, nothing lost, nothing left behind ---
+
+
+def check(experiment_dir: Path, expected_hash: str) -> list[AnyEvent]:
+    """The journal of a finished experiment; AssertionError for whatever was lost, doubled or left behind."""
+    events = list(read(experiment_dir / JOURNAL_NAME))
+    assert events[-1] == ExperimentEnded(status="finished", detail="")
+    check_records(events)
+    entries = [event for event in events if isinstance(event, Incident) and event.category in _FORBIDDEN]
+    assert not entries, entries
+    assert result_hash(fold(events)) == expected_hash
+    check_files(experiment_dir, events)
+    return events
+
+
+def check_records(events: Sequence[AnyEvent]) -> None:
+    """Every planned milestone of every run is recorded once, in order, before it is released; for finished journals."""
+    assert isinstance(events[0], ExperimentStarted)
+    recorded: dict[str, int] = {}
+    count = Counter[tuple[str, int]]()
+    specs = {spec.ref.name: spec for block in events[0].plan.blocks for spec in block.runs}
+    for event in events:
+        match event:
+            case RunReady():
+                assert event.milestone <= max(0, recorded.setdefault(event.run.name, 0))
+            case EpisodeRecorded() | RunEvaluated():
+                name = event.record.run.name
+                at = event.record.episode + 1 if isinstance(event, EpisodeRecorded) else specs[name].episodes + 1
+                count[name, at] += 1
+                assert recorded[name] == at - 1, f"milestone {at} of {name} after milestone {recorded[name]}"
+                recorded[name] = at
+            case MilestoneReleased():
+                for name in event.runs:
+                    assert recorded[name] >= event.milestone, (
+                        f"milestone {event.milestone} of {name} was released unrecorded"
+                    )
+    wanted = {(name, milestone) for name, spec in specs.items() for milestone in range(1, spec.episodes + 2)}
+    assert set(count) == wanted, f"lost: {sorted(wanted - set(count))}"
+    assert set(count.values()) == {1}, "recorded twice"
+
+
+def check_files(experiment_dir: Path, events: Sequence[AnyEvent]) -> None:
+    """The last checkpoint of every run is what was recorded of it, and no half-written file is left."""
+    for run in fold(events).runs.values():
+        for checkpoint in run.checkpoints[-1:]:
+            data = (experiment_dir / checkpoint.file).read_bytes()
+            assert (len(data), hashlib.sha256(data).hexdigest()) == (checkpoint.size_bytes, checkpoint.sha256)
+    unfinished = [path.name for path in experiment_dir.rglob(".*") if path.is_file() and path.name != ".lock"]
+    assert not unfinished, unfinished

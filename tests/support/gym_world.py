@@ -10,15 +10,7 @@ import gymnasium
 import numpy as np
 
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.settings import (
-    ControllerSettings,
-    GroupSettings,
-    GymSettings,
-    PolicySettings,
-    PPOSettings,
-    RewardSettings,
-)
-from support.orders import run_order
+from support.orders import run_order, taken_from
 from workers.gymnasium_task.world import GymWorld
 from workers.run.session import Session
 
@@ -107,11 +99,7 @@ def own_file(folder: Path, more: str = "") -> Path:
 
 def gym_spec(task: str, **changes: Any) -> RunSpec:
     """Orders of a run of three short rollouts; `gym`, `policy`, `ppo` and `reward` change tables of its settings."""
-    settings = GroupSettings(
-        controller=ControllerSettings(name=changes.pop("controller", "ppo")),
-        policy=PolicySettings(hidden=8, **changes.pop("policy", {})), ppo=PPOSettings(**changes.pop("ppo", {})),
-        reward=RewardSettings(**{"mode": "env"} | changes.pop("reward", {})), gym=GymSettings(**changes.pop("gym", {})),
-    )
+    settings = taken_from(changes, {"policy": {"hidden": 8}, "reward": {"mode": "env"}})
     fields = {"task": task, "n_envs": 3, "episodes": 3, "steps": 20, "eval_reward_modes": ("env",)}
     return run_order(settings, **fields | changes)
 

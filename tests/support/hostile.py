@@ -77,7 +77,7 @@ def _mutated(rng):
 
 
 class HostileFirst(InlineLauncher):
-    """Threads; the first incarnation of w00 is no worker but `attack(order)`, which may be any callable."""
+    """Threads; with the first incarnation of w00 begins `attack(order)`, in its place when that returns a worker."""
 
     def __init__(self, attack, transport="ipc"):
         super().__init__("support.fake_worker:main_in_thread", transport)
@@ -86,22 +86,14 @@ class HostileFirst(InlineLauncher):
 
     def start(self, order):
         self.orders.append(order)
-        if order.identity == "w00/1":
-            self._attack(order)
-        return super().start(order)
+        attacks = self._attack(order) if order.identity == "w00/1" else None
+        return attacks or super().start(order)
 
 
-class RubbishFirst(InlineLauncher):
+def rubbish_first(found, transport):
     """Threads; the first incarnation of w00 sends `found` and ends, all others are workers."""
-
-    def __init__(self, found, transport):
-        super().__init__("support.fake_worker:main_in_thread", transport)
-        rubbish.found = found
-
-    def start(self, order):
-        if order.identity == "w00/1":
-            return InlineLauncher("support.hostile:rubbish").start(order)
-        return super().start(order)
+    rubbish.found = found
+    return HostileFirst(InlineLauncher("support.hostile:rubbish").start, transport)
 
 
 def rubbish(order):
@@ -153,15 +145,10 @@ def send_all(endpoint, identity, found, keys=None):
 # --- strangers at a TCP port: each returns what it got ---
 
 
-def _address(endpoint):
-    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    return host, int(port)
-
-
 def raw(endpoint, data):
     """Write `data` and read until the other end is silent or hangs up."""
-    got = b""
-    with socket.create_connection(_address(endpoint), timeout=5) as plain:
+    got, (host, _, port) = b"", endpoint.removeprefix("tcp://").rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=5) as plain:
         plain.settimeout(0.3)
         try:
             plain.sendall(data)

@@ -66,6 +66,11 @@ class Shape:
     stream: str = ""  # groups of one stream draw the same numbers: an A/A
     ppo: PPOSettings = field(default_factory=PPOSettings)
 
+    @property
+    def settings(self) -> GroupSettings:
+        controller, reward = ControllerSettings(name=self.controller), RewardSettings(mode=self.mode)
+        return GroupSettings(controller=controller, ppo=self.ppo, reward=reward)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Synthetic:
@@ -89,16 +94,7 @@ class Synthetic:
     settings: dict[str, Any] = field(default_factory=dict)  # of the experiment, in the place of those above
 
     def plan(self) -> Plan:
-        groups = tuple(
-            Group(
-                name=name,
-                settings=GroupSettings(
-                    controller=ControllerSettings(name=shape.controller), ppo=shape.ppo,
-                    reward=RewardSettings(mode=shape.mode),
-                ),
-            )
-            for name, shape in self.groups.items()
-        )
+        groups = tuple(Group(name=name, settings=shape.settings) for name, shape in self.groups.items())
         lanes = tuple(Lane(name=f"cpu:{i}", devices=(f"cpu:{i}",), uuids=("",)) for i in range(len(groups)))
         experiment = msgspec.structs.replace(
             ResolvedExperiment(
@@ -109,10 +105,7 @@ class Synthetic:
             ),
             **self.settings,
         )  # fmt: skip
-        blocks = tuple(
-            Block(replicate=r, runs=self._runs(groups, r))
-            for r in range(self.replicates)
-        )
+        blocks = tuple(Block(replicate=r, runs=self._runs(groups, r)) for r in range(self.replicates))
         modes = {group.name: group.settings.reward.mode for group in groups}
         differs = len(set(modes.values())) > 1
         return Plan(
@@ -142,13 +135,10 @@ class Synthetic:
     def events(self) -> list[AnyEvent]:
         """The whole journal of an experiment that finished."""
         plan = self.plan()
+        known = {"incarnation": 0, "uuids": ("",), "torch_version": "2.13"}
         listed: list[AnyEvent] = [started(plan)]
-        listed += [
-            WorkerStarted(
-                worker=f"w{i}", incarnation=0, device=lane.name, pid=100 + i, uuids=("",), torch_version="2.13"
-            )
-            for i, lane in enumerate(plan.lanes)
-        ]
+        for i, lane in enumerate(plan.lanes):
+            listed.append(WorkerStarted(worker=f"w{i}", device=lane.name, pid=100 + i, **known))
         for block in plan.blocks:
             listed += self._block(block)
         if self.more:
@@ -161,9 +151,7 @@ class Synthetic:
 
     def _block(self, block: Block) -> list[AnyEvent]:
         names = tuple(spec.ref.name for spec in block.runs)
-        listed: list[AnyEvent] = [
-            RunStarted(run=s.ref, worker="w0", incarnation=0) for s in block.runs
-        ]
+        listed: list[AnyEvent] = [RunStarted(run=s.ref, worker="w0", incarnation=0) for s in block.runs]
         listed += [RunReady(run=s.ref, warm_up_s=0.4) for s in block.runs]
         listed.append(MilestoneReleased(replicate=block.replicate, milestone=0, runs=names))
         for episode in range(self.episodes):
@@ -290,14 +278,14 @@ def three_groups() -> list[AnyEvent]:
 def failed_run(kept: int = 3) -> list[AnyEvent]:
     """Six replicates planned; the worker of simplified dies in the second episode of the fourth block."""
     events = planted_effect()
-    block = [i for i, event in enumerate(events) if isinstance(event, RunStarted) and event.run.replicate == kept]
-    first, second = (i for i in range(block[0], len(events))
-                     if isinstance(events[i], EpisodeRecorded) and events[i].record.episode == 1
-                     and events[i].record.run.replicate == kept)
-    last = next(events[i] for i in (first, second) if events[i].record.run.group_id == "shaped")
-    incidents = Incident(category="worker_death", run_name=f"simplified/{kept}", episode=1, detail="exit code -9")
+    second = {
+        event.record.run.name: at for at, event in enumerate(events)
+        if isinstance(event, EpisodeRecorded) and event.record.episode == 1
+    }  # fmt: skip
+    shaped, simplified = second[f"shaped/{kept}"], second[f"simplified/{kept}"]
+    incident = Incident(category="worker_death", run_name=f"simplified/{kept}", episode=1, detail="exit code -9")
     ended = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{kept}")
-    return [*events[:first], last, incidents, ended]
+    return [*events[: min(shaped, simplified)], events[shaped], incident, ended]
 
 
 def given_up(events: list[AnyEvent], category: Literal["dropped_pair", "cancelled"] = "dropped_pair") -> list[AnyEvent]:

@@ -67,9 +67,7 @@ MODES = ("normal", "scales", "ragged")
 Seed = tuple[int, Stage, Algorithm, float, bool]  # blueprint or -1, stage, join, alpha, frozen
 
 
-def grown(
-    host: HostSpec, sides: tuple[int, int], seeds: list[Seed], batch: int
-) -> tuple[Bank, SeedTable, Task]:
+def grown(host: HostSpec, sides: tuple[int, int], seeds: list[Seed], batch: int) -> tuple[Bank, SeedTable, Task]:
     """Two networks with drawn parameters and momenta, the seeds dealt out to their slots."""
     host = replace(host, pools=min(host.pools, host.levels))
     task = replace(DIGITS, host=host, image=(host.in_channels, *sides), slots=tuple(map(str, range(host.levels))))

@@ -5,7 +5,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from esper_ab.design.design import Boundary, Contrast, extended
-from esper_ab.stats.pair import Pair
 from support import comparing
 
 AB, AC, BC = Contrast(a="a", b="b"), Contrast(a="a", b="c"), Contrast(a="b", b="c")
@@ -19,20 +18,15 @@ NOMINAL = {  # of looks 6, 10, 14, 20, by comparisons open; near the calibrated 
 def design(comparisons=(AB,), **changes):
     looks = changes.pop("looks", (6, 10, 14, 20))
     nominal = {n: NOMINAL[n][-len(looks) :] if len(looks) > 1 else (0.05 / n,) for n in NOMINAL}
-    boundaries = tuple(
-        Boundary(open=n, alpha=0.05 / n, nominal_p=nominal[n]) for n in range(len(comparisons), 0, -1)
-    )
+    boundaries = tuple(Boundary(open=n, alpha=0.05 / n, nominal_p=nominal[n]) for n in range(len(comparisons), 0, -1))
     known = {"comparisons": tuple(comparisons), "adjusted": True, "looks": looks, "boundaries": boundaries}
     return msgspec.structs.replace(comparing.design(6), **known | changes)
 
 
 def made(differences, b=50.0):
     """A pair per difference, sides alternating; None: lost."""
-    return [
-        Pair(replicate=r, a=b + d, b=b, position_a=r % 2, position_b=1 - r % 2)
-        for r, d in enumerate(differences)
-        if d is not None
-    ]
+    kept = [r for r, d in enumerate(differences) if d is not None]
+    return list(comparing.pairs_of([b + differences[r] for r in kept], [b] * len(kept), kept))
 
 
 DULL = [6.0, -8.0, -6.0, 8.0] * 10  # neither different nor shown to be equal
@@ -58,19 +52,10 @@ def situations(draw):
     if kind == "extended":
         known = extended(known, 20)
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    means, sd = draw(st.lists(st.sampled_from([50.0, 50.5, 52.0, 58.0]), min_size=3, max_size=3)), draw(
-        st.sampled_from([0.2, 1.0, 4.0])
-    )
+    means = draw(st.lists(st.sampled_from([50.0, 50.5, 52.0, 58.0]), min_size=3, max_size=3))
+    sd = draw(st.sampled_from([0.2, 1.0, 4.0]))
     ends = {name: mean + sd * rng.standard_normal(26) for name, mean in zip("abc", means, strict=True)}
     lost = draw(st.sets(st.integers(0, 25), max_size=6))
-    pairs = {}
-    for contrast in comparisons:
-        pairs[contrast] = [
-            Pair(
-                replicate=r, a=float(ends[contrast.a][r]), b=float(ends[contrast.b][r]),
-                position_a=r % 2, position_b=1 - r % 2,
-            )
-            for r in range(26)
-            if r not in lost
-        ]  # fmt: skip
+    kept = [r for r in range(26) if r not in lost]
+    pairs = {of: list(comparing.pairs_of(ends[of.a][kept], ends[of.b][kept], kept)) for of in comparisons}
     return known, pairs, draw(st.integers(0, 26))

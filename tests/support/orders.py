@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from esper_ab.contracts.messages import Lane, RunSpec, WorkerOrder
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
@@ -13,6 +15,15 @@ def order(device: str = "cpu:0", uuid: str = "", **change: object) -> WorkerOrde
     told = {"endpoint": "", "worker": "w00", "incarnation": 1, "experiment_dir": "", "log_file": ""}
     lane = {"lane": Lane(name=device, devices=(device,), uuids=(uuid,)), "arithmetic": Arithmetic()}
     return WorkerOrder(**(told | lane | change))
+
+
+_TABLES = ("policy", "ppo", "growth", "reward", "gym")
+
+
+def taken_from(changes: dict[str, Any], usual: dict[str, dict[str, Any]]) -> GroupSettings:
+    """Settings of the tables `usual`, and of the controller and the tables that `changes` named: they leave it."""
+    tables = {name: usual.get(name, {}) | changes.pop(name, {}) for name in _TABLES}
+    return msgspec.convert({"controller": {"name": changes.pop("controller", "ppo")}, **tables}, GroupSettings)
 
 
 def run_order(

@@ -13,11 +13,8 @@ paired = st.lists(st.tuples(accuracies, accuracies), min_size=2, max_size=12)
 
 def columns(rows: Iterable[tuple[float, float]]) -> tuple[list[float], list[float]]:
     """Both groups' values of rows (a, b)."""
-    a, b = [], []
-    for one, other in rows:
-        a.append(one)
-        b.append(other)
-    return a, b
+    a, b = zip(*rows, strict=True)
+    return list(a), list(b)
 
 
 def varied(values: Iterable[float]) -> bool:

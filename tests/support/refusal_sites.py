@@ -20,10 +20,10 @@ from esper_ab.contracts.errors import UsageError
 ROOT = Path(__file__).parents[2]
 MAKERS = ("UsageError", "refused")  # the class, and the functions that return one
 _PACKAGES = ("esper_ab", "workers")
-_ERRORS = "esper_ab/contracts/errors.py"  # which defines both
+_ERRORS = ROOT / "esper_ab/contracts/errors.py"  # which defines both
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Site:
     """One call that makes a UsageError."""
 
@@ -34,20 +34,16 @@ class Site:
 
 
 @cache
-def sites() -> tuple[Site, ...]:
-    """All of them, by file and line."""
-    found: list[Site] = []
-    for package in _PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            file = str(path.relative_to(ROOT))
-            if file != _ERRORS:
-                found += _sites_in(file, ast.parse(path.read_text()))
-    return tuple(sorted(found))
+def sites() -> dict[str, list[Site]]:
+    """All of them, by the path of their file."""
+    paths = (path for package in _PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
+    return {str(path): list(_sites_in(path)) for path in paths if path != _ERRORS}
 
 
-def _sites_in(file: str, tree: ast.Module) -> Iterator[Site]:
+def _sites_in(path: Path) -> Iterator[Site]:
+    file = str(path.relative_to(ROOT))
     numbers: dict[str, int] = {}
-    for function, call in _calls(tree, ""):
+    for function, call in _calls(ast.parse(path.read_text()), ""):
         numbers[function] = numbers.get(function, 0) + 1
         name = f"{file.partition('/')[2]} {function or '(module)'} {numbers[function]}"
         yield Site(file, call.lineno, call.end_lineno or call.lineno, name)
@@ -80,16 +76,10 @@ def reached() -> Iterator[set[Site]]:
         UsageError.__init__ = plain  # type: ignore[method-assign]
 
 
-@cache
-def _by_file() -> dict[str, tuple[Site, ...]]:
-    files = {site.file for site in sites()}
-    return {str(ROOT / file): tuple(one for one in sites() if one.file == file) for file in files}
-
-
 def _site_above(frame: FrameType | None) -> Site | None:
     """The innermost site that encloses the line of a calling frame."""
     while frame is not None:
-        for site in _by_file().get(frame.f_code.co_filename, ()):
+        for site in sites().get(frame.f_code.co_filename, ()):
             if site.first <= frame.f_lineno <= site.last:
                 return site
         frame = frame.f_back

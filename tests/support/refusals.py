@@ -116,7 +116,7 @@ _ENVIRONMENT = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 _NOT_SET = ("WANDB_MODE", "WANDB_API_KEY", "MLFLOW_TRACKING_URI", "RAY_ADDRESS", "SLURM_JOB_ID")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Refusal:
     """One input; the fields are the keys of a table."""
 
@@ -258,23 +258,23 @@ def _machine(about: dict[str, Any]) -> Any:
     return machine | told
 
 
-def reached_by_all() -> set[Site]:
-    """Give every input; return the places in the code that refused."""
+@cache
+def given(refusal: Refusal) -> tuple[str, set[Site]]:
+    """Give the input, once; return what it is told, and the places in the code that refused."""
     with reached() as found:
-        for refusal in refusals():
-            told(refusal)
-    return found
+        return told(refusal), found
 
 
 def listed() -> dict[str, str]:
     """Return the places that no input reaches, by name, with the reason."""
-    reasons: dict[str, str] = tomllib.loads(UNREACHED.read_text()) if UNREACHED.is_file() else {}
+    reasons: dict[str, str] = tomllib.loads(UNREACHED.read_text())
     return reasons
 
 
-def coverage(found: set[Site]) -> tuple[float, list[Site]]:
-    """Return the share of the places that an input can reach which were `found`, and those that were not."""
-    open_to_inputs = [site for site in sites() if site.name not in listed()]
+def coverage() -> tuple[float, list[Site]]:
+    """Return the share of the places that an input can reach which are reached, and those that are not."""
+    found = set().union(*(given(refusal)[1] for refusal in refusals()))
+    open_to_inputs = [site for of_file in sites().values() for site in of_file if site.name not in listed()]
     missing = [site for site in open_to_inputs if site not in found]
     return 1 - len(missing) / len(open_to_inputs), missing
 
@@ -299,7 +299,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache_folder:
         os.environ["XDG_CACHE_HOME"] = cache_folder
         if "--sites" in sys.argv:
-            share, missing = coverage(reached_by_all())
+            share, missing = coverage()
             for site in missing:
                 click.echo(f"{site.file}:{site.first}  {site.name}")
             click.echo(f"{share:.1%} of the places that an input can reach; {len(listed())} others are listed")

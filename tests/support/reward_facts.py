@@ -1,7 +1,7 @@
 """Facts for the tests of rewards: by hand, at random, and from the golden cases."""
 
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -74,8 +74,7 @@ def take_envs(facts, index):
     """The facts of the environments `index`, in that order."""
 
     def taken(part):
-        values = {field.name: getattr(part, field.name) for field in fields(part)}
-        return {name: value[index] for name, value in values.items() if isinstance(value, np.ndarray)}
+        return {name: value[index] for name, value in vars(part).items() if isinstance(value, np.ndarray)}
 
     return replace(facts, seeds=replace(facts.seeds, **taken(facts.seeds)), **taken(facts))
 

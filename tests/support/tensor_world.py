@@ -9,24 +9,20 @@ import numpy as np
 import torch
 
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.settings import (
-    ControllerSettings,
-    GroupSettings,
-    GrowthSettings,
-    PolicySettings,
-    PPOSettings,
-    RewardSettings,
-)
-from support.orders import run_order
+from esper_ab.contracts.settings import GrowthSettings, HostKernel, RewardSettings
+from support.orders import run_order, taken_from
+from workers.datasets.task import Split, Task
 from workers.environments import Stopwatch
 from workers.growth.bank.bank import Bank
 from workers.growth.environment import EnvSpec, GrowthEnv
 from workers.growth.rules.seeds import SeedTable
-from workers.growth.samples import DeviceData
+from workers.growth.samples import DeviceData, DeviceSplit
 from workers.kinds.growth import GrowthWorld
 from workers.run.session import Session
 from workers.tasks.synthetic import TASK
-from workers.vocabulary import Stage
+from workers.vocabulary import Algorithm, Stage
+
+ENVS, BATCH = 15, 16  # of a crowded bank
 
 
 @functools.cache
@@ -66,6 +62,30 @@ def plant(
     table.algorithm[env, slot] = algorithm
 
 
+def crowded(
+    task: Task, device: torch.device, samples: int, dtype: torch.dtype = torch.float32, kernel: HostKernel = "torch",
+    **growth: Any,
+) -> tuple[Bank, SeedTable, DeviceSplit]:  # fmt: skip
+    """A bank in which everything occurs: every blueprint, stage and algorithm, frozen seeds and empty slots among them.
+
+    ENVS environments of `task` on `device`, and random images of its shape; keywords change GrowthSettings.
+    """
+    images = np.random.default_rng(0).standard_normal((samples, *task.image)).astype(np.float32)
+    labels = np.arange(samples, dtype=np.int64) % task.host.classes
+    split = DeviceSplit.of(Split(x=images, y=labels), device, dtype)
+    settings = GrowthSettings(**{"batch_size": BATCH, **growth})
+    bank = Bank(task, task.slots, np.arange(ENVS), settings, split.x, kernel)
+    bank.begin_episode([env_path(env) for env in range(ENVS)])
+    table = SeedTable.empty(ENVS, len(task.slots))
+    for env in range(ENVS - 1):
+        for slot in range(1 + env % len(task.slots)):
+            blueprint, algorithm = (env + 3 * slot) % 7, (env // 2 + slot) % len(Algorithm)
+            plant(bank, table, env, slot, blueprint, alpha=0.5 * (env % 3), algorithm=algorithm)
+    table.stage[4, 0], table.frozen[6, 0] = Stage.FOSSILIZED, True
+    bank.settle()
+    return bank, table, split
+
+
 def orders(n_envs: int, samples: int) -> np.ndarray:
     draws = [(env_path(env) / "order").generator().random(samples) for env in range(n_envs)]
     return np.argsort(np.stack(draws), axis=1, kind="stable")
@@ -73,12 +93,8 @@ def orders(n_envs: int, samples: int) -> np.ndarray:
 
 def make_session(**changes: Any) -> Session:
     """A run of two short episodes; keywords change RunSpec fields; `mode`, `controller` and tables of settings."""
-    settings = GroupSettings(
-        controller=ControllerSettings(name=changes.pop("controller", "ppo")),
-        policy=PolicySettings(**changes.pop("policy", {})), ppo=PPOSettings(**changes.pop("ppo", {})),
-        growth=GrowthSettings(**{"batch_size": 64, **changes.pop("growth", {})}),
-        reward=RewardSettings(mode=changes.pop("mode", "shaped")),
-    )
+    usual = {"reward": {"mode": changes.pop("mode", "shaped")}, "growth": {"batch_size": 64}}
+    settings = taken_from(changes, usual)
     modes = ("shaped", "simplified", "sparse", "minimal")
     fields = {"task": "synthetic", "slots": TASK.slots, "eval_reward_modes": modes}
     spec = run_order(settings, **fields | changes)

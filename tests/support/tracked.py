@@ -1,9 +1,4 @@
-"""`esper-ab track` with the real libraries; what trackers have written, read back.
-
-Weights & Biases' offline files are read here, TensorBoard's by its own reader.
-"""
-
-from __future__ import annotations
+"""`esper-ab track` with the real libraries, and what they hold: W&B's offline files, TensorBoard's by its reader."""
 
 import json
 import struct
@@ -17,6 +12,14 @@ PATIENCE_S = 600.0  # libraries that load in seconds take minutes on a machine t
 SMALL = journals.Synthetic(replicates=2, episodes=3, n_envs=2, steps=10, eval_episodes=2)
 _HEADER_BYTES, _BLOCK_BYTES = 7, 32768
 _FULL, _FIRST, _LAST = 1, 2, 4
+
+
+def track(experiment_dir, *flags):
+    """`esper-ab track` with all trackers unless told otherwise; its JSON."""
+    flags = flags or ("--wandb", "--tensorboard")
+    done = python("-m", "esper_ab.commands.cli", "track", experiment_dir, "--json", *flags)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
 
 
 def wandb_records(path):
@@ -104,14 +107,6 @@ def _value(value):
 
 def files_below(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def track(experiment_dir, *flags):
-    """`esper-ab track` with all trackers unless told otherwise; its JSON."""
-    flags = flags or ("--wandb", "--tensorboard")
-    done = python("-m", "esper_ab.commands.cli", "track", experiment_dir, "--json", *flags)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout)
 
 
 def held(experiment_dir):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from support.crowded import BATCH, ENVS, crowded
 from support.kernel_cases import everything
 from support.no_device import META, Calls, Held
-from support.tensor_world import orders
+from support.tensor_world import BATCH, ENVS, crowded, orders
 
 from esper_ab.plan import estimate
 from workers.datasets.task import Task

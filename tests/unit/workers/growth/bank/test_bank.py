@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from support.crowded import ENVS, crowded
 from support.kernel_cases import same
-from support.tensor_world import device_data, env_path, make_bank, make_env, orders, plant
+from support.tensor_world import ENVS, crowded, device_data, env_path, make_bank, make_env, orders, plant
 
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import ControllerSettings, HostKernel

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import torch
 from support.compiler import IN_CI
-from support.crowded import ENVS, crowded
 from support.kernel_cases import STAGES, Case, case, compared, drawn, everything, same
-from support.tensor_world import orders
+from support.tensor_world import ENVS, crowded, orders
 
 from workers.datasets.task import HostSpec
 from workers.growth.bank.bank import Bank

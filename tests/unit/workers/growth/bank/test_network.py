@@ -13,9 +13,8 @@ from benchmarks.kernels import per_minibatch
 from benchmarks.worlds import Case
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.crowded import BATCH, ENVS, crowded
 from support.no_device import META
-from support.tensor_world import env_path, orders, random
+from support.tensor_world import BATCH, ENVS, crowded, env_path, orders, random
 
 from esper_ab.contracts import catalog
 from workers.growth.bank.network import (
