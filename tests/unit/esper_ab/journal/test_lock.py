@@ -40,17 +40,6 @@ def is_held_here(folder):
     return True
 
 
-def test_the_lock_of_a_process_that_was_killed_hinders_nobody(tmp_path):
-    code = (
-        "import os, sys, pathlib; from esper_ab.journal.file import Journal; "
-        "journal = Journal(pathlib.Path(sys.argv[1])); os.kill(os.getpid(), 9)"
-    )
-    killed = subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
-    assert killed.returncode == -9
-    assert "pid" in (tmp_path / ".lock").read_text()
-    take_up(tmp_path)[0].close()
-
-
 def test_a_second_coordinator_is_refused_before_it_writes(path, journal_bytes):
     """The tail that it would cut off is what the first one is writing."""
     path.write_bytes(journal_bytes[:-10])

@@ -39,17 +39,11 @@ def hello(**about):
     return Hello(**{**said, "sources": "", **about})
 
 
-@pytest.mark.parametrize(
-    ("began", "continued", "worker", "warns"),
-    [
-        ("x", (), "x", False),
-        ("x", (), "y", True),
-        ("x", (), "", False),  # a worker that cannot tell
-        ("", (), "y", False),  # a coordinator that could not tell
-        ("x", ("y",), "y", False),
-        ("x", ("y",), "x", True),
-    ],
-)
+@pytest.mark.parametrize(("began", "continued", "worker", "warns"), [
+    ("x", (), "x", False), ("x", (), "y", True), ("x", ("y",), "y", False), ("x", ("y",), "x", True),
+    ("x", (), "", False),  # a worker that cannot tell
+    ("", (), "y", False),  # a coordinator that could not tell
+])  # fmt: skip
 def test_a_worker_that_runs_other_code_than_its_coordinator_is_a_warning(began, continued, worker, warns):
     warning = incidents.other_code(hello(sources=worker), "cpu:0", history_of(began, *continued))
     assert bool(warning) == warns
@@ -57,19 +51,16 @@ def test_a_worker_that_runs_other_code_than_its_coordinator_is_a_warning(began, 
     assert not warns or expected in warning
 
 
-@pytest.mark.parametrize(
-    ("greeted", "has_run", "stands", "sign", "where"),
-    [
-        (False, False, NOWHERE, None, "before it was ready for a run"),
-        (False, True, NOWHERE, None, "before it was ready for a run"),
-        (True, False, NOWHERE, None, "between runs"),
-        (True, True, 1, None, "while run a/0 waited at the barrier after episode 0"),
-        (True, True, NOWHERE, TRAINS, "in warm-up of run a/0 (last sign: train, step 7)"),
-        (True, True, 0, TRAINS, "in episode 0 of run a/0 (last sign: train, step 7)"),
-        (True, True, 1, TRAINS, "in episode 1 of run a/0 (last sign: train, step 7)"),
-        (True, True, 2, TRAINS, "in evaluation of run a/0 (last sign: train, step 7)"),
-    ],
-)
+@pytest.mark.parametrize(("greeted", "has_run", "stands", "sign", "where"), [
+    (False, False, NOWHERE, None, "before it was ready for a run"),
+    (False, True, NOWHERE, None, "before it was ready for a run"),
+    (True, False, NOWHERE, None, "between runs"),
+    (True, True, 1, None, "while run a/0 waited at the barrier after episode 0"),
+    (True, True, NOWHERE, TRAINS, "in warm-up of run a/0 (last sign: train, step 7)"),
+    (True, True, 0, TRAINS, "in episode 0 of run a/0 (last sign: train, step 7)"),
+    (True, True, 1, TRAINS, "in episode 1 of run a/0 (last sign: train, step 7)"),
+    (True, True, 2, TRAINS, "in evaluation of run a/0 (last sign: train, step 7)"),
+])  # fmt: skip
 def test_where_a_worker_was(greeted, has_run, stands, sign, where):
     worker = WorkerState(order=ORDER, greeted=greeted)
     assert incidents.whereabouts(worker, run() if has_run else None, stands, sign) == where
@@ -93,17 +84,13 @@ def test_every_damaged_checkpoint_that_a_worker_passed_over_is_an_entry():
     assert entries == [Incident(category="damaged_checkpoint", run_name="a/0", detail=what) for what in ready.damaged]
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "said"),
-    [
-        (None, ("n1", "GPU-1"), ""),
-        (("n1", "GPU-1"), ("n1", "GPU-1"), ""),
-        (("n1", "GPU-1"), ("n2", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n2 GPU-2, of the same kind"),
-        (("n1", "GPU-1"), ("n1", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n1 GPU-2, of the same kind"),
-        (("n1", ""), ("n2", ""), "cpu:0 has moved from n1 to n2, of the same kind"),
-        (("", "GPU-1"), ("n2", "GPU-2"), ""),  # recorded before hosts were
-    ],
-)
+@pytest.mark.parametrize(("before", "now", "said"), [
+    (None, ("n1", "GPU-1"), ""), (("n1", "GPU-1"), ("n1", "GPU-1"), ""),
+    (("n1", "GPU-1"), ("n2", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n2 GPU-2, of the same kind"),
+    (("n1", "GPU-1"), ("n1", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n1 GPU-2, of the same kind"),
+    (("n1", ""), ("n2", ""), "cpu:0 has moved from n1 to n2, of the same kind"),
+    (("", "GPU-1"), ("n2", "GPU-2"), ""),  # recorded before hosts were
+])  # fmt: skip
 @pytest.mark.parametrize("spec", [None, SPEC])
 def test_a_lane_that_stands_for_another_device_than_before_is_an_entry(before, now, said, spec):
     history = history_of()
