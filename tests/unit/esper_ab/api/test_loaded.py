@@ -1,12 +1,11 @@
 """An experiment directory in Python: frames of every kind, verdicts, figures, and words for what cannot be had."""
 
-import subprocess
-import sys
 from contextlib import closing
 
 import polars
 import pytest
 from matplotlib.image import imread
+from support.children import python
 from support.journals import failed_run, one_replicate, planted_effect, write
 
 from esper_ab import load_experiment
@@ -108,8 +107,7 @@ def test_loading_loads_no_torch_and_no_frame_library(experiment_dir):
         "run.query('SELECT 1').fetchall()\n"
         "print(sorted({'torch', 'polars', 'pyarrow', 'workers'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert python("-c", code).stdout.strip() == "[]"
 
 
 def test_a_pair_that_is_not_compared_is_answered_with_those_that_are(run):

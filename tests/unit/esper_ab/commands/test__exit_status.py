@@ -3,14 +3,12 @@
 import errno
 import os
 import signal
-import subprocess
-import sys
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
 
 import click
 import pytest
-from support.children import environment
+from support.children import python
 
 from esper_ab.commands import launch
 from esper_ab.commands._exit_status import invoke, unknown_option
@@ -47,12 +45,9 @@ def test_a_handler_of_the_program_that_calls_us_stays(capsys):
 
 
 def test_what_a_stream_cannot_encode_is_escaped():
-    done = subprocess.run(
-        [sys.executable, "-m", "esper_ab.commands.cli", "--help"], env=environment(PYTHONIOENCODING="latin-1"),
-        capture_output=True, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert rb"\u2026" in done.stdout
+    done = python("-m", "esper_ab.commands.cli", "--help", PYTHONIOENCODING="latin-1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"\u2026" in done.stdout
 
 
 BEFORE_THE_END = {
@@ -68,7 +63,7 @@ def test_a_command_is_taken_apart_only_where_something_may_be_left_to_do(before)
         "    def __del__(self): print('torn')\ntorn = Torn()\natexit.register(print, 'registered')\n"
         f"print('written')\n{before}\nsys.exit(leaving(7))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    done = python("-c", code)
     assert done.returncode == 7
     assert sorted(done.stdout.splitlines()) == sorted(BEFORE_THE_END[before])
 

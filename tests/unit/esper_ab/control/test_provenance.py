@@ -28,11 +28,8 @@ def repository(tmp_path, monkeypatch):
 
 
 def git(folder, *arguments):
-    done = subprocess.run(
-        ["git", "-c", "user.name=me", "-c", "user.email=me@example.org", *arguments], cwd=folder, check=True,
-        capture_output=True, text=True,
-    )  # fmt: skip
-    return done.stdout.strip()
+    me = ("-c", "user.name=me", "-c", "user.email=me@example.org")
+    return subprocess.check_output(["git", *me, *arguments], cwd=folder, text=True).strip()
 
 
 def commit(folder, name):
