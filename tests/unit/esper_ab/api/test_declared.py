@@ -44,11 +44,12 @@ def test_what_is_exported_is_there():
     assert [getattr(esper_ab, name).__name__ for name in esper_ab.__all__] == [*esper_ab.__all__]
 
 
-def test_a_variant_is_a_group_and_runs_are_replicates():
-    made = RATES.set_runs_per_variant(7).set_base_config(episodes=2, n_envs=3, task="synthetic").build()
-    asked = parse_experiment(made)
+def test_a_variant_is_a_group_and_runs_are_replicates_and_base_settings_are_for_all_but_a_variants_own_win():
+    base = {"episodes": 2, "n_envs": 3, "task": "synthetic", "ppo__lr": 0.5, "ppo__epochs": 2}
+    asked = parse_experiment(RATES.set_runs_per_variant(7).set_base_config(base).build())
     assert (asked.name, asked.seeds, asked.episodes, asked.n_envs, asked.task) == ("rates", 7, 2, 3, "synthetic")
-    assert [(group.name, group.settings.ppo.lr) for group in asked.groups] == [("slow", 1e-4), ("fast", 1e-3)]
+    settings = [(group.name, group.settings.ppo.lr, group.settings.ppo.epochs) for group in asked.groups]
+    assert settings == [("slow", 1e-4, 2), ("fast", 1e-3, 2)]
 
 
 @given(settings=SETTINGS, spelling=st.sampled_from(SPELLINGS))
@@ -71,11 +72,6 @@ def test_no_variant_knows_of_another_and_no_builder_of_what_was_added_later(vari
         alone = ABExperiment("x", variants=[ABVariant(f"v{index}", overrides=settings), ABVariant("other")])
         assert together[f"v{index}"] == by_name(alone)[f"v{index}"]
         assert [variant.name for variant in builders[index].so_far.variants] == [f"v{i}" for i in range(index)]
-
-
-def test_base_settings_are_for_all_and_a_variants_own_win():
-    settings = by_name(RATES.set_base_config(ppo__lr=0.5, ppo__epochs=2).build())
-    assert [(one.ppo.lr, one.ppo.epochs) for one in settings.values()] == [(1e-4, 2), (1e-3, 2)]
 
 
 def test_numbers_of_numpy_are_numbers():
