@@ -4,10 +4,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
+from esper_ab.journal.load import load
 from support.children import environment
 
 PATIENCE_S = 90.0
@@ -31,6 +34,19 @@ def killed_at(experiment_dir, sockets, size, what):
     _, error = process.communicate()
     assert process.returncode in (0, -signal.SIGKILL), error
     return list(read(journal))
+
+
+def workers_when_recorded(experiment_dir, process, episodes):
+    """Started workers (events), once every run of `process` has that many episodes on record."""
+    deadline = time.monotonic() + PATIENCE_S
+    while process.poll() is None and time.monotonic() < deadline:
+        with suppress(UsageError):  # no journal yet, or one without a line
+            history = load(experiment_dir).history
+            if all(len(one.episodes) >= episodes for one in history.runs.values()):
+                return history.workers
+        time.sleep(0.02)
+    process.kill()
+    raise AssertionError(process.communicate()[1])
 
 
 def alive(pid):

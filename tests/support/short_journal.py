@@ -16,9 +16,13 @@ def fixed_clock():
     return datetime(2026, 1, 31, 10, 15, 0, 123000, tzinfo=UTC)
 
 
-def write(folder, events=EVENTS):
-    journal = Journal(folder, fixed_clock)
+def complete(journal, events=EVENTS):
+    """Append these events and close it."""
     for event in events:
         journal.append(event)
     journal.close()
+
+
+def write(folder, events=EVENTS):
+    complete(Journal(folder, fixed_clock), events)
     return folder / JOURNAL_NAME

@@ -1,7 +1,5 @@
 """Experiments as Python: what a declaration asks for, what it leaves alone, and what is refused in which words."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from pathlib import Path
@@ -43,16 +41,15 @@ def by_name(experiment):
 
 def test_what_is_exported_is_there():
     assert dir(esper_ab) == sorted([*esper_ab.__all__, "__version__"])
-    assert {name: getattr(esper_ab, name).__name__ for name in esper_ab.__all__} == {
-        name: name for name in esper_ab.__all__
-    }
+    assert [getattr(esper_ab, name).__name__ for name in esper_ab.__all__] == [*esper_ab.__all__]
 
 
-def test_a_variant_is_a_group_and_runs_are_replicates():
-    made = RATES.set_runs_per_variant(7).set_base_config(episodes=2, n_envs=3, task="synthetic").build()
-    asked = parse_experiment(made)
+def test_a_variant_is_a_group_and_runs_are_replicates_and_base_settings_are_for_all_but_a_variants_own_win():
+    base = {"episodes": 2, "n_envs": 3, "task": "synthetic", "ppo__lr": 0.5, "ppo__epochs": 2}
+    asked = parse_experiment(RATES.set_runs_per_variant(7).set_base_config(base).build())
     assert (asked.name, asked.seeds, asked.episodes, asked.n_envs, asked.task) == ("rates", 7, 2, 3, "synthetic")
-    assert [(group.name, group.settings.ppo.lr) for group in asked.groups] == [("slow", 1e-4), ("fast", 1e-3)]
+    settings = [(group.name, group.settings.ppo.lr, group.settings.ppo.epochs) for group in asked.groups]
+    assert settings == [("slow", 1e-4, 2), ("fast", 1e-3, 2)]
 
 
 @given(settings=SETTINGS, spelling=st.sampled_from(SPELLINGS))
@@ -77,13 +74,6 @@ def test_no_variant_knows_of_another_and_no_builder_of_what_was_added_later(vari
         assert [variant.name for variant in builders[index].so_far.variants] == [f"v{i}" for i in range(index)]
 
 
-def test_base_settings_are_for_all_and_a_variants_own_win():
-    settings = by_name(RATES.set_base_config(ppo__lr=0.5, ppo__epochs=2).build())
-    assert {name: (one.ppo.lr, one.ppo.epochs) for name, one in settings.items()} == {
-        "slow": (1e-4, 2), "fast": (1e-3, 2),
-    }  # fmt: skip
-
-
 def test_numbers_of_numpy_are_numbers():
     rates = np.logspace(-4, -3, 2)
     made = (
@@ -94,23 +84,25 @@ def test_numbers_of_numpy_are_numbers():
     assert [group.settings.ppo.lr for group in asked.groups] == list(rates)
     assert (asked.seeds, asked.episodes, asked.looks) == (3, 2, (3,))
     msgspec.json.encode(asked)  # they are Python's own from here on
-    with pytest.raises(UsageError, match=r"expected int, not 2\.0"):
-        RATES.set_base_config(episodes=np.float32(2)).build()
-    with pytest.raises(UsageError, match="expected int, not True"):
-        RATES.set_base_config(episodes=True).build()
+    for wrong, shown in ((np.float32(2), "2.0"), (True, "True")):
+        with pytest.raises(UsageError, match=f"expected int, not {shown}"):
+            RATES.set_base_config(episodes=wrong).build()
+
+
+class Mine(ABExperiment):
+    """As somebody writes it who subclasses."""
+
+    def __init__(self):
+        super().__init__(name="mine")
+        self.rates = [0.1, 0.2]
+        self.add_variant(ABVariant("a", overrides={"ppo__lr": self.rates[0]}))
+        self.runs_per_variant = 3
 
 
 def test_an_attribute_that_is_mistyped_is_refused_and_those_of_a_subclass_are_not():
-    class Mine(ABExperiment):
-        def __init__(self):
-            super().__init__("mine")
-            self.rates = [0.1, 0.2]
-
-    made = Mine()
-    with pytest.raises(AttributeError, match=r"no such attribute; did you mean runs_per_variant\?"):
-        made.runs_per_varaint = 3
-    with pytest.raises(AttributeError, match=r"did you mean base_config\?"):
-        made.base_confg = {}
+    for mistyped, meant in (("runs_per_varaint", "runs_per_variant"), ("base_confg", "base_config")):
+        with pytest.raises(AttributeError, match=rf"no such attribute; did you mean {meant}\?"):
+            setattr(Mine(), mistyped, 3)
 
 
 def test_what_is_built_is_nobody_elses_and_a_change_is_in_no_other():
@@ -137,18 +129,11 @@ def test_an_experiment_can_be_copied_and_sent_to_another_process():
 
 
 def test_an_abexperiment_can_be_changed_and_shares_nothing_with_another():
-    class Mine(ABExperiment):
-        def __init__(self):
-            super().__init__(name="mine")
-            self.add_variant(ABVariant("a", overrides={"ppo__lr": 0.1}))
-            self.runs_per_variant = 3
-
     one, other = Mine(), ABExperiment("other")
     one.variants.append(ABVariant("b", overrides={"reward": "sparse"}))
     one.base_config = {"episodes": 4}
     assert (parse_experiment(one).episodes, parse_experiment(one).seeds) == (4, 3)
-    assert other.variants == []
-    assert dict(other.base_config) == {}
+    assert (other.variants, dict(other.base_config)) == ([], {})
 
 
 def test_how_many_axes_two_variants_differ_in_is_seen_as_on_the_command_line():
@@ -156,7 +141,7 @@ def test_how_many_axes_two_variants_differ_in_is_seen_as_on_the_command_line():
     assert pairs_by_axes(parse_experiment(several).groups) == {("a", "b"): ("ppo.lr", "ppo.epochs")}
 
 
-def test_relative_paths_begin_where_the_file_is(tmp_path: Path):
+def test_relative_paths_begin_where_the_file_is(tmp_path):
     made = ABExperiment("x", variants=[ABVariant("a", overrides={"reward": "mine.py:reward"}), ABVariant("b")])
     groups = parse_experiment(made, tmp_path).groups
     assert groups[0].settings.reward.mode == f"{tmp_path / 'mine.py'}:reward"
@@ -190,11 +175,9 @@ def test_tracking_changes_nothing_that_is_asked_for():
 
 
 @pytest.mark.parametrize(("made", "said"), [
-    (lambda: RATES.add_variant("c", ppo__lrr=1.0).build(), "variant 'c': ppo.lrr: unknown key 'ppo.lrr'; did you mean"),
     (lambda: RATES.add_variant("c", ppo__lr="high").build(), "variant 'c': ppo.lr: expected float, not 'high'"),
     (lambda: RATES.add_variant("c", ppo__lr=-1.0).build(), "variant 'c': ppo.lr: expected float >= 0.0"),
     (lambda: RATES.add_variant("a b").build(), "group name 'a b'"),
-    (lambda: RATES.add_variant("c", tags=None).build(), "tags must be a list, as in ['a', 'b'], not None"),
     (lambda: RATES.set_base_config(seeds=3).set_runs_per_variant(4).build(), "seeds is set twice"),
     (lambda: RATES.set_tracking(wandb_project=Path("x")), "expected text"),
     (lambda: parse_experiment(ABExperiment("x", variants=RATES.so_far.variants, date=7)),

@@ -1,9 +1,6 @@
 """Which experiment a file declares, and what its author is told when it declares none, several, or an error."""
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -18,16 +15,17 @@ def make(name, lr=0.1):
 
 
 @pytest.fixture
-def written(tmp_path: Path):
-    def write(text: str, name: str = "file.py") -> Path:
+def written(tmp_path):
+    def write(text, name="file.py"):
         path = tmp_path / name
-        path.write_text(HEAD + MAKE + text if name.endswith(".py") else text)
+        path.write_text(HEAD + MAKE + text)
         return path
 
-    return write
+    yield write
+    sys.modules.pop("elsewhere", None)  # which a file here imports
 
 
-def at(path: Path, line: int) -> str:
+def at(path, line):
     """The place of a line of the text that a test wrote."""
     return f"{path}:{line + len((HEAD + MAKE).splitlines())}: "
 
@@ -44,7 +42,7 @@ def at(path: Path, line: int) -> str:
     'def create_any_experiment(lr):\n    return make("x", lr)\nexperiment = create_any_experiment(0.1)',
     'class Mine(ABExperiment):\n    def __init__(self):\n        super().__init__("x", variants=make("x").variants)',
 ])  # fmt: skip
-def test_an_experiment_is_found_in_every_form(written, text: str) -> None:
+def test_an_experiment_is_found_in_every_form(written, text):
     what = load_declaration(written(text))
     assert what.asked.name == "x"
     assert [group.name for group in what.asked.groups] == ["a", "b"]
@@ -56,43 +54,29 @@ def test_an_experiment_is_found_in_every_form(written, text: str) -> None:
     "@print\ndef train(run): ...", "raise SystemExit\ndef train(run): ...",
     "def train(run): ...\ndef create_environment(): ...",
 ])  # fmt: skip
-def test_a_file_with_train_and_no_experiment_is_a_trainer_which_is_not_run(written, text: str) -> None:
+def test_a_file_with_train_and_no_experiment_is_a_trainer_which_is_not_run(written, text):
     assert defines_trainer(written(text))
 
 
 @pytest.mark.parametrize("text", [
     "", "def training(run): ...", "class A:\n    def train(self): ...", "import train.one",
 ])  # fmt: skip
-def test_a_file_without_train_is_none(written, text: str) -> None:
+def test_a_file_without_train_is_none(written, text):
     assert not defines_trainer(written(text))
 
 
-def test_what_is_imported_is_not_the_files_own(written) -> None:
+def test_what_is_imported_is_not_the_files_own(written):
     written('def get_experiment():\n    return make("there")', "elsewhere.py")
     own = written('from elsewhere import *\ncreate_x_experiment = lambda: make("x")')
-    try:
-        assert load_declaration(own).asked.name == "x"
-        own.write_text("from elsewhere import get_experiment\n")
-        with pytest.raises(UsageError, match=r"no experiment of its own \(it imports get_experiment\)"):
-            load_declaration(own)
-    finally:
-        del sys.modules["elsewhere"]
-
-
-TWO = 'def create_x_experiment():\n    return make("x")\ndef create_y_experiment():\n    return make("y", 0.2)'
-
-
-def test_several_are_named_and_refused(written) -> None:
-    with pytest.raises(UsageError) as caught:
-        load_declaration(written(TWO))
-    assert str(caught.value).endswith(
-        "several experiments: create_x_experiment (x), create_y_experiment (y); put each into a file of its own"
-    )
+    assert load_declaration(own).asked.name == "x"
+    own.write_text("from elsewhere import get_experiment\n")
+    with pytest.raises(UsageError, match=r"no experiment of its own \(it imports get_experiment\)"):
+        load_declaration(own)
 
 
 @pytest.mark.parametrize("change", ['make("x", 0.2)', 'make("y")', 'create_experiment("x", "why").add_variant('
     '"a", ppo__lr=0.1).add_variant("b", reward="sparse").build()'])  # fmt: skip
-def test_equal_ones_count_as_one_and_anything_else_as_two(written, change: str) -> None:
+def test_equal_ones_count_as_one_and_anything_else_as_two(written, change):
     same = 'experiment = make("x")\ndef get_experiment():\n    return '
     assert load_declaration(written(same + 'make("x")')).asked.name == "x"
     with pytest.raises(UsageError, match="several experiments"):
@@ -100,15 +84,11 @@ def test_equal_ones_count_as_one_and_anything_else_as_two(written, change: str) 
 
 
 @pytest.mark.parametrize(("text", "line", "said"), [
-    ("experiment = (", 1, "'(' was never closed"),
     ("import nothing_like_it", 1, "ModuleNotFoundError: No module named 'nothing_like_it'"),
     ("\nexperiment = mak('x')", 2, "NameError: name 'mak' is not defined"),
-    ("def get_experiment():\n    return 1 / 0", 2, "ZeroDivisionError: division by zero"),
-    ("exit(3)", 1, "SystemExit: 3"),
-    ("def get_experiment(lr):\n    return make('x', lr)", 1, "get_experiment needs lr, but is called without"),
     ("raise RuntimeError('two\\nlines \\x1b[31m')", 1, "RuntimeError: two"),
 ])  # fmt: skip
-def test_an_error_in_the_file_is_one_line_with_its_place(written, text: str, line: int, said: str) -> None:
+def test_an_error_in_the_file_is_one_line_with_its_place(written, text, line, said):
     path = written(text)
     with pytest.raises(UsageError) as caught:
         load_declaration(path)
@@ -116,18 +96,15 @@ def test_an_error_in_the_file_is_one_line_with_its_place(written, text: str, lin
     assert "\n" not in str(caught.value)
 
 
-def test_an_error_in_what_it_imports_has_the_files_line(written) -> None:
-    written("def broken():\n    raise ValueError('deep')", "deep_down.py")
-    path = written("from deep_down import broken\nexperiment = broken()")
-    try:
-        with pytest.raises(UsageError) as caught:
-            load_declaration(path)
-    finally:
-        del sys.modules["deep_down"]
+def test_an_error_in_what_it_imports_has_the_files_line(written):
+    written("def broken():\n    raise ValueError('deep')", "elsewhere.py")
+    path = written("from elsewhere import broken\nexperiment = broken()")
+    with pytest.raises(UsageError) as caught:
+        load_declaration(path)
     assert str(caught.value) == at(path, 2) + "ValueError: deep"
 
 
-def test_what_a_file_prints_is_not_the_commands_output(written, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_file_prints_is_not_the_commands_output(written, tmp_path, capsys):
     load_declaration(written("print('hello')\nexperiment = make('x')"))
     assert capsys.readouterr().out == ""
-    assert str(Path(written("")).parent) not in sys.path
+    assert str(tmp_path) not in sys.path

@@ -1,12 +1,12 @@
 """An experiment directory in Python: frames of every kind, verdicts, figures, and words for what cannot be had."""
 
-import subprocess
-import sys
+from contextlib import closing
 
 import polars
 import pytest
 from matplotlib.image import imread
-from support.journals import Synthetic, failed_run, planted_effect, write
+from support.children import python
+from support.journals import failed_run, one_replicate, planted_effect, write
 
 from esper_ab import load_experiment
 from esper_ab.api.results import Results
@@ -23,20 +23,16 @@ def run(experiment_dir):
 
 
 @pytest.mark.parametrize("table", records.TABLES)
-def test_every_table_has_the_same_rows_in_every_library(run, table):
+def test_every_table_has_the_same_rows_in_every_library_and_in_sql(run, experiment_dir, table):
     found = run.frame(table)
     rows = found.fetchall()
     assert list(found.df().columns) == found.pl().columns == found.to_arrow_table().column_names == found.columns
     assert {len(found.df()), found.pl().height, found.to_arrow_table().num_rows} == {len(rows)}
     assert bool(rows) == (table != "incidents")
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_columns_and_numbers_are_those_of_sql(run, experiment_dir, view):
-    answer = query(experiment_dir, f"SELECT * FROM {view}")
-    found = run.frame(view)
-    assert tuple(found.columns) == answer.columns
-    assert sorted(map(repr, found.fetchall())) == sorted(map(repr, answer.rows))
+    if table in VIEWS:
+        answer = query(experiment_dir, f"SELECT * FROM {table}")
+        assert tuple(found.columns) == answer.columns
+        assert sorted(map(repr, rows)) == sorted(map(repr, answer.rows))
 
 
 def test_rows_stand_by_run_and_episode(run):
@@ -66,9 +62,8 @@ def test_pairs_are_the_differences_of_the_outcomes(run):
 def test_queries_see_the_conclusions_and_no_file(run):
     sql = "SELECT verdict, count(*) FROM pairs JOIN comparisons USING (a, b) GROUP BY 1"
     assert run.query(sql).fetchall() == [("BETTER", 18)]
-    for bad, words in (("SELECT * FROM read_csv('/etc/hosts')", "disabled"), ("DROP VIEW runs", "expected one SELECT")):
-        with pytest.raises(UsageError, match=words):
-            run.query(bad)
+    with pytest.raises(UsageError, match="disabled"):
+        run.query("SELECT * FROM read_csv('/etc/hosts')")
 
 
 def test_figures(run, tmp_path):
@@ -82,8 +77,6 @@ def test_figures(run, tmp_path):
     shape = imread(tmp_path / "effects.png").shape
     assert shape[:2] == tuple(round(inches * 50) for inches in reversed(figure.get_size_inches()))
     assert run.plot("pairs") is not run.plot("pairs")
-    with pytest.raises(UsageError, match="no figure 'pair'; did you mean pairs"):
-        run.plot("pair")
     with pytest.raises(UsageError, match=f"no figure 'x'; known: {', '.join(run.figures)}$"):
         run.plot("x")
 
@@ -92,22 +85,18 @@ def test_the_state_is_said(tmp_path):
     finished = load_experiment(write(tmp_path / "finished", planted_effect()))
     failed = load_experiment(write(tmp_path / "failed", failed_run()))
     stale_dir = write(tmp_path / "stale", planted_effect()[:60])
-    lock = Lock(stale_dir)
-    running = load_experiment(stale_dir)
-    lock.close()
+    with closing(Lock(stale_dir)):
+        running = load_experiment(stale_dir)
     states = [run.state for run in (finished, failed, running, load_experiment(stale_dir))]
     assert states == ["finished", "failed", "running", "stale"]
-    assert repr(finished).startswith(
-        f"<LoadedExperiment '{tmp_path / 'finished'}', finished: shaped against simplified"
-    )
+    assert repr(finished).startswith(f"<LoadedExperiment '{finished.path}', finished: shaped against simplified")
     assert "shaped - simplified: BETTER" in repr(finished)
     assert "12 of 12 runs evaluated" in finished._repr_html_()
     assert "in progress" not in repr(finished)
 
 
 def test_names_cannot_become_markup(tmp_path):
-    synthetic = Synthetic(replicates=1)
-    run = load_experiment(write(tmp_path / "<b>run", synthetic.events()))
+    run = load_experiment(write(tmp_path / "<b>run", one_replicate()))
     assert "<b>run" not in run._repr_html_()
     assert "&lt;b&gt;run" in run._repr_html_()
 
@@ -118,8 +107,7 @@ def test_loading_loads_no_torch_and_no_frame_library(experiment_dir):
         "run.query('SELECT 1').fetchall()\n"
         "print(sorted({'torch', 'polars', 'pyarrow', 'workers'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert python("-c", code).stdout.strip() == "[]"
 
 
 def test_a_pair_that_is_not_compared_is_answered_with_those_that_are(run):

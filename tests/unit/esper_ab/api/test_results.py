@@ -28,7 +28,4 @@ def test_of_a_log_without_a_conclusion_nothing_is_said():
     error = WorkerFailed("worker w00/3 crashed\nthe end of a log:\n  Traceback\n  ValueError")
     said = early_end(error, Path("one"), fold(planted_effect()))
     assert said == "worker w00/3 crashed; see `esper-ab logs one`"
-
-
-def test_without_a_failure_it_is_empty():
-    assert early_end(None, Path("one"), fold(planted_effect())) == ""
+    assert early_end(None, Path("one"), fold(planted_effect())) == "", "without a failure"

@@ -1,9 +1,6 @@
 """What WHAT is; one message asks for all that is missing, with a line that is accepted once it is filled in."""
 
-from __future__ import annotations
-
 import shlex
-from pathlib import Path
 
 import pytest
 from support.in_process import esper_ab
@@ -19,7 +16,7 @@ FILES = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     for name, text in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -32,20 +29,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "train.py", "my runs/train.py", "python train.py --seed {seed}", "./train.sh {seed}", "run-{seed}",
     "python {seed} train.py", "python {seed} a.toml", "python --config a.toml {seed}",
 ])  # fmt: skip
-def test_a_file_with_train_and_a_command_are_trainers(folder: Path, what: str) -> None:
+def test_a_file_with_train_and_a_command_are_trainers(folder, what):
     declared, request = read_what({"what": what})
     assert (request.said("trainer"), request.said("episodes")) == (what if "{" in what else str(folder / what), None)
     assert not declared.file.common
 
 
 @pytest.mark.parametrize("what", ["a.toml", "my runs/a.toml", "./a.toml", "a.py"])
-def test_a_toml_file_and_any_other_python_file_are_experiments(folder: Path, what: str) -> None:
+def test_a_toml_file_and_any_other_python_file_are_experiments(folder, what):
     declared, request = read_what({"what": what})
     assert request.said("trainer") is None
     assert (request.said("episodes"), declared.asked.name) == ((7, "") if what.endswith("toml") else (None, "x"))
 
 
-def test_without_what_there_are_flags_alone() -> None:
+def test_without_what_there_are_flags_alone():
     _, request = read_what({"what": None, "episodes": 3})
     assert (request.said("trainer"), request.said("episodes")) == (None, 3)
 
@@ -65,7 +62,7 @@ COMMAND = "'python my.py --note \"a b\" --lr {lr} {seed} {out}'"
     ("launch mine.toml --higher x", "--vary"),
     ("calibrate train.py --runs 4", "--higher"),
 ])  # fmt: skip
-def test_one_message_asks_for_all_that_is_missing_with_a_line_to_give(folder: Path, line: str, flags: str) -> None:
+def test_one_message_asks_for_all_that_is_missing_with_a_line_to_give(folder, line, flags):
     """Filled in, the line comes to the next thing that is wrong."""
     given = shlex.split(f"{line} --output-dir a.toml")
     first = esper_ab(*given, folder=folder)

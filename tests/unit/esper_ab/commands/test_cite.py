@@ -1,20 +1,18 @@
 """A citation, and rows of a table that LaTeX can set, whatever the groups are called."""
 
-from __future__ import annotations
-
 from click.testing import CliRunner
 from support.journals import Shape, Synthetic, write
 
 from esper_ab.commands.cite import command
 
 
-def test_alone_it_is_a_citation() -> None:
+def test_alone_it_is_a_citation():
     said = CliRunner().invoke(command, [], catch_exceptions=False).output
     assert said.startswith("@software{esper_ab,\n")
     assert said.endswith("}\n")
 
 
-def test_a_comparison_is_a_row_of_five_columns_with_names_that_latex_takes(tmp_path) -> None:
+def test_a_comparison_is_a_row_of_five_columns_with_names_that_latex_takes(tmp_path):
     groups = {"lr_1=a": Shape(accuracy=74.0), "b": Shape(accuracy=69.0, mode="simplified")}
     done = CliRunner().invoke(command, [str(write(tmp_path / "x", Synthetic(groups=groups).events()))])
     (row,) = [line for line in done.output.splitlines() if "&" in line]

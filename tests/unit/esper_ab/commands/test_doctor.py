@@ -1,7 +1,5 @@
 """What the doctor says: what is not well with its remedy, and a count of the rest."""
 
-from __future__ import annotations
-
 import pytest
 
 from esper_ab.commands.doctor import describe_diagnoses
@@ -19,7 +17,7 @@ BROKEN = Diagnosis(topic="torch", level="problem", what="is not there", remedy="
     ([WELL, BROKEN], ["problem  torch  is not there", "                -> install it",
                       "1 check passed, 1 problem, 0 warnings: an experiment would be refused or would fail here"]),
 ])  # fmt: skip
-def test_the_doctor_lists_what_is_not_well_and_counts_the_rest(diagnoses: list[Diagnosis], lines: list[str]) -> None:
+def test_the_doctor_lists_what_is_not_well_and_counts_the_rest(diagnoses, lines):
     assert describe_diagnoses(diagnoses).splitlines() == lines
     whole = describe_diagnoses(diagnoses, whole=True).splitlines()
     assert [line for line in whole if line in lines] == lines

@@ -1,6 +1,7 @@
 """list, logs and the following of journals: what is read of experiment directories in every state."""
 
 import json
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,7 +14,7 @@ from esper_ab.control.experiment_run import extend
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.load import follow
-from esper_ab.journal.lock import Lock, holder
+from esper_ab.journal.lock import Lock
 from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.live.viewer import Viewer
 from esper_ab.readers.status import Listed, list_runs
@@ -43,27 +44,23 @@ def test_a_time_that_this_zone_cannot_show_is_shown_as_it_is(tmp_path, when):
 
 
 def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
-    finished = write(tmp_path / "finished", planted_effect())
-    (finished / "verdict.json").write_text(told("shaped", "simplified", "BETTER"))
-    write(tmp_path / "points" / "failed", failed_run())
-    write(tmp_path / "stale", planted_effect()[:40])
-    damaged = write(tmp_path / "damaged", planted_effect())
-    data = bytearray((damaged / JOURNAL_NAME).read_bytes())
-    data[100] ^= 1
-    (damaged / JOURNAL_NAME).write_bytes(data)
-    (tmp_path / "begun").mkdir()
-    (tmp_path / "begun" / JOURNAL_NAME).write_text("")
-    (tmp_path / "other").mkdir()
     stranger = MilestoneReleased(replicate=0, milestone=0, runs=("nobody/0",))
-    write(tmp_path / "foreign", [*planted_effect()[:3], stranger])
-    write(tmp_path / "unreadable", planted_effect())
-    (tmp_path / "unreadable" / JOURNAL_NAME).unlink()
+    for name, events in (
+        ("finished", planted_effect()), ("points/failed", failed_run()), ("stale", planted_effect()[:40]),
+        ("damaged", planted_effect()), ("foreign", [*planted_effect()[:3], stranger]),
+    ):  # fmt: skip
+        write(tmp_path / name, events)
+    (tmp_path / "finished" / "verdict.json").write_text(told("shaped", "simplified", "BETTER"))
+    damaged = tmp_path / "damaged" / JOURNAL_NAME
+    damaged.write_bytes(damaged.read_bytes().replace(b"plan", b"plam", 1))
+    for name in ("begun", "other", "unreadable"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "begun" / JOURNAL_NAME).touch()
     (tmp_path / "unreadable" / JOURNAL_NAME).symlink_to(JOURNAL_NAME)
 
     found = list_runs(tmp_path)
     by_name = {one.experiment_dir.rpartition("/")[2]: one for one in found}
-    states = {name: one.state for name, one in by_name.items()}
-    assert states == {
+    assert {name: one.state for name, one in by_name.items()} == {
         "finished": "finished", "failed": "failed", "stale": "stale", "damaged": "damaged", "begun": "empty",
         "foreign": "damaged", "unreadable": "empty",
     }  # fmt: skip
@@ -86,11 +83,8 @@ def test_many_verdicts_are_counted():
 
 def test_a_run_that_somebody_carries_out_is_running(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect()[:40])
-    assert holder(experiment_dir) is None
-    lock = Lock(experiment_dir)
-    assert holder(experiment_dir).pid > 0
-    assert list_runs(tmp_path)[0].state == Viewer(experiment_dir).state == "running"
-    lock.close()
+    with closing(Lock(experiment_dir)):
+        assert list_runs(tmp_path)[0].state == Viewer(experiment_dir).state == "running"
     assert list_runs(tmp_path)[0].state == "stale"
 
 

@@ -101,9 +101,7 @@ def test_a_job_that_is_resumed_has_every_flag_that_it_was_launched_with(flag, va
 
 
 def test_what_an_experiment_keeps_is_not_said_again_to_resume_it():
-    words = words_of(printed(*ONE, "--seeds", "8", "--fail-unless", VERDICT), "resume")
-    assert "--seeds" not in words
-    assert "--groups" not in words
+    assert not {"--seeds", "--groups"} & set(words_of(printed(*ONE, "--seeds", "8"), "resume"))
 
 
 @pytest.mark.parametrize(("flags", "says"), [

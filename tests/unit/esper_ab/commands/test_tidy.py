@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import closing
 
 import pytest
 from support.journals import planted_effect, write
@@ -24,13 +25,18 @@ GONE = ("checkpoints/shaped/0/7.pt", "checkpoints/shaped/0/.8.pt.11-12", ".repor
         "policies/shaped/.0.pt.1-2", "tracking/.wandb.json.k3j_x2a1")  # fmt: skip
 
 
-def fill(experiment_dir, *names):
-    for name in names:
-        (experiment_dir / name).parent.mkdir(parents=True, exist_ok=True)
-        if not (experiment_dir / name).exists():
-            (experiment_dir / name).write_text("x" * 10)
-            os.utime(experiment_dir / name, (0, 0))  # nobody is at work on it
-    return experiment_dir
+def fill(folder, *names):
+    for path in (folder / name for name in names):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            path.write_text("x" * 10)
+            os.utime(path, (0, 0))  # nobody is at work on it
+    return folder
+
+
+def finished(folder, *names):
+    """An experiment directory with these files."""
+    return fill(write(folder, planted_effect()), *names)
 
 
 def files(experiment_dir):
@@ -46,7 +52,7 @@ def tidy(*words):
 
 
 def test_of_a_finished_run_journal_policies_and_reports_stay(tmp_path):
-    experiment_dir = fill(write(tmp_path / "run", planted_effect()), *KEPT, *GONE, "console.log")
+    experiment_dir = finished(tmp_path / "run", *KEPT, *GONE, "console.log")
     (experiment_dir / ".summary.txt.abcdefgh").write_text("being written by a report now")
     journal = (experiment_dir / "events.jsonl").read_bytes()
     assert found_in(experiment_dir).size_bytes == 10 * 6
@@ -59,7 +65,7 @@ def test_of_a_finished_run_journal_policies_and_reports_stay(tmp_path):
 
 
 def test_folders_of_checkpoints_that_are_empty_then_go_too(tmp_path):
-    experiment_dir = fill(write(tmp_path / "run", planted_effect()), "checkpoints/shaped/0/7.pt")
+    experiment_dir = finished(tmp_path / "run", "checkpoints/shaped/0/7.pt")
     assert tidy(experiment_dir) == 0
     assert not (experiment_dir / "checkpoints").exists()
 
@@ -81,16 +87,14 @@ def test_of_an_unfinished_run_what_resume_needs_stays(tmp_path):
 
 
 def test_a_run_in_progress_is_refused_and_no_other_is_touched(tmp_path, capsys):
-    other = fill(write(tmp_path / "other", planted_effect()), "checkpoints/a/0/1.pt")
-    experiment_dir = fill(write(tmp_path / "run", planted_effect()), "checkpoints/a/0/1.pt")
+    other, experiment_dir = (finished(tmp_path / name, "checkpoints/a/0/1.pt") for name in ("other", "run"))
     found = found_in(experiment_dir)
-    lock = Lock(experiment_dir)
-    for options in ((), ("--repair",)):
-        assert tidy(other, experiment_dir, *options) == 2
-        assert f"in use by process {os.getpid()} on " in capsys.readouterr().err
-    with pytest.raises(UsageError, match="in use by process"):
-        remove(experiment_dir, found)
-    lock.close()
+    with closing(Lock(experiment_dir)):
+        for options in ((), ("--repair",)):
+            assert tidy(other, experiment_dir, *options) == 2
+            assert f"in use by process {os.getpid()} on " in capsys.readouterr().err
+        with pytest.raises(UsageError, match="in use by process"):
+            remove(experiment_dir, found)
     for folder in (other, experiment_dir):
         assert "checkpoints/a/0/1.pt" in files(folder)
 
@@ -104,7 +108,7 @@ def test_what_is_no_experiment_directory_is_refused(tmp_path, capsys):
 
 
 def test_a_repair_cuts_first_and_then_tidies(tmp_path, capsys):
-    experiment_dir = fill(write(tmp_path / "run", planted_effect()), *GONE, "console.log")
+    experiment_dir = finished(tmp_path / "run", *GONE, "console.log")
     journal = experiment_dir / "events.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join((*lines[:-1], lines[-1].replace(b"finished", b"finishes"))))
@@ -119,12 +123,11 @@ def test_a_repair_cuts_first_and_then_tidies(tmp_path, capsys):
 
 
 def test_a_check_of_several_has_the_worst_status(tmp_path, capsys):
-    well, ill = (write(tmp_path / name, planted_effect()) for name in ("well", "ill"))
+    well, ill = (finished(tmp_path / name) for name in ("well", "ill"))
     (ill / "events.jsonl").write_bytes((ill / "events.jsonl").read_bytes().replace(b"finished", b"finishes", 1))
     assert tidy(well, ill, "--check") == 5
-    first, second = capsys.readouterr().out.split("\n\n")
-    assert first.startswith(f"{well}: ")
-    assert second.startswith(f"{ill}: ")
+    parts = capsys.readouterr().out.split("\n\n")
+    assert [part.partition(": ")[0] for part in parts] == [str(well), str(ill)]
     assert tidy(well, "--check", "--repair") == 2
 
 
@@ -134,7 +137,7 @@ def test_links_are_never_followed_out_of_the_experiment_directory(tmp_path, link
     """Whatever stands behind them, called as our own files are."""
     elsewhere = fill(tmp_path / "elsewhere", "7.pt", "shaped/7.pt", "0/7.pt", "shaped/0/7.pt", ".7.pt.1-2", ".a.json.b")
     before = files(elsewhere)
-    experiment_dir = write(tmp_path / "run", planted_effect())
+    experiment_dir = finished(tmp_path / "run")
     (experiment_dir / link).parent.mkdir(parents=True, exist_ok=True)
     (experiment_dir / link).symlink_to(elsewhere)
     assert examine(experiment_dir).removable == ()
@@ -145,7 +148,7 @@ def test_links_are_never_followed_out_of_the_experiment_directory(tmp_path, link
 
 def test_checkpoints_that_are_kept_elsewhere_stay_and_are_named(tmp_path, capsys):
     elsewhere = fill(tmp_path / "elsewhere", "shaped/0/7.pt", "shaped/0/.7.pt.1-2", "thesis.tex")
-    experiment_dir = fill(write(tmp_path / "run", planted_effect()), "console.log")
+    experiment_dir = finished(tmp_path / "run", "console.log")
     (experiment_dir / "checkpoints").symlink_to(elsewhere)
     assert tidy(experiment_dir) == 0
     out = capsys.readouterr().out

@@ -1,5 +1,3 @@
-"""crowding: from 1, and never less for more processes."""
-
 import os
 
 from hypothesis import given
@@ -9,7 +7,7 @@ from esper_ab.control.descriptors import crowding
 
 
 @given(st.integers(0, 1000), st.integers(0, 1000))
-def test_more_processes_crowd_more(few, more):
+def test_more_processes_crowd_more_and_never_less_than_1(few, more):
     cores = len(os.sched_getaffinity(0))
     assert crowding(few) >= 1.0
     assert crowding(few + more) >= (few + more) / cores

@@ -1,4 +1,4 @@
-"""What observers are told of is in the journal; a warning does not wait for that."""
+"""What observers are told of is in the journal; a warning does not wait for that, nor workers for ever for room."""
 
 import queue
 
@@ -6,9 +6,11 @@ import pytest
 from support.file_size import largest
 from support.journals import planted_effect
 
-from esper_ab.contracts.errors import JournalError
+from esper_ab.contracts.errors import DiskFull, JournalError
 from esper_ab.contracts.messages import Progress
-from esper_ab.control.event_sink import PHASE, EventSink
+from esper_ab.contracts.records import RunRef
+from esper_ab.control.event_sink import PHASE, DiskSpaceWait, EventSink
+from esper_ab.control.signals import CaughtSignals
 from esper_ab.journal.events import ExperimentEnded, Incident, RunEvaluated
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import begin
@@ -45,35 +47,88 @@ def test_a_warning_is_told_at_once_and_an_event_when_it_is_written(sink, told):
     sink.close()
 
 
-def test_what_never_came_into_the_journal_is_never_told(sink, told, tmp_path):
-    sink.record(ENTRY)
+@pytest.mark.parametrize("ends", [[], [ExperimentEnded(status="failed", detail="no space")]])
+def test_what_never_came_into_the_journal_is_never_told_but_the_end_is(sink, told, tmp_path, ends):
+    for event in (ENTRY, *ends):
+        sink.record(event)
     with largest((tmp_path / "events.jsonl").stat().st_size), pytest.raises(JournalError):
         sink.close()
+    assert [told.get(timeout=PATIENCE_S) for _ in ends] == ends
     assert told.empty()
 
 
-def test_the_end_is_told_although_it_finds_no_room(sink, told, tmp_path):
-    end = ExperimentEnded(status="failed", detail="no space")
-    sink.record(ENTRY)
-    sink.record(end)
-    with largest((tmp_path / "events.jsonl").stat().st_size), pytest.raises(JournalError):
-        sink.close()
-    assert told.get(timeout=PATIENCE_S) == end
-    assert told.empty()
+def texts(said):
+    return [text.partition(" on the disk")[0] for text in said if isinstance(text, str)]
 
 
 def test_a_run_that_is_evaluated_waits_no_more_for_room(sink, told):
     """It says nothing else after its policy has found room; a later lack is a new one."""
     evaluated = next(event for event in planted_effect() if isinstance(event, RunEvaluated))
-    run = evaluated.record.run
-    waiting = Progress(run=run, milestone=1, step=0, phase=PHASE)
+    waiting = Progress(run=evaluated.record.run, milestone=1, step=0, phase=PHASE)
     sink.show(waiting)
     sink.append(evaluated)
     sink.show(waiting)
     sink.close()
-    notices = []
-    while not told.empty():
-        notices += [seen] if isinstance(seen := told.get(), str) else []
-    assert [text.partition(" on the disk")[0] for text in notices] == [
-        "no space", "the disk has space for checkpoints again: continuing", "no space",
-    ]  # fmt: skip
+    said = [told.get() for _ in range(told.qsize())]
+    assert texts(said) == ["no space", "the disk has space for checkpoints again: continuing", "no space"]
+
+
+# Waiting for room on the disk: for the journal, and for workers that have none for a checkpoint.
+
+
+def progress(run="a/0", phase=PHASE):
+    ref = RunRef(name=run, group_id=run[0], replicate=0, reward_mode="shaped", controller="ppo", device="cpu:0")
+    return Progress(run=ref, milestone=1, step=0, phase=phase)
+
+
+@pytest.fixture
+def warned():
+    return []
+
+
+@pytest.fixture
+def room(tmp_path, warned):
+    found = DiskSpaceWait(tmp_path, warned.append)
+    assert found.await_for(lambda: None) is None  # the first line of this process
+    return found
+
+
+def with_limit(room, seconds):
+    with CaughtSignals() as signals, room.heeding(signals, seconds):
+        return room
+
+
+def test_it_is_said_once_that_workers_wait_and_once_that_the_last_goes_on(room, warned):
+    signs = (progress(), progress(), progress("b/0"), progress(), progress(phase="train"))
+    entries = [entry for sign in signs if (entry := room.note(sign))]
+    assert texts(warned) == ["no space"]
+    entries.append(room.note(progress("b/0", phase="train")))
+    assert room.note(progress("b/0", phase="train")) is None
+    assert [(entry.category, entry.run_name) for entry in entries] == [("disk_full", "a/0"), ("disk_full", "b/0")]
+    assert warned[1:] == ["the disk has space for checkpoints again: continuing"]
+
+
+def test_a_worker_that_has_waited_for_too_long_ends_the_experiment(room, tmp_path):
+    with pytest.raises(DiskFull, match=rf"then `esper-ab resume {tmp_path}`$"):
+        with_limit(room, 0.0).note(progress())
+
+
+def test_what_was_given_up_is_tried_once_more_and_not_waited_for(room):
+    tries = []
+
+    def write():
+        tries.append(1)
+        raise DiskFull("still")
+
+    for _ in range(2):
+        with pytest.raises(DiskFull):
+            with_limit(room, 0.0).await_for(write)
+    assert len(tries) == 2
+
+
+def test_without_a_line_there_is_nothing_to_resume(tmp_path):
+    def full():
+        raise DiskFull("no space")
+
+    with pytest.raises(DiskFull, match=r"free some space, then run the command again$"):
+        with_limit(DiskSpaceWait(tmp_path, print), 0.0).await_for(full)

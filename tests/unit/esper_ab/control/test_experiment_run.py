@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from support import fake_plans
 from support.journals import started
 
@@ -16,21 +16,17 @@ CODE = RewardCode(reference="mine.py:reward", folder="rewards/1", file="mine.py"
 RESUME = "to go on: esper-ab resume experiments/late"
 
 
-def history(**of_every_run):
-    plan = fake_plans.plan()
-    runs = tuple(msgspec.structs.replace(spec, **of_every_run) for spec in plan.blocks[0].runs)
-    plan = msgspec.structs.replace(plan, blocks=(msgspec.structs.replace(plan.blocks[0], runs=runs),))
-    return begin(started(plan))
-
-
 def told(error, **of_every_run):
-    say_how_to_go_on(error, Path("experiments/late"), history(**of_every_run))
+    plan = fake_plans.plan()
+    runs = tuple(replace(spec, **of_every_run) for spec in plan.blocks[0].runs)
+    plan = replace(plan, blocks=(replace(plan.blocks[0], runs=runs),))
+    say_how_to_go_on(error, Path("experiments/late"), begin(started(plan)))
     return str(error).splitlines()
 
 
 @pytest.mark.parametrize("installed", [False, True])
 def test_who_mends_a_reward_is_told_that_a_copy_is_used(installed):
-    code = msgspec.structs.replace(CODE, folder="", file="") if installed else CODE
+    code = replace(CODE, folder="", file="") if installed else CODE
     said = told(WorkerFailed("reward 'mine.py:reward' failed"), reward_code=(code,))
     assert said[-1] == RESUME, "whoever reads the last line can paste it"
     assert [line for line in said if "a copy of your code" in line] == ([] if installed else said[1:2])

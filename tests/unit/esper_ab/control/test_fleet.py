@@ -3,7 +3,7 @@
 import errno
 import os
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 from support import fake_plans
@@ -60,12 +60,20 @@ class StuckWorkers(Launcher):
         return self.started[-1]
 
 
+@contextmanager
+def started(folder, launcher, plan=fake_plans.plan(cores=2)):  # noqa: B008 frozen
+    with closing(Hub()) as hub:
+        fleet = Fleet(folder, hub)
+        fleet.start(plan, launcher, {})
+        yield fleet
+    for worker in launcher.started:
+        worker.close()
+
+
 @pytest.mark.parametrize("obeys", [True, False])
 def test_nobody_waits_for_workers_that_are_to_end(tmp_path, obeys):
     launcher = StuckWorkers(obeys)
-    with closing(Hub()) as hub:
-        fleet = Fleet(tmp_path, hub)
-        fleet.start(fake_plans.plan(cores=2, seeds=1), launcher, {})
+    with started(tmp_path, launcher) as fleet:
         handles, now = list(fleet), time.monotonic()
         for handle in handles:
             fleet.end(handle, GRACE_S)
@@ -76,31 +84,22 @@ def test_nobody_waits_for_workers_that_are_to_end(tmp_path, obeys):
         assert fleet.ended(now + LONG_S) == []
         assert not fleet.any_ending
         assert {timeout for worker in launcher.started for timeout in worker.waited_s} == {0.0}
-    for worker in launcher.started:
-        worker.close()
 
 
 def test_a_worker_that_leaves_by_itself_is_told_of_at_once(tmp_path):
-    launcher = StuckWorkers(obey=True)
-    with closing(Hub()) as hub:
-        fleet = Fleet(tmp_path, hub)
-        fleet.start(fake_plans.plan(cores=2, seeds=1), launcher, {})
+    with started(tmp_path, StuckWorkers(obey=True)) as fleet:
         first, second = fleet
         for handle in (first, second):
             fleet.end(handle, GRACE_S)
         second.worker.exitcode = 0
         assert fleet.ended(time.monotonic()) == [second]
         assert fleet.any_ending
-    for worker in launcher.started:
-        worker.close()
 
 
 def test_so_many_workers_start_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "AT_ONCE", 2)
     launcher, now = StuckWorkers(obey=True), time.monotonic()
-    with closing(Hub()) as hub:
-        fleet = Fleet(tmp_path, hub)
-        fleet.start(fake_plans.plan(cores=4, groups=tuple("abcd")), launcher, {})
+    with started(tmp_path, launcher, fake_plans.plan(cores=4, groups=tuple("abcd"))) as fleet:
         assert [worker.name for worker in launcher.started] == ["w00/1", "w01/1"]
         fleet.greeted("w01/0")  # which was replaced
         assert fleet.start_due(now, LONG_S) == []
@@ -108,22 +107,14 @@ def test_so_many_workers_start_at_a_time(tmp_path, monkeypatch):
         assert [handle.identity for handle in fleet.start_due(now, LONG_S)] == ["w02/1"]
         fleet.end(fleet.on_lane("cpu:0"), GRACE_S)
         assert [handle.identity for handle in fleet.start_due(now, LONG_S)] == ["w03/1"]
-    for worker in launcher.started:
-        worker.close()
 
 
 def test_a_start_that_finds_no_descriptor_is_tried_again_for_a_limited_time(tmp_path):
     soon, never, now = StuckWorkers(obey=True, lacking=2), StuckWorkers(obey=True, lacking=1000), time.monotonic()
-    with closing(Hub()) as hub:
-        fleet = Fleet(tmp_path, hub)
-        fleet.start(fake_plans.plan(cores=2), soon, {})
+    with started(tmp_path, soon) as fleet:
         assert soon.started == []
         assert len(fleet.start_due(now + GRACE_S, LONG_S)) == len(soon.started) == 2
-    with closing(Hub()) as hub:
-        fleet = Fleet(tmp_path, hub)
-        fleet.start(fake_plans.plan(cores=2), never, {})
+    with started(tmp_path, never) as fleet:
         assert fleet.start_due(now + GRACE_S, LONG_S) == []
         with pytest.raises(WorkerFailed, match=r"^worker w00/1 on cpu:0 could not be started within 100 s: no file"):
             fleet.start_due(now + 2 * LONG_S, LONG_S)
-    for worker in soon.started:
-        worker.close()

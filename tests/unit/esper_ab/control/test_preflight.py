@@ -19,29 +19,6 @@ from esper_ab.control.preflight import check_alike, examine, examine_nodes, offe
 from esper_ab.launchers import Launcher, Node
 from esper_ab.launchers.local import LocalLauncher
 
-HANGS = """
-import time
-with open({pipe!r}, "w") as told:
-    told.write("!")
-time.sleep(1e6)
-"""
-
-
-def test_a_preflight_that_hangs_is_told_of_with_what_it_was_doing(tmp_path):
-    """And as what it is: nothing of ours has failed, and its status is that of a worker that hangs."""
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "mine.py").write_text(HANGS.format(pipe=str(tmp_path / "pipe")))
-    reference = f"{tmp_path}/mine.py:reward"
-
-    def until_it_hangs():
-        assert (tmp_path / "pipe").read_text() == "!"
-
-    with pytest.raises(WorkerHung, match=r"gave no answer within \d+ s; it was still rehearsing") as raised:
-        examine(Questions(task="synthetic", data_dir="", user_rewards=(reference,)), until_it_hangs, limit_s=0.1)
-    assert reference in str(raised.value)
-    assert raised.value.exit_code == 11
-
-
 REWARD = "\n\ndef reward(facts, settings):\n    return facts.best_val_acc\n"
 
 
@@ -50,14 +27,31 @@ def rewarding(folder, line):
     return Questions(task="synthetic", data_dir="", user_rewards=(f"{folder}/mine.py:reward",))
 
 
+def test_a_preflight_that_hangs_is_told_of_with_what_it_was_doing(tmp_path):
+    """And as what it is: nothing of ours has failed, and its status is that of a worker that hangs."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    questions = rewarding(tmp_path, f"import time\nopen({str(pipe)!r}, 'w').write('!')\ntime.sleep(1e6)")
+
+    def until_it_hangs():
+        assert pipe.read_text() == "!"
+
+    with pytest.raises(WorkerHung, match=r"gave no answer within \d+ s; it was still rehearsing") as raised:
+        examine(questions, until_it_hangs, limit_s=0.1)
+    assert questions.user_rewards[0] in str(raised.value)
+    assert raised.value.exit_code == 11
+
+
 @pytest.mark.parametrize(("line", "how"), [
     ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV and printed nothing"),
     ("print('why', flush=True); import os; os._exit(7)", "ended with exit status 7; its last line: why"),
 ])  # fmt: skip
 def test_the_death_of_the_preflight_by_a_users_code_is_told_of_that_code(tmp_path, line, how):
-    questions = rewarding(tmp_path, line)
-    with pytest.raises(UsageError) as raised:
-        examine(questions)
+    """Nobody waits for what the code has left before."""
+    with left_behind.nobody_waits(tmp_path) as leaves:
+        questions = rewarding(tmp_path, leaves + line)
+        with pytest.raises(UsageError) as raised:
+            examine(questions)
     doing = f"which was rehearsing {questions.user_rewards[0]}"
     assert str(raised.value) == f"your code ended the preflight, {doing}: the process {how}"
 
@@ -101,22 +95,13 @@ def test_nothing_waits_for_the_processes_and_threads_that_a_trainer_leaves(tmp_p
     assert (tmp_path / "left").exists()
 
 
-def test_nothing_waits_for_what_a_reward_leaves_before_it_ends_the_preflight(tmp_path):
-    with left_behind.nobody_waits(tmp_path) as leaves:
-        questions = rewarding(tmp_path, f"{leaves}print('why', flush=True)\nos.kill(os.getpid(), 9)")
-        with pytest.raises(UsageError, match=r"was killed by SIGKILL; its last line: why$"):
-            examine(questions)
-
-
 # The devices of all nodes as one pool, and which nodes are no pool: each is named, with what is wrong.
 
 
-def machine(cores=2, gpus=0, title="H200", **facts):
+def machine(cores=2, gpus=0, **facts):
     made = fake_plans.machine(cores)
-    cards = tuple(
-        Device(name=f"cuda:{i}", title=title, uuid=f"GPU-{title}-{i}", memory_bytes=1 << 30, capability="9.0")
-        for i in range(gpus)
-    )
+    names = [f"cuda:{i}" for i in range(gpus)]
+    cards = [Device(name=name, title="H200", uuid=name, memory_bytes=1, capability="9.0") for name in names]
     return msgspec.structs.replace(made, devices=(*cards, *made.devices), **facts)
 
 
@@ -136,15 +121,12 @@ def test_every_device_that_is_offered_has_one_place_numbered_node_after_node(siz
         assert [device.node for device in of_kind] == [f"n{i}" for i, count in enumerate(counts) for _ in range(count)]
 
 
-@pytest.mark.parametrize(
-    ("other", "said"),
-    [
-        (machine(torch_version="2.7"), "torch is 2.7 on node n2 but none on n1"),
-        (machine(sources="b"), "the state of esper_ab's code is b on node n2 but none on n1"),
-        (machine(kernels=(Kernel(name="native-avx2", build="g"),)), "the native kernel is native-avx2 g on node n2"),
-        (machine(gpus=1), r"node n2 has H200 \(9.0\), n1 has no GPU: an experiment trains on one kind of GPU"),
-    ],
-)
+@pytest.mark.parametrize(("other", "said"), [
+    (machine(torch_version="2.7"), "torch is 2.7 on node n2 but none on n1"),
+    (machine(sources="b"), "the state of esper_ab's code is b on node n2 but none on n1"),
+    (machine(kernels=(Kernel(name="native-avx2", build="g"),)), "the native kernel is native-avx2 g on node n2"),
+    (machine(gpus=1), r"node n2 has H200 \(9.0\), n1 has no GPU: an experiment trains on one kind of GPU"),
+])  # fmt: skip
 def test_a_node_that_would_compute_otherwise_is_named(other, said):
     with pytest.raises(UsageError, match=said):
         check_alike({"n1": machine(), "n2": other})

@@ -1,9 +1,6 @@
 """Whose commit is recorded as ours: that of a repository which tracks this package."""
 
-from __future__ import annotations
-
 import subprocess
-from pathlib import Path
 
 import pytest
 from support import fake_plans
@@ -31,11 +28,8 @@ def repository(tmp_path, monkeypatch):
 
 
 def git(folder, *arguments):
-    done = subprocess.run(
-        ["git", "-c", "user.name=me", "-c", "user.email=me@example.org", *arguments], cwd=folder, check=True,
-        capture_output=True, text=True,
-    )  # fmt: skip
-    return done.stdout.strip()
+    me = ("-c", "user.name=me", "-c", "user.email=me@example.org")
+    return subprocess.check_output(["git", *me, *arguments], cwd=folder, text=True).strip()
 
 
 def commit(folder, name):
@@ -43,11 +37,8 @@ def commit(folder, name):
     git(folder, "-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--message", name)
 
 
-def test_the_commit_of_a_users_repository_is_not_ours(repository):
+def test_the_commit_of_a_users_repository_is_not_ours_and_that_of_a_checkout_is(repository):
     assert provenance.code().keys() == {"sources"}
-
-
-def test_the_commit_of_a_checkout_is(repository):
     commit(repository, ".venv/esper_ab/control/provenance.py")
     code = provenance.code()
     assert (code["commit"], code["dirty"]) == (git(repository, "rev-parse", "HEAD"), "no")
@@ -59,15 +50,14 @@ def test_the_commit_of_a_checkout_is(repository):
 PLAN = fake_plans.plan(seeds=2, looks=(2,), control="b", early_stop=False)
 
 
-def started(spec) -> RunStarted:
+FIRST = PLAN.blocks[0].runs[0]
+
+
+def started(spec):
     return RunStarted(run=spec.ref, worker="w00", incarnation=1)
 
 
-def config(experiment_dir: Path, name: str) -> Path:
-    return experiment_dir / "runs" / name / "config.toml"
-
-
-def test_only_runs_that_start_get_one_and_those_added_later_do_too(tmp_path: Path) -> None:
+def test_only_runs_that_start_get_one_and_those_added_later_do_too(tmp_path):
     folders = RunFolders(tmp_path, PLAN, PLAN.blocks)
     folders.observe(started(PLAN.blocks[1].runs[0]))
     added = extend(PLAN, PLAN.design, 2, 1)
@@ -77,16 +67,14 @@ def test_only_runs_that_start_get_one_and_those_added_later_do_too(tmp_path: Pat
     assert {path.name for path in (tmp_path / "runs").iterdir()} == names
 
 
-def test_a_run_that_is_taken_up_again_keeps_its_file(tmp_path: Path) -> None:
+def test_a_run_that_is_taken_up_again_keeps_its_file(tmp_path):
     folders = RunFolders(tmp_path, PLAN, PLAN.blocks)
-    spec = PLAN.blocks[0].runs[0]
-    folders.observe(started(spec))
-    file = config(tmp_path, f"{spec.ref.group_id}-0")
+    folders.observe(started(FIRST))
+    file = tmp_path / "runs" / f"{FIRST.ref.group_id}-0" / "config.toml"
     file.write_text("untouched")
-    folders.observe(started(spec))
+    folders.observe(started(FIRST))
     assert file.read_text() == "untouched"
 
 
-def test_the_first_line_says_how_to_train_it_again() -> None:
-    spec = PLAN.blocks[0].runs[0]
-    assert "--groups a,wait --name again" in run_toml(PLAN, spec).splitlines()[0]
+def test_the_first_line_says_how_to_train_it_again():
+    assert "--groups a,wait --name again" in run_toml(PLAN, FIRST).splitlines()[0]

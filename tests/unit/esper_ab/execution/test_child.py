@@ -1,9 +1,5 @@
 """The answer of a child process, whatever user code in it leaves running."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import msgspec
 import pytest
 from support import left_behind
@@ -12,9 +8,7 @@ from esper_ab.execution import child
 
 
 @pytest.mark.parametrize("status", [0, 3])
-def test_an_answer_waits_for_no_process_that_the_child_leaves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
-) -> None:
+def test_an_answer_waits_for_no_process_that_the_child_leaves(tmp_path, monkeypatch, status):
     with left_behind.nobody_waits(tmp_path):
         text = f"sleep 60 & echo $! > {tmp_path}/pids; echo [1]; echo why >&2; exit {status}"
         monkeypatch.setattr(child, "child_command", lambda *_: ["sh", "-c", text])

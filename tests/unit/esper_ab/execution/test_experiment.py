@@ -1,22 +1,23 @@
-"""Generated names of experiment directories: two launches in the same second both get one, whoever is faster."""
+"""Which directory an experiment gets: two launches in the same second both get one, whoever is faster."""
 
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from msgspec.structs import replace
-from support import asking, fake_plans
+from support import asking
+from support.short_journal import write
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.settings import GroupSettings, GrowthSettings
-from esper_ab.execution.experiment import PlannedExperiment, claim_directory, encode_plan, plan_on
+from esper_ab.contracts.settings import GrowthSettings
+from esper_ab.execution.experiment import PlannedExperiment, claim_directory, clear, encode_plan, is_leftover, plan_on
+from esper_ab.journal.file import JOURNAL_NAME, Journal
+from esper_ab.journal.lock import Lock
 from esper_ab.settings.eval_episodes import choose_eval_episodes
-from esper_ab.settings.experiment import AskedExperiment, Group
 
-MACHINE = fake_plans.machine(2)
-SETTINGS = GroupSettings(growth=GrowthSettings(blueprints=("norm",)))
-ASKED = AskedExperiment(groups=tuple(Group(name=name, settings=SETTINGS) for name in "ab"), seeds=1)
+MACHINE, ASKED = asking.machine(), asking.experiment(seeds=1)
 
 
 def made(machine, asked, name="x"):
@@ -28,10 +29,6 @@ def ready(experiment_dir, generated="synthetic-1"):
     return PlannedExperiment(
         asked=ASKED, machine=MACHINE, plan=plan, cost=cost, experiment_dir=experiment_dir, generated=generated
     )
-
-
-def make(experiment_dir):
-    experiment_dir.mkdir(parents=True)
 
 
 def test_the_first_gets_the_name_and_the_others_a_suffix(tmp_path, capsys):
@@ -52,8 +49,7 @@ def test_many_at_the_same_time_get_different_names(tmp_path):
 
 
 def test_a_name_that_was_asked_for_is_never_changed(tmp_path):
-    make(tmp_path / "mine")
-    asked = ready(tmp_path / "mine", generated="")
+    asked = ready(tmp_path, generated="")
     assert claim_directory(asked) is asked
 
 
@@ -62,10 +58,15 @@ def test_a_plan_below_a_folder_that_is_no_utf_8_has_its_json(tmp_path):
     assert json.loads(encode_plan(ready(there)))["experiment_dir"] == str(there)
 
 
+def with_gpu(step_s):
+    """Of no compute capability that is known, so without bf16."""
+    there = asking.machine(gpus=1)
+    return replace(there, devices=tuple(replace(device, step_s=step_s) for device in there.devices))
+
+
 @pytest.mark.parametrize(("gpu_s", "sooner"), [(1e-5, "cuda"), (1.0, "cpu")])
 def test_without_devices_growing_networks_are_trained_where_it_is_estimated_to_end_sooner(gpu_s, sooner):
-    there = asking.machine(gpus=1)
-    there = replace(there, devices=tuple(replace(device, step_s=gpu_s) for device in there.devices))
+    there = with_gpu(gpu_s)
     found = made(there, asking.experiment())[0]
     assert {device.partition(":")[0] for lane in found.lanes for device in lane.devices} == {sooner}
     assert found.notes[-1].startswith(f"Trained on {sooner}, by an estimate of both: ")
@@ -77,11 +78,54 @@ def test_without_devices_growing_networks_are_trained_where_it_is_estimated_to_e
 
 
 def test_what_one_kind_of_device_refuses_is_planned_on_the_other():
-    there = asking.machine(gpus=1)  # of no compute capability that is known, so without bf16
-    there = replace(there, devices=tuple(replace(device, step_s=1e-5) for device in there.devices))
+    there = with_gpu(1e-5)
     halves = tuple(asking.group(name, growth=GrowthSettings(amp="bf16")) for name in "ab")
     found = made(there, asking.experiment(groups=halves))[0]
     assert found.lanes[0].devices == ("cpu:0",)
     assert "refused on cuda" in found.notes[-1]
     with pytest.raises(UsageError, match="did you mean digits"):
         made(there, asking.experiment(task="digit"))
+
+
+# Which directory the next experiment of its name may take, and that nothing of anybody else's is removed.
+
+
+TORN = b'{"n":0,"prev":'
+# As a kill leaves an experiment while the first line is written, and a joint one before its parts are.
+ENDED = (".lock", "events.jsonl", "experiment.toml", "rewards/x/mine.py", "console.log")
+JOINT = (".lock", "plan.json", "digits.toml", ".digits.toml.tmp")
+
+
+def holding(folder, names):
+    for path in (folder / name for name in names):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(TORN if path.name == JOURNAL_NAME else b"")
+    return folder
+
+
+@pytest.mark.parametrize(("names", "taken"), [
+    ((), True), (ENDED, True), (JOINT, True),
+    (("experiment.toml", "trainer/train.py"), False), (("notes.md",), False), ((".git",), False),
+    (("mine.toml",), False),  # of the user's
+    ((*ENDED, "notes.md"), False), ((*ENDED, "policies/a/0.pt"), False), ((*ENDED, "joint.json"), False),  # of worth
+])  # fmt: skip
+def test_only_what_was_ended_before_its_first_line_is_taken(tmp_path, names, taken):
+    assert is_leftover(holding(tmp_path, names)) == taken
+    assert not is_leftover(tmp_path / "none")
+
+
+def test_what_has_a_line_is_not_taken(tmp_path):
+    assert not is_leftover(write(tmp_path).parent)
+
+
+def test_the_console_of_what_is_taken_is_kept_and_what_somebody_has_is_not_taken(tmp_path):
+    ended = holding(tmp_path, ENDED)
+    with closing(Lock(ended)):
+        assert not is_leftover(ended)
+        with pytest.raises(UsageError, match="is in use by"):
+            clear(ended)
+    assert (ended / JOURNAL_NAME).read_bytes() == TORN
+    assert is_leftover(ended), "its lock names a holder that has left"
+    clear(ended)
+    assert sorted(path.name for path in ended.iterdir()) == [".lock", "console.log"]
+    Journal(ended).close()

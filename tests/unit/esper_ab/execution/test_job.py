@@ -1,23 +1,24 @@
 """What the machine may not afford is said and asked for; nothing is asked for what it can."""
 
-from __future__ import annotations
-
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import asking
 
-from esper_ab.execution.job import excesses
+from esper_ab.contracts.errors import UsageError
+from esper_ab.execution.experiment import PlannedExperiment
+from esper_ab.execution.job import Job, confirm, excesses
 from esper_ab.health.processor import Room
+from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.plan.estimate import Estimate
+from esper_ab.trackers.settings import Tracking
 
 DAY_S, GIB = 24 * 3600.0, 2**30
 
 
-def cost(duration_s: float, memory_bytes: int) -> Estimate:
+def cost(duration_s, memory_bytes):
     return Estimate(duration_s=duration_s, start_up_s=1.0, step_s=1.0, memory_bytes=memory_bytes, basis="guessed")
 
 
@@ -34,18 +35,14 @@ def test_unknown_memory_is_no_excess():
     assert len(excesses(cost(1.0, 64 * GIB), Room(0, "limit x"))) == 1, "a limit that is used up leaves nothing"
 
 
-@pytest.mark.parametrize(("stdin", "flags", "status"), [("</dev/null", (), 2), ("<&-", ("--dry-run",), 0)])
-def test_without_a_terminal_it_is_refused_and_the_flag_named(
-    tmp_path: Path, stdin: str, flags: tuple[str, ...], status: int
-):
-    done = subprocess.run(
-        ["sh", "-c", f'exec "$@" {stdin}', "sh", sys.executable, "-m", "esper_ab.launch",
-         "--groups", "shaped,simplified", "--task", "synthetic", "--episodes", "1", "--steps", "5",
-         "--n-envs", "100000", "--eval-episodes", "4", "--output-dir", str(tmp_path / "x"),
-         "--no-telemetry", *flags],
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == status, done.stderr
-    assert "warning: it is estimated to need " in done.stderr
-    assert ("--yes starts it anyway" in done.stderr) == (status == 2)
-    assert not (tmp_path / "x").exists()
+def test_without_a_terminal_it_is_refused_and_the_flag_named(capsys):
+    asked, there, place = asking.experiment(), asking.machine(), Path("x")
+    one = PlannedExperiment(
+        asked=asked, machine=there, plan=asking.planned(asked, there), cost=cost(1.0, 1 << 60), experiment_dir=place
+    )
+    job = Job(directory=place, parts=(one,), launcher=InlineLauncher(), tracking=Tracking())
+    with pytest.raises(UsageError, match=r"^it is estimated to need .*: --yes starts it anyway$"):
+        confirm(job, yes=False, dry_run=False)
+    for yes in (True, False):
+        confirm(job, yes=yes, dry_run=not yes)
+    assert capsys.readouterr().err.count("warning: it is estimated to need ") == 3

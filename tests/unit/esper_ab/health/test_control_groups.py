@@ -1,9 +1,7 @@
 """Limits and counts of control groups of both generations, from folders of machines that are not here."""
 
-from __future__ import annotations
-
 import signal
-from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -25,7 +23,7 @@ SECOND = {
 }  # fmt: skip
 
 
-def group(folder: Path, files: dict[str, str]) -> Path:
+def group(folder, files):
     folder.mkdir(exist_ok=True)
     for name, content in files.items():
         (folder / name).write_text(content)
@@ -33,7 +31,7 @@ def group(folder: Path, files: dict[str, str]) -> Path:
 
 
 @pytest.mark.parametrize("files", [FIRST, SECOND])
-def test_both_generations_say_the_same(tmp_path: Path, files: dict[str, str]) -> None:
+def test_both_generations_say_the_same(tmp_path, files):
     groups = [group(tmp_path / "a", files), tmp_path / "nowhere"]
     found = control_groups.memory(groups)
     assert found is not None
@@ -45,13 +43,12 @@ def test_both_generations_say_the_same(tmp_path: Path, files: dict[str, str]) ->
 @pytest.mark.parametrize("nothing", [
     {}, {"memory.max": "max\n"}, {"memory.limit_in_bytes": "9223372036854771712\n"},
 ])  # fmt: skip
-def test_no_limit_is_none(tmp_path: Path, nothing: dict[str, str]) -> None:
-    groups = [group(tmp_path / "a", nothing)]
-    assert control_groups.memory(groups) is None
+def test_no_limit_is_none(tmp_path, nothing):
+    assert control_groups.memory([group(tmp_path / "a", nothing)]) is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=4))
-def test_the_group_that_leaves_the_least_counts(tmp_path_factory: pytest.TempPathFactory, limits: list) -> None:
+def test_the_group_that_leaves_the_least_counts(tmp_path_factory, limits):
     root = tmp_path_factory.mktemp("groups")
     groups = [
         group(root / str(at), {"memory.max": f"{limit}\n", "memory.current": f"{used}\n"})
@@ -62,29 +59,21 @@ def test_the_group_that_leaves_the_least_counts(tmp_path_factory: pytest.TempPat
     assert found.left == min(max(0, limit - used) for limit, used in limits)
 
 
-def test_the_innermost_group_that_counts_says_how_many_were_ended(tmp_path: Path) -> None:
+def test_the_innermost_group_that_counts_says_how_many_were_ended(tmp_path):
     inner, outer = group(tmp_path / "a", {}), group(tmp_path, {"memory.events": "oom_kill 7\n"})
     assert control_groups.kills([inner, outer]) == 7
     group(inner, {"memory.events": "oom_kill 2\n"})
     assert control_groups.kills([inner, outer]) == 2
 
 
-def test_this_process_is_in_groups_below_the_root() -> None:
+def test_this_process_is_in_groups_below_the_root():
     assert all(folder.is_relative_to("/sys/fs/cgroup") for folder in control_groups.folders())
 
 
 def handle(exitcode, *, here=True):
-    ordered = order(node="" if here else "node7")
-    return WorkerHandle(order=ordered, worker=Gone(exitcode), oom=OomWatch() if here else None)
-
-
-class Gone:
-    """A worker that has ended."""
-
-    name, pid, sentinel, ended_how = "w00/1", 1, -1, ""
-
-    def __init__(self, exitcode):
-        self.exitcode = exitcode
+    """Of a worker that has ended."""
+    gone = SimpleNamespace(name="w00/1", pid=1, sentinel=-1, ended_how="", exitcode=exitcode)
+    return WorkerHandle(order=order(node="" if here else "node7"), worker=gone, oom=OomWatch() if here else None)
 
 
 @pytest.mark.parametrize("files", [FIRST, SECOND])
@@ -106,10 +95,7 @@ def test_another_death_is_not_taken_for_it():
     assert ending(handle(3)) == "ended with exit status 3"
 
 
-# What a system does not have is empty.
-
-
-def test_a_file_that_is_not_there_is_empty(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_empty(tmp_path):
     (tmp_path / "there").write_bytes(b"12\xff\n")
     assert text_of(tmp_path / "there") == "12\N{REPLACEMENT CHARACTER}\n"
     assert text_of(tmp_path / "nowhere") == ""

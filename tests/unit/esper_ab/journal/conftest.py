@@ -1,11 +1,18 @@
 """A short journal."""
 
-from __future__ import annotations
-
 import pytest
 from support.short_journal import write
 
+from esper_ab.journal.file import JOURNAL_NAME
+
 
 @pytest.fixture(scope="module")
-def journal_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def journal_bytes(tmp_path_factory):
     return write(tmp_path_factory.mktemp("journal")).read_bytes()
+
+
+@pytest.fixture
+def path(tmp_path, journal_bytes):
+    """The short journal, in a directory of this test."""
+    (tmp_path / JOURNAL_NAME).write_bytes(journal_bytes)
+    return tmp_path / JOURNAL_NAME

@@ -1,7 +1,5 @@
 """Lines of a journal: their bytes are fixed, and whatever is changed in one is noticed."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 import msgspec
@@ -29,7 +27,6 @@ from esper_ab.journal.events import (
     written,
     wrong_tail,
 )
-from esper_ab.journal.file import JOURNAL_NAME
 
 # What is on disk already must be read by every later version that has the same schema.
 FIXED = (
@@ -80,7 +77,7 @@ def test_stamps_have_milliseconds():
     assert stamp_text(datetime(2026, 1, 31, 10, 15, 0, 999_999, tzinfo=UTC)) == "2026-01-31T10:15:00.999+00:00"
 
 
-def of_schema(schema: int, **versions: str) -> bytes:
+def of_schema(schema, **versions):
     return written(0, FIRST_PREV, fixed_clock(), replace(one_replicate()[0], schema=schema, versions=versions))[0]
 
 
@@ -94,28 +91,24 @@ def test_another_schema_is_refused_and_its_writer_named(schema):
 
 
 def test_only_a_first_line_of_another_schema_names_its_writer():
-    assert other_writer(of_schema(SCHEMA, esper_ab="9.1")) == ""
-    assert other_writer(FIXED) == ""
-    assert other_writer(b"no line") == ""
-    assert other_writer(b"\xff") == ""
+    assert {other_writer(line) for line in (of_schema(SCHEMA, esper_ab="9.1"), FIXED, b"no line", b"\xff")} == {""}
 
 
-def test_a_look_is_told_in_words():
-    first, second, third = Contrast(a="a", b="b"), Contrast(a="a", b="c"), Contrast(a="b", b="c")
-    look = LookTaken(replicates=6, decided=(first, second), leaving=(), futile=(third,))
-    assert look.outcome == "decided a - b, a - c; stopped for futility: b - c"
-    assert replace(look, futile=()).outcome == "decided a - b, a - c"
-    assert replace(look, decided=(), futile=(first, third)).outcome == (
-        "decided nothing; stopped for futility: a - b, b - c"
-    )
-    assert replace(look, decided=(), futile=()).outcome == "decided nothing"
+@pytest.mark.parametrize(("decided", "futile", "told"), [
+    (("ab", "ac"), ("bc",), "decided a - b, a - c; stopped for futility: b - c"),
+    (("ab", "ac"), (), "decided a - b, a - c"),
+    ((), ("ab", "bc"), "decided nothing; stopped for futility: a - b, b - c"), ((), (), "decided nothing"),
+])  # fmt: skip
+def test_a_look_is_told_in_words(decided, futile, told):
+    decided, futile = (tuple(Contrast(a=a, b=b) for a, b in pairs) for pairs in (decided, futile))
+    assert LookTaken(replicates=6, decided=decided, leaving=(), futile=futile).outcome == told
 
 
-def test_an_experiment_has_begun_once_a_whole_line_is_there(tmp_path, journal_bytes):
-    assert not begun(tmp_path)
-    path = tmp_path / JOURNAL_NAME
+def test_an_experiment_has_begun_once_a_whole_line_is_there(tmp_path, path, journal_bytes):
     first = journal_bytes.index(b"\n")
     for size, has_begun in ((0, False), (1, False), (first, False), (first + 1, True), (first + 9, True)):
         path.write_bytes(journal_bytes[:size])
         assert begun(tmp_path) == has_begun
     assert not begun(path), "a file where a folder is expected"
+    path.unlink()
+    assert not begun(tmp_path)

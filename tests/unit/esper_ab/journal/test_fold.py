@@ -1,11 +1,13 @@
-"""The fold of a journal: what it says of runs in every state, however it is cut."""
+"""The fold of a journal: what it says of runs in every state, however it is cut, and which journals it refuses."""
 
 import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
-from support.journals import Synthetic, failed_run, one_replicate, planted_effect, records_of, three_groups
+from support.journals import Synthetic, failed_run, one_replicate, planted_effect, records_of, three_groups, write
 
+from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.records import Checkpoint
+from esper_ab.design.design import Contrast
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,
@@ -14,25 +16,32 @@ from esper_ab.journal.events import (
     LookTaken,
     MilestoneReleased,
     PlanExtended,
+    RunEvaluated,
     RunReady,
     RunStarted,
     WorkerStarted,
 )
-from esper_ab.journal.fold import Taken, begin, fold
+from esper_ab.journal.fold import Inconsistent, Taken, begin, fold
+from esper_ab.journal.load import load
 from esper_ab.journal.outcomes import outcomes
 from esper_ab.plan.blocks import extend
+from esper_ab.plan.plan import Block
 
 
 def test_states_follow_the_events_of_one_run():
+    """What is recorded is -1, then 0 once it is warm, then an episode at a time, then one more for the evaluation."""
     events = one_replicate()
     history, seen = begin(events[0]), []
+    run, recorded = history.runs["shaped/0"], 0
     for event in events[1:]:
         history.add(event)
-        state = history.runs["shaped/0"].state
-        if not seen or seen[-1] != state:
-            seen.append(state)
+        seen += [run.state] if run.state not in seen[-1:] else []
+        about = getattr(event, "run", None) or getattr(getattr(event, "record", None), "run", None)
+        recorded += about == run.ref and not isinstance(event, RunStarted)
+        assert run.recorded == recorded - 1
+        assert run.expected == (run.evaluation is None)
     assert seen == ["planned", "warming up", "training", "evaluating", "finished"]
-    assert history.runs["shaped/0"].released == Synthetic().episodes + 1
+    assert run.recorded == run.released == Synthetic().episodes + 1
     assert history.ended.status == "finished"
 
 
@@ -59,11 +68,15 @@ def test_a_repeated_record_counts_once():
     assert fold(twice) == fold(events)
 
 
-def test_what_follows_an_end_means_that_it_goes_on():
-    events = one_replicate()
-    history = fold([*events[:8], ExperimentEnded(status="interrupted", detail="")])
+@pytest.mark.parametrize(("status", "finished"), [("finished", True), ("failed", False), ("interrupted", False)])
+def test_an_experiment_is_finished_when_its_end_says_so_and_goes_on_by_what_follows(status, finished):
+    events = one_replicate()[:-1]
+    history = fold(events[:-1])
+    assert not history.finished
+    history.add(ExperimentEnded(status=status, detail=""))
     assert history.ended is not None
-    history.add(events[8])
+    assert history.finished == finished
+    history.add(events[-1])
     assert history.ended is None
 
 
@@ -84,20 +97,6 @@ def test_an_extension_adds_runs_and_replaces_the_rule_and_those_who_left_stay_aw
     assert history.replicates == 8
     assert history.design.evidence == pytest.approx(100.0)
     assert (history.runs["shaped/7"].state, history.runs["simplified/7"].state) == ("left out", "planned")
-
-
-def test_what_is_recorded_of_a_run_grows_with_its_journal():
-    """-1, then 0 once it is warm, then an episode at a time, then one more for the evaluation."""
-    events = one_replicate()
-    history = begin(events[0])
-    run, recorded = history.runs["shaped/0"], 0
-    for event in events[1:]:
-        history.add(event)
-        about = getattr(event, "run", None) or getattr(getattr(event, "record", None), "run", None)
-        recorded += about == run.ref and not isinstance(event, RunStarted)
-        assert run.recorded == recorded - 1
-        assert run.expected == (run.evaluation is None)
-    assert run.recorded == run.spec.episodes + 1
 
 
 def test_a_run_is_taken_by_the_worker_that_is_on_its_device():
@@ -133,14 +132,6 @@ def test_checkpoints_are_kept_as_they_come():
     assert (run.checkpoints, other.checkpoints) == (checkpoints, [])
 
 
-@pytest.mark.parametrize(("status", "finished"), [("finished", True), ("failed", False), ("interrupted", False)])
-def test_an_experiment_is_finished_when_its_end_says_so(status, finished):
-    history = fold(one_replicate()[:-1])
-    assert not history.finished
-    history.add(ExperimentEnded(status=status, detail=""))
-    assert history.finished == finished
-
-
 @pytest.mark.parametrize(("category", "lost", "failed"), [
     ("dropped_pair", True, True), ("cancelled", True, False), ("ppo_pathology", False, False),
     ("worker_death", False, False),
@@ -158,12 +149,12 @@ def test_what_an_incident_does_to_its_run(category, lost, failed):
 
 
 def test_waits_for_room_on_the_disk_are_told_apart():
-    history = begin(planted_effect()[0])
-    for category, run_name, detail in (
-        ("disk_full", "", "the journal waited 3 s"), ("restart", "shaped/1", "it died"),
-        ("disk_full", "shaped/1", "waited 4 s"),
-    ):  # fmt: skip
-        history.add(Incident(category=category, run_name=run_name, detail=detail))
+    history = fold([
+        planted_effect()[0],
+        Incident(category="disk_full", run_name="", detail="the journal waited 3 s"),
+        Incident(category="restart", run_name="shaped/1", detail="it died"),
+        Incident(category="disk_full", run_name="shaped/1", detail="waited 4 s"),
+    ])  # fmt: skip
     assert history.pauses == ("the journal waited 3 s", "shaped/1: waited 4 s")
 
 
@@ -172,3 +163,91 @@ def test_runs_of_a_group_are_in_the_order_of_replicates_wherever_their_blocks_st
     blocks = tuple(reversed(start.plan.blocks))
     history = begin(replace(start, plan=replace(start.plan, blocks=blocks)))
     assert [run.ref.replicate for run in history.of_group("shaped")] == list(range(6))
+
+
+# Journals whose lines are intact and which no version of esper_ab writes: each is refused by a text.
+
+
+EVENTS = one_replicate()
+PLAN = EVENTS[0].plan
+EXTENSION = extend(PLAN, PLAN.design, 1, 1)
+REF = PLAN.blocks[0].runs[0].ref
+
+
+def with_ref(part, **change):
+    """The plan or extension, where the reference of its first run is another."""
+    block, *blocks = part.blocks
+    spec, *specs = block.runs
+    changed = replace(block, runs=(replace(spec, ref=replace(spec.ref, **change)), *specs))
+    return replace(part, blocks=(changed, *blocks))
+
+
+def comparing(part, a, b):
+    return replace(part, design=replace(part.design, comparisons=(Contrast(a=a, b=b),)))
+
+
+# What makes a plan, and just so an extension of it, one that cannot be.
+WRONG_PLANS = [
+    (lambda part: replace(part, blocks=()), "the plan trains no group"),
+    (lambda part: replace(part, blocks=(Block(replicate=1, runs=()),)), "the plan trains no group"),
+    (lambda part: comparing(part, "sparse", "shaped"), "the plan compares 'sparse', which is not one of its groups"),
+    (lambda part: comparing(part, "shaped", "sparse"), "the plan compares 'sparse', which is not one of its groups"),
+    (lambda part: with_ref(part, group_id="sparse"), "the plan trains 'sparse', which is not one of its groups"),
+    (lambda part: with_ref(part, device="cpu:9"), "the plan trains on 'cpu:9', which is not one of its devices"),
+]
+
+
+def evaluated(run=REF, **change):
+    """An evaluation whose last environment is another."""
+    record = next(event.record for event in EVENTS if isinstance(event, RunEvaluated))
+    *others, last = record.episodes
+    changed = replace(last, outcome=replace(last.outcome, **change))
+    return RunEvaluated(record=replace(record, run=run, episodes=(*others, changed)))
+
+
+def recorded(run=REF, **change):
+    record = next(event.record for event in EVENTS if isinstance(event, EpisodeRecorded))
+    *others, last = record.envs
+    return EpisodeRecorded(record=replace(record, run=run, envs=(*others, replace(last, **change))))
+
+
+def of_run(name, category="restart"):
+    return Incident(category=category, run_name=name, detail="")
+
+
+NOBODY = replace(REF, name="shaped/99")
+UNPLANNED, NONE = "run 'shaped/99' is not in the plan", "run '' is not in the plan"
+REVERSED = dict(reversed(evaluated().record.episodes[0].outcome.measures.items()))
+OTHER_MEASURES = "of shaped/0 has other measures than its plan"
+AFTER_THE_START = [
+    (EVENTS[0], "the experiment starts a second time"),
+    (RunStarted(run=NOBODY, worker="w0", incarnation=0), UNPLANNED),
+    (RunReady(run=NOBODY, warm_up_s=0.1), UNPLANNED), (recorded(NOBODY), UNPLANNED), (evaluated(NOBODY), UNPLANNED),
+    (MilestoneReleased(replicate=0, milestone=0, runs=("shaped/0", "shaped/99")), UNPLANNED),
+    (of_run("shaped/99"), UNPLANNED),
+    *((of_run("", why), NONE) for why in ("ppo_pathology", "dropped_pair", "cancelled")),
+    (recorded(measures={"speed": 1.0}), f"episode 0 {OTHER_MEASURES}"),
+    (recorded(measures=REVERSED), f"episode 0 {OTHER_MEASURES}"),
+    (evaluated(measures=REVERSED), f"the evaluation {OTHER_MEASURES}"),
+    (evaluated(outcome=None), "the evaluation of shaped/0 has an environment without an outcome"),
+    *((PlanExtended(extension=change(EXTENSION)), text) for change, text in WRONG_PLANS),
+]  # fmt: skip
+REFUSED = [
+    *((events, "it does not begin with experiment_started") for events in ([], EVENTS[1:])),
+    *(([replace(EVENTS[0], plan=change(PLAN)), *EVENTS[1:]], text) for change, text in WRONG_PLANS),
+    *(([*EVENTS[:5], event, *EVENTS[5:]], text) for event, text in AFTER_THE_START),
+]
+
+
+@pytest.mark.parametrize(("events", "text"), REFUSED)
+def test_a_journal_that_cannot_be_is_refused(events, text):
+    with pytest.raises(Inconsistent) as refused:
+        fold(events)
+    assert str(refused.value) == text
+
+
+def test_the_line_that_does_not_fit_is_named(tmp_path):
+    event, text = AFTER_THE_START[0]
+    with pytest.raises(JournalError) as refused:
+        load(write(tmp_path / "run", [*EVENTS[:5], event, *EVENTS[5:]]))
+    assert str(refused.value).endswith(f"events.jsonl, line 6: intact, but {text}: not a journal of esper_ab")

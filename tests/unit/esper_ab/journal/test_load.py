@@ -27,21 +27,15 @@ def test_what_is_loaded_is_the_fold_of_the_events_and_its_records_are_in_the_fil
         assert records_of(loaded.history.runs[name]) == records_of(run)
 
 
-def test_a_torn_tail_is_counted(tmp_path):
-    experiment_dir = write(tmp_path / "run", one_replicate())
-    path = experiment_dir / JOURNAL_NAME
-    *whole, last = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(whole) + last[:-5])
-    loaded = load(experiment_dir)
-    assert (loaded.lines, loaded.torn_bytes) == (len(whole), len(last) - 5)
-    assert loaded.history == fold(one_replicate()[:-1])
-
-
-def test_damage_is_told_although_the_journal_is_torn_after_it(tmp_path):
-    """A torn tail is no damage, and excuses none before it."""
+def test_a_torn_tail_is_counted_and_excuses_no_damage_before_it(tmp_path):
     experiment_dir = write(tmp_path / "run", one_replicate())
     path = experiment_dir / JOURNAL_NAME
     data = path.read_bytes()
+    *whole, last = data.splitlines(keepends=True)
+    path.write_bytes(data[:-5])
+    loaded = load(experiment_dir)
+    assert (loaded.lines, loaded.torn_bytes) == (len(whole), len(last) - 5)
+    assert loaded.history == fold(one_replicate()[:-1])
     at = data.rindex(b'"kind":"episode"', 0, data.rindex(b'"kind":"episode"'))
     path.write_bytes(data[:at] + b'"kind":"Episode"' + data[at + 16 : -50])
     number = data[:at].count(b"\n") + 1
@@ -71,8 +65,7 @@ def test_a_followed_journal_is_the_same_however_it_grows(tmp_path_factory, journ
     assert list(following) == []
 
 
-def test_damage_is_told_while_following(tmp_path, journal_bytes):
-    path = tmp_path / JOURNAL_NAME
+def test_damage_is_told_while_following(path, journal_bytes):
     path.write_bytes(journal_bytes[:-40])
     following = follow(path)
     assert list(following) == EVENTS[:2]

@@ -1,7 +1,5 @@
 """Numbers of runs by which groups are compared: exactly rounded means, and None where there is no number."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -9,32 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.journals import (
-    MODES,
-    Shape,
-    Synthetic,
-    given_up,
-    one_replicate,
-    planted_effect,
-    records_of,
-    without_evaluations,
-)
+from support.journals import MODES, Shape, Synthetic, given_up, planted_effect, records_of, without_evaluations
 
+from esper_ab.journal import outcomes as rules
 from esper_ab.journal.columns import Columns
-from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
+from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import RunHistory, begin, fold
-from esper_ab.journal.outcomes import (
-    ends_of,
-    entropy_change,
-    episode_mean,
-    mean,
-    mean_known,
-    mean_outcome,
-    outcome_of,
-    outcomes,
-)
+from esper_ab.journal.outcomes import entropy_change, mean, mean_known, mean_outcome, outcome_of, outcomes
 
 FINITE = st.floats(-1e6, 1e6)
+RUN = fold(planted_effect()).runs["shaped/0"]
+RECORD = records_of(RUN)[0]
 
 
 def test_empty_evaluations_leave_everything_open():
@@ -44,11 +27,10 @@ def test_empty_evaluations_leave_everything_open():
 
 
 def test_declared_outcomes_are_means_of_the_curve_or_of_its_end():
-    run = fold(planted_effect()).runs["shaped/0"]
-    curve = [mean_outcome(record) for record in records_of(run)]
-    assert outcome_of(run, "curve-mean") == pytest.approx(math.fsum(curve) / 8)
-    assert outcome_of(run, "last-tenth") == curve[-1]
-    assert outcome_of(run, "evaluation") == mean_outcome(run.evaluation)
+    curve = [mean_outcome(record) for record in records_of(RUN)]
+    assert outcome_of(RUN, "curve-mean") == pytest.approx(math.fsum(curve) / 8)
+    assert outcome_of(RUN, "last-tenth") == curve[-1]
+    assert outcome_of(RUN, "evaluation") == mean_outcome(RUN.evaluation)
 
 
 @pytest.mark.parametrize("outcome", ["curve-mean", "last-tenth"])
@@ -83,50 +65,37 @@ def test_a_mean_of_something_that_is_not_finite_is_no_number(bad):
 @given(st.lists(FINITE, max_size=64))
 def test_ends_are_tenths_rounded_up(column):
     part = next(count for count in range(1, 8) if 10 * count >= len(column))
-    assert ends_of(column) == (mean(column[:part]), mean(column[len(column) - part :]))
+    assert rules.ends_of(column) == (mean(column[:part]), mean(column[len(column) - part :]))
 
 
 def test_the_mean_over_an_episode_is_over_the_environments_that_have_the_value():
-    record = next(event.record for event in one_replicate() if isinstance(event, EpisodeRecorded))
-    envs = tuple(replace(env, outcome=one) for env, one in zip(record.envs, (7.0, None, 2.0, None), strict=True))
-    changed = replace(record, envs=envs)
+    envs = tuple(replace(env, outcome=one) for env, one in zip(RECORD.envs, (7.0, None, 2.0, None), strict=True))
+    changed = replace(RECORD, envs=envs)
     assert mean_outcome(changed) == 4.5
-    assert episode_mean(changed, lambda env: float(env.steps)) == 25.0
-
-
-SPEC = begin(planted_effect()[0]).runs["shaped/0"].spec
-RECORD = next(event.record for event in planted_effect() if isinstance(event, EpisodeRecorded))
-
-
-def run_of(entropies: list[float | None]) -> RunHistory:
-    """A run by the entropy of each episode's update; None: the update had none; NaN: the policy was not updated."""
-    columns = Columns(tuple(RECORD.envs[0].measures))
-    for episode, entropy in enumerate(entropies):
-        update = None if entropy is not None and math.isnan(entropy) else replace(RECORD.ppo, entropy=entropy)
-        columns.add(replace(RECORD, episode=episode, ppo=update))
-    return RunHistory(spec=SPEC, columns=columns)
+    assert rules.episode_mean(changed, lambda env: float(env.steps)) == 25.0
 
 
 @given(st.lists(st.none() | st.just(math.nan) | st.floats(0.0, 10.0), max_size=24))
 def test_entropy_change_is_between_the_ends_of_the_updates(entropies):
+    """Of each episode: None where the update had no entropy, NaN where the policy was not updated."""
+    columns = Columns(tuple(RECORD.envs[0].measures))
+    for episode, entropy in enumerate(entropies):
+        update = None if entropy is not None and math.isnan(entropy) else replace(RECORD.ppo, entropy=entropy)
+        columns.add(replace(RECORD, episode=episode, ppo=update))
     updates = [entropy for entropy in entropies if entropy is None or not math.isnan(entropy)]
     part = math.ceil(len(updates) / 10)
     first, last = mean(updates[:part]), mean(updates[len(updates) - part :])
     wanted = last - first if len(updates) > 1 and first is not None and last is not None else None
-    assert entropy_change(run_of(entropies)) == wanted
+    assert entropy_change(RunHistory(spec=RUN.spec, columns=columns)) == wanted
 
 
-def test_an_outcome_takes_an_evaluation_and_every_episode():
+@pytest.mark.parametrize("declared", ["evaluation", "last-tenth", "curve-mean"])
+def test_an_outcome_takes_an_evaluation_and_every_episode(declared):
     """The evaluation is what tells that the run has come to its end."""
-    history = fold(planted_effect())
-    run, spec = history.runs["shaped/0"], history.runs["shaped/0"].spec
-    for declared in ("evaluation", "last-tenth", "curve-mean"):
-        assert outcome_of(run, declared) is not None
-        assert outcome_of(RunHistory(spec=spec, columns=run.columns), declared) is None
-        longer = replace(spec, episodes=spec.episodes + 1)
-        wanted = mean_outcome(run.evaluation) if declared == "evaluation" else None
-        found = outcome_of(RunHistory(spec=longer, columns=run.columns, evaluation=run.evaluation), declared)
-        assert found == wanted
+    assert outcome_of(RunHistory(spec=RUN.spec, columns=RUN.columns), declared) is None
+    spec = replace(RUN.spec, episodes=RUN.spec.episodes + 1)
+    longer = RunHistory(spec=spec, columns=RUN.columns, evaluation=RUN.evaluation)
+    assert outcome_of(longer, declared) == (mean_outcome(RUN.evaluation) if declared == "evaluation" else None)
 
 
 def test_what_is_told_of_a_run_is_counted_by_hand():

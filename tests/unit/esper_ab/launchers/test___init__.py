@@ -10,25 +10,23 @@ from esper_ab.launchers import Node
 from esper_ab.launchers.local import LocalLauncher
 
 
-def lane(*devices, title="H200"):
-    return Lane(
-        name="+".join(devices), devices=devices, uuids=tuple(f"GPU-then-{name}" for name in devices),
-        titles=(title,) * len(devices),
-    )  # fmt: skip
+def lane(*devices):
+    titles = tuple("H200" if name.startswith("cuda") else "" for name in devices)
+    return Lane(name="+".join(devices), devices=devices, uuids=("GPU-then",) * len(devices), titles=titles)
 
 
-def gpu(place, node="", title="H200"):
-    return Device(name=f"cuda:{place}", title=title, uuid=f"GPU-now-{place}", memory_bytes=1, node=node)
-
-
-def launcher(*devices):
+def launcher(kind, title, *nodes):
+    """Of one device of that kind on each of these nodes."""
     made = LocalLauncher()
-    made.use(devices)
+    made.use([
+        Device(name=f"{kind}:{place}", title=title, uuid=f"GPU-now-{place}", memory_bytes=1, node=node)
+        for place, node in enumerate(nodes)
+    ])  # fmt: skip
     return made
 
 
 def test_a_lane_is_bound_to_the_devices_that_are_there_now():
-    made = launcher(gpu(0, "n1"), gpu(1, "n2"), gpu(2, "n2"))
+    made = launcher("cuda", "H200", "n1", "n2", "n2")
     made.check_lanes([lane("cuda:0"), lane("cuda:1", "cuda:2")])
     bound = made.bound(order(lane=lane("cuda:1", "cuda:2")))
     assert (bound.node, bound.lane.uuids) == ("n2", ("GPU-now-1", "GPU-now-2"))
@@ -41,12 +39,8 @@ def test_without_devices_a_lane_is_what_its_plan_says():
     assert made.bound(order(lane=lane("cuda:7"))) == order(lane=lane("cuda:7"))
 
 
-def core(place, node=""):
-    return Device(name=f"cpu:{place}", title="", uuid="", memory_bytes=1, node=node)
-
-
 def test_lanes_on_the_cpu_may_be_more_than_the_cores_of_one_machine_and_not_than_those_of_nodes():
-    made, three = launcher(core(0, "n1"), core(1, "n2")), [lane(f"cpu:{place}", title="") for place in range(3)]
+    made, three = launcher("cpu", "", "n1", "n2"), [lane(f"cpu:{place}") for place in range(3)]
     made.check_lanes(three)
     made.nodes = (Node(name="n1", cores=1), Node(name="n2", cores=1))
     with pytest.raises(UsageError, match=r"on cpu:2: there is no cpu:2 now, only cpu:0 to cpu:1; use as many"):

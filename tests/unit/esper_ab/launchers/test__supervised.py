@@ -1,11 +1,10 @@
-"""Workers beside supervisors of whole nodes, on this machine without Slurm: one descriptor for many, ends, lost
-supervisors.
-"""
+"""Workers beside supervisors of whole nodes, on this machine without Slurm: ends, and supervisors that are lost."""
 
 import os
 import signal
 import sys
 import time
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -93,66 +92,64 @@ def test_a_worker_alone_or_all_of_a_supervisor_are_followed_by_others(tmp_path, 
     assert {"was lost with its supervisor on n" in one.detail for one in said} == {supervisor}
 
 
-def test_without_faults_nothing_is_noted(tmp_path, on_threads):
-    events = conducted.run(tmp_path / "run", PLAN, launcher=Beside())
-    assert not conducted.incidents(events)
-    assert result_hash(fold(events)) == on_threads
+@contextmanager
+def begun(*command):
+    """A supervisor that is started by this command."""
+    supervisor = NodeSupervisor("n9", partial(PipedSupervisor, command))
+    try:
+        yield supervisor
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(supervisor.pid, signal.SIGKILL)
+        supervisor.dismiss()
+        supervisor.leave()
 
 
 def ordered(folder, worker="w00"):
     return order(worker=worker, experiment_dir=str(folder), log_file="logs/w00.log")
 
 
-def begun(*command):
-    return NodeSupervisor("n9", partial(PipedSupervisor, command))
-
-
 def test_of_a_process_that_is_no_supervisor_nothing_is_believed(tmp_path):
     """It says bytes that are no text; its workers are lost, and say so."""
-    supervisor = begun(sys.executable, "-c", "import os, time; os.write(1, b'\\xff{}\\n'); time.sleep(600)")
-    worker = supervisor.start(ordered(tmp_path), "")
-    assert worker.join(PATIENCE_S)
-    assert worker.exitcode == -signal.SIGKILL
-    assert worker.ended_how == "was lost with its supervisor on n9"
-    assert not supervisor.is_reliable
-    supervisor.dismiss()
-    supervisor.leave()
+    with begun(sys.executable, "-c", "import os, time; os.write(1, b'\\xff{}\\n'); time.sleep(600)") as supervisor:
+        worker = supervisor.start(ordered(tmp_path), "")
+        assert worker.join(PATIENCE_S)
+        assert worker.exitcode == -signal.SIGKILL
+        assert worker.ended_how == "was lost with its supervisor on n9"
+        assert not supervisor.is_reliable
 
 
 def test_a_supervisor_that_does_not_end_a_worker_is_not_relied_on(tmp_path):
     """It stands still: whoever is told to end there counts as there, until the supervisor is given up."""
-    supervisor = begun(sys.executable, "-c", "import time; time.sleep(600)")
-    worker = supervisor.start(ordered(tmp_path), "")
-    assert supervisor.is_reliable
-    worker.kill()
-    assert not worker.join(0.0)
-    assert not supervisor.is_reliable
-    supervisor.give_up()
-    assert worker.join(PATIENCE_S)
-    assert worker.ended_how.startswith("was lost with its supervisor on n9")
-    supervisor.dismiss()
-    supervisor.leave()
+    with begun("sleep", "600") as supervisor:
+        worker = supervisor.start(ordered(tmp_path), "")
+        assert supervisor.is_reliable
+        worker.kill()
+        assert not worker.join(0.0)
+        assert not supervisor.is_reliable
+        supervisor.give_up()
+        assert worker.join(PATIENCE_S)
+        assert worker.ended_how.startswith("was lost with its supervisor on n9")
 
 
 def test_nobody_waits_for_the_last_words_of_a_lost_supervisor(tmp_path):
     """A child of it keeps its standard error open. The coordinator, which has one thread, goes on meanwhile."""
-    count = 16
+    count, waited_s = 16, []
+
+    @contextmanager
+    def timed():
+        began = time.monotonic()
+        yield
+        waited_s.append(time.monotonic() - began)
+
     script = f"for i in $(seq {count}); do read -r order; done; sleep 600 >&- & echo no more room >&2"
-    supervisor = begun("sh", "-c", script)
-    try:
+    with begun("sh", "-c", script) as supervisor:
         workers = [supervisor.start(ordered(tmp_path, f"w{number:02}"), "") for number in range(count)]
-        waited_s = []
         while workers[0].exitcode is None:
-            took_s = -time.monotonic()
-            workers[0].join(0.01)
-            waited_s.append(took_s + time.monotonic())
-        took_s = -time.monotonic()
-        workers.append(supervisor.start(ordered(tmp_path, "w99"), ""))
-        waited_s.append(took_s + time.monotonic())
+            with timed():
+                workers[0].join(0.01)
+        with timed():
+            workers.append(supervisor.start(ordered(tmp_path, "w99"), ""))
         assert max(waited_s) < 0.8
         assert {worker.exitcode for worker in workers} == {-signal.SIGKILL}
         assert {worker.ended_how for worker in workers} == {"was lost with its supervisor on n9: no more room"}
-    finally:
-        os.killpg(supervisor.pid, signal.SIGKILL)
-        supervisor.dismiss()
-        supervisor.leave()

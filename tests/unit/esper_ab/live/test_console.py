@@ -36,10 +36,7 @@ def test_what_is_written_is_there_at_once(tmp_path, unbuffered):
         "outlive_terminal(pathlib.Path(sys.argv[1]))\nsys.stderr.write('warning: no room\\n')\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False,
-        env=children.environment(PYTHONUNBUFFERED=unbuffered),
-    )  # fmt: skip
+    done = children.python("-c", program, tmp_path, PYTHONUNBUFFERED=unbuffered)
     assert (done.returncode, done.stderr) == (-9, "warning: no room\n")
 
 

@@ -4,24 +4,24 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from support.journals import Synthetic, three_groups
 
 from esper_ab.commands._asking import tracking_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.records import PPOUpdate
-from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, Incident, RunEvaluated, RunStarted
+from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 from esper_ab.trackers.fold import COMPARISON, Fold, episode_numbers, evaluation_numbers, experiment_id, identity
 from esper_ab.trackers.settings import NAMES, Tracking
 
 FIRST = "2026-01-31T23:30:00.000+00:00"
-FLAGS = {"track": None, "wandb_mode": None, "wandb_entity": None, "wandb_project": None}
-SMALL = Synthetic(replicates=2, episodes=2, n_envs=2, steps=10, eval_episodes=2)
+SMALL = Synthetic(replicates=2, episodes=2, n_envs=2, steps=10, eval_episodes=2).events()
+RECORD = next(event.record for event in SMALL if isinstance(event, EpisodeRecorded))
 
 
 class Listener:
@@ -87,27 +87,23 @@ def test_an_evaluation_is_what_the_report_says_of_the_run():
 
 
 def test_every_field_of_an_update_and_of_the_wall_time_is_among_the_numbers():
-    record = next(event.record for event in SMALL.events() if isinstance(event, EpisodeRecorded))
-    numbers = episode_numbers(record)
+    numbers = episode_numbers(RECORD)
     for name in PPOUpdate.__struct_fields__:
-        assert name == "heads" or numbers[f"ppo/{name}"] == float(getattr(record.ppo, name))
-    assert numbers["ppo/head/op/entropy"] == record.ppo.heads["op"].entropy
-    assert {f"time/{name}" for name in record.timing.__struct_fields__} <= set(numbers)
-    assert numbers["train/outcome"] == sum(env.outcome for env in record.envs) / len(record.envs)
+        assert name == "heads" or numbers[f"ppo/{name}"] == float(getattr(RECORD.ppo, name))
+    assert numbers["ppo/head/op/entropy"] == RECORD.ppo.heads["op"].entropy
+    assert {f"time/{name}" for name in RECORD.timing.__struct_fields__} <= set(numbers)
+    assert numbers["train/outcome"] == sum(env.outcome for env in RECORD.envs) / len(RECORD.envs)
 
 
 def test_a_number_that_does_not_exist_is_left_out():
-    record = next(event.record for event in SMALL.events() if isinstance(event, EpisodeRecorded))
-    failed = tuple(
-        msgspec.structs.replace(env, measures=env.measures | {"val_loss": None}, reward_sum=None) for env in record.envs
-    )
-    numbers = episode_numbers(msgspec.structs.replace(record, envs=failed, ppo=None))
+    failed = tuple(replace(env, measures=env.measures | {"val_loss": None}, reward_sum=None) for env in RECORD.envs)
+    numbers = episode_numbers(replace(RECORD, envs=failed, ppo=None))
     assert not {"measure/val_loss", "train/reward"} & set(numbers)
     assert not any(name.startswith("ppo/") for name in numbers)
 
 
 def test_a_lost_run_is_told_as_failed_and_an_unfinished_experiment_has_no_comparison():
-    events = [event for event in SMALL.events() if not isinstance(event, RunEvaluated)][:-1]
+    events = [event for event in SMALL if not isinstance(event, RunEvaluated)][:-1]
     lost = next(event.run.name for event in events if isinstance(event, RunStarted))
     tracker = listened([*events, Incident(category="dropped_pair", run_name=lost, episode=1, detail="its worker died")])
     assert tracker.concluded[lost].state == "failed"
@@ -116,36 +112,38 @@ def test_a_lost_run_is_told_as_failed_and_an_unfinished_experiment_has_no_compar
 
 
 def test_tags_are_those_of_the_variant_with_its_name_first():
-    tracker = listened(SMALL.events(), Tracking(tags={"shaped": ("old", "shaped"), "other": ("x",)}))
+    tracker = listened(SMALL, Tracking(tags={"shaped": ("old", "shaped"), "other": ("x",)}))
     assert tracker.begun["shaped/1"].tags == ("shaped", "old")
     assert tracker.begun["simplified/0"].tags == ("simplified",)
 
 
 def test_ids_are_of_the_plan_and_its_first_time():
-    started = SMALL.events()[0]
-    assert isinstance(started, ExperimentStarted)
-    assert experiment_id(started, FIRST) == identity(started.plan.digest, FIRST)
-    assert experiment_id(started, FIRST) != experiment_id(started, FIRST.replace("23:30", "23:31"))
+    assert experiment_id(SMALL[0], FIRST) == identity(SMALL[0].plan.digest, FIRST)
+    assert experiment_id(SMALL[0], FIRST) != experiment_id(SMALL[0], FIRST.replace("23:30", "23:31"))
     assert identity("0f3c", FIRST) == "3efabe3dd15e2141"  # in every process, as hash() is not
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------
 
 
+def tracked(track, wandb_mode=None):
+    flags = {"track": track, "wandb_mode": wandb_mode, "wandb_entity": None, "wandb_project": None}
+    return tracking_of(flags, Tracking())
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_an_absent_library_is_refused_with_the_extra_that_has_it(name, monkeypatch):
-    tracking_of(FLAGS | {"track": name}, Tracking())
+    assert tracked(name) != Tracking()
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(UsageError, match=rf"pip install 'esper-ab\[{name}\]'"):
-        tracking_of(FLAGS | {"track": name}, Tracking())
+        tracked(name)
 
 
 def test_wandb_mode_is_the_flag_or_the_environment(monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
-    assert tracking_of(FLAGS | {"track": "wandb"}, Tracking()).wandb == "offline"
-    assert tracking_of(FLAGS | {"track": "wandb", "wandb_mode": "online"}, Tracking()).wandb == "online"
+    assert (tracked("wandb").wandb, tracked("wandb", "online").wandb) == ("offline", "online")
     monkeypatch.delenv("WANDB_MODE")
-    assert tracking_of(FLAGS | {"track": "wandb"}, Tracking()).wandb == "online"
+    assert tracked("wandb").wandb == "online"
 
 
 # --- a file that continues itself ------------------------------------------------------------------------------------

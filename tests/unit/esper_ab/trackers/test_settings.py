@@ -2,25 +2,19 @@
 
 import pytest
 
+from esper_ab.trackers.process import _Work
 from esper_ab.trackers.settings import Tracking, server_of, without_credentials
+from esper_ab.trackers.state import FOLDER, read_progress
 
 
-@pytest.mark.parametrize(
-    ("name", "tracking", "server"),
-    [
-        ("tensorboard", Tracking(tensorboard=True, wandb="online"), ""),
-        ("wandb", Tracking(wandb="offline"), ""),
-        ("wandb", Tracking(wandb="online"), "api.wandb.ai"),
-    ],
-)
-def test_a_server_is_named_where_there_is_one(monkeypatch, name, tracking, server):
-    monkeypatch.delenv("WANDB_BASE_URL", raising=False)
+@pytest.mark.parametrize(("name", "tracking", "base", "server"), [
+    ("tensorboard", Tracking(tensorboard=True, wandb="online"), "", ""), ("wandb", Tracking(wandb="offline"), "", ""),
+    ("wandb", Tracking(wandb="online"), "", "api.wandb.ai"),
+    ("wandb", Tracking(wandb="online"), "https://me:s3cret@lab:8080", "https://lab:8080"),
+])  # fmt: skip
+def test_a_server_is_named_where_there_is_one(monkeypatch, name, tracking, base, server):
+    monkeypatch.setenv("WANDB_BASE_URL", base)
     assert server_of(name, tracking) == server
-
-
-def test_a_server_is_named_without_what_the_user_logs_in_with(monkeypatch):
-    monkeypatch.setenv("WANDB_BASE_URL", "https://me:s3cret@lab:8080")
-    assert server_of("wandb", Tracking(wandb="online")) == "https://lab:8080"
 
 
 @pytest.mark.parametrize(("text", "left"), [
@@ -31,3 +25,16 @@ def test_a_server_is_named_without_what_the_user_logs_in_with(monkeypatch):
 ])  # fmt: skip
 def test_credentials_are_taken_out_of_a_text_and_nothing_else(text, left):
     assert without_credentials(text) == left
+
+
+@pytest.mark.parametrize("long", [0, 480, 600])
+def test_a_library_that_says_the_address_says_no_password(tmp_path, capfd, long):
+    (tmp_path / FOLDER).mkdir()
+    why = f"CommError: {'x' * long} API request to http://me:s3cret@127.0.0.1:9/api failed"
+    assert _Work(tmp_path, "wandb", "now").fail(why) == 1
+    said = capfd.readouterr().err
+    assert said.startswith("error: wandb: CommError: ")
+    assert read_progress(tmp_path, "wandb").detail == said.removeprefix("error: wandb: ").rstrip("\n")
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"s3cret" not in written + said.encode()
+    assert b"me:" not in written

@@ -10,22 +10,18 @@ from esper_ab.journal.fold import begin
 PLAN = fake_plans.plan(episodes=2)
 
 
-@pytest.mark.parametrize(
-    ("milestone", "stopping", "released"),
-    [(1, False, True), (1, True, False), (3, False, True), (3, True, True)],
-)
+@pytest.mark.parametrize(("milestone", "stopping", "released"), [
+    (1, False, True), (1, True, False), (3, False, True), (3, True, True),
+])  # fmt: skip
 def test_a_stop_holds_back_what_begins_work_and_nothing_else(milestone, stopping, released):
     history = begin(started(PLAN))
     blocks, (block,) = BlocksInProgress(), history.blocks
     runs = [history.runs[spec.ref.name] for spec in block.runs]
     blocks.begin(block, PLAN)
-    for before in range(milestone):
+    for point in range(milestone + 1):
         for run in runs:
-            blocks.arrived(run, before)
-        blocks.take_due(stopping=False)
-    for run in runs:
-        blocks.arrived(run, milestone)
-    due = blocks.take_due(stopping=stopping)
+            blocks.arrived(run, point)
+        due = blocks.take_due(stopping=stopping and point == milestone)
     assert [(index, one.milestone) for index, one in due] == ([(block.replicate, milestone)] if released else [])
     assert all(blocks.may_pass(run, milestone) == released for run in runs)
     assert not blocks.anything_due

@@ -1,16 +1,13 @@
 """What the list of incidents and the warnings say of workers and their runs."""
 
-from __future__ import annotations
-
-import msgspec
 import pytest
+from msgspec.structs import replace
 from support import fake_plans
 from support.journals import planted_effect, started
 from support.orders import order
 
 from esper_ab.analysis.pathologies import UNTRAINED_UPDATES
 from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Hello, Ready
-from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
 from esper_ab.control.rules import incidents
 from esper_ab.control.rules.incidents import confounders, reported
 from esper_ab.control.rules.runs import NOWHERE
@@ -37,53 +34,43 @@ def run():
     return history_of().runs[SPEC.ref.name]
 
 
-@pytest.mark.parametrize(
-    ("began", "continued", "worker", "warns"),
-    [
-        ("x", (), "x", False),
-        ("x", (), "y", True),
-        ("x", (), "", False),  # a worker that cannot tell
-        ("", (), "y", False),  # a coordinator that could not tell
-        ("x", ("y",), "y", False),
-        ("x", ("y",), "x", True),
-    ],
-)
+def hello(**about):
+    said = {"worker": "w00", "incarnation": 1, "protocol": PROTOCOL, "pid": 1, "uuids": ("",), "torch_version": ""}
+    return Hello(**{**said, "sources": "", **about})
+
+
+@pytest.mark.parametrize(("began", "continued", "worker", "warns"), [
+    ("x", (), "x", False), ("x", (), "y", True), ("x", ("y",), "y", False), ("x", ("y",), "x", True),
+    ("x", (), "", False),  # a worker that cannot tell
+    ("", (), "y", False),  # a coordinator that could not tell
+])  # fmt: skip
 def test_a_worker_that_runs_other_code_than_its_coordinator_is_a_warning(began, continued, worker, warns):
-    hello = Hello(worker="w00", incarnation=1, protocol=PROTOCOL, pid=1, uuids=("",), torch_version="", sources=worker)
-    warning = incidents.other_code(hello, "cpu:0", history_of(began, *continued))
+    warning = incidents.other_code(hello(sources=worker), "cpu:0", history_of(began, *continued))
     assert bool(warning) == warns
     expected = f"(sources {worker}) than that with which the experiment began ({continued[-1] if continued else began})"
     assert not warns or expected in warning
 
 
-@pytest.mark.parametrize(
-    ("greeted", "has_run", "stands", "sign", "where"),
-    [
-        (False, False, NOWHERE, None, "before it was ready for a run"),
-        (False, True, NOWHERE, None, "before it was ready for a run"),
-        (True, False, NOWHERE, None, "between runs"),
-        (True, True, 1, None, "while run a/0 waited at the barrier after episode 0"),
-        (True, True, NOWHERE, TRAINS, "in warm-up of run a/0 (last sign: train, step 7)"),
-        (True, True, 0, TRAINS, "in episode 0 of run a/0 (last sign: train, step 7)"),
-        (True, True, 1, TRAINS, "in episode 1 of run a/0 (last sign: train, step 7)"),
-        (True, True, 2, TRAINS, "in evaluation of run a/0 (last sign: train, step 7)"),
-    ],
-)
+@pytest.mark.parametrize(("greeted", "has_run", "stands", "sign", "where"), [
+    (False, False, NOWHERE, None, "before it was ready for a run"),
+    (False, True, NOWHERE, None, "before it was ready for a run"),
+    (True, False, NOWHERE, None, "between runs"),
+    (True, True, 1, None, "while run a/0 waited at the barrier after episode 0"),
+    (True, True, NOWHERE, TRAINS, "in warm-up of run a/0 (last sign: train, step 7)"),
+    (True, True, 0, TRAINS, "in episode 0 of run a/0 (last sign: train, step 7)"),
+    (True, True, 1, TRAINS, "in episode 1 of run a/0 (last sign: train, step 7)"),
+    (True, True, 2, TRAINS, "in evaluation of run a/0 (last sign: train, step 7)"),
+])  # fmt: skip
 def test_where_a_worker_was(greeted, has_run, stands, sign, where):
     worker = WorkerState(order=ORDER, greeted=greeted)
     assert incidents.whereabouts(worker, run() if has_run else None, stands, sign) == where
 
 
-@pytest.mark.parametrize(
-    ("silence", "said"),
-    [
-        (None, "waited at the barrier after episode 0: Ctrl-C stops at once"),
-        (
-            Laggard(worker="w00/1", last=TRAINS, silent_s=41.0, limit_s=60.0),
-            "(last sign: train, step 7): silent for 41 s, killed after 60 s; Ctrl-C stops at once",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("silence", "said"), [
+    (None, "waited at the barrier after episode 0: Ctrl-C stops at once"),
+    (Laggard(worker="w00/1", last=TRAINS, silent_s=41.0, limit_s=60.0),
+     "(last sign: train, step 7): silent for 41 s, killed after 60 s; Ctrl-C stops at once"),
+])  # fmt: skip
 def test_a_stop_names_the_worker_that_it_waits_for(silence, said):
     text = incidents.stop_waits(WorkerState(order=ORDER, greeted=True), run(), 1, silence)
     assert text.startswith(f"stopping; waiting for worker {ORDER.identity} on cpu:0, ")
@@ -94,34 +81,22 @@ def test_every_damaged_checkpoint_that_a_worker_passed_over_is_an_entry():
     ready = Ready(run=SPEC.ref, warm_up_s=0.0, damaged=("checkpoint 2 is empty", "checkpoint 1 is empty"))
     event, *entries = incidents.reported(ready, run())
     assert isinstance(event, RunReady)
-    assert entries == [
-        Incident(category="damaged_checkpoint", run_name="a/0", detail=what) for what in ready.damaged
-    ]
+    assert entries == [Incident(category="damaged_checkpoint", run_name="a/0", detail=what) for what in ready.damaged]
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "said"),
-    [
-        (None, ("n1", "GPU-1"), ""),
-        (("n1", "GPU-1"), ("n1", "GPU-1"), ""),
-        (("n1", "GPU-1"), ("n2", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n2 GPU-2, of the same kind"),
-        (("n1", "GPU-1"), ("n1", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n1 GPU-2, of the same kind"),
-        (("n1", ""), ("n2", ""), "cpu:0 has moved from n1 to n2, of the same kind"),
-        (("", "GPU-1"), ("n2", "GPU-2"), ""),  # recorded before hosts were
-    ],
-)
+@pytest.mark.parametrize(("before", "now", "said"), [
+    (None, ("n1", "GPU-1"), ""), (("n1", "GPU-1"), ("n1", "GPU-1"), ""),
+    (("n1", "GPU-1"), ("n2", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n2 GPU-2, of the same kind"),
+    (("n1", "GPU-1"), ("n1", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n1 GPU-2, of the same kind"),
+    (("n1", ""), ("n2", ""), "cpu:0 has moved from n1 to n2, of the same kind"),
+    (("", "GPU-1"), ("n2", "GPU-2"), ""),  # recorded before hosts were
+])  # fmt: skip
 @pytest.mark.parametrize("spec", [None, SPEC])
 def test_a_lane_that_stands_for_another_device_than_before_is_an_entry(before, now, said, spec):
-    def hello(place):
-        return Hello(
-            worker="w00", incarnation=1, protocol=PROTOCOL, pid=1, uuids=(place[1],), torch_version="", sources="",
-            host=place[0],
-        )  # fmt: skip
-
     history = history_of()
     if before:
-        history.add(incidents.worker_started(hello(before), ORDER))
-    entry = incidents.moved(hello(now), WorkerState(order=ORDER, run=spec), history)
+        history.add(incidents.worker_started(hello(host=before[0], uuids=before[1:]), ORDER))
+    entry = incidents.moved(hello(host=now[0], uuids=now[1:]), WorkerState(order=ORDER, run=spec), history)
     assert (entry.detail if entry else "") == said
     assert entry is None or (entry.category, entry.run_name) == ("moved", "a/0" if spec else "")
 
@@ -129,23 +104,18 @@ def test_a_lane_that_stands_for_another_device_than_before_is_an_entry(before, n
 # Which records enter the list of incidents, and as what.
 
 
-@pytest.fixture(scope="module")
-def records() -> tuple[EpisodeRecord, EvaluationRecord]:
-    events = planted_effect()
-    episode = next(e.record for e in events if isinstance(e, EpisodeRecorded) and e.record.ppo is not None)
-    return episode, next(e.record for e in events if isinstance(e, RunEvaluated))
+EPISODE = next(e.record for e in planted_effect() if isinstance(e, EpisodeRecorded) and e.record.ppo is not None)
+EVALUATION = next(event.record for event in planted_effect() if isinstance(event, RunEvaluated))
 
 
-def test_failed_environments_are_counted_and_named(records) -> None:
-    episode, evaluation = records
-    envs = tuple(msgspec.structs.replace(env, failed=env.env == 1) for env in episode.envs)
-    (entry,) = confounders(msgspec.structs.replace(episode, envs=envs))
-    assert (entry.category, entry.run_name, entry.episode) == ("non_finite", episode.run.name, episode.episode)
+def test_failed_environments_are_counted_and_named():
+    envs = tuple(replace(env, failed=env.env == 1) for env in EPISODE.envs)
+    (entry,) = confounders(replace(EPISODE, envs=envs))
+    assert (entry.category, entry.run_name, entry.episode) == ("non_finite", EPISODE.run.name, EPISODE.episode)
     assert f"1 of {len(envs)} environments failed (environments 1)" in entry.detail
-    broken = msgspec.structs.replace(
-        evaluation.episodes[0], outcome=msgspec.structs.replace(evaluation.episodes[0].outcome, failed=True)
-    )
-    (entry,) = confounders(msgspec.structs.replace(evaluation, episodes=(broken, *evaluation.episodes[1:])))
+    first, *others = EVALUATION.episodes
+    broken = replace(first, outcome=replace(first.outcome, failed=True))
+    (entry,) = confounders(replace(EVALUATION, episodes=(broken, *others)))
     assert entry.episode is None
     assert "evaluation episodes failed" in entry.detail
 
@@ -161,51 +131,43 @@ def test_failed_environments_are_counted_and_named(records) -> None:
     ({"explained_variance": 0.1, "value_loss": 3.0}, ""), ({"explained_variance": None, "value_loss": 3.0}, ""),
     ({"first_ratio_error": None, "entropy": None, "ratio_max": None, "clip_fraction": None}, ""), ({}, ""),
 ])  # fmt: skip
-def test_pathologies_of_an_update(records, change, words) -> None:
-    broken = later(records[0], **change)
-    entries = list(confounders(broken))
+def test_pathologies_of_an_update(change, words):
+    entries = list(confounders(later(**change)))
     assert len(entries) == bool(words)
     for entry in entries:
-        assert (entry.category, entry.run_name, entry.episode) == ("ppo_pathology", broken.run.name, UNTRAINED_UPDATES)
+        assert (entry.category, entry.run_name, entry.episode) == ("ppo_pathology", EPISODE.run.name, UNTRAINED_UPDATES)
         assert words in entry.detail
 
 
-def later(episode: EpisodeRecord, number: int = UNTRAINED_UPDATES, **change) -> EpisodeRecord:
+def later(number=UNTRAINED_UPDATES, **change):
     """Another episode of the same run, with some numbers of its update replaced."""
-    return msgspec.structs.replace(episode, episode=number, ppo=msgspec.structs.replace(episode.ppo, **change))
+    return replace(EPISODE, episode=number, ppo=replace(EPISODE.ppo, **change))
 
 
-def test_a_critic_that_has_hardly_learnt_is_not_judged(records) -> None:
-    values = {"explained_variance": -0.5, "value_loss": 0.8}
-    assert not list(confounders(later(records[0], UNTRAINED_UPDATES - 1, **values)))
-    assert len(list(confounders(later(records[0], UNTRAINED_UPDATES, **values)))) == 1
+def test_a_critic_that_has_hardly_learnt_is_not_judged():
+    assert not list(confounders(later(UNTRAINED_UPDATES - 1, explained_variance=-0.5, value_loss=0.8)))
 
 
-def test_the_incidents_has_one_entry_per_run_and_kind(records) -> None:
-    run = [later(records[0], number, ratio_max=6.0, entropy=0.0 if number > 2 else 1.0) for number in range(1, 6)]
-    entries = entered(run)
-    assert [(entry.episode, entry.confounder) for entry in entries] == [
-        (1, "ratio explosion"), (3, "entropy collapse"),
-    ]  # fmt: skip
-    envs = tuple(msgspec.structs.replace(env, failed=True) for env in records[0].envs)
-    run = [msgspec.structs.replace(later(records[0], number), envs=envs) for number in range(4)]
-    assert [entry.episode for entry in entered(run)] == [0]
+def test_the_incidents_has_one_entry_per_run_and_kind():
+    run = [later(number, ratio_max=6.0, entropy=0.0 if number > 2 else 1.0) for number in range(1, 6)]
+    assert entered(run) == [(1, "ratio explosion"), (3, "entropy collapse")]
+    envs = tuple(replace(env, failed=True) for env in EPISODE.envs)
+    assert entered([replace(later(number), envs=envs) for number in range(4)]) == [(0, incidents.FAILED)]
 
 
-def test_what_was_entered_before_a_resume_is_not_entered_again(records) -> None:
-    history = fold([*planted_effect(), *confounders(later(records[0], 1, ratio_max=6.0))], keeps_records=False)
-    record = later(records[0], 2, ratio_max=6.0, entropy=0.0)
-    report = EpisodeFinished(run=record.run, record=record)
-    event, entry = reported(report, history.runs[record.run.name])
-    assert event == EpisodeRecorded(record=record)
-    assert entry.confounder == "entropy collapse"
-
-
-def entered(run: list[EpisodeRecord]) -> list[Incident]:
-    """Of one episode after the other."""
+def entered(run):
+    """Episode and confounder of each entry, of one episode after the other."""
     entries, known = [], set()
     for record in run:
         for entry in confounders(record, known):
-            entries.append(entry)
+            entries.append((entry.episode, entry.confounder))
             known.add(entry.confounder)
     return entries
+
+
+def test_what_was_entered_before_a_resume_is_not_entered_again():
+    history = fold([*planted_effect(), *confounders(later(1, ratio_max=6.0))], keeps_records=False)
+    record = later(2, ratio_max=6.0, entropy=0.0)
+    event, entry = reported(EpisodeFinished(run=record.run, record=record), history.runs[record.run.name])
+    assert event == EpisodeRecorded(record=record)
+    assert entry.confounder == "entropy collapse"

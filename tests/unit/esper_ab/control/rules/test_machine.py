@@ -17,12 +17,7 @@ from esper_ab.contracts.messages import Failed, Release
 from esper_ab.control.rules import commands
 from esper_ab.control.rules.machine import CTRL_C
 from esper_ab.control.rules.runs import any_complete, nothing_left
-from esper_ab.journal.events import (
-    EpisodeRecorded,
-    Incident,
-    RunEvaluated,
-    RunReady,
-)
+from esper_ab.journal.events import EpisodeRecorded, Incident, MilestoneReleased, RunEvaluated, RunReady, RunStarted
 from esper_ab.journal.fold import fold
 
 PLANS = {
@@ -86,13 +81,16 @@ def in_peace(name):
     return world
 
 
+def entered(world):
+    return [event for event in world.journal if isinstance(event, Incident)]
+
+
 @EVERY_PLAN
 def test_an_experiment_without_faults_comes_to_its_end(name):
     world = in_peace(name)
     found = check_end(world)
     assert found
-    categories = {event.category for event in world.journal if isinstance(event, Incident)}
-    assert categories <= {"interrupted"}
+    assert {event.category for event in entered(world)} <= {"interrupted"}
     assert len([event for event in world.journal if isinstance(event, RunReady)]) == len(found)
 
 
@@ -158,24 +156,27 @@ def test_what_a_block_costs_does_not_depend_on_how_many_there_are():
     assert calls[48] < 6 * calls[12]  # 4.7 for a sum over blocks, 12 and more for one over all of them in each
 
 
-def test_a_second_ctrl_c_stops_at_once_and_a_second_sigterm_does_not():
-    world = World(PLANS["lockstep"])
-    for _ in range(4):
+def in_the_midst(rounds, plan=PLANS["lockstep"], **how):
+    """A world after some rounds in peace, and its first worker."""
+    world = World(plan, **how)
+    for _ in range(rounds):
         world.in_peace()
+    return world, next(iter(world.workers.values()))
+
+
+def test_a_second_ctrl_c_stops_at_once_and_a_second_sigterm_does_not():
+    world, _ = in_the_midst(4)
     for by in ("SIGTERM", "SIGTERM"):
         world.perform(world.machine.stop_requested(by, world.now))
     assert world.error is None
     world.perform(world.machine.stop_requested(CTRL_C, world.now))
     assert isinstance(world.error, Interrupted)
     assert not world.error.in_order
-    assert [event.category for event in world.journal if isinstance(event, Incident)] == ["interrupted"]
+    assert [event.category for event in entered(world)] == ["interrupted"]
 
 
 def test_nothing_counts_that_a_worker_says_after_it_has_failed():
-    world = World(PLANS["lockstep"])
-    for _ in range(3):
-        world.in_peace()
-    worker = next(iter(world.workers.values()))
+    world, worker = in_the_midst(3)
     world.hear(worker, worker.failed())
     kept = len(world.journal)
     world.go_on(worker, Choices(b""))
@@ -183,48 +184,43 @@ def test_nothing_counts_that_a_worker_says_after_it_has_failed():
     assert len(world.journal) == kept
 
 
-@pytest.mark.parametrize("complete", [False, True], ids=["the first seed", "a later one"])
-def test_what_has_to_fail_again_is_not_started_again(complete):
-    """Before anything is complete nothing is given up, so that whoever mends it can resume; later one replicate is."""
+def ended_by(complete, summary, traceback="", **more):
+    """A world at its end, one of whose workers has failed so: in the first seed, or after one that is complete."""
     world = World(PLANS["lockstep"])
     while any_complete(world.recorded) != complete or not all(worker.working for worker in world.workers.values()):
         world.in_peace()
-    worker = next(iter(world.workers.values()))
-    world.hear(worker, Failed(summary="OutOfMemory: 15.1 GiB of 16", traceback="…", again=False))
-    world.to_the_end()
+    failed = Failed(summary=summary, traceback=traceback, again=False, **more)
+    world.hear(next(iter(world.workers.values())), failed)
+    return world.to_the_end()
+
+
+@pytest.mark.parametrize("complete", [False, True], ids=["the first seed", "a later one"])
+def test_what_has_to_fail_again_is_not_started_again(complete):
+    """Before anything is complete nothing is given up, so that whoever mends it can resume; later one replicate is."""
+    world = ended_by(complete, "OutOfMemory: 15.1 GiB of 16", "…")
     assert {run.ref.replicate for run in world.recorded.runs.values() if run.lost} == ({1} if complete else set())
-    assert [event.category for event in world.journal if isinstance(event, Incident)].count("worker_death") == 1
-    blamed = [event.detail for event in world.journal if getattr(event, "category", "") == "dropped_pair"]
+    assert [event.category for event in entered(world)].count("worker_death") == 1
+    blamed = [event.detail for event in entered(world) if event.category == "dropped_pair"]
     assert [" died once " in detail for detail in blamed] == [True] * complete
     assert (world.error is None) == complete
     assert complete or "OutOfMemory: 15.1 GiB of 16" in str(world.error)
 
 
 def test_code_that_changed_stops_the_experiment_and_costs_no_seed():
-    world = World(PLANS["lockstep"])
-    while not any_complete(world.recorded) or not all(worker.working for worker in world.workers.values()):
-        world.in_peace()
-    worker = next(iter(world.workers.values()))
-    world.hear(worker, Failed(summary="train.py changed; put it back", traceback="", again=False, stops=True))
-    world.to_the_end()
+    world = ended_by(True, "train.py changed; put it back", stops=True)
     assert not [run for run in world.recorded.runs.values() if run.lost]
     assert str(world.error).count("train.py changed; put it back") == 1
 
 
 def test_a_copy_of_a_users_code_that_fails_leaves_nothing_to_resume_and_is_told_once():
-    world = World(PLANS["lockstep"])
-    while not all(worker.working for worker in world.workers.values()):
-        world.in_peace()
-    worker = next(iter(world.workers.values()))
-    world.hear(worker, Failed(summary="reward mode 'mine.py:r' failed", traceback="", again=False))
-    world.to_the_end()
+    world = ended_by(False, "reward mode 'mine.py:r' failed")
     assert nothing_left(world.recorded)
-    told = [event.detail for event in world.journal if isinstance(event, Incident) and "'mine.py:r'" in event.detail]
+    told = [event.detail for event in entered(world) if "'mine.py:r'" in event.detail]
     assert (len(told), str(world.error).count("'mine.py:r'")) == (1, 1)
 
 
-def beside_a_complete_run():
-    """A world whose run a/0 is complete, with its worker; that of b/0 dies and takes the replicate with it."""
+def test_a_run_that_is_complete_when_its_seed_is_given_up_gets_no_release_and_its_lane_goes_on():
+    """The worker of b/0 dies and takes the replicate with it; that of a/0 repeats its last report."""
     world = World(fake_plans.plan(seeds=2), limits=limits_of(deaths=1))
     one, other = world.workers.values()
     while world.recorded.runs["a/0"].evaluation is None:
@@ -233,33 +229,27 @@ def beside_a_complete_run():
         world.round()
     last = one.said[-1]
     world.act("die", other, Choices(b""))
-    return world, one, last
-
-
-def test_a_repeat_of_a_complete_run_whose_replicate_was_given_up_is_not_answered_by_a_release():
-    world, one, last = beside_a_complete_run()
     world.round()
-    answers = world.machine.heard(one.identity, last, world.now)
-    sent = [command.message for command in answers if isinstance(command, commands.Send)]
-    assert not [message for message in sent if isinstance(message, Release)]
-
-
-def test_a_lane_is_free_again_whose_run_is_complete_when_its_replicate_is_given_up():
-    world, *_ = beside_a_complete_run()
+    answers = sent(world.machine.heard(one.identity, last, world.now))
+    assert not [message for message in answers if isinstance(message, Release)]
     world.to_the_end()
-    states = {name: run.state for name, run in world.recorded.runs.items()}
-    assert states == {"a/0": "finished", "b/0": "lost", "a/1": "finished", "b/1": "finished"}
+    assert states(world) == {"a/0": "finished", "b/0": "lost", "a/1": "finished", "b/1": "finished"}
+
+
+def sent(wanted):
+    return [command.message for command in wanted if isinstance(command, commands.Send)]
+
+
+def states(world):
+    return {name: run.state for name, run in world.recorded.runs.items()}
 
 
 @pytest.mark.parametrize("blameless", [True, False])
 def test_a_death_that_no_run_is_to_blame_for_costs_none_and_three_in_a_row_end_the_experiment(blameless):
-    world = World(PLANS["two blocks at once"], limits=limits_of(deaths=1))
-    for _ in range(3):
-        world.in_peace()
-    lane = next(iter(world.workers))
+    world, worker = in_the_midst(3, PLANS["two blocks at once"], limits=limits_of(deaths=1))
 
     def end():
-        world.perform(world.machine.lost(lane, "was lost", "", hung=False, blameless=blameless))
+        world.perform(world.machine.lost(worker.order.lane.name, "was lost", "", hung=False, blameless=blameless))
 
     end()
     assert any(run.lost for run in world.recorded.runs.values()) != blameless
@@ -281,8 +271,7 @@ def test_an_assignment_that_was_lost_is_sent_again_to_a_worker_that_says_hello_a
     worker = next(iter(world.workers.values()))
 
     def answers():
-        said = world.machine.heard(worker.identity, worker.hello(), world.now)
-        return [command.message for command in said if isinstance(command, commands.Send)]
+        return sent(world.machine.heard(worker.identity, worker.hello(), world.now))
 
     kept = len(world.journal)
     assert answers() == [worker.assign]
@@ -304,22 +293,16 @@ def test_an_experiment_whose_every_seed_was_given_up_has_nothing_to_compare():
 
 
 def test_a_seed_that_was_half_given_up_is_given_up_by_the_next_coordinator():
-    world = World(PLANS["lockstep"])
-    for _ in range(4):
-        world.in_peace()
+    world, _ = in_the_midst(4)
     lost = Incident(category="dropped_pair", run_name="a/0", detail="")
     again = World(PLANS["lockstep"], [*world.journal, lost])
-    cancelled = [event.run_name for event in again.journal if getattr(event, "category", "") == "cancelled"]
-    assert cancelled == ["b/0", "c/0"]
+    assert [event.run_name for event in entered(again) if event.category == "cancelled"] == ["b/0", "c/0"]
     again.to_the_end()
-    states = {name: run.state for name, run in again.recorded.runs.items()}
-    assert {name for name, state in states.items() if state == "lost"} == {"a/0", "b/0", "c/0"}
-    assert {state for name, state in states.items() if not name.endswith("/0")} == {"finished"}
+    assert states(again) == {name: "lost" if name.endswith("/0") else "finished" for name in again.recorded.runs}
 
 
 def test_a_result_that_is_reported_twice_is_an_entry_only_where_it_differs():
-    world = World(PLANS["lockstep"])
-    worker = next(iter(world.workers.values()))
+    world, worker = in_the_midst(0)
     while worker.at != 1:
         world.in_peace()
     kept, (ready, episode) = len(world.journal), worker.said
@@ -329,3 +312,70 @@ def test_a_result_that_is_reported_twice_is_an_entry_only_where_it_differs():
     world.hear(worker, replace(episode, record=replace(episode.record, digest="another")))
     (entry,) = world.journal[kept:]
     assert (entry.category, entry.run_name, entry.episode) == ("inexact_resume", worker.run, 0)
+
+
+# When deaths give a seed up, and with it its block; when they end the experiment; what goes on side by side.
+
+
+def dying(runs, plan):
+    """A world at its end, while each worker of these runs fails after its first episode."""
+    world = World(plan)
+    while not world.over:
+        world.in_peace()
+        for worker in world.workers.values():
+            if worker.run in runs and worker.at == 1 and worker.working and not world.over:
+                world.hear(worker, worker.failed())
+    world.error = world.error or world.machine.error_at_end()
+    return world
+
+
+def test_three_deaths_at_one_point_give_the_seed_up_in_every_group_and_no_other():
+    world = dying({"b/1"}, PLANS["lockstep"])
+    assert states(world) == {name: "lost" if name.endswith("/1") else "finished" for name in world.recorded.runs}
+    first, *others = [event for event in entered(world) if event.category in ("dropped_pair", "cancelled")]
+    assert (first.category, first.run_name) == ("dropped_pair", "b/1")
+    assert {entry.category for entry in others} == {"cancelled"}
+    why = "seed 1 was given up: b/1 died 3 times after episode 0: reported an error: RuntimeError: the planted error"
+    assert {entry.detail for entry in (first, *others)} == {why}
+    assert [event.category for event in entered(world)].count("worker_death") == 3
+    assert world.error is None
+
+
+def test_one_fault_in_every_seed_ends_the_experiment_and_what_is_left_can_be_resumed():
+    world = dying({f"b/{seed}" for seed in range(6)}, fake_plans.plan(seeds=6))
+    assert isinstance(world.error, WorkerFailed)
+    assert "the planted error" in str(world.error)
+    assert "several seeds were given up for the same reason and none was completed" in str(world.error)
+    assert [states(world)[f"a/{seed}"] for seed in range(6)] == ["lost"] * 3 + ["planned"] * 3
+    mended = world.resumed(len(world.journal)).to_the_end()
+    assert [states(mended)[f"a/{seed}"] for seed in range(6)] == ["lost"] * 3 + ["finished"] * 3
+
+
+def test_a_fault_that_comes_after_a_complete_seed_ends_nothing():
+    world = dying({f"b/{seed}" for seed in range(1, 5)}, fake_plans.plan(seeds=6))
+    assert world.error is None
+    assert [states(world)[f"b/{seed}"] for seed in range(6)] == ["finished", *["lost"] * 4, "finished"]
+
+
+@pytest.mark.parametrize(("cores", "at_once"), [(2, {0}), (4, {0, 1})])
+def test_as_many_blocks_are_begun_at_once_as_lanes_allow(cores, at_once):
+    world = World(fake_plans.plan(seeds=4, cores=cores))
+    while not any_complete(world.recorded):
+        world.in_peace()
+    journal = world.journal
+    first_done = next(n for n, one in enumerate(journal) if isinstance(one, MilestoneReleased) and one.milestone == 3)
+    begun = {event.run.replicate for event in journal[:first_done] if isinstance(event, RunStarted)}
+    assert begun == at_once
+
+
+def test_independent_runs_do_not_wait_for_each_other():
+    world = World(fake_plans.plan(seeds=1, sync="independent"))
+    while len(ready := [worker for worker in world.workers.values() if worker.working and worker.at == 0]) < 2:
+        world.in_peace()
+    ahead, behind = ready
+    run = world.recorded.runs[ahead.run]
+    while run.evaluation is None:
+        world.go_on(ahead, Choices(b""))
+        world.round()
+    assert behind.at == 0
+    assert all(len(event.runs) == 1 for event in world.journal if isinstance(event, MilestoneReleased))

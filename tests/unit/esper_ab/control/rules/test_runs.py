@@ -8,14 +8,7 @@ from support.fake_plans import plan
 from support.fake_worker import report_of
 from support.journals import planted_effect, started
 
-from esper_ab.control.rules.runs import (
-    NOWHERE,
-    Deaths,
-    arrival,
-    assignment,
-    event_of,
-    same_record,
-)
+from esper_ab.control.rules.runs import NOWHERE, Deaths, arrival, assignment, event_of, same_record
 from esper_ab.control.rules.validation import Rejected
 from esper_ab.journal.fold import begin, fold
 

@@ -1,6 +1,8 @@
 """Liveness with time passed in."""
 
 import math
+from itertools import accumulate
+from statistics import median
 
 import pytest
 from hypothesis import given
@@ -14,44 +16,40 @@ LIMITS = Limits(floor_s=60.0, start_up_s=300.0, factor=5.0, pause_s=10.0)
 TRAIN = Sign(phase="train", run_name="a/0", step=3)
 
 
-def late_workers(liveness, start, end, every=1.0):
+def late_workers(liveness, start, end):
     """First second at which somebody is late, with who; None if nobody is until `end`."""
-    now = start
-    while now <= end:
-        late = liveness.late(now)
-        if late:
-            return now, late
-        now += every
+    while start <= end:
+        if late := liveness.late(start):
+            return start, late
+        start += 1.0
     return None
 
 
 @pytest.mark.parametrize(("step_s", "grace_s"), [(0.0, 300.0), (2.0, 300.0), (441.0, 4410.0)])
 def test_the_grace_grows_with_the_steps_of_the_plan(step_s, grace_s):
-    liveness = Liveness(LIMITS.of_steps(step_s), 0.0)
-    liveness.sign("w00/1", Sign(phase="warm-up"), 0.0)
-    at, (laggard,) = late_workers(liveness, 0.0, 5000.0)
+    at, (laggard,) = late_workers(alive(LIMITS.of_steps(step_s), Sign(phase="warm-up")), 0.0, 5000.0)
     assert at == grace_s + 1.0
     assert laggard == Laggard(worker="w00/1", last=Sign(phase="warm-up"), silent_s=at, limit_s=grace_s)
 
 
 @given(st.lists(st.floats(0.01, 200.0), min_size=1, max_size=20))
 def test_the_limit_is_five_median_intervals_of_the_phase_but_a_minute_at_least(intervals):
-    liveness, now = Liveness(Limits(pause_s=math.inf), 0.0), 0.0
-    liveness.sign("w00/1", TRAIN, now)
-    for interval in intervals:
-        now += interval
-        liveness.sign("w00/1", TRAIN, now)
-    _, (laggard,) = late_workers(liveness, now, now + 5 * 200 + 2)
-    ordered = sorted(intervals)
-    middle = (ordered[len(ordered) // 2] + ordered[(len(ordered) - 1) // 2]) / 2
-    assert abs(laggard.limit_s - max(60.0, 5 * middle)) < 1e-6 * laggard.limit_s
+    at = [*accumulate(intervals, initial=0.0)]
+    _, (laggard,) = late_workers(alive(Limits(pause_s=math.inf), at=at), at[-1], at[-1] + 5 * 200 + 2)
+    assert laggard.limit_s == pytest.approx(max(60.0, 5 * median(intervals)))
     assert laggard.last == TRAIN
 
 
+def alive(limits=LIMITS, sign=TRAIN, at=(0.0,)):
+    """The liveness of a worker that has given this sign at these times."""
+    liveness = Liveness(limits, 0.0)
+    for time in at:
+        liveness.sign("w00/1", sign, time)
+    return liveness
+
+
 def test_what_one_worker_shows_counts_for_all():
-    liveness = Liveness(LIMITS, 0.0)
-    liveness.sign("w00/1", TRAIN, 0.0)
-    liveness.sign("w00/1", TRAIN, 1.0)
+    liveness = alive(at=(0.0, 1.0))
     liveness.rest("w00/1", 2.0)
     liveness.sign("w01/1", TRAIN, 2.0)
     at, (laggard,) = late_workers(liveness, 2.0, 100.0)
@@ -60,17 +58,15 @@ def test_what_one_worker_shows_counts_for_all():
 
 @pytest.mark.parametrize("phase", ["start-up", "assigned", "warm-up"])
 def test_what_is_done_once_has_the_grace_however_quick_others_were(phase):
-    liveness = Liveness(LIMITS, 0.0)
-    for worker in ("w00/1", "w01/1"):
-        liveness.sign(worker, Sign(phase=phase), 0.0)
+    liveness = alive(sign=Sign(phase=phase))
+    liveness.sign("w01/1", Sign(phase=phase), 0.0)
     liveness.rest("w00/1", 1.0)
     at, _ = late_workers(liveness, 1.0, 400.0)
     assert at == 301.0
 
 
 def test_a_suspended_coordinator_blames_nobody_for_its_own_pause():
-    liveness = Liveness(LIMITS, 0.0)
-    liveness.sign("w00/1", Sign(phase="start-up"), 0.0)
+    liveness = alive(sign=Sign(phase="start-up"))
     assert liveness.late(1.0) == ()
     assert liveness.late(100_000.0) == ()
     at, _ = late_workers(liveness, 100_000.0, 101_000.0)
@@ -78,9 +74,8 @@ def test_a_suspended_coordinator_blames_nobody_for_its_own_pause():
 
 
 def test_what_a_lost_worker_was_in_the_middle_of_says_nothing_about_pace():
-    liveness = Liveness(Limits(floor_s=1.0, start_up_s=300.0, factor=5.0, pause_s=math.inf), 0.0)
-    liveness.sign("w00/1", TRAIN, 0.0)
-    liveness.sign("w00/1", TRAIN, 10.0)  # the phase takes ten seconds
+    limits = Limits(floor_s=1.0, start_up_s=300.0, factor=5.0, pause_s=math.inf)
+    liveness = alive(limits, at=(0.0, 10.0))  # the phase takes ten seconds
     liveness.forget("w00/1")
     assert liveness.late(1000.0) == ()
     liveness.sign("w01/1", TRAIN, 1000.0)
@@ -90,8 +85,7 @@ def test_what_a_lost_worker_was_in_the_middle_of_says_nothing_about_pace():
 
 @given(st.floats(1.0, 50.0), st.sampled_from(["start-up", "assigned", "warm-up", "never seen"]))
 def test_what_is_done_once_may_take_as_many_times_longer_as_the_machine_is_crowded(crowding, phase):
-    liveness = Liveness(Limits(start_up_s=300.0, pause_s=math.inf), 0.0)
-    liveness.sign("w00/1", Sign(phase=phase), 0.0)
+    liveness = alive(Limits(start_up_s=300.0, pause_s=math.inf), Sign(phase=phase))
     assert liveness.late(300.0 * crowding - 0.1, crowding) == ()
     (laggard,) = liveness.late(300.0 * crowding + 0.1, crowding)
     assert laggard.limit_s == 300.0 * crowding
@@ -99,9 +93,7 @@ def test_what_is_done_once_may_take_as_many_times_longer_as_the_machine_is_crowd
 
 
 def test_a_phase_whose_pace_is_known_has_its_limit_by_that():
-    liveness = Liveness(Limits(start_up_s=300.0, pause_s=math.inf), 0.0)
-    for at in (0.0, 10.0, 20.0, 30.0):
-        liveness.sign("w00/1", TRAIN, at)
+    liveness = alive(Limits(start_up_s=300.0, pause_s=math.inf), at=(0.0, 10.0, 20.0, 30.0))
     assert liveness.late(91.0, 20.0)
 
 
