@@ -11,8 +11,6 @@
     scripts/bench all                          every part, each in its own process
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

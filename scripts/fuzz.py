@@ -6,8 +6,6 @@ Exit status 1 if a frame raised anything but ProtocolError, or if an attacked ex
 undisturbed one's.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import resource

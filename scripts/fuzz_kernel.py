@@ -8,8 +8,6 @@ if larger, the median of its errors on 16 networks whose parameters differ from 
 rounding errors may cancel by luck. Exit status 1 if an error has no explanation.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import sys

@@ -1,7 +1,5 @@
 """Goldens of small experiments that really run: by the command line, or by the engine with drawn outcomes."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

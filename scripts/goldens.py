@@ -12,8 +12,6 @@ and numbers are compared (floats to seven digits) and, for experiments, the dige
 tests/statistics/test_goldens.py judges the stored goldens again, without training.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

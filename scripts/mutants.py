@@ -11,8 +11,6 @@ fixed. The detecting test is recorded and tried first next time. The score is th
 that still exist. A mutant that changes nothing, which no test can detect, counts as a survivor.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os

@@ -3,8 +3,6 @@
 Beside it a loop that does the least a coordinator must: receive, decode, journal, sync once per poll, release.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 import time

@@ -4,8 +4,6 @@ A fleet is a launcher for a coordinator in this process. As with Slurm, it uses 
 (`fake_node`). If possible, the nodes avoid the first core, so that the coordinator always has that core.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Benchmark of host training: native kernel, torch path and loop side by side; validation, episodes, memory."""
 
-from __future__ import annotations
-
 import hashlib
 import multiprocessing
 from collections.abc import Callable

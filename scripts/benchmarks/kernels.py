@@ -4,8 +4,6 @@ A call counts unless it only makes a view or allocates memory; a call over a lis
 Kernels launched inside a call are not counted: group norms and some reductions are two or three GPU kernels.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tables and numbers of a page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -4,8 +4,6 @@ Started by ppo.py, it reads numbers of environment steps from stdin, trains for 
 used.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 import time

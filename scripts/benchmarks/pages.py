@@ -1,7 +1,5 @@
 """Writes the tables of docs/evidence/scaling.md from measurements, and fits the rates of plan/estimate.py to them."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

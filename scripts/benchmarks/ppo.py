@@ -1,7 +1,5 @@
 """Benchmark of PPO against bare Gymnasium environments and other libraries (`--sb3` interpreter), alternating."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

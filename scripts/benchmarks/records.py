@@ -1,7 +1,5 @@
 """Benchmark of report, query and status over journals with very many episode records: time and peak memory."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

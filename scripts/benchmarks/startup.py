@@ -1,7 +1,5 @@
 """Benchmark of start-up: from a command to its first output, and from a launch to its first episode."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

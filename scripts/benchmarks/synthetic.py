@@ -1,7 +1,5 @@
 """Synthetic episode and evaluation records of realistic size: every field filled, numbers with all digits."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 

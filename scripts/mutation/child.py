@@ -1,7 +1,5 @@
 """Runs work in a forked child with limits of time and memory, isolated from its parent."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

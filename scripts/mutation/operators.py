@@ -1,7 +1,5 @@
 """Small bugs: swap a comparison, operator, condition or number; remove a result or a statement."""
 
-from __future__ import annotations
-
 import ast
 import random
 from collections.abc import Iterator

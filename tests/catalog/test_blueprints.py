@@ -1,7 +1,5 @@
 """The contract of every file in workers/blueprints: the folder is the list of cases."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

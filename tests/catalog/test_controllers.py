@@ -1,7 +1,5 @@
 """What every file of workers/controllers must keep: permitted decisions, no memory of episodes, no own randomness."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 

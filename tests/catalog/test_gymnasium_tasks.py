@@ -1,7 +1,5 @@
 """Settings of a Gymnasium task: its names, defaults and constants, and what it does not read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

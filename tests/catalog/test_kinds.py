@@ -1,7 +1,5 @@
 """Kinds of task: a worker loads those of its runs, and no other."""
 
-from __future__ import annotations
-
 import pytest
 from support.children import python
 

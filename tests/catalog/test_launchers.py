@@ -1,7 +1,5 @@
 """The contract of every file in esper_ab/launchers, with real workers without torch: the folder lists the cases."""
 
-from __future__ import annotations
-
 import gc
 import os
 import re

@@ -1,7 +1,5 @@
 """The contract of every file in esper_ab/stats/descriptive: what holds for any statistic of paired outcomes."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What every file of workers/tasks must keep: fixed, disjoint, stratified splits of the declared sizes and shapes."""
 
-from __future__ import annotations
-
 import hashlib
 import tarfile
 from dataclasses import replace

@@ -4,8 +4,6 @@ What a test does with a GPU in its own process runs on the test device in a proc
 Tests marked `real_gpu` are about what that one does not have: other numbers than the CPU's, speed, streams.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -1,7 +1,5 @@
 """Banks on a real GPU: against the CPU, without waiting, short of memory, in half precision. Skips without CUDA."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """GPUs, the real launcher: which devices did the work, read from the journal. Without a GPU on the test device."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What a decision asks of its GPU: waits, copies, and no other GPU. Counted by the test device."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

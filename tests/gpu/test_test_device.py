@@ -1,7 +1,5 @@
 """The tests of tests/gpu that compute in their own process, on the test device: in one that has it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """An experiment whose outcome is negative, smaller is better, and in joules: no word of growth in anything written."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

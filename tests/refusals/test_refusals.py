@@ -1,7 +1,5 @@
 """Every input that is refused is told the same as when its text was last looked at, word for word."""
 
-from __future__ import annotations
-
 import pytest
 from support.refusal_sites import sites
 from support.refusals import Refusal, coverage, expected, given, listed, refusals

@@ -1,7 +1,5 @@
 """Made-up comparisons of every kind, and what in their words, numbers and requirements contradicts the rest."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

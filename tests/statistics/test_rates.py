@@ -3,8 +3,6 @@
 docs/evidence/rates.md has the rates of many more laws and plans, and names the commit of the program that wrote it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from simulation import counts

@@ -1,7 +1,5 @@
 """What a user asks for, a machine that is made up, and the plan that comes of both."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """A reward audit made of numbers: outcomes and returns as given, everything else plausible."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from esper_ab.contracts.children import (

@@ -1,7 +1,5 @@
 """Processes that a test or a script starts with modules of this folder."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

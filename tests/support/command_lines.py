@@ -1,7 +1,5 @@
 """Lines of a shell, as help and documents show them, held against the commands that there are."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import shlex

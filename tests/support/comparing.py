@@ -1,7 +1,5 @@
 """Designs with fixed boundaries and the comparison of two lists of outcomes under them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Outcomes as other people's programs leave them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np

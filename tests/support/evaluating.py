@@ -1,7 +1,5 @@
 """The child of `esper-ab evaluate`, in this process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from esper_ab.contracts.children import PoliciesAnswer, PoliciesQuestion

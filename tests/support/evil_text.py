@@ -1,7 +1,5 @@
 """Text that means to become markup, SQL, a path, a shell command or an order to a terminal."""
 
-from __future__ import annotations
-
 import unicodedata
 
 EVIL = (

@@ -4,8 +4,6 @@
     python -m support.fake_experiment RUN_DIR resume
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plans by the real planner for a machine that is made up: as many cores as a test wants."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from esper_ab.contracts.children import Machine

@@ -11,8 +11,6 @@ its first start, without `times` at every attempt. The kinds are the functions o
 concerns a worker whose name is given as `run`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os

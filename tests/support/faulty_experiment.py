@@ -5,8 +5,6 @@
 Imports when it runs: a spawned worker imports this file, too, and is to watch its parent as early as a real one.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files that cannot grow, and calls of the system that fail."""
 
-from __future__ import annotations
-
 import os
 import resource
 from collections.abc import Callable, Iterator

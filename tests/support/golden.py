@@ -9,8 +9,6 @@
 `replay` judges plan and observations again. scripts/goldens makes experiments anew, from the first run on.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Goldens as JSON: rounded, written so that a change of a file can be read, and compared."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

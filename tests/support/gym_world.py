@@ -1,7 +1,5 @@
 """Small environments of Gymnasium with known returns, and runs of them."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A worker that has come as far as its entry point and no further: it names itself in RUN_DIR/pid, and hangs."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -4,8 +4,6 @@
 until RUN_DIR/gate is opened for writing; "forks" leaves a child that waits so, and ends with status 7.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The contract of launchers, called for one that needs a cluster, while there is one."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Helpers that user code leaves: a process, a thread that waits for it, and a forked one with all descriptors."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

@@ -5,8 +5,6 @@
 LAUNCHER is local or inline. Prints "exhausted" if no descriptor was free at one of the events.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

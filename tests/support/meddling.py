@@ -1,7 +1,5 @@
 """What a user's reward function may do, by mistake, to the files of the experiment that it is part of."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

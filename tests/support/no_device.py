@@ -4,8 +4,6 @@ Every operation there knows shapes, types and devices and no value: whatever ask
 depends on one, or joins a tensor of another device, fails.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable
 from typing import Any

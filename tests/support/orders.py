@@ -1,7 +1,5 @@
 """Orders of a worker on one lane and of a run; changes are what a test needs to be otherwise."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

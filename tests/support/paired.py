@@ -1,7 +1,5 @@
 """Paired outcomes for Hypothesis: percentages to three decimals, two to twelve pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

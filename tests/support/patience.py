@@ -1,7 +1,5 @@
 """Waits that end: for a call in this process, and for what other processes do."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Callable, Iterator

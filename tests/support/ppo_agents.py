@@ -1,7 +1,5 @@
 """Small PPO agents for tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from esper_ab.contracts.rng import run_path

@@ -1,7 +1,5 @@
 """For coordinators that a test starts. Imports nothing of ours."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

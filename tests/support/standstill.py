@@ -1,7 +1,5 @@
 """A coordinator in a process of its own, which may stand still for as long as a suspended machine, and go on."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Small banks and sessions for tests with tensors: the synthetic task, few environments, short episodes."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

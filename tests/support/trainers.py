@@ -1,7 +1,5 @@
 """Trainers for tests: a Python file and a script, each with a fault that a test may choose."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A stand-in for a node that does not see a folder: a command in a mount namespace where a tmpfs hides it."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

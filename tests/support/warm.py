@@ -5,8 +5,6 @@ descriptors, variables and working directory. Variables that are read when Pytho
 its parent is a process that waits for it: tests of just that start children as ever.
 """
 
-from __future__ import annotations
-
 import atexit
 import ctypes
 import importlib

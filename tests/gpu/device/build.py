@@ -1,7 +1,5 @@
 """Builds device.cpp, once for a torch and a compiler, and says what GPUs a process shall have."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

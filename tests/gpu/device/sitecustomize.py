@@ -4,8 +4,6 @@ Python imports this at its start, so every child has them, too. FOLDER then hold
 began with CUDA; `lost-N` after GPU N has failed; `held-N`, locked by a process that has it alone.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import importlib.abc

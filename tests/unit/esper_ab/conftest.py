@@ -1,7 +1,5 @@
 """An experiment directory to read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

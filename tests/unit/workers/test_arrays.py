@@ -1,7 +1,5 @@
 """Quick checks of numbers agree with the plain ones, also where a sum of squares overflows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

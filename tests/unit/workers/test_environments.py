@@ -1,7 +1,5 @@
 """Times of an episode's phases."""
 
-from __future__ import annotations
-
 import pytest
 
 from workers.environments import Stopwatch

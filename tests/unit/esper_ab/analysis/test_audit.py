@@ -1,7 +1,5 @@
 """Findings on designs and amounts, each from a journal that has its cause; a clean experiment has none."""
 
-from __future__ import annotations
-
 import math
 
 import msgspec

@@ -1,7 +1,5 @@
 """What is said of a group's learning, from synthetic journals that are each limited by one thing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import msgspec

@@ -1,7 +1,5 @@
 """What is concluded from a reward audit: of random schedules alone where a sample is meant, of all behaviours else."""
 
-from __future__ import annotations
-
 import pytest
 from support.audited_rewards import make_reward_audit, make_scored
 

@@ -1,7 +1,5 @@
 """What a worker is told of its GPU, from what torch and the environment say; no MIG has been there to try it on."""
 
-from __future__ import annotations
-
 import pytest
 
 from esper_ab.contracts.children import gpu_names, is_beyond_one_instance

@@ -1,7 +1,5 @@
 """Whatever bytes are damaged to, decoding them ends in UNREADABLE or in a value."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A guard and the program that it runs."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

@@ -1,7 +1,5 @@
 """Random numbers by address: the generator is Philox with the address's key, whatever way the key takes into it."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

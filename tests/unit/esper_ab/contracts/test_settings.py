@@ -1,7 +1,5 @@
 """Numbers of any length: what is carried, and how what is not is told of."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """A supervisor and its workers, in this process and as a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import queue

@@ -1,7 +1,5 @@
 """Where a command leaves its outcome, as people write it, and what they call a trainer."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """calibration.json: read again as written, and refused where it does not belong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

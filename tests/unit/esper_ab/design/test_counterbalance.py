@@ -1,7 +1,5 @@
 """Start orders balance positions and neighbours, and their effects can be estimated."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations, pairwise
 

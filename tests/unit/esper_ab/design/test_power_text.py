@@ -1,7 +1,5 @@
 """Power in words: every sentence of an answer that is made up, so that nothing is simulated; that of a plan."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """The planner: each block has each group once, positions are balanced, no group's orders depend on another group."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """What a plan is said to cost: against measured episodes, and how it grows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """experiment.toml is read again as the same experiment; names and places are checked before anything is written."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Device and start order can matter unless records are a function of rng paths; the plan follows from that."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from support.asking import experiment, group, machine, planned

@@ -1,7 +1,5 @@
 """A plan in a few lines: question, runs, when it decides, where it goes, and only notes that limit the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

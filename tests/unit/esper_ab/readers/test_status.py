@@ -1,7 +1,5 @@
 """The live view and status: what is shown, on a terminal and in a pipe, and that nothing heavy is loaded for it."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """The first page in words: a question, what the answer rests on, and steps that fit the verdict."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The page: one script by its hash and nothing else, and every point of a figure with its name."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

@@ -1,7 +1,5 @@
 """Constants of the command line and of files; which kinds of task read a setting."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

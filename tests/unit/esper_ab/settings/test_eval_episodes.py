@@ -1,7 +1,5 @@
 """`--eval-episodes`: what a number and what auto come to, and what the choice depends on."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

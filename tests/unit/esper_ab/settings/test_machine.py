@@ -1,7 +1,5 @@
 """--kernel and --amp: what they mean on which machine, what is refused there, and that they are the plan's."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from support.asking import TASK, asked, by_name, experiment, group, machine, planned, toml

@@ -1,7 +1,5 @@
 """Ranges of outcomes: what is read, what is refused, and for whom."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """From command line and file to an experiment: what is accepted and what wins; tests/golden/refusals has the rest."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """--vary, --higher and --lower: which groups and which outcome they ask for, and what they exclude."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Resolution: what was planned without a word can be asked for by name."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import msgspec

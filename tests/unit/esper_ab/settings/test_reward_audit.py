@@ -1,7 +1,5 @@
 """What may be asked of a reward audit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from esper_ab.contracts import catalog

@@ -1,7 +1,5 @@
 """Arrays of 64-bit floats."""
 
-from __future__ import annotations
-
 import math
 import random
 

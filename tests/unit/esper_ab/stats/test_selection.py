@@ -1,7 +1,5 @@
 """Choosing by a score: exact against brute force over all subsets, and the laws that every reward must obey."""
 
-from __future__ import annotations
-
 from itertools import combinations, permutations
 
 import numpy as np

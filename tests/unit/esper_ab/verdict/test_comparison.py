@@ -1,7 +1,5 @@
 """Verdicts: what an outcome allows to be said, and no more, where no golden experiment or table has it."""
 
-from __future__ import annotations
-
 import re
 
 import msgspec

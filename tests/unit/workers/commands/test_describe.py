@@ -1,7 +1,5 @@
 """The preflight child's own judgements; what it finds on a real machine is tested through the preflight."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

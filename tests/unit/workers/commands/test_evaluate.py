@@ -1,7 +1,5 @@
 """What the child of `esper-ab evaluate` answers, and what it refuses."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

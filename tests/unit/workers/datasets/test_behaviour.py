@@ -1,7 +1,5 @@
 """Behaviours of growth: whatever is named, drawn or varied is a schedule that the controller can follow."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """A run whose environments are spread over two devices computes what it computes on one; so does a family of hosts."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 

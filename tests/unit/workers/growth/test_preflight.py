@@ -1,7 +1,5 @@
 """What the preflight finds out about tasks of growth."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Every host of a family is given samples of one context, drawn at its own address."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from dataclasses import replace
 

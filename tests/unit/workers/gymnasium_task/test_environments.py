@@ -1,7 +1,5 @@
 """Rollouts of Gymnasium's environments: what ends, what is cut off, what begins anew, and what is carried on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any

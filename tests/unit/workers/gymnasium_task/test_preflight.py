@@ -1,7 +1,5 @@
 """What the preflight finds out about a Gymnasium task."""
 
-from __future__ import annotations
-
 import tracemalloc
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs of Gymnasium's environments: what their records depend on; tasks, outcomes and rewards by name."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tracemalloc

@@ -1,7 +1,5 @@
 """What reaches torch's kernels off the CPU, and that a GPU's ways to compute give a CPU's numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

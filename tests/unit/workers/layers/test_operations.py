@@ -1,7 +1,5 @@
 """Both ways to convolve against torch's convolution of each network alone, gradients included."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F

@@ -1,7 +1,5 @@
 """The border to the kernel: structs that mean the same on both sides, and a status with a sentence for each fault."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import re

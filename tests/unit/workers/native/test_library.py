@@ -1,7 +1,5 @@
 """The kernel's libraries: how they are built, and which of them are used: those that fit and compute as they should."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -3,8 +3,6 @@
 Over few numbers a normalisation leaves gradients that float32 rounds away, here and in torch: hidden >= 8.
 """
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 from collections.abc import Callable

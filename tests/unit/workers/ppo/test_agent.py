@@ -1,7 +1,5 @@
 """The agent as a whole: ratio 1, ended environments, bootstrap, freezing, state round trip; what computes a policy."""
 
-from __future__ import annotations
-
 import math
 
 import msgspec

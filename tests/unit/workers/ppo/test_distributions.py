@@ -1,7 +1,5 @@
 """Masked, factored heads: probabilities by enumeration, sampling by inverse CDF, no gradient where unused."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

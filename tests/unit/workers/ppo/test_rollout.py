@@ -1,7 +1,5 @@
 """GAE against its definition as a sum; sequences that a network with a memory learns from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

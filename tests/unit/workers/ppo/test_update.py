@@ -1,7 +1,5 @@
 """The update: its loss by a plain computation, its step by torch's optimiser, what stops it, what it says of itself."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Which GPUs a worker accepts as its own, and that threads are given none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A worker whose connection is gone ends, one whose coordinator only stands still does not; what its loop reports."""
 
-from __future__ import annotations
-
 import queue
 import time
 

@@ -1,7 +1,5 @@
 """Behaviours that are played side by side decide as each would alone, on the same hosts."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Which constants are listed: those on which a return depends, and those that a reward refuses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

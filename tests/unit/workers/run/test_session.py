@@ -1,7 +1,5 @@
 """One run: what its records depend on, and what they must not depend on; what a user's reward may not return."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

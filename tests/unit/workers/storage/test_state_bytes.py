@@ -1,7 +1,5 @@
 """state_bytes: what was written is restored; other bytes are one of FOREIGN, and take no more memory than they have."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 

@@ -1,7 +1,5 @@
 """Groups that do not stand clear of guessing, or of the bare host, support no EQUIVALENT."""
 
-from __future__ import annotations
-
 import pytest
 from support.audited import findings, planned, replace
 from support.journals import Shape, Synthetic, planted_effect, three_groups, without_evaluations

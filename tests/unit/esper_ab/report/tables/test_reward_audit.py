@@ -1,7 +1,5 @@
 """Tables and sentences of a reward audit: every number is that of the findings, and words follow numbers."""
 
-from __future__ import annotations
-
 import pytest
 from support.audited_rewards import make_played, make_reward_audit, make_scored
 

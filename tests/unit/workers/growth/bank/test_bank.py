@@ -1,7 +1,5 @@
 """The bank: environments side by side behave as if alone, and what is not trained does not change."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which configurations a validation pass holds, where it widens, and the arithmetic of what follows."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The kernel against torch, over any topology, stage and batch."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import msgspec

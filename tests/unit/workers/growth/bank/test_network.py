@@ -1,7 +1,5 @@
 """A level of hosts side by side against torch's plain layers; what joins the host, and which gradient goes where."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 

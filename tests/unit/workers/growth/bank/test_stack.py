@@ -1,7 +1,5 @@
 """What an epoch borrows from a stack, and many loans updated at once against each by itself."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from support.tensor_world import env_path, random

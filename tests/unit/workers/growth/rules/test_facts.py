@@ -1,7 +1,5 @@
 """Facts for rewards: taken before the decision, compared with the decision before."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import itertools

@@ -1,7 +1,5 @@
 """The life of seeds: its calendar, its rules, and that masks and execution agree in every reachable state."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 

@@ -1,7 +1,5 @@
 """Alpha ramps against known values; the transition table; one function only changes stages."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

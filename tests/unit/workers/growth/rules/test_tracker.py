@@ -1,7 +1,5 @@
 """Signals of training: deltas with their sign, plateaus, the latch, and which seed stands for all."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
