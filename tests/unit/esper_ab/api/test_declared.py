@@ -44,7 +44,7 @@ def test_what_is_exported_is_there():
     assert [getattr(esper_ab, name).__name__ for name in esper_ab.__all__] == [*esper_ab.__all__]
 
 
-def test_a_variant_is_a_group_and_runs_are_replicates_and_base_settings_are_for_all_but_a_variants_own_win():
+def test_variants_are_groups_runs_are_replicates_and_a_variants_own_settings_win():
     base = {"episodes": 2, "n_envs": 3, "task": "synthetic", "ppo__lr": 0.5, "ppo__epochs": 2}
     asked = parse_experiment(RATES.set_runs_per_variant(7).set_base_config(base).build())
     assert (asked.name, asked.seeds, asked.episodes, asked.n_envs, asked.task) == ("rates", 7, 2, 3, "synthetic")
