@@ -150,7 +150,7 @@ def test_whoever_could_read_an_old_lock_file_cannot_lock_the_owner_out(path):
     (0o600, {}, "another process;"),  # nobody else can have it; the one that it names is gone and holds nothing
     (0o644, {"host": "another-host"}, "on another-host since"),  # its holder may run there
     (0o644, {"pid": os.getpid(), "started": process_started(os.getpid())}, f"process {os.getpid()} on"),
-])  # fmt: skip
+], ids=["only ours", "elsewhere", "alive"])  # fmt: skip
 def test_a_lock_that_may_be_a_holders_counts(path, mode, named, words):
     with locked_by_a_reader(path.parent, mode, **named), pytest.raises(UsageError, match=f"in use by .*{words}"):
         Lock(path.parent)
