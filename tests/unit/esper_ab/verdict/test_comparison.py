@@ -85,6 +85,8 @@ CASES = [
          "but the last look does not confirm what an earlier one decided."),
     case("crossing withdrawn", two_looks(), above([8.0, 8.5, 7.5, 8.2, 7.8, 8.1, -24.0, -26.0, -25.0, -23.0]),
          "INCONCLUSIVE", "The boundary was crossed after 6 seeds (look 1 of 2), but the last look"),
+    case("few pairs at a look", design(10), pairs_of(BETTER_A, BETTER_B, range(2, 8)), "INCONCLUSIVE",
+         "in 4 of 4 pairs, but a verdict needs at least 6 pairs.", complete=8),
     case("no pair at a look", design(10), pairs_of(BETTER_A[:2], BETTER_B[:2], [6, 7]), "NO INFERENCE",
          "NO INFERENCE so far (2 of 10 pairs). At the last look no pair was complete. It",
          lost=lost(*((r, None, None) for r in range(6)))),
