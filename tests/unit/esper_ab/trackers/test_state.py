@@ -36,13 +36,10 @@ def test_every_tracker_has_a_line_and_what_is_missing_has_a_remedy(experiment_di
     assert [one["tracker"] for one in json.loads(capsys.readouterr().out)["trackers"]] == ["wandb", "tensorboard"]
 
 
-def test_a_failure_is_said_in_one_line(experiment_dir):
+def test_a_failure_is_said_in_one_line_and_settings_that_nobody_can_read_keep_nothing_from_being_said(experiment_dir):
     write_progress(experiment_dir, "wandb", TrackerProgress(state="failed", detail="nobody\nlistens"))
     wandb, _ = tracking_text(experiment_dir, tracking_now(experiment_dir))
     assert wandb.startswith("  tracker wandb: failed, 0 journal lines: nobody")
     assert "\n" not in wandb
-
-
-def test_settings_that_nobody_can_read_do_not_keep_the_rest_from_being_said(experiment_dir):
     (experiment_dir / "tracking" / "settings.json").write_text("{")
     assert tracking_now(experiment_dir) == ()

@@ -80,11 +80,8 @@ def test_an_open_ended_plan_adds_blocks_until_it_is_decided():
     (course,) = followed(history).courses.values()
     assert course.decided_at >= 6
     assert course.looks[-1].e >= 20.0
-
-
-def test_an_open_ended_plan_of_one_computation_twice_ends_by_itself():
-    history = at_its_end(groups=("a1", "a2"), seeds=6, open_ended=True, unpaired=False)
-    assert history.replicates == 6
+    twice = at_its_end(groups=("a1", "a2"), seeds=6, open_ended=True, unpaired=False)
+    assert twice.replicates == 6, "one computation twice ends by itself"
 
 
 def test_a_stop_for_futility_is_recorded_like_any_decision_and_ends_what_nobody_needs():
