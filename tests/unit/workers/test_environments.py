@@ -1,5 +1,7 @@
 """Times of an episode's phases."""
 
+import time
+
 import pytest
 
 from workers.environments import Stopwatch
@@ -12,6 +14,7 @@ def test_a_lap_has_the_times_of_its_phases_and_of_no_earlier_lap() -> None:
             sum(range(1000))
     with pytest.raises(ZeroDivisionError), stopwatch.phase("update"):
         sum(range(1000)) / 0
+    began = time.monotonic()
     timing = stopwatch.lap()
     assert timing.train_s > 0.0
     assert timing.update_s > 0.0
@@ -19,4 +22,4 @@ def test_a_lap_has_the_times_of_its_phases_and_of_no_earlier_lap() -> None:
     assert timing.validate_s == timing.decide_s == 0.0
     after = stopwatch.lap()
     assert after.train_s == after.update_s == 0.0
-    assert after.total_s < timing.total_s
+    assert after.total_s <= time.monotonic() - began
