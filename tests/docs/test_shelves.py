@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-MOST_PAGES, MOST_WORDS = 18, 20_000
+MOST_PAGES = 18
 GENERATED = [
     *(page for page in sorted((DOCS / "evidence").rglob("*.md")) if page.name != "README.md"),
     *(page for page in sorted(DOCS.glob("*/*.md")) if "<!-- " in page.read_text() and page.parent.name != "evidence"),
@@ -14,9 +14,7 @@ GENERATED = [
 
 
 def test_the_users_shelf_is_small():
-    pages = [page.read_text() for page in DOCS.glob("*.md")]
-    assert 0 < len(pages) <= MOST_PAGES
-    assert sum(len(text.split()) for text in pages) <= MOST_WORDS  # as `wc -w` counts them
+    assert 0 < len(list(DOCS.glob("*.md"))) <= MOST_PAGES
 
 
 def test_there_are_no_other_shelves():

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = sorted(path for folder in ("esper_ab", "workers") for path in (ROOT / folder).rglob("*.py"))
+PACKAGES = ("esper_ab", "workers")
+SOURCES = sorted(path for folder in PACKAGES for path in (ROOT / folder).rglob("*.py"))
 
 
 def name_of(path: Path) -> str:

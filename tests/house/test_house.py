@@ -14,10 +14,29 @@ from esper_ab.settings.assignments import FIELDS
 BESIDE = sorted(path for folder in ("tests", "scripts") for path in (ROOT / folder).rglob("*.py"))
 DECLARATIONS = {ROOT / "esper_ab" / "settings" / "experiment.py", *(ROOT / "esper_ab" / "contracts").glob("*.py")}
 LINE_CEILING = 400
+FUNCTION_LINE_CEILING = 50
+LEAST_DOCUMENTED_PERCENT = 70
 
 
 def test_no_file_is_too_long():
     assert breaking(lambda text: len(text.splitlines()) > LINE_CEILING, SOURCES + BESIDE) == set()
+
+
+def _long_functions(source: str) -> list[str]:
+    functions = [node for node in nodes(source) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [one.name for one in functions if (one.end_lineno or 0) - one.lineno >= FUNCTION_LINE_CEILING]
+
+
+def test_no_function_is_too_long():
+    assert _long_functions("def long():\n" + "    pass\n" * FUNCTION_LINE_CEILING) == ["long"]
+    assert breaking(_long_functions, SOURCES + BESIDE) == set()
+
+
+def test_most_functions_of_the_packages_have_a_docstring():
+    functions = [node for path in SOURCES for node in nodes(path.read_text(encoding="utf-8"))
+                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]  # fmt: skip
+    documented = sum(ast.get_docstring(function, clean=False) is not None for function in functions)
+    assert 100 * documented / len(functions) >= LEAST_DOCUMENTED_PERCENT
 
 
 def test_no_merge_was_left_unfinished():

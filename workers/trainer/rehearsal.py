@@ -149,15 +149,21 @@ def _refuse_one_run(results: Sequence[object], shown: str, remedy: str) -> None:
                          f"run; {remedy}")  # fmt: skip
 
 
-def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
-    doing(f"loading {question.reference}")
-    trainer, code = module.load(question.reference)
+def _settings_of_groups(trainer: module.PythonTrainer, question: TrainerQuestion) -> dict[str, dict[str, TrainerValue]]:
+    """Return each group's settings, read by the trainer; ValueError with the group's name if it refuses them."""
     settings = {}
     for group, values in question.groups.items():
         try:
             settings[group] = module.flat(trainer.settings(values))
         except ValueError as error:
             raise ValueError(f"group {group!r}: {error}") from None
+    return settings
+
+
+def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
+    doing(f"loading {question.reference}")
+    trainer, code = module.load(question.reference)
+    settings = _settings_of_groups(trainer, question)
     short = module.flat(trainer.settings({**next(iter(settings.values())), **question.rehearsal}))
     last, pins = min(2, question.points), _pins(question)
     gpu = bool(pins["CUDA_VISIBLE_DEVICES"])
