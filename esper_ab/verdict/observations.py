@@ -6,12 +6,15 @@ A missing row means that the run does not exist yet or is not needed. A row with
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 
 import msgspec
 
 from esper_ab.verdict.vocabulary import Finding
 
+POSITION = "position"  # the pair column of outcomes that were given in lists, without names of seeds
+_WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")
 ITEMS = "rows for the items of a run (prompts, scenes) are not supported yet: give each run one row, with their mean"
 
 
@@ -50,6 +53,8 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     source: str  # a file's name, or what messages say instead
     pair_column: str  # the source's name for a replicate, such as "seed"; "": none, so no runs belong together
     rows: tuple[Observation, ...]
+    outcome_column: str = ""  # the source's name for the outcome, such as "val_loss"; "": it has none
+    notes: tuple[str, ...] = ()  # how the source was read, where that is not obvious; whole sentences
     facts: dict[str, Facts] | None = None  # by task; None: done elsewhere, without records
     repeatable: bool = False  # from one experiment directory with its own plan, which can be launched again or extended
     exploratory: bool = False  # nothing was declared before the runs
@@ -85,6 +90,13 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
         """Seed of the bootstraps, derived from the outcomes so that equal outcomes give equal bytes."""
         told = sorted((row.group, row.replicate, row.task, row.cluster, row.value) for row in self.rows)
         return int.from_bytes(hashlib.sha256(msgspec.json.encode(told)).digest()[:16], "big")
+
+
+def seed_key(name: str) -> str:
+    """Return a text that is equal for all spellings of a seed: "7" for "07" and "7.0", and the name for other names.
+    """
+    whole = _WHOLE.fullmatch(name)
+    return str(int(whole[1])) if whole else name
 
 
 def is_integer(text: str) -> bool:
