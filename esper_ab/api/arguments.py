@@ -35,10 +35,11 @@ def typed(what: str, given: Any, kind: Any) -> Any:
         raise UsageError(f"{what}={given!r}: {said[0].lower()}{said[1:]}") from None
 
 
-def path_of(what: str, given: Any) -> Path:
-    """Return the path given as an argument; UsageError if it is not one."""
+def path_of(what: str, given: Any, otherwise: str = "") -> Path:
+    """Return the path given as an argument; UsageError if it is not one. `otherwise`: what else fits, "a plan or "."""
     if not isinstance(given, str | os.PathLike) or not isinstance(os.fspath(given), str):
-        raise UsageError(f"{what}={visible_line(repr(given), 60)}: expected a path, as text or as a pathlib.Path")
+        shown = visible_line(repr(given), 60)
+        raise UsageError(f"{what}={shown}: expected {otherwise}a path, as text or as a pathlib.Path")
     return Path(given)
 
 

@@ -14,9 +14,9 @@ import msgspec
 
 from esper_ab.api.arguments import arguments, path_of, typed
 from esper_ab.api.setting_names import in_python, plain, spelled
-from esper_ab.contracts.errors import UsageError, refused
-from esper_ab.readers.external_plan import Told, make_external_plan, ranges_of, read_plan, save_plan, scales_of
+from esper_ab.contracts.errors import Unanswered, UsageError, refused
 from esper_ab.readers.cells import cell_text
+from esper_ab.readers.external_plan import Told, make_external_plan, ranges_of, read_plan, save_plan, scales_of
 from esper_ab.readers.external_table import read_csv
 from esper_ab.readers.joint import read_experiments
 from esper_ab.readers.joint_directory import refuse_joint
@@ -28,6 +28,7 @@ from esper_ab.verdict.answer import Answer, with_profiles
 from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.row_questions import on_items
 from esper_ab.verdict.vocabulary import Scale
 
 if TYPE_CHECKING:
@@ -116,6 +117,10 @@ def compare_outcomes(
 def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
     """Compare all groups; `asked` holds the arguments of `compare_outcomes` by name."""
     scales, rule = _scales(observations.tasks, asked), _rule(asked)
+    if asked.get("rows") == "runs":
+        observations = msgspec.structs.replace(observations, rows_are_runs=True)
+    if questions := [*on_items(observations)]:
+        raise Unanswered(observations.source, questions)
     found = explore(observations, scales, rule, paired=asked.get("paired"), rows=asked.get("rows"))
     return with_scores(found, asked.get("scores", ""))
 
@@ -156,7 +161,7 @@ def judge_outcomes(
     `scores` gives the outcomes that score 0 and 1 in performance profiles, as one text "WORST..TARGET" or one per task.
     """
     with _python_errors():
-        held = plan if isinstance(plan, AnalysisPlan) else read_plan(path_of("plan", plan))
+        held = plan if isinstance(plan, AnalysisPlan) else read_plan(path_of("plan", plan, "a plan or "))
         folders = _folders(data)
         if folders and (columns or groups):
             raise UsageError("columns and groups apply to a table; experiment directories have no columns")

@@ -93,8 +93,8 @@ def run_ab_test(
         _check_process(launcher)
         check_tracking(declared.tracking)
         job = plan_job(AskedJob(
-            parts=one_part(_limited(declared.asked, told)), output_dir=path_of("output_dir", output_dir), tracking=declared.tracking,
-            about=declared.about,
+            parts=one_part(_limited(declared.asked, told)), output_dir=path_of("output_dir", output_dir),
+            tracking=declared.tracking, about=declared.about,
         ), launcher)  # fmt: skip
         if watched:
             click.echo(describe(job))

@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from esper_ab.commands._options import ARGUMENTS
-from esper_ab.contracts.errors import Asked, Question, Setting, UsageError, as_flag
+from esper_ab.contracts.errors import Question, Setting, Unanswered, UsageError, as_flag
 from esper_ab.contracts.wording import shell_command, visible
 
 _PAIRED = {"paired": True, "unpaired": False}  # two flags of one option
 
 
-def answers_to(error: Asked, command: str) -> dict[str, Any]:
+def answers_to(error: Unanswered, command: str) -> dict[str, Any]:
     """Return the options that answer every question, by name.
 
     Raises UsageError if there is no terminal, or if the user has no answer to a question.

@@ -13,7 +13,7 @@ from esper_ab.commands._external import RULE, as_in_python, columns_of, external
 from esper_ab.commands._options import RecordingCommand
 from esper_ab.commands._parameters import Flags, json_flag, valued
 from esper_ab.commands._questions import answers_to
-from esper_ab.contracts.errors import Asked, UsageError
+from esper_ab.contracts.errors import Unanswered, UsageError
 from esper_ab.contracts.wording import shell_command
 from esper_ab.readers.joint_directory import refuse_joint
 
@@ -96,7 +96,7 @@ def _explore(file: Path, table: Table, rule: Flags) -> OutcomeVerdicts:
     while True:
         try:
             return explored(read_csv(file, table.columns, given["groups"]), as_in_python(rule))
-        except Asked as error:
+        except Unanswered as error:
             answers = answers_to(error, "judge")
             given["groups"] = answers.pop("groups", given["groups"])
             rule = rule | answers

@@ -3,7 +3,7 @@
     EsperError
     ├── UsageError        2   the request cannot be carried out: flag, key, name, device, file
     │   ├── Missing           a decision is missing: margin, outcome
-    │   └── Asked             a question about the user's data
+    │   └── Unanswered        a question about the user's data
     ├── WorkerFailed      4   a worker died or reported an error; the end of its log is shown
     ├── WorkerHung       11   a worker, or the preflight, made no progress in time
     ├── ConditionNotMet  12   a verdict does not meet --fail-unless
@@ -121,7 +121,7 @@ class Question:
     answers: tuple[Setting, ...]
 
 
-class Asked(UsageError):
+class Unanswered(UsageError):
     """All questions about the user's data, in one message. A command on a terminal asks them instead."""
 
     def __init__(self, source: str, questions: Sequence[Question]) -> None:

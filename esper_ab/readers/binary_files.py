@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import zipfile
 from pathlib import Path
 
@@ -59,5 +60,5 @@ def _refused(file: Path, kind: str, remedy: str) -> str:
     elif remedy == _ROWS:
         how = _ROWS
     else:
-        how = _UNPACK.format(f"`{remedy} {file.name}`")
+        how = _UNPACK.format(f"`{shlex.join([*remedy.split(), file.name])}`")
     return f"{file} is {kind}, not a CSV file; {how}"

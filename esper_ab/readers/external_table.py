@@ -14,12 +14,12 @@ from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.wording import visible_line
+from esper_ab.contracts.wording import listed, visible_line
 from esper_ab.readers.binary_files import refuse_binary
 from esper_ab.readers.cells import NOTHING, cell_text, outcome_of
 from esper_ab.readers.seed_names import one_name_per_seed
 from esper_ab.readers.wide_table import ask_for_groups, long_of
-from esper_ab.verdict.observations import ITEMS, Observation, Observations, is_integer
+from esper_ab.verdict.observations import ITEMS, Observation, Observations, is_integer, names_items
 from esper_ab.verdict.vocabulary import MEAN
 
 PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
@@ -53,14 +53,17 @@ def observations_of(
             f"{source} has no rows: it needs one row per run, with the columns group, seed (or pair or run) and "
             "outcome, and also task and cluster if there are several tasks or clusters"
         )
+    items = [name for name in columns if names_items(name)]
     if "run" in used:
         _check_once(source, rows, "run", used["run"], ITEMS)
     notes: tuple[str, ...] = ()
     if pair_column:
         rows, notes = one_name_per_seed(rows, pair_column)
-        _check_once(source, rows, "replicate", used[pair_column], "one row per run")
+        why = f"{listed(items)} {'names' if len(items) == 1 else 'name'} items: {ITEMS}" if items else "one row per run"
+        _check_once(source, rows, "replicate", used[pair_column], why)
     return Observations(
-        source=source, pair_column=pair_column, rows=tuple(rows), outcome_column=used["outcome"], notes=notes
+        source=source, pair_column=pair_column, rows=tuple(rows), outcome_column=used["outcome"], notes=notes,
+        run_column=used[pair_column or "run"],
     )
 
 
@@ -80,7 +83,9 @@ def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mappin
             ask_for_groups(source, {name: columns[name] for name in others if name not in used.values()})
         lacks, flag = " or ".join(map(repr, missing)), ",".join(f"{name}=NAME" for name in missing)
         unpaired = "; if runs are not paired, run=NAME in place of seed=NAME" if "seed" in missing else ""
-        raise UsageError(f"{source} has no column {lacks}; {has}; say which with --columns {flag}{unpaired}")
+        items = [name for name in columns if names_items(name)] if "seed" in missing else []
+        not_runs = f"; {listed(items)} {'names' if len(items) == 1 else 'name'} items, not runs" if items else ""
+        raise UsageError(f"{source} has no column {lacks}; {has}; say which with --columns {flag}{unpaired}{not_runs}")
     if len(pairs) > 1:
         chosen = [column for column in pairs if column in named]
         if len(chosen) != 1:

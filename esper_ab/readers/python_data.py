@@ -78,8 +78,8 @@ def _column(name: str, given: Any) -> _Column:
         raise UsageError(f"{_SOURCE}, column {name}: expected an array, not {given!r}")
     plain = getattr(given, "to_pylist", None) or getattr(given, "tolist", None) or getattr(given, "to_list", None)
     index = getattr(given, "index", None)  # of a Series; `index` of a list is a method
-    keyed = index is not None and not callable(index)
-    return _Column(list(plain() if plain else given), _keys(name, index) if keyed else None)
+    keys = _keys(name, index) if isinstance(index, Iterable) else None
+    return _Column(list(plain() if plain else given), keys)
 
 
 def _keys(name: str, keys: Iterable[Any]) -> list[str]:

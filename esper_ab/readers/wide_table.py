@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from esper_ab.contracts.errors import Asked, Question, Setting, UsageError
+from esper_ab.contracts.errors import Question, Setting, Unanswered, UsageError
 from esper_ab.contracts.wording import did_you_mean, listed
 from esper_ab.readers.cells import outcome_of
-
 
 
 def long_of(
@@ -28,7 +27,8 @@ def long_of(
     if long := [name for name in columns if name.strip().lower() in ("group", "outcome")]:
         raise UsageError(Setting("groups"), f": {source} has a column {long[0]!r}, so each row is one run already")
     others = {name: cells for name, cells in columns.items() if name not in groups}
-    found: dict[str, list[object]] = {name: [] for name in ("group", "outcome", *(("pair",) if by_row else ()), *others)}
+    ours = ("group", "pair", "outcome") if by_row else ("group", "outcome")
+    found: dict[str, list[object]] = {name: [] for name in (*ours, *others)}
     numbers = []
     for place, number in enumerate(row_numbers):
         for group in groups:
@@ -43,13 +43,13 @@ def long_of(
 
 
 def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None:
-    """Raise Asked if at least two of the columns have only outcomes, so that they may be groups.
+    """Raise Unanswered if at least two of the columns have only outcomes, so that they may be groups.
 
     Nothing in the table tells groups from different measures of the same runs.
     """
     likely = tuple(name for name, cells in columns.items() if _are_outcomes(cells))
     if len(likely) > 1:
-        raise Asked(source, [Question(
+        raise Unanswered(source, [Question(
             f"it has no columns 'group' and 'outcome'; if each row is a seed, and {listed(likely)} are the groups",
             (Setting("groups", likely),),
         )])  # fmt: skip

@@ -70,7 +70,9 @@ def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observa
     }  # fmt: skip
     if not names:
         return observations
-    rows = (msgspec.structs.replace(row, replicate=names.get(row.replicate, row.replicate)) for row in observations.rows)
+    rows = (
+        msgspec.structs.replace(row, replicate=names.get(row.replicate, row.replicate)) for row in observations.rows
+    )
     theirs, ours = next(iter(names.items()))
     more = f", and likewise {len(names) - 1} more" if len(names) > 1 else ""
     note = f"{observations.pair_column} {theirs} is the plan's {ours}{more}."

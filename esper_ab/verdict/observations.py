@@ -13,6 +13,11 @@ import msgspec
 
 from esper_ab.verdict.vocabulary import Finding
 
+# Names of what a run is evaluated on, in the singular.
+_ITEM_WORDS = frozenset({
+    "question", "prompt", "doc", "document", "item", "episode", "epoch", "scene", "sample", "example", "problem",
+})
+_NUMBERED = ("id", "ids", "idx", "index", "no", "nr", "num", "number", "name")  # a suffix that changes no meaning
 POSITION = "position"  # the pair column of outcomes that were given in lists, without names of seeds
 _WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")
 ITEMS = "rows for the items of a run (prompts, scenes) are not supported yet: give each run one row, with their mean"
@@ -53,11 +58,14 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     source: str  # a file's name, or what messages say instead
     pair_column: str  # the source's name for a replicate, such as "seed"; "": none, so no runs belong together
     rows: tuple[Observation, ...]
+    run_column: str = ""  # the source's name for the column that pairs or names runs, such as "rng"; "": it has none
     outcome_column: str = ""  # the source's name for the outcome, such as "val_loss"; "": it has none
     notes: tuple[str, ...] = ()  # how the source was read, where that is not obvious; whole sentences
     facts: dict[str, Facts] | None = None  # by task; None: done elsewhere, without records
     repeatable: bool = False  # from one experiment directory with its own plan, which can be launched again or extended
     exploratory: bool = False  # nothing was declared before the runs
+    rows_are_runs: bool = False  # the user confirmed that every row is a training run
+    partners_left_out: bool = False  # the user said that a seed which only one group has was never run in the other
 
     @property
     def cells(self) -> Cells:
@@ -97,6 +105,19 @@ def seed_key(name: str) -> str:
     """
     whole = _WHOLE.fullmatch(name)
     return str(int(whole[1])) if whole else name
+
+
+def names_items(column: str) -> bool:
+    """True if a column of this name probably names items of a run, such as prompts: "question", "doc_id", "Episodes".
+    """
+    words = [word for word in re.split(r"[^a-z]+", column.lower()) if word and word not in _NUMBERED]
+    return bool(words) and words[-1].removesuffix("s") in _ITEM_WORDS
+
+
+def item_word(name: str) -> str:
+    """Return the word for items that a numbered name begins with: "prompt" for "prompt07"; "" if there is none."""
+    word = re.fullmatch(r"([A-Za-z]+)s?[^A-Za-z]*[0-9]+", name)
+    return word[1].lower().removesuffix("s") if word and names_items(word[1]) else ""
 
 
 def is_integer(text: str) -> bool:
