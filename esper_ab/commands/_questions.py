@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from esper_ab.commands._options import ARGUMENTS
-from esper_ab.contracts.errors import Question, Setting, Unanswered, UsageError, as_flag
+from esper_ab.contracts.errors import OpenQuestion, Setting, Unanswered, UsageError, as_flag
 from esper_ab.contracts.wording import shell_command, visible
 
 _PAIRED = {"paired": True, "unpaired": False}  # two flags of one option
@@ -29,7 +29,7 @@ def answers_to(error: Unanswered, command: str) -> dict[str, Any]:
     return dict(map(_option, chosen))
 
 
-def _ask(source: str, question: Question) -> Setting:
+def _ask(source: str, question: OpenQuestion) -> Setting:
     click.echo(visible(f"{source}: {question.about}."), err=True)
     if len(question.answers) == 1:
         (only,) = question.answers

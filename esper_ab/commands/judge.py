@@ -61,7 +61,7 @@ def command(
     from esper_ab.verdict.judge import judge
     from esper_ab.verdict.requirement import parse_requirement, require
 
-    table = Table(columns_of(columns), tuple(name.strip() for name in groups.split(",")) if groups else ())
+    table = TableShape(columns_of(columns), tuple(name.strip() for name in groups.split(",")) if groups else ())
     shown = {name: options.pop(name) for name in ("figure", "json", "verbose")}
     if len(words) == 1:
         if requirements:
@@ -79,7 +79,7 @@ def command(
     require(asked, [one for one in found.comparisons if one.question.task == last])
 
 
-def _explore(file: Path, table: Table, rule: Flags) -> OutcomeVerdicts:
+def _explore(file: Path, table: TableShape, rule: Flags) -> OutcomeVerdicts:
     """Explore the outcomes in a CSV file; ask what only the user can answer."""
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import explored
@@ -102,14 +102,14 @@ def _explore(file: Path, table: Table, rule: Flags) -> OutcomeVerdicts:
             rule = rule | answers
 
 
-class Table(NamedTuple):
+class TableShape(NamedTuple):
     """How to read a CSV file."""
 
     columns: Mapping[str, str]  # our name -> the file's
     groups: tuple[str, ...]  # columns of one group each; (): a row is a run
 
 
-def _read(words: Sequence[str], table: Table, scales: Sequence[Scale]) -> Observations:
+def _read(words: Sequence[str], table: TableShape, scales: Sequence[Scale]) -> Observations:
     """Read one CSV file, or experiment directories."""
     # As above.
     from esper_ab.readers.external_table import read_csv

@@ -111,7 +111,7 @@ class Missing(UsageError):
 
 
 @dataclass(frozen=True)
-class Question:
+class OpenQuestion:
     """A question about the user's data that only the user can answer.
 
     `about` says what was found and what depends on it, without a full stop. Each of the `answers` is a setting.
@@ -124,7 +124,7 @@ class Question:
 class Unanswered(UsageError):
     """All questions about the user's data, in one message. A command on a terminal asks them instead."""
 
-    def __init__(self, source: str, questions: Sequence[Question]) -> None:
+    def __init__(self, source: str, questions: Sequence[OpenQuestion]) -> None:
         parts: list[str | Setting] = [f"{source}: "]
         for place, question in enumerate(questions):
             parts.append(f"{'; ' if place else ''}{question.about}: ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from esper_ab.contracts.errors import Question, Setting, Unanswered, UsageError
+from esper_ab.contracts.errors import OpenQuestion, Setting, Unanswered, UsageError
 from esper_ab.contracts.wording import did_you_mean, listed
 from esper_ab.readers.cells import outcome_of
 
@@ -49,7 +49,7 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
     """
     likely = tuple(name for name, cells in columns.items() if _are_outcomes(cells))
     if len(likely) > 1:
-        raise Unanswered(source, [Question(
+        raise Unanswered(source, [OpenQuestion(
             f"it has no columns 'group' and 'outcome'; if each row is a seed, and {listed(likely)} are the groups",
             (Setting("groups", likely),),
         )])  # fmt: skip
