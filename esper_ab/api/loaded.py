@@ -209,7 +209,7 @@ class LoadedExperiment:
 
     @cached_property
     def _database(self) -> DuckDBPyConnection:
-        connection = viewed(self.path, self._lines, self.history.design.measures.names)
+        connection = viewed(self.path, self._lines, self.history.design.measures)
         records.add_conclusions(connection, self.comparisons)
         lock(connection)
         return connection
