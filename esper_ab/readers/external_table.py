@@ -19,6 +19,8 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.wording import visible_line
+from esper_ab.readers.group_columns import check_groups
+from esper_ab.readers.run_states import without_crashed
 from esper_ab.verdict.observations import ITEMS, Observation, Observations, is_integer
 from esper_ab.verdict.vocabulary import MEAN
 
@@ -50,11 +52,14 @@ def observations_of(
             f"{source} has no rows: it needs one row per run, with the columns group, seed (or pair or run) and "
             "outcome, and also task and cluster if there are several tasks or clusters"
         )
+    if "group" in (names or {}):
+        check_groups(source, used["group"], rows)
+    rows, notes = without_crashed(source, columns, used.values(), rows)
     if "run" in used:
         _check_once(source, rows, "run", used["run"], ITEMS)
     if pair_column:
         _check_once(source, rows, "replicate", used[pair_column], "one row per run")
-    return Observations(source=source, pair_column=pair_column, rows=tuple(rows))
+    return Observations(source=source, pair_column=pair_column, rows=tuple(rows), notes=notes)
 
 
 def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:

@@ -201,6 +201,7 @@ def _drift(
 
 def _notes(observations: Observations, followed: Courses) -> Iterator[str]:
     """Yield notes on the runs: those without a partner, and pairs that are not independent."""
+    yield from observations.notes
     if observations.facts is None and not observations.exploratory:
         yield _LOOKED
     for contrast, one in followed.pairings.items() if observations.exploratory else ():

@@ -50,6 +50,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     source: str  # a file's name, or what messages say instead
     pair_column: str  # the source's name for a replicate, such as "seed"; "": none, so no runs belong together
     rows: tuple[Observation, ...]
+    notes: tuple[str, ...] = ()  # how the source was read, where that is not obvious; whole sentences
     facts: dict[str, Facts] | None = None  # by task; None: done elsewhere, without records
     repeatable: bool = False  # from one experiment directory with its own plan, which can be launched again or extended
     exploratory: bool = False  # nothing was declared before the runs
