@@ -18,6 +18,7 @@ from typing import Any
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
+from esper_ab.contracts.plain_number import plain_number
 from esper_ab.contracts.wording import visible_line
 from esper_ab.verdict.observations import ITEMS, Observation, Observations, is_integer
 from esper_ab.verdict.vocabulary import MEAN
@@ -153,7 +154,7 @@ def _number(cell: object, where: str) -> float | None:
     if text.lower() in _NOTHING:
         return None
     try:
-        value = float(text) + 0.0  # turns -0.0 into 0.0
+        value = plain_number(text) + 0.0  # turns -0.0 into 0.0
     except ValueError:
         shown = f"{where}: {visible_line(text, 40)!r}"
         raise UsageError(f"{shown} is not a number, as in 71.25; leave it empty for a failed run") from None

@@ -26,7 +26,7 @@ from esper_ab.contracts.settings import (
     expected_instead,
     shown,
 )
-from esper_ab.contracts.trainer import is_command
+from esper_ab.contracts.trainer import is_command, names_placeholder
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.experiment import AskedExperiment
 
@@ -267,7 +267,8 @@ def _constant(assignment: Assignment) -> bool | int | float | str:
 def _own_value(assignment: Assignment) -> bool | int | float | str:
     """Return a trainer's own setting as written; text is converted by the preflight, which finds out the type."""
     key, value, origin = assignment.key, assignment.value, assignment.origin
-    if not key.removeprefix(TRAINER).isidentifier():
+    name = key.removeprefix(TRAINER)
+    if not (name.isidentifier() or names_placeholder(name)):
         raise UsageError(f"{origin}: {key!r} is not a trainer's setting; write {TRAINER}NAME, as in trainer.lr")
     if not isinstance(value, bool | int | float | str):
         raise UsageError(f"{origin}: expected true or false, a number or text, not {value!r}")

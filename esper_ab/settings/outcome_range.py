@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.measures import Measure, countable
-from esper_ab.contracts.trainer import TrainerValue
+from esper_ab.contracts.trainer import TrainerValue, names_placeholder
 from esper_ab.settings.assignments import TRAINER
 from esper_ab.settings.experiment import ExperimentSettings
 
@@ -49,7 +49,7 @@ def read_rehearsal(texts: Iterable[str]) -> dict[str, TrainerValue]:
     for text in texts:
         name, equals, value = text.partition("=")
         name = name.strip().removeprefix(TRAINER)
-        if not equals or not name.isidentifier():
+        if not equals or not (name.isidentifier() or names_placeholder(name)):
             raise UsageError(Setting("rehearsal"), f": {text!r} is not NAME=VALUE, as in steps=1000")
         found[name] = value.strip()
     return found

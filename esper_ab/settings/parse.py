@@ -15,7 +15,7 @@ from esper_ab.contracts.experiment_files import plain_group
 from esper_ab.contracts.records import GROUP_NAME
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.wording import did_you_mean
-from esper_ab.settings.assignments import FIELDS, Assignment, of_group, typed
+from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment, of_group, typed
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.kinds import kind_of
@@ -69,7 +69,10 @@ def parse(request: Request) -> AskedExperiment:
 def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # dotted keys -> nested tables
     tree: dict[str, Any] = {}
     for key, value in values.items():
-        *sections, name = key.split(".")
+        if key.startswith(TRAINER):
+            sections, name = [TRAINER.rstrip(".")], key.removeprefix(TRAINER)  # "algo.lr" is one name of the user's
+        else:
+            *sections, name = key.split(".")
         branch = tree
         for section in sections:
             branch = branch.setdefault(section, {})

@@ -43,7 +43,7 @@ from esper_ab.contracts.trainer import (
 from esper_ab.contracts.wording import end_told
 from workers.devices import pinned
 from workers.devices.by_torch import seen_gpus
-from workers.trainer import module, script
+from workers.trainer import module, ports, script
 from workers.trainer.module import Run
 from workers.trainer.script import read_outcome
 
@@ -257,12 +257,15 @@ def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
         def outcome(seed: int, words: str) -> float:
             doing(f"rehearsing the command with {words}")
             out = script.fresh_folder(Path(folder), "out").resolve()
-            filled = script.words_of(
-                question.reference, {**settings, **question.rehearsal}, script.seed_at(_rng(question, seed)), out
-            )
-            script.run_script(
-                filled, question.directory, script.environment(source, out, pins), (Path(folder), _LOG), lambda: None
-            )
+            with ports.claimed(question.reference) as port:
+                filled = script.words_of(
+                    question.reference, {**settings, **question.rehearsal, **port},
+                    script.seed_at(_rng(question, seed)), out,
+                )  # fmt: skip
+                script.run_script(
+                    filled, question.directory, script.environment(source, out, pins), (Path(folder), _LOG),
+                    lambda: None,
+                )
             return read_outcome(source, out)
 
         began = time.perf_counter()
