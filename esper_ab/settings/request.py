@@ -322,7 +322,7 @@ def read_toml(path: Path) -> FileSettings:
     """
     try:
         tree = tomllib.loads(read_regular(path).decode("utf-8-sig"))
-        record = tree.pop("record", {})  # in an experiment.toml: facts from the time of planning
+        record = tree.pop("record", None)  # in an experiment.toml: facts from the time of planning
         sha256 = settings_sha256(tree)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
@@ -332,7 +332,12 @@ def read_toml(path: Path) -> FileSettings:
         raise UsageError(f"{path}: {TOO_MANY_DIGITS}") from None
     except RecursionError:
         raise UsageError(f"{path}: lists or tables are nested too deeply") from None
-    if isinstance(record, dict) and record.get("settings", sha256) != sha256:
+    if record is not None and not (isinstance(record, dict) and isinstance(record.get("settings"), str)):
+        raise UsageError(
+            f"{path}: [record] is the table in which esper_ab keeps the hash of the settings, and this one has none; "
+            "delete it"
+        )
+    if record is not None and record["settings"] != sha256:
         raise UsageError(
             f"{path}: the settings do not match the hash in [record], so they were edited, or the file is damaged; "
             "if you edited a copy on purpose, delete its [record] table"

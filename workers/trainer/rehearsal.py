@@ -25,7 +25,7 @@ import msgspec
 from esper_ab.contracts.children import Child
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE
-from esper_ab.contracts.measures import RESERVED
+from esper_ab.contracts.measures import PRINTABLE_WORDS, RESERVED, is_printable
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
@@ -115,9 +115,14 @@ def rehearse(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
 
 
 def measure_names(metrics: Iterable[str]) -> dict[str, str]:
-    """Return a unique measure name for each metric, made of lower-case letters, digits and underscores."""
+    """Return a unique measure name for each metric, made of lower-case letters, digits and underscores.
+
+    Raises ValueError for a metric whose own name cannot be a label in figures.
+    """
     names: dict[str, str] = {}
     for metric in metrics:
+        if not metric or not is_printable(metric):
+            raise ValueError(f"the metric {metric!r} needs a name {PRINTABLE_WORDS}")
         base = re.sub(r"[^a-z0-9]+", "_", metric.lower()).strip("_")[:_NAME_CHARS]
         base = base if base[:1].isalpha() else f"metric_{base}".rstrip("_")
         tries = itertools.chain((base, f"metric_{base}"), (f"{base}_{number}" for number in itertools.count(2)))

@@ -30,7 +30,13 @@ from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.machine import asked_gpus, resolve_devices, torch_alone
-from esper_ab.settings.outcome_range import DEFAULT_OUTCOME, outcome_measure, read_range, read_rehearsal
+from esper_ab.settings.outcome_range import (
+    DEFAULT_OUTCOME,
+    check_outcome_name,
+    outcome_measure,
+    read_range,
+    read_rehearsal,
+)
 
 # A command has one point and one outcome.
 _OF_COMMAND = {"episodes": 1, "eval_episodes": 1, "outcome_over": "evaluation"}
@@ -56,6 +62,7 @@ class TrainerKind(SettingsKind):
         if missing := list(_missing(asked)):
             raise Missing(missing)
         read_range(asked.outcome_range)
+        check_outcome_name(asked)
         rehearsal = read_rehearsal(asked.rehearsal)
         if not is_command(reference):
             _check_python(reference, asked.outcome, said)

@@ -91,7 +91,7 @@ def test_vary_excludes_groups_of_a_file_and_goes_with_the_rest_of_it(tmp_path, t
 @pytest.mark.parametrize("text", ["lr=a b,a;b", "lr=ä,日本", f"lr={'a' * 70}1,{'a' * 70}2"])
 def test_two_groups_of_one_name_are_refused_with_the_reason_and_a_name_for_each(text: str) -> None:
     first, second = text.removeprefix("lr=").split(",")
-    with pytest.raises(UsageError, match="two groups would be named lr=.* keeps only the letters a to z") as refused:
+    with pytest.raises(UsageError, match=r"two groups would be named lr=.* keeps only the letters a to z") as refused:
         varied(text, **TRAINED)
     assert f"--group first:trainer.lr={first} --group second:trainer.lr={second}" in str(refused.value)
     with pytest.raises(UsageError, match="the value 3 is given twice"):
