@@ -59,13 +59,15 @@ class TrainerKind(SettingsKind):
                     f"{one.origin}: your trainer does not read {one.key}; groups differ in the trainer's own "
                     "settings, as in --vary lr=1e-3,1e-2"
                 )
+            if not is_command(reference) and one.key.startswith(TRAINER):
+                _check_name(one)
         if missing := list(_missing(asked)):
             raise Missing(missing)
         read_range(asked.outcome_range)
         check_outcome_name(asked)
         rehearsal = read_rehearsal(asked.rehearsal)
         if not is_command(reference):
-            _check_python(reference, asked.outcome, said)
+            _check_python(reference, asked.outcome)
             return msgspec.structs.replace(asked, task=_task(reference), n_envs=1, steps=1)
         for one in said:
             if one.key in _OF_COMMAND and one.value != _OF_COMMAND[one.key]:
@@ -134,9 +136,8 @@ def _question(asked: AskedExperiment) -> TrainerQuestion:
     )  # fmt: skip
 
 
-def _check_python(reference: str, outcome: str, said: Iterable[Assignment]) -> None:
-    """Raise UsageError for a command without placeholders, or for an outcome or setting that only a command can have.
-    """
+def _check_python(reference: str, outcome: str) -> None:
+    """Raise UsageError for a command without placeholders, or for an outcome that only a command can have."""
     if " " in PurePath(reference).name:
         raise UsageError(
             Setting("trainer"), f": no file {PurePath(reference).name!r}; if this is a command, put "
@@ -147,11 +148,14 @@ def _check_python(reference: str, outcome: str, said: Iterable[Assignment]) -> N
             Setting("outcome", outcome), " is only for a command; for a Python trainer, give a name in the result of "
             "evaluate(run, state)",
         )  # fmt: skip
-    for one in said:
-        if one.key.startswith(TRAINER) and not one.key.removeprefix(TRAINER).isidentifier():
-            raise UsageError(
-                f"{one.origin}: {one.key!r} is not a trainer's setting; write {TRAINER}NAME, as in trainer.lr"
-            )
+
+
+def _check_name(setting: Assignment) -> None:
+    """Raise UsageError for a setting of a Python trainer whose name no field of a class can have."""
+    if not setting.key.removeprefix(TRAINER).isidentifier():
+        raise UsageError(
+            f"{setting.origin}: {setting.key!r} is not a trainer's setting; write {TRAINER}NAME, as in trainer.lr"
+        )
 
 
 def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str, TrainerValue]]) -> None:
