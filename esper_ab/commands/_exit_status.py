@@ -24,8 +24,7 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._old_words import flag_today
-from esper_ab.commands._said_once import Command
+from esper_ab.commands._parameters import Command
 from esper_ab.contracts.errors import (
     NO_ROOM,
     ConditionNotMet,
@@ -49,7 +48,9 @@ def unknown_option(error: click.NoSuchOption) -> str:
     It says what to write instead of an option of an earlier version; else it suggests the option of the same meaning
     or, if there is none, options with similar names.
     """
-    from esper_ab.settings.assignments import OURS  # imported only for this error
+    # Imported only for this error.
+    from esper_ab.commands._old_words import flag_today
+    from esper_ab.settings.assignments import OURS
 
     said = f"no option {error.option_name}"
     known = [flag for parameter in error.ctx.command.params for flag in parameter.opts] if error.ctx else []

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._parameters import AT_LEAST_1, JSON, PATH, Decorator, in_order, switch, switched, takes
-from esper_ab.commands._said_once import Command
+from esper_ab.commands._parameters import AT_LEAST_1, JSON, PATH, Command, Decorator, in_order, switch, switched, takes
 from esper_ab.contracts import catalog
 
 ARGUMENTS = "esper_ab.arguments"

@@ -11,8 +11,7 @@ import msgspec
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ExperimentCommand, hosts_options
-from esper_ab.commands._parameters import AT_LEAST_1, PATH, json_flag, valued
-from esper_ab.commands._said_once import Command
+from esper_ab.commands._parameters import AT_LEAST_1, PATH, Command, json_flag, valued
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import Host, RewardAuditQuestion, Seed, SoloAnswer, SoloQuestion
 from esper_ab.contracts.errors import UsageError

@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from esper_ab.commands._said_once import Command
+from esper_ab.commands._parameters import Command
 from esper_ab.commands.cli import TABLE, load_command
 
 
