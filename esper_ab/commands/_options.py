@@ -262,8 +262,16 @@ def _may_be_what(word: str) -> bool:
     return word.endswith((".toml", ".py")) or bool({" ", "{", "/"} & {*word})
 
 
-class ExperimentCommand(Command):
-    """A command whose list flags accept values separated by spaces; the raw arguments are in `ctx.meta[ARGUMENTS]`."""
+class RecordingCommand(Command):
+    """A command that keeps its raw arguments in `ctx.meta[ARGUMENTS]`, so that a message can complete the line."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta.setdefault(ARGUMENTS, tuple(args))
+        return super().parse_args(ctx, args)
+
+
+class ExperimentCommand(RecordingCommand):
+    """A command whose list flags accept values separated by spaces."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[ARGUMENTS] = tuple(args)
