@@ -142,6 +142,7 @@ FIRST_PREV = "00000000"  # `prev` of the first line
 _TAIL = b',"crc":"%08x"}\n'  # CRC over the bytes before it
 _TAIL_BYTES = len(_TAIL % 0)
 _CRC_IN_TAIL = slice(-11, -3)
+LONGEST_LINE_BYTES = 256 << 20  # that is read; the first line, with the plan, has some kilobytes per run
 _EPISODE, _KIND_WITHIN = b'"event":{"kind":"episode"', 120  # within this many bytes of the line's start
 
 
@@ -240,6 +241,6 @@ def begun(experiment_dir: Path) -> bool:
     """True if the experiment's journal has an event. A launch that is killed early leaves a folder without an event."""
     try:
         with open_to_read(experiment_dir / JOURNAL_NAME) as journal:
-            return journal.readline().endswith(b"\n")
+            return journal.readline(LONGEST_LINE_BYTES).endswith(b"\n")
     except (FileNotFoundError, NotADirectoryError):
         return False
