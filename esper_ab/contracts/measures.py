@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from esper_ab.contracts.records import Number
 from esper_ab.contracts.settings import Settings
 
 MeasureName = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,63}\Z")]
@@ -48,8 +49,8 @@ class Measure(Settings, frozen=True, kw_only=True):
     unit: Unit = ""  # of a value: "%", "J"; "": none
     difference_unit: Unit = ""  # of a difference: "points"; "": as `unit`
     better: Literal["higher", "lower", "neither"] = "neither"
-    low: float | None = None  # least possible value; None: none
-    high: float | None = None  # greatest possible value
+    low: Number | None = None  # least possible value; None: none
+    high: Number | None = None  # greatest possible value
 
     @property
     def apart(self) -> str:

@@ -117,10 +117,14 @@ def spoilt(value, number):
 
 
 def test_no_number_escapes():
+    """Decoding refuses what is beyond the range of a record, but not NaN."""
     for record in (EPISODE, EVALUATION):
         plain = msgspec.msgpack.decode(msgspec.msgpack.encode(record))
-        copies = [copy for number in (math.nan, -math.inf) for copy in spoilt(plain, number)]
-        assert len(copies) > 50
+        for copy in spoilt(plain, -math.inf):
+            with pytest.raises(msgspec.ValidationError, match="Expected `float` >= "):
+                msgspec.convert(copy, type=type(record))
+        copies = list(spoilt(plain, math.nan))
+        assert len(copies) > 25
         for copy in copies:
             broken = msgspec.convert(copy, type=type(record))
             assert not all_finite(broken), next(not_finite(copy, "record"))
