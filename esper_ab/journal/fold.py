@@ -246,11 +246,13 @@ def _check(plan: Plan, design: Design, blocks: Sequence[Block]) -> None:
     for ref in runs:
         if ref.name != f"{ref.group_id}/{ref.replicate}":
             raise Inconsistent(f"the plan calls replicate {ref.replicate} of {ref.group_id!r} {ref.name!r}")
-    _check_bounds(design)
+    _check_bounds(design, len(groups))
 
 
-def _check_bounds(design: Design) -> None:
+def _check_bounds(design: Design, n_groups: int) -> None:
     """Raise Inconsistent unless the looks ascend, and each has a bound for every number of open comparisons."""
+    if not 1 <= design.positions <= n_groups:
+        raise Inconsistent(f"the plan has {design.positions} positions for {n_groups} groups")
     if list(design.looks) != sorted(set(design.looks)):
         raise Inconsistent(f"the looks of the plan, {design.looks}, do not ascend")
     shares = [boundary.open for boundary in design.boundaries]
