@@ -123,7 +123,7 @@ def test_no_number_escapes():
         copies = [copy for number in (math.nan, -math.inf, 1e101) for copy in spoilt(plain, number)]
         assert len(copies) > 75
         for copy in copies:
-            with pytest.raises(msgspec.ValidationError, match="Expected `float` [<>]= "):
+            with pytest.raises(msgspec.ValidationError, match=r"Expected `float` [<>]= "):
                 msgspec.convert(copy, type=type(record))
         assert all_finite(record)
 
