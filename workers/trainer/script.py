@@ -1,6 +1,6 @@
 """Runs a command as a process: arguments, environment, output, liveness, outcome.
 
-The outcome is a key of a JSON file, the last row of a CSV column, or a key given to wandb.log. If the outcome
+The outcome is a key of a JSON file, the last value of a CSV column, or a key given to wandb.log. If the outcome
 cannot be read, a one-line ValueError names the file and its contents.
 """
 
@@ -141,7 +141,9 @@ def _keys(tree: Any) -> list[str]:
 
 
 def _of_csv(file: str, key: str, text: str) -> str:
-    """Return the cell of a column in the last row; a table that `judge` would refuse is refused here, too."""
+    """Return the last cell of a column that is not empty, because a log of training need not have every number in every
+    row. A table that `judge` would refuse is refused here, too.
+    """
     try:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
     except csv.Error as error:
@@ -155,7 +157,8 @@ def _of_csv(file: str, key: str, text: str) -> str:
         raise ValueError(f"{file}: it has a header but no rows")
     if len(rows[-1]) != len(columns):
         raise ValueError(f"{file}: the last row has {len(rows[-1])} cells, the header {len(columns)}")
-    return rows[-1][columns.index(key)]
+    cells = [row[columns.index(key)] for row in rows[1:] if len(row) == len(columns)]
+    return next((cell for cell in reversed(cells) if cell.strip()), "")
 
 
 def _columns(header: list[str]) -> list[str]:
