@@ -2,7 +2,8 @@
 
 Click by itself would exit with 1 on Ctrl-C and print different error messages. The exit statuses:
 
-    0 done    1 internal error    2 what was asked cannot be done    4 a worker failed    5 journal damaged
+    0 done    1 internal error    2 what was asked cannot be done    3 too few runs for any answer (judge, compare)
+    4 a worker failed    5 journal damaged
     11 a worker hung    12 a condition of --fail-unless does not hold    75 disk full    130 interrupted
 """
 
@@ -74,9 +75,11 @@ _REFUSED = frozenset({
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP,
     errno.ENAMETOOLONG, errno.EINVAL, errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.EFBIG,
 })
+NOTHING_ANSWERED = 3  # by judge or compare: every verdict is NO INFERENCE or BLOCKED
 STATUSES = (
-    "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, 5 a journal is "
-    "damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 the disk is full, 130 interrupted."
+    "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 3 judge or compare could answer nothing, "
+    "4 a worker failed, 5 a journal is damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 "
+    "the disk is full, 130 interrupted."
 )
 
 

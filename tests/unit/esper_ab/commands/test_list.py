@@ -22,7 +22,7 @@ from esper_ab.readers.status import Listed, list_runs
 
 def told(a, b, verdict):
     """The part of a verdict.json that a list shows."""
-    return json.dumps({"comparisons": [{"a": a, "b": b, "verdict": verdict}]})
+    return json.dumps({"comparisons": [{"a": a, "b": b, "verdict": verdict, "warnings": []}]})
 
 
 @pytest.mark.parametrize("wrong", [
