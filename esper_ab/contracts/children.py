@@ -32,6 +32,8 @@ from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
 class Child:
     """A process that runs `command` with `line` as its input. Leaving the context kills the process.
 
+    It has a session of its own, so that a terminal that closes does not end it while this process goes on.
+
     Input and output are files. A pipe for the input would block until the process reads it, and a pipe for the output
     would stay open while a helper process that user code started is alive.
     """
@@ -40,7 +42,9 @@ class Child:
         self._files = asked, answer, complaint = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  closed in __exit__
         asked.write(line)
         asked.seek(0)
-        self._process = subprocess.Popen(command, stdin=asked, stdout=answer, stderr=complaint, env=environment)
+        self._process = subprocess.Popen(
+            command, stdin=asked, stdout=answer, stderr=complaint, env=environment, start_new_session=True
+        )
         self.returncode: int | None = None
 
     def communicate(self, *, timeout: float | None = None) -> tuple[bytes, bytes]:

@@ -176,6 +176,7 @@ WRITES_ITSELF = {
     "commands/export.py": "drafts in a folder that `below` made",
     "health/examination.py": "tries whether a folder can be written",
     "readers/records.py": "a temporary file without a name to be found",
+    "live/console.py": "likewise",
     "workers/commands/fetch.py": "the user's data",
     "workers/growth/preflight.py": "a temporary folder", "workers/gymnasium_task/preflight.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
