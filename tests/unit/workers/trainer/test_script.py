@@ -298,7 +298,7 @@ def test_a_name_alone_needs_its_file_where_there_are_several(tmp_path: Path) -> 
 ])  # fmt: skip
 def test_of_several_files_the_only_one_with_the_name_is_taken(tmp_path: Path, other: str, text: str) -> None:
     (tmp_path / other).write_text(text)
-    (tmp_path / "result.csv").write_text("return\n2.5\n")
+    (tmp_path / "result.csv").write_text('#{"of": "a monitor"}\nreturn\n2.5\n')
     assert read_outcome(read_source("return"), tmp_path) == 2.5
 
 
