@@ -14,7 +14,7 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +25,7 @@ import msgspec
 from esper_ab.contracts.children import Child
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE
-from esper_ab.contracts.measures import RESERVED
+from esper_ab.contracts.measures import RESERVED, Measure
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
@@ -45,7 +45,9 @@ from workers.devices import pinned
 from workers.devices.by_torch import seen_gpus
 from workers.trainer import module, script
 from workers.trainer.module import Run
+from workers.trainer.possible_outcome import refuse_impossible
 from workers.trainer.script import read_outcome
+from workers.trainer.seed_effect import Numbers, apart, is_in_doubt, refuse_no_effect
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,10 +108,10 @@ Doing = Callable[[str], None]
 _decode = msgspec.json.Decoder(Tried).decode
 
 
-def rehearse(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
-    """Load and rehearse a trainer; a fault becomes the `problem` of the answer."""
+def rehearse(question: TrainerQuestion, measure: Measure, doing: Doing) -> TrainerFacts:
+    """Load and rehearse a trainer, whose outcome is declared as `measure`; a fault becomes the answer's `problem`."""
     try:
-        return (_of_command if is_command(question.reference) else _of_python)(question, doing)
+        return (_of_command if is_command(question.reference) else _of_python)(question, measure, doing)
     except (ValueError, OSError) as error:
         return TrainerFacts(problem=" ".join(str(error).split()))
 
@@ -142,13 +144,6 @@ def _text(settings: Mapping[str, TrainerValue]) -> str:
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 
-def _refuse_one_run(results: Sequence[object], shown: str, remedy: str) -> None:
-    """Raise ValueError if all seeds gave the same result."""
-    if all(result == results[0] for result in results):
-        raise ValueError(f"{len(results)} seeds gave the same {shown}, so every seed would repeat the same "
-                         f"run; {remedy}")  # fmt: skip
-
-
 def _settings_of_groups(trainer: module.PythonTrainer, question: TrainerQuestion) -> dict[str, dict[str, TrainerValue]]:
     """Return each group's settings, read by the trainer; ValueError with the group's name if it refuses them."""
     settings = {}
@@ -160,7 +155,26 @@ def _settings_of_groups(trainer: module.PythonTrainer, question: TrainerQuestion
     return settings
 
 
-def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
+def _numbers(tried: Tried, outcome: str) -> Numbers:
+    """Return a trial's metrics at each point, with the outcomes of the evaluation after those of the points."""
+    points = tried.points
+    numbers = {name: tuple(float(point[name]) for point in points) for name in points[0]}
+    return {**numbers, outcome: (*numbers[outcome], *map(float, tried.outcomes))}
+
+
+def _seeds_and_repeats(
+    whole: Tried, other: Tried, again: Tried, outcome: str, trial: Callable[[int, str], Tried]
+) -> tuple[list[Numbers], list[Numbers]]:
+    """Return the numbers of different seeds and of one seed run repeatedly; run more of both if two leave a doubt."""
+    seeds = [_numbers(whole, outcome), _numbers(other, outcome)]
+    repeats = [_numbers(whole, outcome), _numbers(again, outcome)]
+    if is_in_doubt(seeds, repeats, outcome):
+        seeds += [_numbers(trial(seed, f"seed {seed + 1}"), outcome) for seed in range(2, _SEEDS)]
+        repeats.append(_numbers(trial(0, "the same seed once more"), outcome))
+    return seeds, repeats
+
+
+def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing) -> TrainerFacts:
     doing(f"loading {question.reference}")
     trainer, code = module.load(question.reference)
     settings = _settings_of_groups(trainer, question)
@@ -189,22 +203,18 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
             evaluated = pool.submit(trial, 0, "its evaluation alone", first=last, within=trained)
             went_on = pool.submit(trial, 0, "from a state", first=1) if last > 1 else None
             alone, resumed = _evaluated(evaluated), went_on.result() if went_on else None
-        others = [other]
-        if other.outcomes == whole.outcomes and other.points == whole.points:
-            others += [trial(seed, f"seed {seed + 1}") for seed in range(2, _SEEDS)]
-    _refuse_one_run(
-        [(one.points, one.outcomes) for one in (whole, *others)], f"results ({question.outcome} {whole.outcomes[0]})",
-        "draw everything from run.seed(…)",
-    )
+        seeds, repeats = _seeds_and_repeats(whole, other, again, question.outcome, trial)
+    refuse_impossible(itertools.chain(*(numbers[question.outcome] for numbers in seeds)), measure)
+    refuse_no_effect(seeds, repeats, question.outcome, "draw everything from run.seed(…)")
     if question.evaluations and len(whole.outcomes) != question.evaluations:
         found = len(whole.outcomes)
         raise ValueError(f"evaluate returned {found} outcomes; --eval-episodes asks for {question.evaluations}")
-    repeats, resumption = behaviour(whole, again, resumed, alone)
+    bit_equal, resumption = behaviour(whole, again, resumed, alone)
     return TrainerFacts(
         settings=settings, root=str(code.root), files=code.files, sha256=code.sha256,
         metrics=measure_names(name for name in whole.points[0] if name != question.outcome),
-        evaluations=len(whole.outcomes), repeats=repeats, resumption=resumption,
-        evaluates_alike=not repeats or alone.outcomes == whole.outcomes,
+        evaluations=len(whole.outcomes), repeats=bit_equal, resumption=resumption,
+        evaluates_alike=not bit_equal or alone.outcomes == whole.outcomes,
         shortened=_text(question.rehearsal), point_s=whole.point_s, evaluate_s=whole.evaluate_s,
     )  # fmt: skip
 
@@ -248,8 +258,9 @@ def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:
     raise ValueError(f"{Path(trial.question.reference).name} ended its process: it {ended}")
 
 
-def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
+def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing) -> TrainerFacts:
     source, settings = read_source(question.outcome), next(iter(question.groups.values()))
+    name = source.key
     files = named_files(question.reference, question.directory, question.groups.values())
     sha256, pins = source_sha256(Path(question.directory), files), _pins(question)
     with TemporaryDirectory() as folder:
@@ -268,14 +279,17 @@ def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
         began = time.perf_counter()
         first = outcome(0, "a seed")
         took_s = time.perf_counter() - began
-        others = [repr(outcome(1, "another seed"))]
-        if others[0] == repr(first):
-            others += [repr(outcome(seed, "one more seed")) for seed in range(2, _SEEDS)]
-        again = outcome(0, "the same seed again")
-    _refuse_one_run([repr(first), *others], f"outcome ({first:g})", "does the script read the seed that it is given?")
+        refuse_impossible([first], measure)
+        seeds = [{name: (first,)}, {name: (outcome(1, "another seed"),)}]
+        repeats = [seeds[0], {name: (outcome(0, "the same seed again"),)}]
+        if is_in_doubt(seeds, repeats, name):
+            seeds += [{name: (outcome(seed, "one more seed"),)} for seed in range(2, _SEEDS)]
+            repeats.append({name: (outcome(0, "the same seed once more"),)})
+    refuse_impossible((value for numbers in seeds for value in numbers[name]), measure)
+    refuse_no_effect(seeds, repeats, name, "does the script read the seed that it is given?")
     return TrainerFacts(
         settings=question.groups, root=question.directory, files=files, sha256=sha256, evaluations=1,
-        repeats=repr(first) == repr(again), resumption="anew", shortened=_text(question.rehearsal), point_s=took_s,
+        repeats=apart(repeats, name) == 0.0, resumption="anew", shortened=_text(question.rehearsal), point_s=took_s,
     )
 
 
