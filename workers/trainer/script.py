@@ -13,7 +13,6 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +22,7 @@ import psutil
 
 from esper_ab.contracts import guard
 from esper_ab.contracts.errors import UserCodeFailed
+from esper_ab.contracts.failure_cause import cause_of_exit
 from esper_ab.contracts.files import folder_below, open_below, open_to_read, read_regular
 from esper_ab.contracts.own_packages import alone_command
 from esper_ab.contracts.rng import RngPath
@@ -125,12 +125,19 @@ _LOOK_S = 1.0  # between two liveness checks
 _STAND_IN = Path(__file__).parent / "standin"
 _SEEDS = 2**31  # a seed that every library accepts
 _LINES, _LINE_CHARS = 3, 160  # of a command's output, in a message
+_LINES_READ = 50  # of a command's output, in search of its last exception
 
 
 class ScriptFailed(UserCodeFailed):
     """A command failed; the message is one line with the end of the command's output."""
 
     again = True  # the fault may be gone next time
+    in_log = True
+
+    def __init__(self, message: str, cause: str = "") -> None:
+        """`cause`: see `contracts/failure_cause.py`."""
+        super().__init__(message)
+        self.cause = cause
 
 
 def seed_at(path: RngPath) -> int:
@@ -199,10 +206,11 @@ def run_script(
         guarded.stdin.close()  # tells the guard to end the program, if still running
         guarded.wait()
     if status:
-        end = _end_of(root / name, before)
+        lines = _end_of(root / name, before)
+        end = " | ".join(lines[-_LINES:]) or "it wrote nothing"
         if "IsADirectoryError" in end:
             end += f"; {{{OUT}}} is a folder: give the script a file in it, as in {{{OUT}}}/result.json"
-        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how_ended(status)}: {end}")
+        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how_ended(status)}: {end}", cause_of_exit(status, lines))
 
 
 def _times(guarding: int) -> dict[int, tuple[float, ...]]:
@@ -215,10 +223,9 @@ def _times(guarding: int) -> dict[int, tuple[float, ...]]:
     return found
 
 
-def _end_of(log: Path, begin: int) -> str:
-    """Return the last lines written after byte `begin`, as one line."""
+def _end_of(log: Path, begin: int) -> list[str]:
+    """Return the last lines written after byte `begin`, without blank ones."""
     with open_to_read(log) as file:
         file.seek(max(begin, log.stat().st_size - (64 << 10)))
         text = file.read().decode(errors="replace")
-    lines = deque((line.strip()[:_LINE_CHARS] for line in text.splitlines() if line.strip()), maxlen=_LINES)
-    return " | ".join(lines) or "it wrote nothing"
+    return [line.strip()[:_LINE_CHARS] for line in text.splitlines() if line.strip()][-_LINES_READ:]

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts.errors import CodeChanged, UserCodeFailed
+from esper_ab.contracts.failure_cause import without_particulars
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
@@ -198,7 +199,7 @@ class CommandSession(TrainerSession):
         try:
             outcome = read_outcome(self._source, out)
         except ValueError as error:
-            raise script.ScriptFailed(str(error)) from None
+            raise script.ScriptFailed(str(error), without_particulars(str(error))) from None
         self.point, self.done = 1, repr(outcome).encode()
         return self._record(episode, outcome, {}, began)
 

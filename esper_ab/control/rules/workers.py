@@ -221,6 +221,7 @@ class WorkerState:
     hopeless: bool = False  # whether a restart would fail in the same way
     stops: bool = False  # whether the experiment must stop until the user has mended something
     told: bool = False  # whether `fault` says all that concerns the user, so that the log need not be shown
+    cause: str = ""  # why the user's program failed, equal for equal failures; "": another reason
     traceback: str = ""  # as the worker reported it, in case it leaves no log
 
     @property
