@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from esper_ab.contracts.children import UserReward
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import folder_below
@@ -78,6 +80,24 @@ def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrde
         folder=facts.root if command else _folder_of(_TRAINER, facts.sha256), files=facts.files, sha256=facts.sha256,
         metrics=facts.metrics, out="", resumes=facts.resumption != "anew",
     )  # fmt: skip
+
+
+def mended_order(order: TrainerOrder, sha256: str) -> TrainerOrder:
+    """Return the order with the trainer's files of another state, which `keep_trainer` has kept."""
+    folder = order.folder if is_command(order.reference) else _folder_of(_TRAINER, sha256)
+    return msgspec.structs.replace(order, folder=folder, sha256=sha256)
+
+
+def mended(experiment_dir: Path, facts: TrainerFacts, reference: str) -> str:
+    """Keep the trainer's files as they are now; return their sha256, or "" if they are as planned or not readable."""
+    try:
+        sha256 = source_sha256(Path(facts.root), facts.files) if facts.files else facts.sha256
+    except OSError:
+        return ""
+    if sha256 == facts.sha256:
+        return ""
+    keep_trainer(experiment_dir, msgspec.structs.replace(facts, sha256=sha256), reference)
+    return sha256
 
 
 def keep_trainer(experiment_dir: Path, facts: TrainerFacts, reference: str) -> None:

@@ -279,7 +279,7 @@ class ExperimentMachine:
     def _greet(self, worker: WorkerState, hello: messages.Hello, now: float) -> None:
         check_hello(hello, worker.order)
         if worker.greeted and worker.run is not None and self._liveness.is_just_assigned(worker.identity):
-            self._out.send(worker, runs.assignment(self._history.runs[worker.run.ref.name]))  # lost with a connection
+            self._out.send(worker, self._assignment(worker.run))  # lost with a connection
         if worker.greeted:
             return
         worker.greeted = True
@@ -381,7 +381,7 @@ class ExperimentMachine:
         if not run.started:
             order = worker.order
             self._out.record(RunStarted(run=spec.ref, worker=order.worker, incarnation=order.incarnation))
-        self._out.send(worker, runs.assignment(run))
+        self._out.send(worker, self._assignment(spec))
         self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run_name=spec.ref.name), now)
 
     def _say_whom_it_waits_for(self, now: float) -> None:
@@ -392,6 +392,9 @@ class ExperimentMachine:
             worker = self._workers.on_lane(run.ref.device)
             silence = self._liveness.silence(worker.identity, now)
             self._out.do(commands.Warn(incidents.stop_waits(worker, run, self._blocks.stands(run), silence)))
+
+    def _assignment(self, spec: messages.RunSpec) -> messages.Assign:
+        return runs.assignment(self._history.runs[spec.ref.name], self._history.mended)
 
     def _run_of(self, worker: WorkerState) -> RunHistory | None:
         return self._history.runs[worker.run.ref.name] if worker.run else None
