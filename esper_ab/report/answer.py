@@ -114,8 +114,11 @@ def _more_pairs(content: Content) -> Iterator[Item]:
             _anew(content, "larger", seeds=replicates),
         )
         return
-    if constant := next((item.constant for item in open_ones if item.constant), ""):
-        yield Item(f"Every pair differs by {constant}: check that the seed changes the training.")
+    if constant := next((item.constant for item in open_ones if item.constant and not item.unmoved), ""):
+        yield Item(
+            f"Every pair differs by {constant}, and so would further pairs: judge that amount by your margin of "
+            f"{design.margin_words}."
+        )
     elif any(item.degenerate for item in open_ones):
         yield from _more_spread(content)
     needed = [pairs for item in open_ones if (pairs := _pairs(item)) is not None]

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.distributions import t_isf, t_sf
 from esper_ab.stats.floats import Floats, norm, two
-from esper_ab.stats.pair import degenerate, resolution
+from esper_ab.stats.pair import alike, degenerate, rounding
 
 
 class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +116,7 @@ def adjusted_difference(
         return none
     residuals = d - matrix @ solution
     sd = norm(residuals) / math.sqrt(df)
-    constant = bool(np.max(np.abs(residuals)) <= resolution(x, y))  # beside the positions
+    constant = bool(np.all(np.abs(residuals) <= rounding(x, y))) or alike(x, y) == d.size  # beside the positions
     if constant or degenerate(x, y):
         return msgspec.structs.replace(none, sd=0.0 if constant else sd)
     se = sd / math.sqrt(information)

@@ -8,10 +8,12 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from esper_ab.stats.floats import floats
+from esper_ab.stats.floats import Floats, floats
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 _SAME = 1e-10  # relative to the outcomes: far above the rounding error of a mean, below any measured step
+_ROUNDED = 2.0**-20  # relative to the outcomes: eight units in the last place of a 32-bit float
+_OF_DIFFERENCE = 1e-3  # relative to a difference: a smaller one may itself be rounding, as that of near copies
 _TINY = float(np.finfo(np.float64).tiny)  # smaller numbers have fewer digits
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small, relative to the values, is rounding
 
@@ -64,9 +66,36 @@ def resolution(*outcomes: ArrayLike) -> float:
     return max(_TINY, _SAME * float(sizes[(sizes.size - 1) // 4])) if sizes.size else 0.0
 
 
+def rounding(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Return the width [pairs] within which the difference of each pair of a, b [pairs] counts as equal to another one.
+
+    It is `resolution` or, for outcomes computed with 32-bit floats, 2^-20 of the pair's larger outcome; of the latter
+    at most a thousandth of the difference, so that near copies, whose differences are that small, keep their spread.
+    """
+    x, y = floats(a), floats(b)
+    of_outcomes = _ROUNDED * np.maximum(np.abs(x), np.abs(y))
+    of_difference = _OF_DIFFERENCE * np.abs(x - y)
+    return np.maximum(resolution(x, y), np.minimum(of_outcomes, of_difference))
+
+
 def alike(a: ArrayLike, b: ArrayLike) -> int:
-    """Return the size of the largest set of equal differences of a, b [pairs]."""
-    return commonest(np.subtract(a, b), resolution(a, b))[0] if np.size(a) else 0
+    """Return the size of the largest set of differences of a, b [pairs] that are one amount but for `rounding`."""
+    if not np.size(a):
+        return 0
+    differences, half = floats(np.subtract(a, b)), rounding(a, b) / 2.0
+    lows, highs = np.sort(differences - half), np.sort(differences + half)
+    ended = np.searchsorted(highs, lows, side="left")  # intervals that end before each low
+    return int(np.max(np.arange(1, lows.size + 1) - ended))
+
+
+def steady(outcomes: ArrayLike, difference: float) -> bool:
+    """True if the outcomes [runs > 0] of a group are one number but for rounding.
+
+    Rounding of 32-bit floats is at most a thousandth of the `difference` to the other group, as in `rounding`.
+    """
+    values = floats(outcomes)
+    of_floats = min(_ROUNDED * float(np.max(np.abs(values))), _OF_DIFFERENCE * abs(difference))
+    return bool(np.ptp(values) <= max(resolution(values), of_floats))
 
 
 def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
@@ -82,7 +111,7 @@ def degenerate(a: ArrayLike, b: ArrayLike) -> bool:
 
     This is the case if more than half of the differences are equal and fewer than LEAST_PAIRS have a different value,
     because a claim would then depend on these few, or on a standard deviation of 0. Differences that vary only by
-    rounding errors count as equal.
+    `rounding` count as equal.
     """
     count, most = np.size(a), alike(a, b)
     return count > 1 and 2 * most > count and count - most < LEAST_PAIRS

@@ -13,7 +13,7 @@ from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_diff
 from esper_ab.stats.distributions import t_cdf, t_sf
 from esper_ab.stats.floats import Floats, floats, norm, two
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.pair import commonest, resolution
+from esper_ab.stats.pair import commonest, resolution, steady
 
 # --- paired difference -----------------------------------------------------------------------------------------------
 # Mean of the paired differences with Student's t: the main estimate and its interval.
@@ -113,7 +113,7 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     everything = [*a, *b]
     most, _ = commonest(everything, resolution(everything))
     few = none.pairs < 2 or (2 * most > len(everything) and len(everything) - most < LEAST_PAIRS)
-    if few or all(np.ptp(side) <= resolution(side) for side in (a, b)):
+    if few or all(steady(side, none.mean) for side in (a, b)):
         return none
     runs = len(a), len(b)
     spreads = [norm(floats(side) - np.mean(side)) for side in (a, b)]

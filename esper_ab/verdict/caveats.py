@@ -110,6 +110,24 @@ def routine(evidence: Evidence) -> tuple[str, ...]:
     return (_POSITIONS, *_on_progress(evidence), *(on_collapse(evidence) if survives else ()))
 
 
+def on_statistics(evidence: Evidence) -> tuple[str, ...]:
+    """Return the caveats on statistics that decide nothing."""
+    there = beside(evidence)
+    return tuple(
+        text for name, statistic in statistics().items() if (result := evidence.descriptive[name]) is not None
+        for text in statistic.caveats(result, there)
+    )
+
+
+def warnings(evidence: Evidence) -> tuple[str, ...]:
+    """Return the caveats without which the verdict is shown nowhere.
+
+    Caveats on other statistics are left out, and so are those that hold for every experiment of this kind.
+    """
+    elsewhere = (*on_statistics(evidence), *routine(evidence))
+    return tuple(text for text in caveats(evidence) if text not in elsewhere)
+
+
 def beside(evidence: Evidence) -> Beside:
     """Return the facts about the comparison that its descriptive statistics may use."""
     question, verdict = evidence.question, evidence.verdict
@@ -125,7 +143,7 @@ def beside(evidence: Evidence) -> Beside:
 
 def _on_numbers(evidence: Evidence) -> Iterator[str]:
     if evidence.plain is not None and evidence.plain.sd == 0.0 and not evidence.same_records:
-        yield _coarse(evidence)
+        yield from _coarse(evidence)
     there = beside(evidence)
     for name, statistic in statistics().items():
         if (result := evidence.descriptive[name]) is not None:
@@ -133,13 +151,18 @@ def _on_numbers(evidence: Evidence) -> Iterator[str]:
             yield from statistic.caveats(result, there)
 
 
-def _coarse(evidence: Evidence) -> str:
-    """Explain why all pairs have the same difference: the outcome is coarse or saturated."""
+def _coarse(evidence: Evidence) -> Iterator[str]:
+    """Explain why all pairs have the same difference, unless outcomes vary from seed to seed and it does not."""
     a, b, look = evidence.question.a, evidence.question.b, "look for a coarse or saturated outcome"
-    though = ", though their records differ" if evidence.question.recorded else ""
-    used = evidence.pairs[: evidence.used]
-    if any(pair.a != pair.b for pair in used):
-        return "Every pair differs by the same amount: check that the seed controls the randomness of these runs."
-    if len({pair.a for pair in used}) == 1:
-        return f"Every outcome of {a} and {b} is {evidence.design.value(used[0].a)}{though}: {look}."
-    return f"{a} and {b} have equal outcomes in every pair{though}: {look}."
+    recorded = evidence.question.recorded  # by workers, whose seeds were seen to matter before the first run
+    though = ", though their records differ" if recorded else ""
+    first, value = evidence.pairs[0], evidence.design.value
+    if evidence.constant and not evidence.unmoved:
+        return
+    if evidence.constant:
+        check = look if recorded else "check that the seed controls the randomness of these runs"
+        yield f"Every outcome of {a} is {value(first.a)} and every one of {b} {value(first.b)}{though}: {check}."
+    elif evidence.unmoved:
+        yield f"Every outcome of {a} and {b} is {value(first.a)}{though}: {look}."
+    else:
+        yield f"{a} and {b} have equal outcomes in every pair{though}: {look}."

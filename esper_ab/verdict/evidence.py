@@ -12,7 +12,7 @@ from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design
 from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
-from esper_ab.stats.pair import Pair, Samples, commonest, outcomes, resolution
+from esper_ab.stats.pair import Pair, Samples, commonest, outcomes, resolution, steady
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.t_tests import Equivalence, PairedDifference
 from esper_ab.stats.text import percent
@@ -135,10 +135,18 @@ class Numbers:
 
     @property
     def constant(self) -> str:
-        """The difference as text if all used pairs have the same nonzero difference; else ""."""
+        """The difference as text if all used pairs have the same nonzero difference, but for rounding; else ""."""
         plain = self.plain
-        same = plain is not None and plain.sd == 0.0 and plain.mean != 0.0 and self.proportions is None
-        return self.design.difference(plain.mean) if plain is not None and same else ""
+        if plain is None or plain.sd != 0.0 or self.proportions is not None:
+            return ""
+        sides = outcomes(self.pairs[: self.used])
+        return self.design.difference(plain.mean) if abs(plain.mean) > resolution(*sides) else ""
+
+    @property
+    def unmoved(self) -> bool:
+        """True if, in each group, all used pairs have the same outcome, so that the seeds seem to change nothing."""
+        sides = outcomes(self.pairs[: self.used])
+        return self.estimate is not None and all(side and steady(side, self.estimate) for side in sides)
 
     @property
     def stuck(self) -> tuple[int, int, float] | None:

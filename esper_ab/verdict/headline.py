@@ -111,8 +111,8 @@ def _open(evidence: Evidence) -> str:
     if why == _EARLY:
         reason = f"calling the difference smaller than the margin takes {evidence.small_from}"
     if evidence.constant:
-        answer = f"every pair differs by {evidence.constant}; this is the answer for these seeds"
-        return f"Not decided{_yet(evidence)}: {answer}."
+        answer = f"every pair differs by {evidence.constant}, so no test of a mean applies"
+        return f"Not decided{_yet(evidence)}: {answer}; this is the answer for these seeds."
     if why == _NO_SPREAD and evidence.stuck is not None:
         count, runs, value = evidence.stuck
         stuck = f"{count} of {runs} runs have the outcome {evidence.design.value(value)}"

@@ -230,8 +230,8 @@ def _shown(evidence: Evidence) -> str:
     lacking = "no test, no interval and no verdict"
     if evidence.constant:
         return (
-            f": every pair differs by {evidence.constant}; no test of a mean applies to a constant; this is the answer "
-            "for these seeds."
+            f": every pair differs by {evidence.constant}, so no test of a mean applies; this is the answer for these "
+            "seeds."
         )
     if constant:
         return f" in every pair: without spread there is {lacking}."

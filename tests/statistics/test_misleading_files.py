@@ -55,3 +55,16 @@ def test_no_group_is_better_whose_differences_drift():
     assert [str(one.verdict) for one in (drifts, unknown, again)] == ["INCONCLUSIVE", "BETTER", "INCONCLUSIVE"]
     assert "drift" in drifts.headline
     assert "alternating order" in drifts.sentence
+
+
+@pytest.mark.parametrize(("name", "amount"), [("exact", "-2.00"), ("float32", "-2.10"), ("rounding", "-4.00")])
+def test_a_constant_difference_has_one_answer_however_its_outcomes_were_rounded(name, amount):
+    """A claim of "4.0 (3.9999997 to 4.0000001)" would hang on the last bits; the seed visibly changes the outcomes."""
+    found = explore(read_csv(FILES / f"shift_{name}.csv"), scales_of(("",), 1.0), Rule()).comparisons[0]
+    runs = len(found.pairs)
+    assert str(found.verdict) == "INCONCLUSIVE"
+    assert found.headline == (
+        f"Not decided: every pair differs by {amount}, so no test of a mean applies; this is the answer for these "
+        f"seeds; {runs} training runs per group."
+    )
+    assert not any("seed" in caveat for caveat in found.caveats)

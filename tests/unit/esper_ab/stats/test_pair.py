@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esper_ab.stats.adjusted_difference import adjusted_difference
-from esper_ab.stats.pair import alike, commonest, degenerate, resolution
+from esper_ab.stats.pair import alike, commonest, degenerate, resolution, steady
 from esper_ab.stats.t_tests import paired_difference, welch
 
 A = np.array([71.0, 70.2, 74.4, 69.9, 72.3, 70.8, 73.1])
@@ -72,3 +72,46 @@ def test_differences_far_below_a_common_offset_are_rounding(scale):
 def test_groups_without_spread_have_no_test_however_different_their_sizes():
     """The rounding errors of a group are relative to its own outcomes."""
     assert welch([0.1 + 0.2, 0.3] * 4, [1e-30] * 8).t is None
+
+
+@given(SCALES, st.floats(0.1, 50.0), st.sampled_from([-1.0, 1.0]))
+def test_rounding_of_32_bit_floats_is_no_spread(scale, shift, sign):
+    a = (A * scale).astype(np.float32)
+    b = (a + np.float32(sign * shift * scale)).astype(np.float32)
+    assert (alike(a, b), degenerate(a, b)) == (7, True)
+    found = paired_difference(a, b)
+    assert (found.sd, found.t) == (0.0, None)
+    assert found.mean == pytest.approx(-sign * shift * scale, rel=1e-4)
+
+
+@given(SCALES, st.integers(7, 14))
+def test_near_copies_keep_their_spread(scale, digits):
+    """Their differences are as small as rounding, which says nothing about the differences."""
+    noise = 10.0**-digits * np.array([1.0, -0.4, 0.3, 0.8, -0.2, 0.5, 0.1])
+    a, b = A * scale, A * (1.0 + 100.0 * noise) * scale
+    assert alike(a, b) < 7 or digits > 11  # at which the 64-bit resolution begins
+    assert digits > 11 or paired_difference(a, b).t is not None
+
+
+@pytest.mark.parametrize("spread", [0.001, 0.01, 0.1])
+def test_a_small_spread_that_32_bit_floats_hold_is_a_spread(spread):
+    """4.00 in every pair but for a thousandth: outcomes printed with three decimals."""
+    b = A - 4.0 + spread * np.array([1.0, -1.0, 0.0, 1.0, 0.0, -1.0, 1.0])
+    assert alike(A, b) < 7
+    assert paired_difference(A, b).t is not None
+
+
+def test_one_large_pair_never_makes_another_difference_the_same():
+    a, b = np.append(A, 1e10 + 5000.0), np.append(A - 4.0, 1e10)
+    assert alike(a, b) == 7
+
+
+def test_groups_that_ignore_their_seed_but_for_rounding_have_no_test():
+    """One number per group, with the noise of sums in another order."""
+    jitter = 1e-6 * np.array([1.0, -2.0, 3.0, 0.0, -1.0, 2.0, 1.0])
+    a, b = 71.25 + jitter, 69.0 - jitter[::-1]
+    assert steady(a, 2.25)
+    assert welch(a.tolist(), b.tolist()).t is None
+    assert paired_difference(a, b).sd == 0.0
+    assert not steady(a, 1e-5)
+    assert welch(a.tolist(), (71.25001 - jitter).tolist()).t is not None

@@ -58,8 +58,10 @@ CASES = [
          "but calling the difference smaller than the margin takes 15 pairs."),
     case("wider than the margin", design(16, margin=0.1), above(SMALL), "INCONCLUSIVE"),
     case("constant", design(6), above([2.0] * 6), "INCONCLUSIVE",
-         "every pair differs by +2.00 points; no test of a mean applies to a constant; this is the answer for these",
-         "Not decided: every pair differs by +2.00 points; this is the answer for these seeds."),
+         "every pair differs by +2.00 points, so no test of a mean applies; this is the answer for these seeds.",
+         "Not decided: every pair differs by +2.00 points, so no test of a mean applies; this is the answer for these",
+         "Every outcome of shaped is 72.00 % and every one of simplified 70.00 %, though their records differ: look for"
+         ),
     case("constant beside the positions", design(6, adjusted=True),
          pairs_of(71.0 + 2.0 * SIDES, 70.0 + 2.0 * (1 - SIDES)), "INCONCLUSIVE",
          "apart from device and order nothing varies"),
