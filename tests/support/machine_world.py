@@ -17,7 +17,7 @@ from support.orders import order
 
 ROUND_S = (1.0, 1.0, 9.0, 60.0)  # the last: the coordinator itself stood still
 MOST_ROUNDS = 300  # of a world without further faults; those here take a tenth of it
-FAULTS = ("progress", "repeat", "die", "die", "fail", "hang", "garbage", "late word", "ahead", "out of turn")
+FAULTS = ("progress", "repeat", "die", "die", "fail", "program", "hang", "garbage", "late word", "ahead", "out of turn")
 
 
 def limits_of(deaths=3):
@@ -103,8 +103,8 @@ class SimulatedWorker:
         self.said.append(report)
         return report
 
-    def failed(self):
-        return Failed(summary="RuntimeError: the planted error", traceback="")
+    def failed(self, cause=""):
+        return Failed(summary="RuntimeError: the planted error", traceback="", cause=cause)
 
 
 class World:
@@ -126,6 +126,7 @@ class World:
         self.lacking = 0  # rounds until they can
         self.started = Counter(event.worker for event in self.journal if type(event).__name__ == "WorkerStarted")
         self.error = None
+        self.warnings = []
         self.machine = ExperimentMachine(fold(self.journal), self.limits, self.now)
         for n, lane in enumerate(plan.lanes):
             self.queue(lane, f"w{n:02d}")
@@ -185,6 +186,8 @@ class World:
                 case commands.RestartWorker(lane):
                     order = self.workers[lane].order
                     self.queue(order.lane, order.worker)
+                case commands.Warn(text):
+                    self.warnings.append(text)
                 case commands.Fail(error):
                     self.error = error
 
@@ -213,7 +216,7 @@ class World:
             assert run.expected, "it has its outcome, or will have none"
             assert message.milestone == max(0, run.recorded)
         elif isinstance(message, Cancel):
-            assert not self.recorded.runs[message.run_name].expected
+            assert not self.recorded.runs[message.run_name].expected or "is set aside" in message.reason
 
     def check_barrier(self, run, milestone):
         """Nobody works towards a milestone before everybody who has to be at the one before is there."""
@@ -258,6 +261,8 @@ class World:
                 self.machine.exited(worker.order.lane.name, self.now)
             case "fail" if not worker.hung:
                 self.hear(worker, worker.failed())
+            case "program" if not worker.hung:
+                self.hear(worker, worker.failed(cause=choices.one(("ValueError: #", "KeyError: #"))))
             case "hang":
                 worker.hung = True
             case "garbage":

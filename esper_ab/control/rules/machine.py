@@ -12,7 +12,6 @@ import math
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
-from esper_ab.contracts.wording import visible_line
 from esper_ab.control.rules import commands, failures, incidents, looks, runs
 from esper_ab.control.rules.blocks import BlocksInProgress, WaitingBlocks
 from esper_ab.control.rules.commands import Command, Outbox
@@ -26,7 +25,6 @@ from esper_ab.journal.fold import History, RunHistory
 
 CTRL_C = "Ctrl-C"
 LAST_WORDS_S = 0.5  # grace after a worker's end: its last message, which may say why, can arrive later
-_SUMMARY_CHARS = 1000  # of an error that a worker reports
 _SAY_AGAIN_S = 60.0
 
 
@@ -86,8 +84,14 @@ class ExperimentMachine:
     def take_over(self) -> tuple[Command, ...]:
         """Continue where the history ends, once every lane has its worker."""
         history = self._history
+        busy = set[str]()
         for block in history.blocks:
             kept = runs.in_progress(history, block)
+            lanes = {run.ref.device for run in kept}
+            if lanes & busy:
+                self._waiting.put_back(block)  # it was set aside, and its lanes were used again
+                continue
+            busy |= lanes
             if kept:
                 self._blocks.restore(block, kept, history.plan)
             elif runs.given_up(history, block):
@@ -115,9 +119,7 @@ class ExperimentMachine:
                 case messages.Pong():
                     self._liveness.pong(worker.identity, now)
                 case messages.Failed():
-                    worker.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
-                    worker.traceback, worker.hopeless = message.traceback, not message.again
-                    worker.told, worker.stops, worker.cause = not message.traceback, message.stops, message.cause
+                    worker.failed(message)
         except Rejected as error:
             worker.fault = str(error)
         return self._out.taken()
@@ -219,8 +221,7 @@ class ExperimentMachine:
             if self._deaths.outside(lane):
                 failure = kind(f"{account}\nthat was the third time in a row")
         elif ends:
-            told = worker.told and not worker.stops
-            failure = kind(self._giving_up.give_all_up(run, account) if told else account)
+            failure = kind(self._giving_up.give_all_up(run, account) if worker.told and not worker.stops else account)
         else:
             self._blocks.died(run)
             if self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless:
@@ -279,7 +280,8 @@ class ExperimentMachine:
     def _greet(self, worker: WorkerState, hello: messages.Hello, now: float) -> None:
         check_hello(hello, worker.order)
         if worker.greeted and worker.run is not None and self._liveness.is_just_assigned(worker.identity):
-            self._out.send(worker, self._assignment(worker.run))  # lost with a connection
+            run = self._history.runs[worker.run.ref.name]
+            self._out.send(worker, runs.assignment(run, self._history.mended))  # lost with a connection
         if worker.greeted:
             return
         worker.greeted = True
@@ -369,8 +371,9 @@ class ExperimentMachine:
     def _start_blocks(self, now: float) -> None:
         free = {worker.lane for worker in self._workers if worker.is_free}
         for block in () if self._stopped_by else self._waiting.take(free):
-            self._blocks.begin(block, self._history.plan)
-            for spec in block.runs:
+            self._blocks.begin_or_restore(block, self._history)
+            expected = [spec for spec in block.runs if self._history.runs[spec.ref.name].evaluation is None]
+            for spec in expected:
                 worker = self._workers.on_lane(spec.ref.device)
                 worker.run = spec
                 self._assign(worker, spec, now)
@@ -381,7 +384,7 @@ class ExperimentMachine:
         if not run.started:
             order = worker.order
             self._out.record(RunStarted(run=spec.ref, worker=order.worker, incarnation=order.incarnation))
-        self._out.send(worker, self._assignment(spec))
+        self._out.send(worker, runs.assignment(run, self._history.mended))
         self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run_name=spec.ref.name), now)
 
     def _say_whom_it_waits_for(self, now: float) -> None:
@@ -392,9 +395,6 @@ class ExperimentMachine:
             worker = self._workers.on_lane(run.ref.device)
             silence = self._liveness.silence(worker.identity, now)
             self._out.do(commands.Warn(incidents.stop_waits(worker, run, self._blocks.stands(run), silence)))
-
-    def _assignment(self, spec: messages.RunSpec) -> messages.Assign:
-        return runs.assignment(self._history.runs[spec.ref.name], self._history.mended)
 
     def _run_of(self, worker: WorkerState) -> RunHistory | None:
         return self._history.runs[worker.run.ref.name] if worker.run else None
