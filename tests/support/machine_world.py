@@ -17,6 +17,7 @@ from support.orders import order
 
 ROUND_S = (1.0, 1.0, 9.0, 60.0)  # the last: the coordinator itself stood still
 MOST_ROUNDS = 300  # of a world without further faults; those here take a tenth of it
+CAUSES = ("ValueError: #", "KeyError: #")  # of failures of a user's program
 FAULTS = ("progress", "repeat", "die", "die", "fail", "program", "hang", "garbage", "late word", "ahead", "out of turn")
 
 
@@ -172,7 +173,7 @@ class World:
             if self.error is not None:
                 return
             match command:
-                case commands.Append() | commands.Sync():
+                case commands.Append() | commands.Sync() | commands.Warn():
                     self.keep(command)
                 case commands.Send(identity, message):
                     self.check_sent(message)
@@ -186,12 +187,13 @@ class World:
                 case commands.RestartWorker(lane):
                     order = self.workers[lane].order
                     self.queue(order.lane, order.worker)
-                case commands.Warn(text):
-                    self.warnings.append(text)
                 case commands.Fail(error):
                     self.error = error
 
     def keep(self, command):
+        if isinstance(command, commands.Warn):
+            self.warnings.append(command.text)
+            return
         if isinstance(command, commands.Append):
             self.journal.append(command.event)
             self.recorded.add(command.event)
@@ -259,10 +261,8 @@ class World:
             case "die" if not worker.hung:
                 worker.hung = True
                 self.machine.exited(worker.order.lane.name, self.now)
-            case "fail" if not worker.hung:
-                self.hear(worker, worker.failed())
-            case "program" if not worker.hung:
-                self.hear(worker, worker.failed(cause=choices.one(("ValueError: #", "KeyError: #"))))
+            case "fail" | "program" if not worker.hung:
+                self.hear(worker, worker.failed(choices.one(CAUSES) if action == "program" else ""))
             case "hang":
                 worker.hung = True
             case "garbage":

@@ -1,4 +1,5 @@
 import math
+import re
 
 import pytest
 
@@ -10,12 +11,20 @@ def measure(better: str = "higher", **ends: float) -> Measure:
     return Measure(name="outcome", label="return", better=better, **ends)
 
 
+def problem_with(outcome: float, declared: Measure) -> str:
+    try:
+        refuse_impossible([outcome], declared)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 @pytest.mark.parametrize(("outcome", "declared"), [
     (0.5, measure()), (-1e40, measure()), (0.0, measure(low=0.0, high=1.0)), (1.0 + 1e-12, measure(high=1.0)),
     (math.nan, measure(low=0.0)), (1e308, measure("lower", high=9.0)),
 ])  # fmt: skip
 def test_an_outcome_that_a_run_can_record_passes(outcome: float, declared: Measure) -> None:
-    refuse_impossible([1.0 if declared.high == 9.0 else 0.5, outcome], declared)
+    assert problem_with(outcome, declared) == ""
 
 
 @pytest.mark.parametrize(("outcome", "declared", "said"), [
@@ -25,5 +34,4 @@ def test_an_outcome_that_a_run_can_record_passes(outcome: float, declared: Measu
     (1e308, measure(high=9.0), "was 1e.308"), (-math.inf, measure("lower", low=0.0), "was -inf"),
 ])  # fmt: skip
 def test_an_outcome_that_no_run_can_record_is_refused(outcome: float, declared: Measure, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        refuse_impossible([outcome], declared)
+    assert re.search(said, problem_with(outcome, declared))
