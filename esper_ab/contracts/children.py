@@ -43,6 +43,10 @@ class Child:
         self._process = subprocess.Popen(command, stdin=asked, stdout=answer, stderr=complaint, env=environment)
         self.returncode: int | None = None
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def communicate(self, *, timeout: float | None = None) -> tuple[bytes, bytes]:
         """Same as `Errand.communicate`."""
         try:

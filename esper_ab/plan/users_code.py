@@ -71,6 +71,12 @@ _ALONE = (
 )
 
 
+_ENDED_IDLE = (
+    "--end-idle: a run that has its result and then uses no CPU time and writes nothing for 30 s is ended, and its "
+    "result counts."
+)
+
+
 def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrder:
     """Return the TrainerOrder for a user's trainer, without the folder of a run."""
     command = is_command(experiment.trainer)
@@ -79,6 +85,7 @@ def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrde
         outcome=experiment.outcome or DEFAULT_OUTCOME, worst=worst_outcome(experiment),
         folder=facts.root if command else _folder_of(_TRAINER, facts.sha256), files=facts.files, sha256=facts.sha256,
         metrics=facts.metrics, out="", resumes=facts.resumption != "anew",
+        ends_idle=facts.ends_idle,
     )  # fmt: skip
 
 
@@ -124,5 +131,7 @@ def found(facts: TrainerFacts, reference: str) -> str:
         if facts.files:
             files = ", ".join(facts.files)
             watched = f" A run starts only if {files} has not changed since; other files are not checked."
+    if facts.ends_idle:
+        watched += f" {_ENDED_IDLE}"
     alone = "" if facts.evaluates_alike else f" {_ALONE}"
     return f"The {what}, as rehearsed{short}: {repeats}; {RESUMPTIONS[facts.resumption]}.{alone}{watched}"

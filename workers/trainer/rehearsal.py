@@ -13,9 +13,11 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -44,6 +46,7 @@ from esper_ab.contracts.wording import end_told
 from workers.devices import pinned
 from workers.devices.by_torch import seen_gpus
 from workers.trainer import module, script
+from workers.trainer.idling import IDLE_LIMITS, IdleLimits, Watch, idle_words
 from workers.trainer.module import Run
 from workers.trainer.possible_outcome import refuse_impossible
 from workers.trainer.script import read_outcome
@@ -104,14 +107,17 @@ EVALUATIONS = 16  # outcomes an evaluation may return as a list when no number w
 _SEEDS = 3  # seeds to try before equal results count as one run, because two seeds may both reach a task's maximum
 _NAME_CHARS = 48
 _LOG = "rehearsal.log"
+_LOOK_S = 1.0  # between two looks at whether a process does anything
 Doing = Callable[[str], None]
 _decode = msgspec.json.Decoder(Tried).decode
 
 
-def rehearse(question: TrainerQuestion, measure: Measure, doing: Doing) -> TrainerFacts:
+def rehearse(
+    question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits = IDLE_LIMITS
+) -> TrainerFacts:
     """Load and rehearse a trainer, whose outcome is declared as `measure`; a fault becomes the answer's `problem`."""
     try:
-        return (_of_command if is_command(question.reference) else _of_python)(question, measure, doing)
+        return (_of_command if is_command(question.reference) else _of_python)(question, measure, doing, limits)
     except (ValueError, OSError) as error:
         return TrainerFacts(problem=" ".join(str(error).split()))
 
@@ -174,7 +180,7 @@ def _seeds_and_repeats(
     return seeds, repeats
 
 
-def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing) -> TrainerFacts:
+def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
     doing(f"loading {question.reference}")
     trainer, code = module.load(question.reference)
     settings = _settings_of_groups(trainer, question)
@@ -191,7 +197,7 @@ def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing) -> Tra
             return _tried(Trial(
                 question=question, settings=short, rng=_rng(question, seed), folder=str(place), gpu=gpu, last=last,
                 first=first, state_file=f"{states}{first - 1}" if first else "", keep=keep,
-            ), pins)  # fmt: skip
+            ), pins, limits)  # fmt: skip
 
         at_once = 1 if gpu else 3  # a run may need all of a GPU's memory
         with ThreadPoolExecutor(at_once) as pool:
@@ -240,14 +246,21 @@ def _pins(question: TrainerQuestion) -> dict[str, str]:
     return pinned.variables(own, Arithmetic(threads=question.threads, deterministic=question.deterministic))
 
 
-def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:
+def _tried(trial: Trial, pins: Mapping[str, str], limits: IdleLimits) -> Tried:
     """Run one trial in its own process.
 
     Raises ValueError with the fault that the process reports or, if the process crashes, with the last line of output.
     """
     command = child_command("workers.commands.try_trainer")
+    name, watch = Path(trial.question.reference).name, Watch((Path(trial.folder),), limits)
     with Child(command, msgspec.json.encode(trial), {**os.environ, **pins}) as child:
-        answer, complaint = child.communicate()
+        while True:
+            try:
+                answer, complaint = child.communicate(timeout=_LOOK_S)
+                break
+            except subprocess.TimeoutExpired:
+                if idle := watch.look(child.pid):
+                    raise ValueError(f"{name} {idle_words(idle, limits)}, so it was ended") from None
     try:
         return _decode(answer)
     except UNREADABLE:
@@ -255,27 +268,54 @@ def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:
     if child.returncode == UsageError.exit_code and said and said[-1].startswith("error: "):
         raise ValueError(said[-1].removeprefix("error: ").removeprefix("ValueError: "))
     ended = end_told(child.returncode or 0, said)
-    raise ValueError(f"{Path(trial.question.reference).name} ended its process: it {ended}")
+    raise ValueError(f"{name} ended its process: it {ended}")
 
 
-def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing) -> TrainerFacts:
-    source, settings = read_source(question.outcome), next(iter(question.groups.values()))
-    name = source.key
+@dataclass(frozen=True)
+class _Command:
+    """A command that is rehearsed in a temporary folder."""
+
+    question: TrainerQuestion
+    folder: Path
+    doing: Doing
+    limits: IdleLimits
+
+    def outcome(self, seed: int, words: str) -> float:
+        """Run the command to its end, and return its outcome; ValueError if it fails or does not end by itself."""
+        question, source = self.question, read_source(self.question.outcome)
+        settings = {**next(iter(question.groups.values())), **question.rehearsal}
+        step = f"rehearsing the command with {words}"
+        self.doing(step)
+        out = script.fresh_folder(self.folder, "out").resolve()
+        filled = script.words_of(question.reference, settings, script.seed_at(_rng(question, seed)), out)
+
+        def has_outcome() -> bool:
+            return script.has_outcome(source, out)
+
+        def tell(idle_s: float) -> None:
+            what = "its result is there" if has_outcome() else "no result yet"
+            self.doing(f"{step}; {what}, and it has used no CPU time and written nothing for {idle_s:.0f} s")
+
+        ended = script.run_script(
+            filled, question.directory, script.environment(source, out, _pins(question)), (self.folder, _LOG),
+            lambda: None, Watch((out, self.folder / _LOG), self.limits, has_outcome, tell),
+        )  # fmt: skip
+        found = read_outcome(source, out)
+        if not (ended or question.ends_idle):
+            raise ValueError(
+                f"the command wrote its result ({source.key} {found:g}), then used no CPU time and wrote nothing for "
+                f"{self.limits.with_result_s:g} s without ending; a run that does so is killed as stuck. Make it end, "
+                "or give --end-idle: then such a run is ended, and its result counts"
+            )
+        return found
+
+
+def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
+    name = read_source(question.outcome).key
     files = named_files(question.reference, question.directory, question.groups.values())
-    sha256, pins = source_sha256(Path(question.directory), files), _pins(question)
+    sha256 = source_sha256(Path(question.directory), files)
     with TemporaryDirectory() as folder:
-
-        def outcome(seed: int, words: str) -> float:
-            doing(f"rehearsing the command with {words}")
-            out = script.fresh_folder(Path(folder), "out").resolve()
-            filled = script.words_of(
-                question.reference, {**settings, **question.rehearsal}, script.seed_at(_rng(question, seed)), out
-            )
-            script.run_script(
-                filled, question.directory, script.environment(source, out, pins), (Path(folder), _LOG), lambda: None
-            )
-            return read_outcome(source, out)
-
+        outcome = _Command(question, Path(folder), doing, limits).outcome
         began = time.perf_counter()
         first = outcome(0, "a seed")
         took_s = time.perf_counter() - began
@@ -289,8 +329,9 @@ def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing) -> Tr
     refuse_no_effect(seeds, repeats, name, "does the script read the seed that it is given?")
     return TrainerFacts(
         settings=question.groups, root=question.directory, files=files, sha256=sha256, evaluations=1,
-        repeats=apart(repeats, name) == 0.0, resumption="anew", shortened=_text(question.rehearsal), point_s=took_s,
-    )
+        ends_idle=question.ends_idle, repeats=apart(repeats, name) == 0.0, resumption="anew",
+        shortened=_text(question.rehearsal), point_s=took_s,
+    )  # fmt: skip
 
 
 def named_files(

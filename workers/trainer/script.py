@@ -29,6 +29,7 @@ from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import as_float, shown
 from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill, holds_outcome
 from esper_ab.contracts.wording import how_ended
+from workers.trainer.idling import Idle, Watch, idle_words
 
 WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py
 _SHOWN = 12  # maximum number of names in a message
@@ -52,6 +53,15 @@ def read_outcome(source: OutcomeSource, out: Path) -> float:
         return as_float(found)
     except ValueError:
         raise ValueError(f"{file}: {key} is {shown(found)}, not a number") from None
+
+
+def has_outcome(source: OutcomeSource, out: Path) -> bool:
+    """Whether `read_outcome` would return a number."""
+    try:
+        read_outcome(source, out)
+    except ValueError:
+        return False
+    return True
 
 
 def _files(out: Path) -> list[str]:
@@ -172,10 +182,13 @@ def environment(source: OutcomeSource, out: Path, pins: Mapping[str, str]) -> di
 
 
 def run_script(
-    words: list[str], directory: str, variables: Mapping[str, str], log: tuple[Path, str], on_sign: Callable[[], None]
-) -> None:
+    words: list[str], directory: str, variables: Mapping[str, str], log: tuple[Path, str], on_sign: Callable[[], None],
+    watch: Watch | None = None,
+) -> bool:
     """Run a program to its end; ScriptFailed if it fails. Its command line and output go to `log` (root, name).
 
+    Returns False if `watch` found that the program idled with a result, and it was therefore ended.
+    If it idles without a result, it is ended and ScriptFailed is raised.
     `on_sign` is called while the program works, that is, if CPU time was used or output was written since the last
     check. An exception in `on_sign` ends the program, and so does the end of this process.
     """
@@ -192,25 +205,30 @@ def run_script(
         os.close(output)
     assert guarded.stdin is not None, "it is a pipe"
     worked: object = None
+    idle: Idle = ""
     try:
-        while True:
+        while not idle:
             try:
-                status = guarded.wait(_LOOK_S)
+                guarded.wait(_LOOK_S)
                 break
             except subprocess.TimeoutExpired:
                 now = (_times(guarded.pid), (root / name).stat().st_size)
                 if now != worked:
                     on_sign()
                 worked = now
+                idle = watch.look(guarded.pid) if watch is not None else ""
     finally:
         guarded.stdin.close()  # tells the guard to end the program, if still running
-        guarded.wait()
-    if status:
+        status = guarded.wait()
+    if watch is not None and idle and idle != "with a result":
+        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {idle_words(idle, watch.limits)}, so it was ended")
+    if status and not idle:
         lines = _end_of(root / name, before)
         end = " | ".join(lines[-_LINES:]) or "it wrote nothing"
         if "IsADirectoryError" in end:
             end += f"; {{{OUT}}} is a folder: give the script a file in it, as in {{{OUT}}}/result.json"
         raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how_ended(status)}: {end}", cause_of_exit(status, lines))
+    return not idle
 
 
 def _times(guarding: int) -> dict[int, tuple[float, ...]]:

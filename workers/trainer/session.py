@@ -29,8 +29,9 @@ from esper_ab.contracts.trainer import TrainerOrder, is_command, read_source
 from workers.devices import pinned
 from workers.storage import durable
 from workers.trainer import module, script
+from workers.trainer.idling import IDLE_LIMITS, IdleLimits, Watch
 from workers.trainer.module import Point, Run, State
-from workers.trainer.script import read_outcome
+from workers.trainer.script import has_outcome, read_outcome
 
 OnStep = Callable[[int], None]
 STATE_FORMAT = 1
@@ -179,10 +180,12 @@ class PythonSession(TrainerSession):
 class CommandSession(TrainerSession):
     """A run of a command, whose only point is at its end."""
 
-    def __init__(self, spec: RunSpec, experiment_dir: Path, uuids: Iterable[str]) -> None:
+    def __init__(
+        self, spec: RunSpec, experiment_dir: Path, uuids: Iterable[str], limits: IdleLimits = IDLE_LIMITS
+    ) -> None:
         super().__init__(spec, experiment_dir)
         self._source = read_source(self.order.outcome)
-        self._pins = pinned.variables(uuids, spec.arithmetic)
+        self._pins, self._limits = pinned.variables(uuids, spec.arithmetic), limits
         check_files(self.order)
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
@@ -191,10 +194,11 @@ class CommandSession(TrainerSession):
         out = script.fresh_folder(self.root, self.order.out).resolve()
         seed = script.seed_at(self.path)
         words = script.words_of(self.order.reference, self.spec.settings.trainer, seed, out)
+        watch = Watch((out, self.root / self.spec.log_file), self._limits, lambda: has_outcome(self._source, out))
         script.run_script(
             words, self.order.directory, script.environment(self._source, out, self._pins),
             (self.root, self.spec.log_file),
-            lambda: on_step(next(signs)),
+            lambda: on_step(next(signs)), watch if self.order.ends_idle else None,
         )
         try:
             outcome = read_outcome(self._source, out)
