@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from esper_ab.analysis.reward_audit import RewardAuditFindings
+from esper_ab.api.arguments import path_of
 from esper_ab.api.lookup import ByPair, verdicts_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import FILE_LIMIT_BYTES
@@ -60,7 +61,7 @@ def load_experiment(path: str | Path) -> LoadedExperiment:
 
     Raises UsageError if there is no journal or the journal is empty, and JournalError if the journal is damaged.
     """
-    experiment_dir = Path(path)
+    experiment_dir = path_of("path", path)
     if is_joint(experiment_dir):
         parts = ", ".join(map(str, folders_of(experiment_dir)))
         raise UsageError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -25,6 +26,7 @@ class IdleLimits(msgspec.Struct, frozen=True):
 
 
 IDLE_LIMITS = IdleLimits()
+NEVER = IdleLimits(math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,14 @@ class Watch:
     """Watches the processes of a program and the files that it writes."""
 
     def __init__(
-        self, paths: tuple[Path, ...], limits: IdleLimits, has_result: Callable[[], bool] = lambda: False,
-        tell: Callable[[float], None] = lambda idle_s: None,
+        self, on_sign: Callable[[], None] = lambda: None, paths: tuple[Path, ...] = (), limits: IdleLimits = NEVER,
+        has_result: Callable[[], bool] = lambda: False, tell: Callable[[float], None] = lambda idle_s: None,
     ) -> None:  # fmt: skip
-        """`paths`: files and folders that the program writes to. `tell` is called every 10 s that it does nothing."""
+        """`on_sign` is for the caller. `paths`: files and folders that the program writes to.
+
+        `tell` is called every 10 s that the program does nothing.
+        """
+        self.on_sign = on_sign
         self._paths, self.limits, self._has_result, self._tell = paths, limits, has_result, tell
         self._since: _Snapshot | None = None
         self._written: list[tuple[str, int, int]] = []  # file, size in bytes, time in ns; of a program that idles
@@ -51,6 +57,8 @@ class Watch:
 
     def look(self, pid: int) -> Idle:
         """Return how the program of process `pid` idles; "" while it works, or has not idled for long enough."""
+        if self.limits == NEVER:
+            return ""
         tree = _tree(pid)
         now = _snapshot(tree)
         since, limits = self._since, self.limits

@@ -252,7 +252,7 @@ def _tried(trial: Trial, pins: Mapping[str, str], limits: IdleLimits) -> Tried:
     Raises ValueError with the fault that the process reports or, if the process crashes, with the last line of output.
     """
     command = child_command("workers.commands.try_trainer")
-    name, watch = Path(trial.question.reference).name, Watch((Path(trial.folder),), limits)
+    name, watch = Path(trial.question.reference).name, Watch(paths=(Path(trial.folder),), limits=limits)
     with Child(command, msgspec.json.encode(trial), {**os.environ, **pins}) as child:
         while True:
             try:
@@ -296,9 +296,10 @@ class _Command:
             what = "its result is there" if has_outcome() else "no result yet"
             self.doing(f"{step}; {what}, and it has used no CPU time and written nothing for {idle_s:.0f} s")
 
+        shell = users_shell.current()
         ended = script.run_script(
-            filled, question.directory, script.environment(source, out, _pins(question)), (self.folder, _LOG),
-            lambda: None, Watch((out, self.folder / _LOG), self.limits, has_outcome, tell),
+            filled, question.directory, script.environment(shell, source, out, _pins(question)), (self.folder, _LOG),
+            Watch(paths=(out, self.folder / _LOG), limits=self.limits, has_result=has_outcome, tell=tell), shell,
         )  # fmt: skip
         found = read_outcome(source, out)
         if not (ended or question.ends_idle):

@@ -13,7 +13,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from esper_ab.contracts import guard
 from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.failure_cause import cause_of_exit
 from esper_ab.contracts.files import folder_below, open_below, open_to_read, read_regular
+from esper_ab.contracts.messages import UsersShell
 from esper_ab.contracts.own_packages import alone_command
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import as_float, shown
@@ -167,30 +168,34 @@ def words_of(command: str, settings: Mapping[str, TrainerValue], seed: int, out:
     return fill(command, {**settings, SEED: seed, OUT: str(out)})
 
 
-def environment(source: OutcomeSource, out: Path, pins: Mapping[str, str]) -> dict[str, str]:
-    """Return the script's environment: this process's own, `pins` and, for an outcome from wandb, the stand-in.
+def environment(shell: UsersShell, source: OutcomeSource, out: Path, pins: Mapping[str, str]) -> dict[str, str]:
+    """Return the script's environment: the user's, `pins` and, for an outcome from wandb, the stand-in.
 
     `pins`: the variables that `workers.devices.pinned` sets for devices and threads.
     """
+    own = shell.variables()
     more = {"PYTHONUNBUFFERED": "1"}  # otherwise a killed script would lose its last lines
     if source.wandb:
         more |= {
-            "PYTHONPATH": os.pathsep.join(filter(None, (str(_STAND_IN), os.environ.get("PYTHONPATH", "")))),
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(_STAND_IN), own.get("PYTHONPATH", "")))),
             "ESPER_AB_WANDB_KEY": source.key, "ESPER_AB_WANDB_FILE": str(out / WANDB_FILE),
         }  # fmt: skip
-    return {**os.environ, **pins, **more}
+    return {**own, **pins, **more}
 
 
 def run_script(
-    words: list[str], directory: str, variables: Mapping[str, str], log: tuple[Path, str], on_sign: Callable[[], None],
-    watch: Watch | None = None,
-) -> bool:
+    words: list[str], directory: str, variables: Mapping[str, str], log: tuple[Path, str], watch: Watch,
+    shell: UsersShell,
+) -> bool:  # fmt: skip
     """Run a program to its end; ScriptFailed if it fails. Its command line and output go to `log` (root, name).
 
-    Returns False if `watch` found that the program idled with a result, and it was therefore ended.
-    If it idles without a result, it is ended and ScriptFailed is raised.
-    `on_sign` is called while the program works, that is, if CPU time was used or output was written since the last
-    check. An exception in `on_sign` ends the program, and so does the end of this process.
+    Its environment is `variables`; everything else that it inherits is as in `shell`.
+
+    Returns False if `watch` found that the program idled with a result, and it was therefore ended. If it idles without
+    a result, it is ended and ScriptFailed is raised.
+
+    `watch.on_sign` is called while the program works, that is, if CPU time was used or output was written since the
+    last check. An exception in it ends the program, and so does the end of this process.
     """
     root, name = log
     output = open_below(root, name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -198,7 +203,7 @@ def run_script(
         os.write(output, os.fsencode(f"$ {shlex.join(words)}\n"))  # with its seed, to be repeated by hand
         before = (root / name).stat().st_size
         guarded = subprocess.Popen(
-            alone_command(guard.__file__, *words), cwd=directory, env=dict(variables),
+            alone_command(guard.__file__, shell.for_guard(), *words), cwd=directory, env=dict(variables),
             stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
     finally:
@@ -214,13 +219,13 @@ def run_script(
             except subprocess.TimeoutExpired:
                 now = (_times(guarded.pid), (root / name).stat().st_size)
                 if now != worked:
-                    on_sign()
+                    watch.on_sign()
                 worked = now
-                idle = watch.look(guarded.pid) if watch is not None else ""
+                idle = watch.look(guarded.pid)
     finally:
         guarded.stdin.close()  # tells the guard to end the program, if still running
         status = guarded.wait()
-    if watch is not None and idle and idle != "with a result":
+    if idle not in ("", "with a result"):
         raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {idle_words(idle, watch.limits)}, so it was ended")
     if status and not idle:
         lines = _end_of(root / name, before)

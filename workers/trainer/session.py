@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.contracts import users_shell
 from esper_ab.contracts.errors import CodeChanged, UserCodeFailed
 from esper_ab.contracts.failure_cause import without_particulars
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
@@ -29,7 +30,7 @@ from esper_ab.contracts.trainer import TrainerOrder, is_command, read_source
 from workers.devices import pinned
 from workers.storage import durable
 from workers.trainer import module, script
-from workers.trainer.idling import IDLE_LIMITS, IdleLimits, Watch
+from workers.trainer.idling import IDLE_LIMITS, NEVER, IdleLimits, Watch
 from workers.trainer.module import Point, Run, State
 from workers.trainer.script import has_outcome, read_outcome
 
@@ -185,7 +186,8 @@ class CommandSession(TrainerSession):
     ) -> None:
         super().__init__(spec, experiment_dir)
         self._source = read_source(self.order.outcome)
-        self._pins, self._limits = pinned.variables(uuids, spec.arithmetic), limits
+        self._pins = pinned.variables(uuids, spec.arithmetic)
+        self._shell, self._limits = users_shell.current(), limits if self.order.ends_idle else NEVER
         check_files(self.order)
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
@@ -194,12 +196,14 @@ class CommandSession(TrainerSession):
         out = script.fresh_folder(self.root, self.order.out).resolve()
         seed = script.seed_at(self.path)
         words = script.words_of(self.order.reference, self.spec.settings.trainer, seed, out)
-        watch = Watch((out, self.root / self.spec.log_file), self._limits, lambda: has_outcome(self._source, out))
+        watch = Watch(
+            lambda: on_step(next(signs)), (out, self.root / self.spec.log_file), self._limits,
+            lambda: has_outcome(self._source, out),
+        )  # fmt: skip
         script.run_script(
-            words, self.order.directory, script.environment(self._source, out, self._pins),
-            (self.root, self.spec.log_file),
-            lambda: on_step(next(signs)), watch if self.order.ends_idle else None,
-        )
+            words, self.order.directory, script.environment(self._shell, self._source, out, self._pins),
+            (self.root, self.spec.log_file), watch, self._shell,
+        )  # fmt: skip
         try:
             outcome = read_outcome(self._source, out)
         except ValueError as error:

@@ -15,6 +15,7 @@ from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
 from workers.trainer import rehearsal
+from workers.trainer.idling import IDLE_LIMITS, IdleLimits
 from workers.trainer.rehearsal import Trial, Tried, attempt, behaviour, measure_names, named_files
 from workers.trainer.session import open_session
 
@@ -27,8 +28,10 @@ MEASURE = Measure(name="outcome", label="score", better="higher")
 def silent(what: str) -> None: ...
 
 
-def rehearse(question: TrainerQuestion, measure: Measure = MEASURE) -> TrainerFacts:
-    return rehearsal.rehearse(question, measure, silent)
+def rehearse(
+    question: TrainerQuestion, measure: Measure = MEASURE, limits: IdleLimits = IDLE_LIMITS
+) -> TrainerFacts:
+    return rehearsal.rehearse(question, measure, silent, limits)
 
 
 def of_python(tmp_path: Path, fault: str = "") -> Any:
@@ -175,6 +178,35 @@ def test_a_trainer_that_ignores_its_seed_but_for_rounding_is_refused(tmp_path: P
     for reference in (command, str(path)):
         problem = rehearse(trainers.question(reference, tmp_path)).problem
         assert re.match(r"3 seeds differ no more than one seed run 3 times, and only by rounding \(\w+ \d+\.", problem)
+
+
+SOON = IdleLimits(with_result_s=0.1, without_result_s=0.1)
+PAUSES = "import signal; signal.pause()"
+
+
+def test_a_command_that_idles_with_its_result_is_ended_and_its_result_counts_where_that_is_declared(
+    tmp_path: Path,
+) -> None:
+    command = trainers.command(tmp_path)
+    with (tmp_path / "train.py").open("a") as file:
+        file.write(PAUSES)
+    problem = rehearse(trainers.question(command, tmp_path), limits=SOON).problem
+    assert re.match(r"the command wrote its result \(return 1\.\d+\), then used no CPU .* give --end-idle:", problem)
+    found = rehearse(trainers.question(command, tmp_path, ends_idle=True), limits=SOON)
+    assert (found.problem, found.ends_idle, found.repeats) == ("", True, True)
+
+
+@pytest.mark.parametrize(("code", "limits", "said"), [
+    (PAUSES, SOON, r"used no CPU time and wrote nothing for 0\.1 s, so it was ended"),
+    ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", IdleLimits(with_result_s=0.1),
+     r"was stopped by a signal \(SIGSTOP or the like\)"),
+])  # fmt: skip
+def test_a_trainer_that_does_nothing_is_ended(tmp_path: Path, code: str, limits: IdleLimits, said: str) -> None:
+    command, path = trainers.command(tmp_path), Path(trainers.python_file(tmp_path))
+    (tmp_path / "train.py").write_text(code)
+    path.write_text(path.read_text().replace("run.alive(1)", code))
+    for reference in (command, str(path)):
+        assert re.search(said, rehearse(trainers.question(reference, tmp_path), limits=limits).problem)
 
 
 @pytest.mark.parametrize(("measure", "said"), [
