@@ -24,6 +24,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
+from esper_ab.contracts import users_shell
 from esper_ab.contracts.children import Child
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE

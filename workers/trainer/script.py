@@ -209,19 +209,8 @@ def run_script(
     finally:
         os.close(output)
     assert guarded.stdin is not None, "it is a pipe"
-    worked: object = None
-    idle: Idle = ""
     try:
-        while not idle:
-            try:
-                guarded.wait(_LOOK_S)
-                break
-            except subprocess.TimeoutExpired:
-                now = (_times(guarded.pid), (root / name).stat().st_size)
-                if now != worked:
-                    watch.on_sign()
-                worked = now
-                idle = watch.look(guarded.pid)
+        idle = _watched(guarded, root / name, watch)
     finally:
         guarded.stdin.close()  # tells the guard to end the program, if still running
         status = guarded.wait()
@@ -234,6 +223,23 @@ def run_script(
             end += f"; {{{OUT}}} is a folder: give the script a file in it, as in {{{OUT}}}/result.json"
         raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how_ended(status)}: {end}", cause_of_exit(status, lines))
     return not idle
+
+
+def _watched(guarded: subprocess.Popen[bytes], log: Path, watch: Watch) -> Idle:
+    """Wait until a program ends or, as `watch` finds, idles; call `watch.on_sign` while it works."""
+    worked: object = None
+    idle: Idle = ""
+    while not idle:
+        try:
+            guarded.wait(_LOOK_S)
+            break
+        except subprocess.TimeoutExpired:
+            now = (_times(guarded.pid), log.stat().st_size)
+            if now != worked:
+                watch.on_sign()
+            worked = now
+            idle = watch.look(guarded.pid)
+    return idle
 
 
 def _times(guarding: int) -> dict[int, tuple[float, ...]]:

@@ -180,7 +180,7 @@ def test_a_trainer_that_ignores_its_seed_but_for_rounding_is_refused(tmp_path: P
         assert re.match(r"3 seeds differ no more than one seed run 3 times, and only by rounding \(\w+ \d+\.", problem)
 
 
-SOON = IdleLimits(with_result_s=0.1, without_result_s=0.1)
+SOON = IdleLimits(with_result_s=0.1)
 PAUSES = "import signal; signal.pause()"
 
 
@@ -197,7 +197,7 @@ def test_a_command_that_idles_with_its_result_is_ended_and_its_result_counts_whe
 
 
 @pytest.mark.parametrize(("code", "limits", "said"), [
-    (PAUSES, SOON, r"used no CPU time and wrote nothing for 0\.1 s, so it was ended"),
+    (PAUSES, IdleLimits(without_result_s=0.1), r"used no CPU time and wrote nothing for 0\.1 s, so it was ended"),
     ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", IdleLimits(with_result_s=0.1),
      r"was stopped by a signal \(SIGSTOP or the like\)"),
 ])  # fmt: skip
