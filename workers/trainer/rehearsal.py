@@ -20,7 +20,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -30,6 +29,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE
 from esper_ab.contracts.measures import RESERVED, Measure
 from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.private_folder import scratch_folder
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import source_sha256
@@ -188,7 +188,7 @@ def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits
     short = module.flat(trainer.settings({**next(iter(settings.values())), **question.rehearsal}))
     last, pins = min(2, question.points), _pins(question)
     gpu = bool(pins["CUDA_VISIBLE_DEVICES"])
-    with TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         states, trained = str(Path(folder, "state")), "trained"
 
         def trial(seed: int, words: str, *, first: int = 0, keep: str = "", within: str = "") -> Tried:
@@ -316,8 +316,8 @@ def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing, limit
     name = read_source(question.outcome).key
     files = named_files(question.reference, question.directory, question.groups.values())
     sha256 = source_sha256(Path(question.directory), files)
-    with TemporaryDirectory() as folder:
-        outcome = _Command(question, Path(folder), doing, limits).outcome
+    with scratch_folder() as folder:
+        outcome = _Command(question, folder, doing, limits).outcome
         began = time.perf_counter()
         first = outcome(0, "a seed")
         took_s = time.perf_counter() - began
