@@ -19,12 +19,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any
 
 import click
 
+from esper_ab.commands._parameters import Command
 from esper_ab.contracts.errors import (
     NO_ROOM,
     ConditionNotMet,
@@ -36,7 +36,7 @@ from esper_ab.contracts.errors import (
     as_flag,
     no_room,
 )
-from esper_ab.contracts.wording import visible
+from esper_ab.contracts.wording import close_names, visible
 
 # --- unknown options -------------------------------------------------------------------------------------------------
 # "Did you mean" for an unknown option, by meaning or by spelling.
@@ -45,19 +45,24 @@ from esper_ab.contracts.wording import visible
 def unknown_option(error: click.NoSuchOption) -> str:
     """Return the error for an unknown option.
 
-    It suggests the option of the same meaning or, if there is none, options with similar names.
+    It says what to write instead of an option of an earlier version; else it suggests the option of the same meaning
+    or, if there is none, options with similar names.
     """
-    from esper_ab.settings.assignments import OURS  # imported only for this error
+    # Imported only for this error.
+    from esper_ab.commands._old_words import flag_today
+    from esper_ab.settings.assignments import OURS
 
     said = f"no option {error.option_name}"
     known = [flag for parameter in error.ctx.command.params for flag in parameter.opts] if error.ctx else []
+    if today := flag_today(error.option_name, known):
+        return f"{said}; {today}"
     same = [
         as_flag(Setting(key, "...", assigned=True) if "." in key else Setting(key))
         for key in OURS.get(error.option_name.lstrip("-").replace("-", "_"), ())
     ]
     if same and {flag.split()[0] for flag in same} <= set(known):
         return f"{said}; here it is called {' and '.join(same)}"
-    close = get_close_matches(error.option_name, known, n=2)
+    close = close_names(error.option_name, known, 2)
     return f"{said}; did you mean {' or '.join(close)}?" if close else said
 
 
@@ -83,7 +88,7 @@ def epilog(*lines: str, statuses: str = "Exit statuses: esper-ab --help.") -> st
 
 def command_with(*examples: str, **how: Any) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator for a click command whose help ends with `examples`."""
-    return click.command(epilog=epilog(*examples), **how)
+    return click.command(epilog=epilog(*examples), **{"cls": Command, **how})
 
 
 def _folded(line: str) -> str:

@@ -6,6 +6,7 @@ used in all texts about an experiment.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -15,6 +16,7 @@ from esper_ab.contracts.settings import Settings
 
 MeasureName = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,63}\Z")]
 _PRINTABLE = r"\A[^\x00-\x1f\x7f$]*\Z"  # a dollar sign would start a formula in figures
+PRINTABLE_WORDS = "without control characters and without $"
 Words = Annotated[str, Meta(min_length=1, max_length=60, pattern=_PRINTABLE)]
 Unit = Annotated[str, Meta(max_length=20, pattern=_PRINTABLE)]
 # Names of columns and numbers that every experiment has; a measure with such a name would hide the column or number.
@@ -33,6 +35,11 @@ SMALLEST_MARGIN = 1e-30  # of a margin, or of the distance from the worst to the
 Margin = Annotated[float, Meta(ge=SMALLEST_MARGIN, le=LARGEST_OUTCOME)]
 
 _PLURALS = ("points", "margins")  # units of differences that are words; symbols have no plural
+
+
+def is_printable(text: str) -> bool:
+    """Whether a label or a unit may consist of these characters."""
+    return re.fullmatch(_PRINTABLE, text) is not None
 
 
 def countable(number: float) -> bool:

@@ -18,8 +18,12 @@ from esper_ab.contracts.records import FileBelow
 
 TrainerValue = bool | int | float | str
 Resumption = Literal["exactly", "resumes", "anew"]
-SEED, OUT = "seed", "out"  # placeholders that every run fills in itself
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+SEED, OUT, PORT = "seed", "out", "port"
+FILLED = (SEED, OUT, PORT)  # placeholders that every run fills in itself
+_NAME = r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*"  # "lr", "learning-rate", "algo.lr"
+_PLACEHOLDER = re.compile(rf"\{{({_NAME})\}}")
+_LIKE_A_PLACEHOLDER = re.compile(r"\{([^\W\d][\w.-]*)\}")  # any letters, also those that are not ASCII
+NAME_WORDS = "the letters a to z, digits, _, - and ."  # what a placeholder's name may consist of
 _FILES = (".json", ".csv")  # formats that may hold an outcome
 _FORMS = "NAME, FILE:NAME with a .json or .csv file below {out}, or wandb:KEY"
 
@@ -124,6 +128,16 @@ def holds_outcome(name: str) -> bool:
 def placeholders(command: str) -> tuple[str, ...]:
     """Return the names in braces, each once, in the order of their first occurrence."""
     return tuple(dict.fromkeys(_PLACEHOLDER.findall(command)))
+
+
+def names_placeholder(name: str) -> bool:
+    """Whether a placeholder may have this name."""
+    return re.fullmatch(_NAME, name) is not None
+
+
+def misnamed(command: str) -> tuple[str, ...]:
+    """Return the words in braces that look like placeholders but have letters that a placeholder cannot have."""
+    return tuple(name for name in _LIKE_A_PLACEHOLDER.findall(command) if not names_placeholder(name))
 
 
 def fill(command: str, values: Mapping[str, TrainerValue]) -> list[str]:

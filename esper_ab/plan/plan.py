@@ -31,7 +31,7 @@ class Plan(Settings, frozen=True, kw_only=True):
     kind: str  # of the task; selects parts of reports and analyses
     estimand: str  # one sentence
     notes: tuple[str, ...]  # for the user: several axes, time slicing, idle devices, too few seeds, …
-    limits: int = 0  # number of leading notes that limit what the verdicts can say
+    limits: int = 0  # number of leading notes that the user sees first
     step_s: float = 0.0  # estimate for a step (growth: a host epoch) or a trainer's point; 0 in older journals
     chance: float | None = None  # outcome of guessing a class; None: unknown, or there are no classes
     run_sd: float | None = None  # standard deviation between runs of a group, from a calibration; None: unknown

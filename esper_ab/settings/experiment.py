@@ -14,7 +14,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from esper_ab.contracts.measures import Margin
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.measures import Margin, Unit
 from esper_ab.contracts.records import GroupName
 from esper_ab.contracts.settings import (
     TRAINER_PREFIX,
@@ -62,7 +63,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     outcome: Annotated[str, Spec(("gymnasium", "trainer"), names="function")] = ""
     # "": higher; required for a trainer.
     outcome_better: Annotated[Literal["", "higher", "lower"], Spec(("gymnasium", "trainer"))] = ""
-    outcome_unit: Annotated[str, Spec(("trainer",))] = ""
+    outcome_unit: Annotated[Unit, Spec(("trainer",))] = ""
     # LOW..HIGH, either may be omitted; a NaN counts as the worse end.
     outcome_range: Annotated[str, Spec(("gymnasium", "trainer"))] = ""
     # For a command: end a run that has its result and does nothing.
@@ -133,6 +134,17 @@ class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     def task_title(self) -> str:
         """The task's name for users; a trainer's name omits the prefix of the kind."""
         return self.task.removeprefix(TRAINER_PREFIX)
+
+
+MOST_RUNS = 200_000  # of an experiment, in all parts; more would take minutes to plan and gigabytes to keep
+
+
+def refuse_too_many(groups: int, seeds: int, parts: int = 1) -> None:
+    """Raise UsageError if an experiment would have more than MOST_RUNS runs."""
+    if (runs := groups * seeds * parts) > MOST_RUNS:
+        whole = f"{runs:,} runs, but an experiment has at most {MOST_RUNS:,}"
+        raise UsageError(Setting("seeds", seeds), f": {whole}; with so many groups, at most ",
+                         Setting("seeds", max(1, MOST_RUNS // (groups * parts))))  # fmt: skip
 
 
 # --- differences -----------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from esper_ab.contracts import users_shell
 from esper_ab.contracts.children import Child
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE
-from esper_ab.contracts.measures import RESERVED, Measure
+from esper_ab.contracts.measures import PRINTABLE_WORDS, RESERVED, Measure, is_printable
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.private_folder import scratch_folder
 from esper_ab.contracts.rng import RngPath
@@ -46,7 +46,7 @@ from esper_ab.contracts.trainer import (
 from esper_ab.contracts.wording import end_told
 from workers.devices import pinned
 from workers.devices.by_torch import seen_gpus
-from workers.trainer import module, script
+from workers.trainer import module, ports, script
 from workers.trainer.idling import IDLE_LIMITS, IdleLimits, Watch, idle_words
 from workers.trainer.module import Run
 from workers.trainer.possible_outcome import refuse_impossible
@@ -124,9 +124,14 @@ def rehearse(
 
 
 def measure_names(metrics: Iterable[str]) -> dict[str, str]:
-    """Return a unique measure name for each metric, made of lower-case letters, digits and underscores."""
+    """Return a unique measure name for each metric, made of lower-case letters, digits and underscores.
+
+    Raises ValueError for a metric whose own name cannot be a label in figures.
+    """
     names: dict[str, str] = {}
     for metric in metrics:
+        if not metric or not is_printable(metric):
+            raise ValueError(f"the metric {metric!r} needs a name {PRINTABLE_WORDS}")
         base = re.sub(r"[^a-z0-9]+", "_", metric.lower()).strip("_")[:_NAME_CHARS]
         base = base if base[:1].isalpha() else f"metric_{base}".rstrip("_")
         tries = itertools.chain((base, f"metric_{base}"), (f"{base}_{number}" for number in itertools.count(2)))
@@ -288,8 +293,6 @@ class _Command:
         step = f"rehearsing the command with {words}"
         self.doing(step)
         out = script.fresh_folder(self.folder, "out").resolve()
-        filled = script.words_of(question.reference, settings, script.seed_at(_rng(question, seed)), out)
-
         def has_outcome() -> bool:
             return script.has_outcome(source, out)
 
@@ -298,10 +301,15 @@ class _Command:
             self.doing(f"{step}; {what}, and it has used no CPU time and written nothing for {idle_s:.0f} s")
 
         shell = users_shell.current()
-        ended = script.run_script(
-            filled, question.directory, script.environment(shell, source, out, _pins(question)), (self.folder, _LOG),
-            Watch(paths=(out, self.folder / _LOG), limits=self.limits, has_result=has_outcome, tell=tell), shell,
-        )  # fmt: skip
+        watch = Watch(paths=(out, self.folder / _LOG), limits=self.limits, has_result=has_outcome, tell=tell)
+        with ports.claimed(question.reference) as port:
+            filled = script.words_of(
+                question.reference, {**settings, **port}, script.seed_at(_rng(question, seed)), out
+            )
+            ended = script.run_script(
+                filled, question.directory, script.environment(shell, source, out, _pins(question)),
+                (self.folder, _LOG), watch, shell,
+            )  # fmt: skip
         found = read_outcome(source, out)
         if not (ended or question.ends_idle):
             raise ValueError(

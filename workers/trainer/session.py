@@ -29,7 +29,7 @@ from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerOrder, is_command, read_source
 from workers.devices import pinned
 from workers.storage import durable
-from workers.trainer import module, script
+from workers.trainer import module, ports, script
 from workers.trainer.idling import IDLE_LIMITS, NEVER, IdleLimits, Watch
 from workers.trainer.module import Point, Run, State
 from workers.trainer.script import has_outcome, read_outcome
@@ -195,15 +195,16 @@ class CommandSession(TrainerSession):
         began, signs = time.perf_counter(), itertools.count(1)
         out = script.fresh_folder(self.root, self.order.out).resolve()
         seed = script.seed_at(self.path)
-        words = script.words_of(self.order.reference, self.spec.settings.trainer, seed, out)
         watch = Watch(
             lambda: on_step(next(signs)), (out, self.root / self.spec.log_file), self._limits,
             lambda: has_outcome(self._source, out),
         )  # fmt: skip
-        script.run_script(
-            words, self.order.directory, script.environment(self._shell, self._source, out, self._pins),
-            (self.root, self.spec.log_file), watch, self._shell,
-        )  # fmt: skip
+        with ports.claimed(self.order.reference) as port:
+            words = script.words_of(self.order.reference, {**self.spec.settings.trainer, **port}, seed, out)
+            script.run_script(
+                words, self.order.directory, script.environment(self._shell, self._source, out, self._pins),
+                (self.root, self.spec.log_file), watch, self._shell,
+            )  # fmt: skip
         try:
             outcome = read_outcome(self._source, out)
         except ValueError as error:

@@ -62,22 +62,20 @@ def test_a_folder_whose_owner_was_killed_is_removed_by_the_next_owner_and_no_oth
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (dead, left), (alive, used) = owner(), owner()
-    with alive, dead:
-        dead.kill()
-        dead.wait()
-        mine = tmp_path / "mine"
-        mine.mkdir()
-        link = tmp_path / "esper-ab-link"
-        link.symlink_to(mine)
-        (tmp_path / "esper-ab-file").touch()
-        with scratch_folder():
-            assert left.exists(), "it is too young: its owner may not have locked it yet"
-        monkeypatch.setattr(module, "_YOUNG_S", -1.0)
-        with scratch_folder() as folder:
-            assert {path.name for path in tmp_path.iterdir()} == {
-                folder.name, used.name, "mine", link.name, "esper-ab-file"
-            }
-        alive.kill()
+    dead.kill()
+    dead.communicate()
+    mine, link = tmp_path / "mine", tmp_path / "esper-ab-link"
+    mine.mkdir()
+    link.symlink_to(mine)
+    with scratch_folder():
+        young = left.exists()
+    monkeypatch.setattr(module, "_YOUNG_S", -1.0)
+    with scratch_folder() as folder:
+        there = {path.name for path in tmp_path.iterdir()}
+    alive.kill()
+    alive.communicate()
+    assert young, "its owner may not have locked it yet"
+    assert there == {folder.name, used.name, "mine", link.name}
     assert not folder.exists()
 
 
