@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _PREFIX = "esper-ab-"
+_LOCK = ".owner"  # the file in a folder that its owner locks
 _SHORT_TMP = 60  # characters, because the path of a unix socket is limited to 107 bytes
 _YOUNG_S = 60.0  # a younger folder may not be locked yet
 _held: dict[Path, int] = {}  # folder -> descriptor with the lock
@@ -49,10 +50,10 @@ def remove_private(folder: Path) -> None:
 
 def _made(parent: Path) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     _held[folder] = descriptor
     with suppress(OSError):  # a file system without locks: then no folder is found to be abandoned, either
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     _remove_abandoned(parent, os.fstat(descriptor).st_ctime)
     return folder
 
@@ -68,7 +69,9 @@ def _remove_abandoned(parent: Path, now: float) -> None:
 
 def _remove_if_abandoned(folder: Path, now: float) -> None:
     """Remove a folder, but no link to one, if it is this user's, old enough, and nobody holds its lock."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    if folder.is_symlink():
+        return
+    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
         if status.st_uid == os.geteuid() and now - status.st_ctime > _YOUNG_S:

@@ -40,12 +40,11 @@ def test_a_socket_fits_whatever_the_temporary_place_is_called(monkeypatch: pytes
 
 OWNER = """
 import signal
-from pathlib import Path
-from esper_ab.contracts.private_folder import private_folder
-folder = private_folder()
-(folder / "written").write_text("1")
-print(folder, flush=True)
-signal.pause()
+from esper_ab.contracts.private_folder import scratch_folder
+with scratch_folder() as folder:
+    (folder / "written").write_text("1")
+    print(folder, flush=True)
+    signal.pause()
 """
 
 
