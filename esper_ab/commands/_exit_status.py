@@ -2,7 +2,8 @@
 
 Click by itself would exit with 1 on Ctrl-C and print different error messages. The exit statuses:
 
-    0 done    1 internal error    2 what was asked cannot be done    4 a worker failed    5 journal damaged
+    0 done    1 internal error    2 what was asked cannot be done    3 too few runs for any answer (judge, compare)
+    4 a worker failed    5 journal damaged
     11 a worker hung    12 a condition of --fail-unless does not hold    75 disk full    130 interrupted
 """
 
@@ -68,15 +69,18 @@ def unknown_option(error: click.NoSuchOption) -> str:
 
 _EXAMPLE_WIDTH = 76  # of 80 columns: click indents by two, and a continuation takes two
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # by descriptor: name in sys, mode
+_TRAINING = frozenset({"launch", "esper_ab.launch", "resume", "calibrate"})  # commands that run experiments
 _NO_THREAD = "can't start new thread"  # the text of Python's RuntimeError
 # Errors with which the system refuses a file that the user chose.
 _REFUSED = frozenset({
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP,
     errno.ENAMETOOLONG, errno.EINVAL, errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.EFBIG,
 })
+NOTHING_ANSWERED = 3  # by judge or compare: every verdict is NO INFERENCE or BLOCKED
 STATUSES = (
-    "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, 5 a journal is "
-    "damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 the disk is full, 130 interrupted."
+    "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 3 judge or compare could answer nothing, "
+    "4 a worker failed, 5 a journal is damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 "
+    "the disk is full, 130 interrupted."
 )
 
 
@@ -139,11 +143,13 @@ def _open_standard_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _lacking(error: Exception) -> str:
+def _lacking(error: Exception, program: str, args: Sequence[str]) -> str:
     """Describe a shortage of memory or threads; re-raise any other RuntimeError, because it is a bug."""
     if isinstance(error, MemoryError):
         what = f" ({said})" if (said := " ".join(str(error).split())) else ""
-        remedy = "free some memory, or run fewer runs at the same time, for example with --max-parallel 1"
+        remedy = "free some memory"
+        if _TRAINING & {*program.split()[-1:], *args[:1]}:
+            remedy += ", or run fewer runs at the same time, for example with --max-parallel 1"
         return f"out of memory{what}; {remedy}; journals are not affected"
     if str(error) != _NO_THREAD:
         raise error
@@ -215,5 +221,5 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _report("interrupted", Interrupted.exit_code, args)
     except (MemoryError, RuntimeError) as error:
-        return _report(_lacking(error), UsageError.exit_code, args)
+        return _report(_lacking(error, program, args), UsageError.exit_code, args)
     return status if isinstance(status, int) else 0

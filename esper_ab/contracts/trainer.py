@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.contracts.records import FileBelow
+from esper_ab.contracts.records import Count, FileBelow, Number, Seconds
 
 TrainerValue = bool | int | float | str
 Resumption = Literal["exactly", "resumes", "anew"]
@@ -62,14 +62,14 @@ class TrainerFacts(_Told, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()  # relative to `root`, its own file first; for a command, files that it names
     sha256: str = ""  # of all files
     metrics: dict[str, str] = {}  # of a point, except the outcome, by the trainer's name -> the measure's
-    evaluations: int = 1  # outcomes of one evaluation
+    evaluations: Count = 1  # outcomes of one evaluation
     repeats: bool = False  # whether the same seed gave the same numbers twice, to the bit
     resumption: Resumption = "anew"
     evaluates_alike: bool = True  # whether a process that did not train gets the same results, as far as they repeat
     ends_idle: bool = False  # as in the question
     shortened: str = ""  # settings of the rehearsal only, as text
-    point_s: float = 0.0  # time of one point in the rehearsal; for a command, of the whole script
-    evaluate_s: float = 0.0
+    point_s: Seconds = 0.0  # time of one point in the rehearsal; for a command, of the whole script
+    evaluate_s: Seconds = 0.0
 
 
 class TrainerOrder(_Told, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ class TrainerOrder(_Told, frozen=True, kw_only=True):
     reference: str
     directory: str
     outcome: str
-    worst: float | None = None  # replaces a NaN outcome; None: it is not replaced
+    worst: Number | None = None  # replaces a NaN outcome; None: it is not replaced
     folder: str  # of the copy of a Python trainer, relative to the experiment directory; absolute for a command's files
     files: tuple[str, ...]
     sha256: str
@@ -86,6 +86,9 @@ class TrainerOrder(_Told, frozen=True, kw_only=True):
     out: FileBelow  # the run's own folder, relative to the experiment directory
     ends_idle: bool = False  # whether a command that has its result and does nothing is ended
     resumes: bool  # whether an interrupted run continues from a saved state; if not, it starts over
+
+    def __post_init__(self) -> None:
+        check_reference(self.reference)
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,12 @@ class OutcomeSource:
 def is_command(reference: str) -> bool:
     """Whether a trainer is a command rather than the path of a Python file."""
     return not reference.endswith(".py") or bool(placeholders(reference))
+
+
+def check_reference(reference: str) -> None:
+    """Raise ValueError if a trainer is a command without words, or one with an unclosed quote."""
+    if is_command(reference) and not shlex.split(reference):
+        raise ValueError(f"the trainer {reference!r} is an empty command")
 
 
 def called(reference: str) -> str:

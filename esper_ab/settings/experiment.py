@@ -30,9 +30,11 @@ from esper_ab.contracts.settings import (
     Spec,
     as_text,
 )
+from esper_ab.contracts.trainer import check_reference
 
 Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
-ErrorRate = Annotated[float, Meta(gt=0.0, lt=0.5), Spec(same=True)]  # an equivalence test uses an interval at 2 alpha
+# An equivalence test uses an interval at 2 alpha; below 1e-12, quantiles are less exact than alpha is small.
+ErrorRate = Annotated[float, Meta(ge=1e-12, lt=0.5), Spec(same=True)]
 _ONE_LOOK = Spec(alone="all parts are judged once, when they are done")
 _MANY_LOOKS = Spec(alone="all parts are judged once, so their number of seeds is fixed")
 _OURS = Spec(("growth", "gymnasium"))  # a user's trainer does this differently, or not at all
@@ -129,6 +131,10 @@ class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     eval_episodes: PositiveInt  # played with each trained policy's sampled actions; the same for every group
     placement: Literal["spread", "share", "sequence"] = "spread"
     arithmetic: Arithmetic = Arithmetic()
+
+    def __post_init__(self) -> None:
+        if self.trainer:
+            check_reference(self.trainer)
 
     @property
     def task_title(self) -> str:

@@ -175,6 +175,7 @@ WRITES_ITSELF = {
     "commands/export.py": "drafts in a folder that `below` made",
     "health/examination.py": "tries whether a folder can be written",
     "readers/records.py": "a temporary file without a name to be found",
+    "live/console.py": "likewise",
     "workers/commands/fetch.py": "the user's data",
     "workers/native/build.py": "the cache of kernels",
     "workers/trainer/script.py": "rmtree in a folder that `below` made, which follows no link",
@@ -214,7 +215,7 @@ def _changes(source: str) -> list[str]:
 READS_ITSELF = {
     "contracts/private_folder.py": "opens the file that it locks, without blocking",
     "contracts/files.py": "the one place", "health/control_groups.py": "the system's files",
-    "contracts/guard.py": "likewise", "contracts/users_shell.py": "likewise",
+    "contracts/guard.py": "likewise", "contracts/users_shell.py": "likewise", "readers/bounded.py": "likewise",
     "workers/process/entry.py": "likewise",
     "workers/commands/describe.py": "likewise",
     "report/page.py": "a part of the package", "readers/records.py": "likewise",

@@ -1,7 +1,7 @@
 """Runs a command as a process: arguments, environment, output, liveness, outcome.
 
-The outcome is a key of a JSON file, the last row of a CSV column, or a key given to wandb.log. If the outcome
-cannot be read, a one-line ValueError names the file and its contents.
+The outcome is a key of a JSON file, the last cell of a CSV column that is not empty, or a key given to wandb.log. If
+the outcome cannot be read, a one-line ValueError names the file and its contents.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _has(key: str, file: str, out: Path) -> bool:
         if file.endswith(".json"):
             _value_of(file, key, json.loads(text))
             return True
-        return key in _columns(next(csv.reader(io.StringIO(text, newline="")), []))
+        return key in _columns(next(csv.reader(io.StringIO(_without_comments(key, text), newline="")), []))
     except (ValueError, RecursionError, csv.Error):
         return False
 
@@ -151,9 +151,13 @@ def _keys(tree: Any) -> list[str]:
 
 
 def _of_csv(file: str, key: str, text: str) -> str:
-    """Return the cell of a column in the last row; a table that `judge` would refuse is refused here, too."""
+    """Return the last cell of a column that is not empty; a table that `judge` would refuse is refused here, too.
+
+    Stable-Baselines3 and others write evaluations in rows of their own, and leave the cells of other rows empty.
+    """
+    table = _without_comments(key, text)
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
+        rows = [row for row in csv.reader(io.StringIO(table, newline=""), strict=True) if row]
     except csv.Error as error:
         raise ValueError(f"{file}: not CSV: {error}") from None
     columns = _columns(rows[0]) if rows else []
@@ -163,9 +167,25 @@ def _of_csv(file: str, key: str, text: str) -> str:
         raise ValueError(f"{file}: the column name {key!r} occurs twice")
     if len(rows) == 1:
         raise ValueError(f"{file}: it has a header but no rows")
-    if len(rows[-1]) != len(columns):
-        raise ValueError(f"{file}: the last row has {len(rows[-1])} cells, the header {len(columns)}")
-    return rows[-1][columns.index(key)]
+    for place, row in enumerate(reversed(rows[1:])):
+        if len(row) != len(columns):
+            which = "the last row" if place == 0 else f"row {place + 1} from the end"
+            raise ValueError(f"{file}: {which} has {len(row)} cells, the header {len(columns)}")
+        if cell := row[columns.index(key)].strip():
+            return cell
+    raise ValueError(f"{file}: {key} is empty in every row")
+
+
+def _without_comments(key: str, text: str) -> str:
+    """Return the text of a CSV file without the lines before its header that start with #, as in Monitor's files.
+
+    A line that has the column `key` is the header, even if it starts with #.
+    """
+    lines = list(io.StringIO(text, newline=""))
+    for place, line in enumerate(lines):
+        if not line.startswith("#") or key in _columns(line.rstrip("\r\n").split(",")):
+            return "".join(lines[place:])
+    return text
 
 
 def _columns(header: list[str]) -> list[str]:

@@ -231,6 +231,10 @@ def test_a_key_of_a_json_file_is_the_outcome_also_inside_of_others(
     ("a.csv:x", "x,note\n1.5,\"two\nlines\"\n2.5,first\u2028half\n", 2.5),  # only ends of lines end a row
     ("a.json:x", '\ufeff{"x": 3.5}', 3.5), ("a.csv:x", "\ufeffx,y\n3.5,1\n", 3.5),  # a byte order mark is no text
     ("a.json:x", f'{{"x": {-(10**400)}}}', -math.inf),
+    # Stable-Baselines3: monitor.csv, and progress.csv, whose last row has no evaluation.
+    ("a.csv:r", '#{"t_start": 1.5, "env_id": "Pendulum-v1"}\nr,l,t\n-825.1,200,0.1\n-640.5,200,0.2\n', -640.5),
+    ("a.csv:eval/mean", "time,eval/mean,rollout\n1,,5\n2,7.5,\n3,8.5,\n4,,6\n", 8.5),
+    ("a.csv:#step", "#step,x\n1,2\n", 1.0),
 ])  # fmt: skip
 def test_an_outcome_is_read_from_odd_text(tmp_path: Path, source: str, text: str, outcome: float) -> None:
     assert left(tmp_path, source, text) == outcome
@@ -245,7 +249,11 @@ def test_an_outcome_is_read_from_odd_text(tmp_path: Path, source: str, text: str
     ("a.csv:x", "y,z\n1,2\n", "no column 'x'; available columns: y, z"),
     ("a.csv:x", "x\n", "no rows"),
     ("a.csv:y", "x,y\n1\n", "the last row has 1 cells, the header 2"),
-    ("a.csv:y", "x,y\n1,\n", "y is '', not a number"),
+    ("a.csv:y", "x,y\n1,\n2, \n", "y is empty in every row"),
+    ("a.csv:y", "x,y\n1\n2,\n", "row 2 from the end has 1 cells, the header 2"),
+    ("a.csv:y", "x,y\n1,2\n2,none\n", "y is 'none', not a number"),
+    ("a.csv:y", '#{"t": 1}\nx\n1\n', "no column 'y'; available columns: x"),
+    ("a.csv:y", '#{"t": 1}\n', "no column 'y'; available columns: #{"),
     ("a.csv:x", "x,y,x\n1,2,3\n", "the column name 'x' occurs twice"),
     ("a.csv:x", 'x,y\n1,"2', "a.csv: not CSV: unexpected end of data"),
     ("a.csv:x", "x\n1_0\n", "x is '1_0', not a number"),
@@ -292,7 +300,7 @@ def test_a_name_alone_needs_its_file_where_there_are_several(tmp_path: Path) -> 
 ])  # fmt: skip
 def test_of_several_files_the_only_one_with_the_name_is_taken(tmp_path: Path, other: str, text: str) -> None:
     (tmp_path / other).write_text(text)
-    (tmp_path / "result.csv").write_text("return\n2.5\n")
+    (tmp_path / "result.csv").write_text('#{"of": "a monitor"}\nreturn\n2.5\n')
     assert read_outcome(read_source("return"), tmp_path) == 2.5
 
 
