@@ -46,11 +46,8 @@ class Child:
         self._process = subprocess.Popen(
             command, stdin=asked, stdout=answer, stderr=complaint, env=environment, start_new_session=True
         )
+        self.pid = self._process.pid
         self.returncode: int | None = None
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     def communicate(self, *, timeout: float | None = None) -> tuple[bytes, bytes]:
         """Same as `Errand.communicate`."""
