@@ -35,9 +35,9 @@ def check_seen(outcome: Measure, margin: float, seen: Sequence[float], remedy: S
     if known or margin < _FRACTION or len(set(seen)) < 2 or not 0.0 <= min(seen) <= max(seen) <= _FRACTION:
         return
     raise UsageError(
-        f"{_margin(margin, task)}: all {len(seen)} outcomes lie between {min(seen):g} and {max(seen):g}, as fractions "
-        "do, whose differences are below 1; give the margin in the unit of the outcome, or declare a wider range with ",
-        remedy,
+        f"{_margin(margin, task)}: the {len(seen)} outcomes seen lie between {min(seen):g} and {max(seen):g}, as "
+        "fractions do, whose differences are below 1; give the margin in the unit of the outcome, or declare a wider "
+        "range with ", remedy,
     )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from esper_ab.contracts.errors import OpenQuestion, Setting, Unanswered, UsageEr
 from esper_ab.contracts.wording import did_you_mean, listed
 from esper_ab.readers.cells import outcome_of
 
-
 _INDEX = ("", "Unnamed: 0")  # pandas' names for a column with the numbers of the rows
 
 

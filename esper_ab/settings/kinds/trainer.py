@@ -128,13 +128,14 @@ def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
 
 
 def _question(asked: AskedExperiment) -> TrainerQuestion:
+    assert asked.margin is not None  # `read` refuses an experiment without one
     return TrainerQuestion(
         reference=asked.trainer, directory=asked.trainer_folder,
         outcome=asked.outcome or DEFAULT_OUTCOME,
         groups={group.name: group.settings.trainer for group in asked.groups},
         rehearsal=read_rehearsal(asked.rehearsal), points=asked.episodes,
-        evaluations=0 if asked.eval_episodes == "auto" else asked.eval_episodes, rng_seed=asked.rng_seed,
-        threads=asked.arithmetic.threads, deterministic=asked.arithmetic.deterministic,
+        evaluations=0 if asked.eval_episodes == "auto" else asked.eval_episodes, margin=asked.margin,
+        rng_seed=asked.rng_seed, threads=asked.arithmetic.threads, deterministic=asked.arithmetic.deterministic,
         ends_idle=asked.end_idle,
         gpu=next(iter(asked_gpus(asked)), ""),
     )  # fmt: skip
