@@ -18,4 +18,4 @@ def smallest_p(pairs: int) -> float:
 
 def unseen_rate(runs: int) -> float:
     """Return the rate of failures that strike none of `runs` runs with a chance of 5 %; rarer ones do so more often."""
-    return 1.0 - 0.05 ** (1.0 / runs)
+    return float(1.0 - 0.05 ** (1.0 / runs))
