@@ -106,7 +106,7 @@ def _on_design(evidence: Evidence) -> Iterator[str]:
 def routine(evidence: Evidence) -> tuple[str, ...]:
     """Return the caveats that describe how experiments of this kind are judged, not this particular result."""
     unseen = evidence.unseen
-    survives = unseen is not None and unseen.survives
+    survives = unseen is not None and unseen.survives is True
     return (_POSITIONS, *_on_progress(evidence), *(on_collapse(evidence) if survives else ()))
 
 

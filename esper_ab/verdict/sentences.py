@@ -319,8 +319,12 @@ def losses_cap(question: Question, again: Imputed, *, small: bool) -> str:
         return f"{said}; {_imputation(question, again)} overturns the decision."
     if small and not again.lost_a == again.lost_b == 1:
         return f"{said}; a small difference is claimed only if both groups lost equally many runs, at most one each."
-    how = "--outcome-range" if question.recorded else "--worst"
-    return f"{said}, and no worst outcome is declared for them ({how})."
+    return f"{said}, and no worst outcome is declared for them ({worst_flag(question)})."
+
+
+def worst_flag(question: Question) -> str:
+    """Return the flag that declares the worst outcome of a run."""
+    return "--outcome-range" if question.recorded else "--worst"
 
 
 def _losses(question: Question, lost_a: int, lost_b: int) -> str:
@@ -367,9 +371,10 @@ def on_collapse(evidence: Evidence) -> list[str]:
     unseen, n = evidence.unseen, evidence.counted(evidence.used)
     if unseen is None:
         return []
+    missed = f"With {n}, a failure that hits up to {percent(round(unseen.rate, 2))} of a group's runs may be unseen"
+    if unseen.worst is None:
+        return [f"{missed}; its effect is unknown, because no worst outcome is declared ({worst_flag(evidence.question)})."]
     stands = "would" if unseen.survives else "would not"
-    return [
-        f"With {n}, a failure that hits up to {percent(round(unseen.rate, 2))} of a group's runs may have gone unseen. "
-        f"The verdict {stands} survive one more {'run' if evidence.samples else 'pair with such a run,'} at the worst "
-        f"outcome seen ({evidence.design.value(unseen.worst)})."
-    ]
+    one_more = "run" if evidence.samples else "pair with such a run,"
+    worst = evidence.design.value(unseen.worst)
+    return [f"{missed}. The verdict {stands} survive one more {one_more} at the worst outcome declared ({worst})."]
