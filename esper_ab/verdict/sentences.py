@@ -5,6 +5,7 @@ from __future__ import annotations
 from esper_ab.contracts.wording import counted, n_pairs
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
+from esper_ab.stats.exact_signs import BACKED_BY_SIGNS
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import alike, outcomes
 from esper_ab.stats.text import digits_apart, p_beside, p_text, percent, signed
@@ -42,10 +43,17 @@ def rule_sentence(design: Design) -> str:
     if not design.boundaries and design.anytime_after is None:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} seeds."
     return (
-        f"{rule(design)}. BETTER or WORSE if that bound is reached. EQUIVALENT (BELOW MARGIN after BETTER or "
-        f"WORSE) if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise INCONCLUSIVE. "
+        f"{rule(design)}. BETTER or WORSE if that bound is reached{_signs(design)}. "
+        f"EQUIVALENT (BELOW MARGIN after BETTER or WORSE) if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise INCONCLUSIVE. "
         f"{_CAPPED[design.outcome_over == 'given']}"
     )
+
+
+def _signs(design: Design) -> str:
+    """Say that looks with 7 or 8 pairs also need the exact sign-flip test; "" if the design has no such look."""
+    if design.test != "t" or not any(look in BACKED_BY_SIGNS for look in design.looks):
+        return ""
+    return " and, with 7 or 8 pairs, the exact sign-flip test agrees"
 
 
 def _when_small(design: Design) -> str:
@@ -176,7 +184,9 @@ def _undecided(evidence: Evidence) -> str:
     if evidence.unaudited not in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE) and evidence.capped_by:
         alone = f"From the {evidence.worded('pairs')} alone the verdict would be {evidence.unaudited}"
         return f"{said} {alone}, but: {' '.join(evidence.capped_by)}"
-    parts = (said, _withdrawn(evidence), _ruled_out(evidence), _early(evidence), _next_look(evidence), _more(evidence))
+    signs = f"{evidence.lacking_signs.capitalize()}." if evidence.lacking_signs else ""
+    why = (signs, _withdrawn(evidence), _ruled_out(evidence), _early(evidence))
+    parts = (said, *why, _next_look(evidence), _more(evidence))
     return " ".join(part for part in parts if part)
 
 
@@ -373,7 +383,8 @@ def on_collapse(evidence: Evidence) -> list[str]:
         return []
     missed = f"With {n}, a failure that hits up to {percent(round(unseen.rate, 2))} of a group's runs may be unseen"
     if unseen.worst is None:
-        return [f"{missed}; its effect is unknown, because no worst outcome is declared ({worst_flag(evidence.question)})."]
+        flag = worst_flag(evidence.question)
+        return [f"{missed}; its effect is unknown, because no worst outcome is declared ({flag})."]
     stands = "would" if unseen.survives else "would not"
     one_more = "run" if evidence.samples else "pair with such a run,"
     worst = evidence.design.value(unseen.worst)

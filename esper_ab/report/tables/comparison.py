@@ -193,7 +193,9 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
     if unseen is not None:
         more = "run" if comparison.samples else "pair"
         stands = "the claim is still made" if unseen.survives else "the claim is not made"
-        effect = "no worst outcome is declared" if unseen.worst is None else f"with one more {more} of that kind {stands}"
+        effect = f"with one more {more} of that kind {stands}"
+        if unseen.worst is None:
+            effect = "no worst outcome is declared"
         yield "collapses unseen", f"up to {percent(unseen.rate)} of runs; {effect}"
 
 
