@@ -43,9 +43,9 @@ def rule_sentence(design: Design) -> str:
     if not design.boundaries and design.anytime_after is None:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} seeds."
     return (
-        f"{rule(design)}. BETTER or WORSE if that bound is reached{_signs(design)}. "
-        f"EQUIVALENT (BELOW MARGIN after BETTER or WORSE) if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise INCONCLUSIVE. "
-        f"{_CAPPED[design.outcome_over == 'given']}"
+        f"{rule(design)}. BETTER or WORSE if that bound is reached{_signs(design)}. EQUIVALENT (BELOW MARGIN after "
+        f"BETTER or WORSE) if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise "
+        f"INCONCLUSIVE. {_CAPPED[design.outcome_over == 'given']}"
     )
 
 
@@ -381,7 +381,7 @@ def on_collapse(evidence: Evidence) -> list[str]:
     unseen, n = evidence.unseen, evidence.counted(evidence.used)
     if unseen is None:
         return []
-    missed = f"With {n}, a failure that hits up to {percent(round(unseen.rate, 2))} of a group's runs may be unseen"
+    missed = f"With {n}, a failure in up to {percent(round(unseen.rate, 2))} of a group's runs may be unseen"
     if unseen.worst is None:
         flag = worst_flag(evidence.question)
         return [f"{missed}; its effect is unknown, because no worst outcome is declared ({flag})."]

@@ -8,6 +8,7 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from support.journals import (
     Shape,
@@ -60,14 +61,16 @@ def six_groups(replicates=20, episodes=12):
 
 
 def lost_run():
-    """Two replicates in which simplified was given up."""
+    """Two replicates in which simplified was given up; the plan declares chance as the worst outcome."""
     lost = ("simplified/1", "simplified/4")
     events = [
         event for event in Synthetic(replicates=10).events()
         if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)
     ]
     entries = [Incident(category="dropped_pair", run_name=run, episode=None, detail="died twice") for run in lost]
-    return [*events[:-1], *entries, events[-1]]
+    plan = events[0].plan
+    declared = msgspec.structs.replace(plan, design=msgspec.structs.replace(plan.design, worst=10.0))
+    return [msgspec.structs.replace(events[0], plan=declared), *events[1:-1], *entries, events[-1]]
 
 
 def left_out():
