@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from esper_ab.api.setting_names import plain
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import did_you_mean
+from esper_ab.contracts.wording import did_you_mean, visible_line
 from esper_ab.trackers.settings import Tracking
 
 
@@ -31,6 +33,14 @@ def typed(what: str, given: Any, kind: Any) -> Any:
     except msgspec.ValidationError as error:
         said = str(error).replace("`array`", "a list").replace("`", "")
         raise UsageError(f"{what}={given!r}: {said[0].lower()}{said[1:]}") from None
+
+
+def path_of(what: str, given: Any, otherwise: str = "") -> Path:
+    """Return the path given as an argument; UsageError if it is not one. `otherwise`: what else fits, "a plan or "."""
+    if not isinstance(given, str | os.PathLike) or not isinstance(os.fspath(given), str):
+        shown = visible_line(repr(given), 60)
+        raise UsageError(f"{what}={shown}: expected {otherwise}a path, as text or as a pathlib.Path")
+    return Path(given)
 
 
 def change_tracking(before: Tracking, changes: Mapping[str, Any]) -> Tracking:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from esper_ab.analysis.reward_audit import RewardAuditFindings, findings_of
-from esper_ab.api.arguments import arguments
+from esper_ab.api.arguments import arguments, path_of
 from esper_ab.execution import reward_audit as execution
 from esper_ab.settings.assignments import SHORT, Assignment
 from esper_ab.settings.reward_audit import make_question
@@ -44,7 +44,7 @@ def audit_rewards(
         for key, value in (settings or {}).items()
     ]
     question = make_question(rewards=rewards, assignments=assignments, **played)
-    folder = None if output_dir is None else Path(output_dir)
+    folder = None if output_dir is None else path_of("output_dir", output_dir)
     if folder is not None:
         execution.check_folder(folder)
     found = findings_of(execution.audit(question))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import msgspec
 
-from esper_ab.api.arguments import arguments, typed
+from esper_ab.api.arguments import arguments, path_of, typed
 from esper_ab.api.setting_names import in_python, plain, spelled
-from esper_ab.contracts.errors import UsageError, refused
+from esper_ab.contracts.errors import Unanswered, UsageError, refused
+from esper_ab.readers.cells import cell_text
 from esper_ab.readers.external_plan import Told, make_external_plan, ranges_of, read_plan, save_plan, scales_of
-from esper_ab.readers.external_table import cell_text, read_csv, read_data
+from esper_ab.readers.external_table import read_csv
 from esper_ab.readers.joint import read_experiments
 from esper_ab.readers.joint_directory import refuse_joint
+from esper_ab.readers.python_data import read_data
 from esper_ab.report.external import external_json, external_report
 from esper_ab.report.text import render_text
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
@@ -25,6 +28,7 @@ from esper_ab.verdict.answer import Answer, with_profiles
 from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.row_questions import on_items
 from esper_ab.verdict.vocabulary import Scale
 
 if TYPE_CHECKING:
@@ -89,27 +93,34 @@ class DesignOptions(RuleOptions, total=False):
 
 
 def compare_outcomes(
-    data: Any, *, margin: Told, columns: Mapping[str, str] | None = None, **options: Unpack[OutcomeOptions]
-) -> OutcomeVerdicts:
+    data: Any, *, margin: Told, columns: Mapping[str, str] | None = None, groups: Sequence[str] = (),
+    **options: Unpack[OutcomeOptions],
+) -> OutcomeVerdicts:  # fmt: skip
     """Compare the groups of `data`. The result is exploratory, because nothing was declared before the runs.
 
     `data` is one of these:
 
     - a CSV file, a data frame, or a mapping from column names to values, with one row per run. The columns are group,
       outcome, and seed or pair (for unpaired data: run). The columns task and cluster are optional.
-    - a mapping from groups to outcomes. Outcomes at the same index form a pair.
+    - the same with one row per seed and one column per group; `groups` names these columns.
+    - a mapping from groups to outcomes. Outcomes with the same key (of a mapping, or of the index of a pandas Series)
+      form a pair; without keys, outcomes at the same position do.
 
     `margin` is the smallest difference worth acting on, as one number or one per task. Raises UsageError, with a
     one-line message, if the data or an option is invalid.
     """
     asked = arguments("compare_outcomes", options, OutcomeOptions) | {"margin": margin}
     with _python_errors():
-        return explored(_observations(data, columns), asked)
+        return explored(_observations(data, columns, groups), asked)
 
 
 def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
     """Compare all groups; `asked` holds the arguments of `compare_outcomes` by name."""
     scales, rule = _scales(observations.tasks, asked), _rule(asked)
+    if asked.get("rows") == "runs":
+        observations = msgspec.structs.replace(observations, rows_are_runs=True)
+    if questions := [*on_items(observations)]:
+        raise Unanswered(observations.source, questions)
     found = explore(observations, scales, rule, paired=asked.get("paired"), rows=asked.get("rows"))
     return with_scores(found, asked.get("scores", ""))
 
@@ -128,7 +139,7 @@ def design_comparison(
     with _python_errors():
         plan = designed(typed("groups", groups, tuple[str, ...]), _seeds(seeds, asked.get("choose", 0)), asked)
         if output_path is not None:
-            save_plan(plan, Path(output_path))
+            save_plan(plan, path_of("output_path", output_path))
     return plan
 
 
@@ -141,21 +152,22 @@ def designed(groups: Sequence[str], seeds: Sequence[str], asked: Asked) -> Analy
 
 
 def judge_outcomes(
-    plan: AnalysisPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None, scores: Told = ""
-) -> OutcomeVerdicts:
+    plan: AnalysisPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None,
+    groups: Sequence[str] = (), scores: Told = "",
+) -> OutcomeVerdicts:  # fmt: skip
     """Judge `data` by a plan or a plan file, in the order of the plan, and note deviations from the plan.
 
     `data` is as for `compare_outcomes`, or an experiment directory, or a mapping from tasks to experiment directories.
     `scores` gives the outcomes that score 0 and 1 in performance profiles, as one text "WORST..TARGET" or one per task.
     """
     with _python_errors():
-        held = plan if isinstance(plan, AnalysisPlan) else read_plan(Path(plan))
+        held = plan if isinstance(plan, AnalysisPlan) else read_plan(path_of("plan", plan, "a plan or "))
         folders = _folders(data)
-        if folders and columns:
-            raise UsageError("columns applies to a table; experiment directories have no columns")
+        if folders and (columns or groups):
+            raise UsageError("columns and groups apply to a table; experiment directories have no columns")
         for _, folder in folders:
             refuse_joint(folder, "judge_outcomes", by_task=True)
-        observations = read_experiments(folders, held.scales) if folders else _observations(data, columns)
+        observations = read_experiments(folders, held.scales) if folders else _observations(data, columns, groups)
         return with_scores(judge(held, observations), scores)
 
 
@@ -177,19 +189,22 @@ def _python_errors() -> Iterator[None]:
 
 def _folders(data: Any) -> list[tuple[str, Path]]:
     """Return the task and path of each experiment directory given as `data`; [] if `data` is a table of outcomes."""
-    if isinstance(data, (str, Path)):
+    if isinstance(data, (str, os.PathLike)):
         return [("", Path(data))] if Path(data).is_dir() else []
-    if not isinstance(data, Mapping) or not all(isinstance(one, (str, Path)) for one in data.values()):
+    if not isinstance(data, Mapping) or not all(isinstance(one, (str, os.PathLike)) for one in data.values()):
         return []
     return [(task, Path(one)) for task, one in data.items()]
 
 
-def _observations(data: Any, columns: Mapping[str, str] | None) -> Observations:
+def _observations(data: Any, columns: Mapping[str, str] | None, groups: Sequence[str]) -> Observations:
     if not isinstance(columns, Mapping | None):
         raise UsageError(
             f"columns must map names of esper_ab to names in the data, as in {{'group': 'algorithm'}}, not {columns!r}"
         )
-    return read_csv(Path(data), columns) if isinstance(data, (str, Path)) else read_data(data, columns)
+    named = typed("groups", groups, tuple[str, ...])
+    if isinstance(data, (str, os.PathLike)):
+        return read_csv(Path(data), columns, named)
+    return read_data(data, columns, named)
 
 
 def _scales(tasks: Sequence[str], asked: Asked) -> tuple[Scale, ...]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from esper_ab.analysis.reward_audit import RewardAuditFindings
+from esper_ab.api.arguments import path_of
 from esper_ab.api.lookup import ByPair, verdicts_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import FILE_LIMIT_BYTES
@@ -60,7 +61,7 @@ def load_experiment(path: str | Path) -> LoadedExperiment:
 
     Raises UsageError if there is no journal or the journal is empty, and JournalError if the journal is damaged.
     """
-    experiment_dir = Path(path)
+    experiment_dir = path_of("path", path)
     if is_joint(experiment_dir):
         parts = ", ".join(map(str, folders_of(experiment_dir)))
         raise UsageError(
@@ -105,8 +106,8 @@ class LoadedExperiment:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """One text per comparison: its headline, then its numbers."""
-        return tuple(f"{one.headline} {one.sentence}" for one in self.comparisons)
+        """One text per comparison: its headline, its numbers, then its warnings."""
+        return tuple(" ".join((one.headline, one.sentence, *one.warnings)) for one in self.comparisons)
 
     @property
     def reward_audit(self) -> RewardAuditFindings | None:
@@ -191,7 +192,7 @@ class LoadedExperiment:
         rows = "".join(
             f"<tr><td>{escape(one.question.a)} &minus; {escape(one.question.b)}</td>"
             f"<td><b>{escape(str(one.verdict))}</b></td>"
-            f'<td style="text-align:left">{escape(visible(one.headline))}</td></tr>'
+            f'<td style="text-align:left">{"<br>".join(escape(visible(line)) for line in one.answer)}</td></tr>'
             for one in self.comparisons
         )
         head = f"{escape(visible(self._content.title))} ({escape(visible(str(self.path)))})"
@@ -208,7 +209,7 @@ class LoadedExperiment:
 
     @cached_property
     def _database(self) -> DuckDBPyConnection:
-        connection = viewed(self.path, self._lines, self.history.design.measures.names)
+        connection = viewed(self.path, self._lines, self.history.design.measures)
         records.add_conclusions(connection, self.comparisons)
         lock(connection)
         return connection

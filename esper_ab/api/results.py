@@ -66,9 +66,12 @@ class Results(Mapping[str, list[RunResult]]):
 
     @property
     def verdict(self) -> str:
-        """Headline, sentence and caveats of every comparison, one per line."""
-        said = ((one.headline, one.sentence, *(f"! {caveat}" for caveat in one.caveats)) for one in self.comparisons)
-        return "\n".join(line for lines in said for line in lines)
+        """Headline, sentence and warnings of every comparison, one per line."""
+        lines = list[str]()
+        for one in self.comparisons:
+            headline, *marked = one.answer
+            lines += [headline, one.sentence, *marked]
+        return "\n".join(lines)
 
     @property
     def failures(self) -> dict[str, list[RunResult]]:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypedDict, Unpack
 import click
 import msgspec
 
-from esper_ab.api.arguments import arguments
+from esper_ab.api.arguments import arguments, path_of
 from esper_ab.api.declared import ABExperiment, ExperimentBuilder, parse_declaration
 from esper_ab.api.results import Results, early_end
 from esper_ab.api.setting_names import in_python, spelled
@@ -93,8 +93,8 @@ def run_ab_test(
         _check_process(launcher)
         check_tracking(declared.tracking)
         job = plan_job(AskedJob(
-            parts=one_part(_limited(declared.asked, told)), output_dir=Path(output_dir), tracking=declared.tracking,
-            about=declared.about,
+            parts=one_part(_limited(declared.asked, told)), output_dir=path_of("output_dir", output_dir),
+            tracking=declared.tracking, about=declared.about,
         ), launcher)  # fmt: skip
         if watched:
             click.echo(describe(job))

@@ -20,8 +20,15 @@ Settings: TypeAlias = Mapping[str, Any]  # by key: "ppo.lr", "ppo__lr", or neste
 def dotted(settings: Settings, above: str = "") -> dict[str, Any]:
     """Flatten settings to dotted keys: `{"ppo__lr": 1}` and `{"ppo": {"lr": 1}}` become `{"ppo.lr": 1}`.
 
-    Raises UsageError if a key is not text, or if a key is set twice.
+    Raises UsageError if a key is not text, if a key is set twice, or if settings contain themselves.
     """
+    try:
+        return _flattened(settings, above)
+    except RecursionError:
+        raise UsageError("settings must not contain themselves") from None
+
+
+def _flattened(settings: Settings, above: str) -> dict[str, Any]:
     if not isinstance(settings, Mapping):
         raise UsageError(f"settings must be given by key, as in {{'ppo.lr': 1e-3}}, not {settings!r}")
     found: dict[str, Any] = {}
@@ -29,7 +36,7 @@ def dotted(settings: Settings, above: str = "") -> dict[str, Any]:
         if not isinstance(written, str):
             raise UsageError(f"the key of a setting must be text, as in 'ppo.lr', not {written!r}")
         key = above + written.replace("__", ".")
-        below = dotted(value, f"{key}.") if isinstance(value, Mapping) else {key: value}
+        below = _flattened(value, f"{key}.") if isinstance(value, Mapping) else {key: value}
         for name, one in below.items():
             if name in found:
                 raise UsageError(f"{name} is set twice")

@@ -39,6 +39,8 @@ _OPTIONS = {
     "figure": valued("--figure", "FILE.svg|png|pdf", "Draw the result; replaces an existing file.", type=PATH),
     "columns": valued("--columns", "OURS=THEIRS,…",
         "Map column names, as in group=algorithm,outcome=return.", default=""),
+    "groups": valued("--groups", "A,B,…",
+        "Columns that have the outcomes of one group each, in a file with one row per seed.", default=""),
     "verbose": switch("--verbose", "Also print every table.", "-v"),
 }  # fmt: skip
 RULE = ("margin", "better", "unit", "label", "worst", "control", "alpha")

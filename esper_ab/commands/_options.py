@@ -242,8 +242,16 @@ def gather_lists(args: Sequence[str]) -> list[str]:
     return gathered
 
 
-class ExperimentCommand(click.Command):
-    """A command whose list flags accept values separated by spaces; the raw arguments are in `ctx.meta[ARGUMENTS]`."""
+class RecordingCommand(click.Command):
+    """A command that keeps its raw arguments in `ctx.meta[ARGUMENTS]`, so that a message can complete the line."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta.setdefault(ARGUMENTS, tuple(args))
+        return super().parse_args(ctx, args)
+
+
+class ExperimentCommand(RecordingCommand):
+    """A command whose list flags accept values separated by spaces."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[ARGUMENTS] = tuple(args)

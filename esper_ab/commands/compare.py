@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +12,10 @@ from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._external import external_options, printed
 from esper_ab.commands._parameters import json_flag
+from esper_ab.contracts.errors import UsageError
+
+if TYPE_CHECKING:
+    from esper_ab.readers.joint import Source
 
 
 @command_with(
@@ -19,18 +24,51 @@ from esper_ab.commands._parameters import json_flag
 @click.argument("folders", metavar="EXPERIMENT EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
 @external_options("control", "alpha", "scores", "figure", "verbose")
 @json_flag
-def command(folders: tuple[Path, ...], control: str, alpha: float, scores: str, **shown: Any) -> None:
+@click.pass_context
+def command(
+    context: click.Context, /, folders: tuple[Path, ...], control: str, alpha: float, scores: str, **shown: Any
+) -> None:
     """Compare the groups of several experiment directories; exploratory.
 
     The experiments must have the same task, budget, outcome, margin, arithmetic, code, versions and rng seed;
     otherwise the command exits with status 2 and lists the differences. Groups with equal settings count as one group,
     and their records must be equal. Runs with the same seed form a pair.
+
+    If only the rng seed differs, the experiments replicate each other: the verdict of each is shown beside the others.
     """
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import with_scores
     from esper_ab.readers.external_plan import told_by_task
-    from esper_ab.readers.joint import compare_directories
+    from esper_ab.readers.joint import compare_sources, read_sources
+    from esper_ab.readers.replications import are_replications
     from esper_ab.verdict.analysis_plan import Rule
 
-    found = compare_directories(folders, Rule(control=control, alpha=alpha))
+    sources = read_sources(folders)
+    if are_replications(sources):
+        _refuse(context, "control", "alpha", "scores", "figure")
+        click.echo(_beside(sources, json=shown["json"], verbose=shown["verbose"]), nl=False)
+        return
+    found = compare_sources(sources, Rule(control=control, alpha=alpha))
     click.echo(printed(with_scores(found, told_by_task(scores)), **shown), nl=False)
+
+
+def _refuse(context: click.Context, *names: str) -> None:
+    """Raise UsageError if a flag is given that replications have no use for."""
+    for name in names:
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise UsageError(
+                f"--{name} is not for replications (these experiments differ only in their rng seed), because each is "
+                "judged by its own plan"
+            )
+
+
+def _beside(sources: Sequence[Source], *, json: bool, verbose: bool) -> str:
+    """Return the verdicts of experiments that replicate each other, as JSON or text."""
+    from esper_ab.readers.replications import remarks  # with scipy
+    from esper_ab.report.replications import replications_json, replications_report
+    from esper_ab.report.text import render_text
+
+    differs = remarks(sources)
+    if json:
+        return replications_json(sources, differs) + "\n"
+    return render_text(replications_report(sources, differs), whole=verbose)

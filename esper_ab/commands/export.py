@@ -78,7 +78,7 @@ def export(
         more = f", and {len(there) - 1} more" if there[1:] else ""
         raise UsageError(f"{there[0]} exists{more}; --force replaces existing files, --out names another folder")
     comparisons = analyse(loaded.history).comparisons
-    with viewed(experiment_dir, loaded.lines, loaded.history.design.measures.names) as connection:
+    with viewed(experiment_dir, loaded.lines, loaded.history.design.measures) as connection:
         add_conclusions(connection, comparisons)
         try:
             if folder == experiment_dir / _FOLDER:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._external import RULE, as_in_python, columns_of, external_options, printed
+from esper_ab.commands._options import RecordingCommand
 from esper_ab.commands._parameters import Flags, json_flag, valued
-from esper_ab.contracts.errors import UsageError
+from esper_ab.commands._questions import answers_to
+from esper_ab.contracts.errors import Unanswered, UsageError
 from esper_ab.contracts.wording import shell_command
 from esper_ab.readers.joint_directory import refuse_joint
 
@@ -28,9 +30,11 @@ _RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
     "esper-ab judge plan.json results.csv --fail-unless 'new better-than old'",
     "esper-ab judge results.csv --margin 2",
     "esper-ab judge results.csv --margin 25 --columns group=algorithm,outcome=return",
+    "esper-ab judge wide.csv --margin 2 --groups baseline,tuned",
+    cls=RecordingCommand,
 )
 @click.argument("words", metavar="[PLAN] FILE|[TASK=]EXPERIMENT…", nargs=-1, required=True)
-@external_options("scores", "columns", "figure", "verbose")
+@external_options("scores", "columns", "groups", "figure", "verbose")
 @json_flag
 @valued("--fail-unless", "REQUIREMENT",
     "Exit with status 12 if the verdict does not support it, as in 'new better-than old'; for several tasks, the "
@@ -38,8 +42,9 @@ _RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
 @external_options(*_RULE)
 @click.pass_context
 def command(
-    context: click.Context, /, words: tuple[str, ...], requirements: tuple[str, ...], columns: str, **options: Any
-) -> None:
+    context: click.Context, /, words: tuple[str, ...], requirements: tuple[str, ...], columns: str, groups: str,
+    **options: Any,
+) -> None:  # fmt: skip
     """Judge outcomes of runs made elsewhere by PLAN, noting deviations; or, without PLAN, explore them.
 
     FILE is a CSV file with a row per run. Its columns are group, seed (or pair), outcome (empty for a failed run) and,
@@ -56,24 +61,26 @@ def command(
     from esper_ab.verdict.judge import judge
     from esper_ab.verdict.requirement import parse_requirement, require
 
+    table = TableShape(columns_of(columns), tuple(name.strip() for name in groups.split(",")) if groups else ())
     shown = {name: options.pop(name) for name in ("figure", "json", "verbose")}
     if len(words) == 1:
         if requirements:
             raise UsageError("--fail-unless needs a plan, because results without a plan are exploratory")
-        click.echo(printed(_explore(Path(words[0]), columns, options), **shown), nl=False)
+        click.echo(printed(_explore(Path(words[0]), table, options), **shown), nl=False)
         return
     told = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     if told:
         raise UsageError(f"--{told[0]} is only for a CSV file without a plan; a plan already contains this setting")
     plan = read_plan(Path(words[0]))
     asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
-    found = with_scores(judge(plan, _read(words[1:], columns, plan.scales)), told_by_task(options["scores"]))
+    found = with_scores(judge(plan, _read(words[1:], table, plan.scales)), told_by_task(options["scores"]))
     click.echo(printed(found, **shown), nl=False)
     last = found.comparisons[-1].question.task
     require(asked, [one for one in found.comparisons if one.question.task == last])
 
 
-def _explore(file: Path, columns: str, rule: Flags) -> OutcomeVerdicts:
+def _explore(file: Path, table: TableShape, rule: Flags) -> OutcomeVerdicts:
+    """Explore the outcomes in a CSV file; ask what only the user can answer."""
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import explored
     from esper_ab.readers.external_table import read_csv
@@ -85,10 +92,24 @@ def _explore(file: Path, columns: str, rule: Flags) -> OutcomeVerdicts:
         )
     if file.suffix == ".json" and rule["margin"] is None:
         raise UsageError(f"judge {file}: name the outcomes as well, as in `esper-ab judge plan.json results.csv`")
-    return explored(read_csv(file, columns_of(columns)), as_in_python(rule))
+    given = {"groups": table.groups}
+    while True:
+        try:
+            return explored(read_csv(file, table.columns, given["groups"]), as_in_python(rule))
+        except Unanswered as error:
+            answers = answers_to(error, "judge")
+            given["groups"] = answers.pop("groups", given["groups"])
+            rule = rule | answers
 
 
-def _read(words: Sequence[str], columns: str, scales: Sequence[Scale]) -> Observations:
+class TableShape(NamedTuple):
+    """How to read a CSV file."""
+
+    columns: Mapping[str, str]  # our name -> the file's
+    groups: tuple[str, ...]  # columns of one group each; (): a row is a run
+
+
+def _read(words: Sequence[str], table: TableShape, scales: Sequence[Scale]) -> Observations:
     """Read one CSV file, or experiment directories."""
     # As above.
     from esper_ab.readers.external_table import read_csv
@@ -96,9 +117,9 @@ def _read(words: Sequence[str], columns: str, scales: Sequence[Scale]) -> Observ
 
     named = [_named(text) for text in words]
     if len(named) == 1 and not named[0][1].is_dir():
-        return read_csv(named[0][1], columns_of(columns))
-    if columns:
-        raise UsageError("--columns applies to a CSV file; experiment directories have no columns")
+        return read_csv(named[0][1], table.columns, table.groups)
+    if any(table):
+        raise UsageError("--columns and --groups apply to a CSV file; experiment directories have no columns")
     for _, folder in named:
         refuse_joint(folder, "judge", by_task=True)
     return read_experiments(named, scales)

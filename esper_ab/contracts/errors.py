@@ -2,6 +2,8 @@
 
     EsperError
     ├── UsageError        2   the request cannot be carried out: flag, key, name, device, file
+    │   ├── Missing           a decision is missing: margin, outcome
+    │   └── Unanswered        a question about the user's data
     ├── WorkerFailed      4   a worker died or reported an error; the end of its log is shown
     ├── WorkerHung       11   a worker, or the preflight, made no progress in time
     ├── ConditionNotMet  12   a verdict does not meet --fail-unless
@@ -53,6 +55,7 @@ class Setting:
 
 
 Spelling = Callable[[Setting], str]
+_JOINED_BY_COMMAS = ("looks", "groups")
 _NO_FLAGS = {"trainer": "the trainer", "outcome": "--higher or --lower", "outcome_better": "--higher or --lower"}
 
 
@@ -66,7 +69,7 @@ def as_flag(setting: Setting) -> str:
     if setting.key == "outcome":
         return f"the outcome {value}"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        value = ("," if setting.key == "looks" else " ").join(map(str, value))
+        value = ("," if setting.key in _JOINED_BY_COMMAS else " ").join(map(str, value))
     return f"{flag} {value}"
 
 
@@ -105,6 +108,31 @@ class Missing(UsageError):
         words = [part for setting, decides, _ in missing for part in ("; ", setting, f" ({decides})")]
         super().__init__("missing: ", *words[1:])
         self.missing = tuple(missing)
+
+
+@dataclass(frozen=True)
+class OpenQuestion:
+    """A question about the user's data that only the user can answer.
+
+    `about` says what was found and what depends on it, without a full stop. Each of the `answers` is a setting.
+    """
+
+    about: str
+    answers: tuple[Setting, ...]
+
+
+class Unanswered(UsageError):
+    """All questions about the user's data, in one message. A command on a terminal asks them instead."""
+
+    def __init__(self, source: str, questions: Sequence[OpenQuestion]) -> None:
+        parts: list[str | Setting] = [f"{source}: "]
+        for place, question in enumerate(questions):
+            parts.append(f"{'; ' if place else ''}{question.about}: ")
+            for number, answer in enumerate(question.answers):
+                parts += [" or ", answer] if number else [answer]
+        super().__init__(*parts)
+        self.source = source
+        self.questions = tuple(questions)
 
 
 class WorkerFailed(EsperError):

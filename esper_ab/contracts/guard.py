@@ -1,4 +1,7 @@
-"""Run one program, and clean up after it: `guard.py WORD …`.
+"""Run one program, and clean up after it: `guard.py INHERITED WORD …`.
+
+INHERITED is what the program inherits: "UMASK;IGNORED;BLOCKED;LIMITS", numbers with commas between them. IGNORED and
+BLOCKED are signals, and each of LIMITS is RLIMIT=SOFT (contracts/users_shell.py).
 
 The guard works for the process that holds the other end of its stdin. When the program ends, or when that process ends,
 even by SIGKILL, the guard kills everything that the program started. A new session is no escape, because orphans become
@@ -14,6 +17,7 @@ from __future__ import annotations
 import _thread
 import ctypes
 import os
+import resource
 import signal
 import sys
 
@@ -35,12 +39,19 @@ def end_with_parent(parent: int) -> None:
             os._exit(ORPHANED)
 
 
-def guard(words: list[str]) -> int:
+def limit_softly(number: int, soft: int) -> None:
+    """Set the soft limit RLIMIT_`number`; above this process's hard limit it becomes the hard limit."""
+    hard = resource.getrlimit(number)[1]
+    limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(number, (min(limits, default=resource.RLIM_INFINITY), hard))
+
+
+def guard(inherited: str, words: list[str]) -> int:
     """Run a program until it ends or stdin is closed, kill everything that it started, and return its exit status."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # orphans become children of this process, not of init
     this, program = os.getpid(), os.fork()
     if not program:
-        _become(words, this)
+        _become(inherited, words, this)
     _thread.start_new_thread(_kill_at_the_end_of_stdin, (os.pidfd_open(program),))
     pid = status = 0
     while pid != program:  # also reaps orphans
@@ -50,17 +61,28 @@ def guard(words: list[str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _become(words: list[str], parent: int) -> None:
+def _become(inherited: str, words: list[str], parent: int) -> None:
     """Replace this process, a forked child, by the program in a process group of its own."""
     try:
         end_with_parent(parent)
         os.setpgid(0, 0)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and exec would keep that
+        _inherit(*inherited.split(";"))
         os.execvp(words[0], words)
     except OSError as error:
         os.write(2, f"{words[0]}: {error.strerror}\n".encode(errors="surrogateescape"))
     os._exit(_NO_PROGRAM)
+
+
+def _inherit(umask: str, ignored: str, blocked: str, limits: str) -> None:
+    """Set what the program inherits. Every other signal has its default: exec would keep those that Python ignores."""
+    os.umask(int(umask))
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_IGN if str(int(number)) in ignored.split(",") else signal.SIG_DFL)
+    for limit in limits.split(","):
+        kind, _, soft = limit.partition("=")
+        limit_softly(int(kind), int(soft))
+    signal.pthread_sigmask(signal.SIG_SETMASK, [int(number) for number in blocked.split(",") if number])
 
 
 def _kill_at_the_end_of_stdin(program: int) -> None:
@@ -94,4 +116,4 @@ def _is_child(name: str) -> bool:
 
 
 if __name__ == "__main__":
-    os._exit(guard(sys.argv[1:]))
+    os._exit(guard(sys.argv[1], sys.argv[2:]))

@@ -6,6 +6,7 @@ A run passes milestones: 0 = warm, 1 … E = training episode 0 … E-1 recorded
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import msgspec
@@ -73,6 +74,27 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     trainer: TrainerOrder | None = None  # the user's own trainer; None: the kind's
 
 
+class UsersShell(Message, frozen=True, kw_only=True, tag="UsersShell"):
+    """What a program that the user starts from the shell inherits (contracts/users_shell.py)."""
+
+    environment: bytes  # NAME=VALUE, each with a zero byte behind it, because values need not be UTF-8
+    umask: int
+    ignored: tuple[int, ...]  # signals
+    blocked: tuple[int, ...]  # signals
+    soft_limits: tuple[tuple[int, int], ...]  # (RLIMIT_…, limit); -1: none
+
+    def variables(self) -> dict[str, str]:
+        """Return the environment variables, as in `os.environ`."""
+        entries = os.fsdecode(self.environment).split("\0")[:-1]
+        return {name: value for name, _, value in (entry.partition("=") for entry in entries)}
+
+    def for_guard(self) -> str:
+        """Return everything except the environment as one word for contracts/guard.py."""
+        ignored, blocked = (",".join(map(str, numbers)) for numbers in (self.ignored, self.blocked))
+        limits = ",".join(f"{number}={limit}" for number, limit in self.soft_limits)
+        return f"{self.umask};{ignored};{blocked};{limits}"
+
+
 class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
     """What a new worker needs in order to set up its process and send Hello. Its runs arrive later, as messages."""
 
@@ -87,6 +109,7 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
     server_key: str = ""  # the coordinator's public key (contracts/link_keys.py); "" if the endpoint needs none
     lost_after_s: float = 0.0  # the worker exits after this time without a connection; 0: it exits with its parent
     beat_s: float = 2.0  # between two heartbeats of its connection
+    shell: UsersShell | None = None  # what the user's programs inherit; None: what the worker's process has inherited
 
     @property
     def writer(self) -> int:

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from esper_ab.analysis.trained_by import code_states, named, telling
+from esper_ab.contracts import users_shell
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, EsperError, Interrupted, UsageError, WorkerFailed, naming
 from esper_ab.contracts.messages import Hello, Lane
 from esper_ab.contracts.trainer import is_command
@@ -324,13 +325,14 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
     plan, limits = sink.history.plan, limits.across_nodes() if launcher.nodes else limits
     by_incarnation = sorted(sink.history.workers, key=lambda worker: worker.incarnation)
     started_before = {worker.worker: worker.incarnation for worker in by_incarnation}  # the last incarnation of each
+    shell = users_shell.of_this_process()  # here, because `room_for` raises a limit
     with (
         reserved(launcher, plan.lanes),
         descriptors.room_for(len(plan.lanes), launcher.descriptors, launcher.own_descriptors),
         CaughtSignals() as signals, sink.heeding(signals, limits.disk_full_s),
         closing(Hub(launcher.transport, launcher.address, len(plan.lanes))) as hub,
     ):
-        fleet = Fleet(experiment_dir, hub)
+        fleet = Fleet(experiment_dir, hub, shell)
         coordinator = Coordinator(sink, hub, fleet, limits.of_steps(plan.step_s))
         try:
             fleet.start(plan, launcher, started_before)

@@ -14,7 +14,7 @@ import msgspec
 from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.experiment_files import LOGS
 from esper_ab.contracts.files import open_to_read
-from esper_ab.contracts.messages import Stop, WorkerOrder
+from esper_ab.contracts.messages import Stop, UsersShell, WorkerOrder
 from esper_ab.contracts.wording import how_ended
 from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub, worker_of
@@ -86,8 +86,10 @@ class _Ending:
 class Fleet:
     """The workers of an experiment, by lane."""
 
-    def __init__(self, experiment_dir: Path, hub: Hub) -> None:
+    def __init__(self, experiment_dir: Path, hub: Hub, shell: UsersShell | None = None) -> None:
+        """`shell`: what the user's programs inherit."""
         self._experiment_dir = experiment_dir
+        self._shell = shell
         self._hub = hub
         self._launcher: Launcher | None = None
         self._handles: dict[str, WorkerHandle] = {}  # by lane
@@ -110,7 +112,7 @@ class Fleet:
             order = WorkerOrder(
                 endpoint=self._hub.endpoint, worker=worker, incarnation=incarnation, lane=lane,
                 arithmetic=plan.experiment.arithmetic, experiment_dir=str(self._experiment_dir),
-                log_file=f"{LOGS}/{worker}.log",
+                log_file=f"{LOGS}/{worker}.log", shell=self._shell,
             )
             self._handles[lane.name] = self._by_worker[worker] = WorkerHandle(order=order)
             self._waves.ask(lane.name)

@@ -18,9 +18,10 @@ import msgspec
 import zmq
 from zmq.utils import z85
 
-from esper_ab.contracts.codec import LARGEST_BYTES, ProtocolError, decode_from_worker, encode
+from esper_ab.contracts.codec import ProtocolError, decode_from_worker, encode
 from esper_ab.contracts.files import private_folder
 from esper_ab.contracts.messages import CoordinatorMessage, WorkerMessage
+from esper_ab.contracts.wire_limits import LARGEST_BYTES
 from esper_ab.launchers import Transport
 
 # --- keys ------------------------------------------------------------------------------------------------------------

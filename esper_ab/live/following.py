@@ -64,7 +64,7 @@ def _line(experiment_dir: Path, viewer: Viewer) -> bytes:
 def _last_words(experiment_dir: Path, viewer: Viewer) -> str:
     name, ended = viewer.history.plan.experiment.name, viewer.history.ended
     if viewer.state == "finished":
-        told = [f"  {one.verdict}: {visible_line(one.headline)}" for one in reported(experiment_dir, viewer.history)[0]]
+        told = [line for one in reported(experiment_dir, viewer.history)[0] for line in one.lines]
         report = shell_command("report", experiment_dir)
         return "\n".join([f"{name}: finished; `{report}` shows {'the rest' if told else 'the verdict'}", *told])
     why = f": {visible_line(ended.detail)}" if ended and ended.detail else ""

@@ -1,4 +1,4 @@
-"""Read outcomes of runs done elsewhere: one row per run, from a CSV file, a data frame or arrays.
+"""Read outcomes of runs done elsewhere: one row per run, from a CSV file or from columns of cells.
 
 A row gives the run's group, its pair (for example a random seed) or just a name, its outcome and, if there are several,
 its task and cluster. A run without an outcome is lost: it was planned and failed. Every error names the row and the
@@ -9,36 +9,39 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral, Real
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
-from esper_ab.contracts.wording import visible_line
-from esper_ab.verdict.observations import ITEMS, Observation, Observations, is_integer
+from esper_ab.contracts.wording import listed, visible_line
+from esper_ab.readers.binary_files import refuse_binary
+from esper_ab.readers.cells import NOTHING, cell_text, outcome_of
+from esper_ab.readers.seed_names import one_name_per_seed
+from esper_ab.readers.wide_table import ask_for_groups, long_of
+from esper_ab.verdict.observations import ITEMS, Observation, Observations, is_integer, names_items
 from esper_ab.verdict.vocabulary import MEAN
 
 PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
 COLUMNS = ("group", *PAIR_COLUMNS, "run", "outcome", "task", "cluster", "order")
 # Other names of columns: in `esper-ab export`, in a grid, and in plans of format 1, in this order.
 _ALSO = {"group_id": "group", "cell": "task", "endpoint": "outcome"}
-_NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # lower-case texts of a missing outcome, cluster or order
-_MISSING = ("nan", "<NA>", "NaT")  # how data frames show a missing cell
 LONGEST_NAME = 60  # characters
 
 
 def observations_of(
     source: str, columns: Mapping[str, Sequence[object]], row_numbers: Sequence[int],
-    names: Mapping[str, str] | None = None,
+    names: Mapping[str, str] | None = None, groups: Sequence[str] = (),
 ) -> Observations:  # fmt: skip
     """Check the cells of `columns` (values by column name) and make observations from them.
 
     `row_numbers`: the number of each row, for messages. `names`: our column name -> the source's, where the two differ.
+    `groups`: the columns that have the outcomes of one group each, if each row is a seed and not a run.
     """
+    if groups:
+        told = {meaning(name) for name in columns} | {*(names or {})}
+        by_row = told.isdisjoint((*PAIR_COLUMNS, "run"))
+        columns, row_numbers = long_of(source, columns, row_numbers, groups, by_row=by_row)
     used = _columns(source, columns, names or {})
     pair_column = next((column for column in PAIR_COLUMNS if column in used), "")
     rows = []
@@ -50,11 +53,18 @@ def observations_of(
             f"{source} has no rows: it needs one row per run, with the columns group, seed (or pair or run) and "
             "outcome, and also task and cluster if there are several tasks or clusters"
         )
+    items = [name for name in columns if names_items(name)]
     if "run" in used:
         _check_once(source, rows, "run", used["run"], ITEMS)
+    notes: tuple[str, ...] = ()
     if pair_column:
-        _check_once(source, rows, "replicate", used[pair_column], "one row per run")
-    return Observations(source=source, pair_column=pair_column, rows=tuple(rows))
+        rows, notes = one_name_per_seed(rows, pair_column)
+        why = f"{listed(items)} {'names' if len(items) == 1 else 'name'} items: {ITEMS}" if items else "one row per run"
+        _check_once(source, rows, "replicate", used[pair_column], why)
+    return Observations(
+        source=source, pair_column=pair_column, rows=tuple(rows), outcome_column=used["outcome"], notes=notes,
+        run_column=used[pair_column or "run"],
+    )
 
 
 def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:
@@ -69,9 +79,13 @@ def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mappin
     pairs = [column for column in PAIR_COLUMNS if column in used]
     needed = ("group", "outcome") if pairs or "run" in used else ("group", "outcome", "seed")
     if missing := [name for name in needed if name not in used]:
+        if {"group", "outcome"} <= {*missing}:
+            ask_for_groups(source, {name: columns[name] for name in others if name not in used.values()})
         lacks, flag = " or ".join(map(repr, missing)), ",".join(f"{name}=NAME" for name in missing)
         unpaired = "; if runs are not paired, run=NAME in place of seed=NAME" if "seed" in missing else ""
-        raise UsageError(f"{source} has no column {lacks}; {has}; say which with --columns {flag}{unpaired}")
+        items = [name for name in columns if names_items(name)] if "seed" in missing else []
+        not_runs = f"; {listed(items)} {'names' if len(items) == 1 else 'name'} items, not runs" if items else ""
+        raise UsageError(f"{source} has no column {lacks}; {has}; say which with --columns {flag}{unpaired}{not_runs}")
     if len(pairs) > 1:
         chosen = [column for column in pairs if column in named]
         if len(chosen) != 1:
@@ -136,41 +150,15 @@ def _observation(
     task = name("task")
     if task == MEAN:
         raise UsageError(f"{source}, row {row}, column {used['task']}: the name {MEAN!r} is reserved")
-    cluster, order = ("" if text.lower() in _NOTHING else text for text in (name("cluster"), name("order")))
+    cluster, order = ("" if text.lower() in NOTHING else text for text in (name("cluster"), name("order")))
     if order and not is_integer(order):
         raise UsageError(f"{source}, row {row}, column {used['order']}: {order!r} is not a whole number")
     where = f"{source}, row {row}, column {used['outcome']}"
     return Observation(
         group=name("group"), replicate=name(pair_column), task=task,
-        cluster=cluster, run=name("run"), value=_number(cells["outcome"], where), row=row,
+        cluster=cluster, run=name("run"), value=outcome_of(cells["outcome"], where), row=row,
         order=int(order) if order else None,
     )  # fmt: skip
-
-
-def _number(cell: object, where: str) -> float | None:
-    """Return the outcome in a cell; None for an empty cell, which marks a failed run."""
-    text = cell_text(cell)
-    if text.lower() in _NOTHING:
-        return None
-    try:
-        value = float(text) + 0.0  # turns -0.0 into 0.0
-    except ValueError:
-        shown = f"{where}: {visible_line(text, 40)!r}"
-        raise UsageError(f"{shown} is not a number, as in 71.25; leave it empty for a failed run") from None
-    if not countable(value):
-        why = f"beyond {LARGEST_OUTCOME:g}" if math.isfinite(value) else "not finite"
-        raise UsageError(f"{where}: {text} is {why}; leave it empty for a failed run")
-    return value
-
-
-def cell_text(cell: object) -> str:
-    """Return a cell as a user would type it: a seed that is stored in a data frame as the float 3.0 gives "3"."""
-    if cell is None or (not isinstance(cell, str) and str(cell) in _MISSING):
-        return ""
-    if isinstance(cell, Real) and not isinstance(cell, Integral):
-        value = float(cell)
-        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
-    return str(cell).strip()
 
 
 def _check_once(source: str, rows: Sequence[Observation], field: str, column: str, why: str) -> None:
@@ -196,10 +184,10 @@ _MOST_COLUMNS = 1000
 _STARTS = {";": "semicolons", "\t": "tabs"}
 
 
-def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Observations:
+def read_csv(file: Path, names: Mapping[str, str] | None = None, groups: Sequence[str] = ()) -> Observations:
     """Read `file`. Raises UsageError, with row and column, if it is not a valid table of outcomes.
 
-    Rows are counted as in an editor: the header is row 1. `names`: our column name -> the file's, where the two differ.
+    Rows are counted as in an editor: the header is row 1. `names` and `groups` are as in `observations_of`.
     """
     text = _text(file)
     if text.lstrip()[:1] in ("{", "["):
@@ -222,12 +210,13 @@ def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Observations
     except csv.Error as error:
         raise UsageError(f"{file}, row {reader.line_num}: invalid CSV: {error}") from None
     columns = {name: [row[place] for row in rows] for place, name in enumerate(header)}
-    return observations_of(str(file), columns, numbers, names)
+    return observations_of(str(file), columns, numbers, names, groups)
 
 
 def _text(file: Path) -> str:
     """Return the text of the file without its byte-order mark."""
     content = read_regular(file, _LARGEST_BYTES)
+    refuse_binary(file, content)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -246,56 +235,3 @@ def _check_header(file: Path, header: list[str]) -> None:
     for place, name in enumerate(header):
         if name in header[:place]:
             raise UsageError(f"{file}, row 1, column {place + 1}: the column name {name!r} occurs twice")
-
-
-# --- frames ----------------------------------------------------------------------------------------------------------
-# Outcomes from Python: a data frame of any library, columns by name, or an array of outcomes per group.
-
-
-_SOURCE = "the data"
-
-
-def read_data(data: Any, names: Mapping[str, str] | None = None) -> Observations:
-    """Read outcomes from `data`. Raises UsageError if they are invalid. Rows are counted from 0.
-
-    A data frame (pandas, polars, pyarrow) or a mapping of columns has the columns group, outcome, and seed or pair (or
-    run). The columns task and cluster are optional. A mapping from groups to arrays has only outcomes: values at the
-    same index form a pair, and NaN is a lost run.
-    """
-    if isinstance(data, Observations):
-        return data
-    columns = _columns_of_frame(data)
-    if not names and not {meaning(name) for name in columns} & {*COLUMNS}:
-        columns = _long(columns)
-    lengths = {name: len(values) for name, values in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise UsageError(f"{_SOURCE}: the columns have different lengths: {lengths}")
-    return observations_of(_SOURCE, columns, range(next(iter(lengths.values()), 0)), names)
-
-
-def _columns_of_frame(data: Any) -> dict[str, list[Any]]:
-    """Return values by column name. Iterating over a column works in the same way in all data frame libraries."""
-    named = getattr(data, "column_names", None) or getattr(data, "columns", None)
-    names = list(data) if isinstance(data, Mapping) else named
-    if names is None or not all(isinstance(name, str) for name in names):
-        kind = type(data).__name__
-        raise UsageError(f"{_SOURCE}: expected a data frame or a mapping of names to arrays, not {kind}")
-    return {name: _values(name, data[name]) for name in names}
-
-
-def _values(name: str, column: Any) -> list[Any]:
-    if getattr(column, "ndim", 1) != 1:
-        raise UsageError(f"{_SOURCE}, column {name}: expected an array of one dimension, not of {column.ndim}")
-    if isinstance(column, str) or not isinstance(column, Iterable):
-        raise UsageError(f"{_SOURCE}, column {name}: expected an array, not {column!r}")
-    plain = getattr(column, "to_pylist", None) or getattr(column, "tolist", None) or getattr(column, "to_list", None)
-    return list(plain() if plain else column)
-
-
-def _long(by_group: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return one row per outcome from arrays by group; values at the same index form a pair."""
-    return {
-        "group": [group for group, values in by_group.items() for _ in values],
-        "pair": [place for values in by_group.values() for place in range(len(values))],
-        "outcome": [value for values in by_group.values() for value in values],
-    }

@@ -135,11 +135,8 @@ class _Condition:
     members: list[tuple[str, History, str]]  # directory name, history, and the group's name there
 
 
-def compare_directories(folders: Sequence[Path], rule: Rule) -> Answer:
-    """Compare the groups of all directories, as an exploratory analysis.
-
-    Raises UsageError, with one line per reason, if the directories do not match.
-    """
+def read_sources(folders: Sequence[Path]) -> list[Source]:
+    """Load the journals of several experiment directories. Raises UsageError if there are not at least two of them."""
     if len(folders) < 2:
         one = shell_command("report", folders[0])
         raise UsageError(f"compare needs at least two experiment directories; `{one}` reports on one")
@@ -147,7 +144,14 @@ def compare_directories(folders: Sequence[Path], rule: Rule) -> Answer:
     for folder in folders:
         if (first := seen.setdefault(folder.resolve(), folder)) is not folder:
             raise UsageError(f"{first} and {folder} are the same experiment directory")
-    sources = [(str(folder), load(folder).history) for folder in folders]
+    return [(str(folder), load(folder).history) for folder in folders]
+
+
+def compare_sources(sources: Sequence[Source], rule: Rule) -> Answer:
+    """Compare the groups of all directories, as an exploratory analysis.
+
+    Raises UsageError, with one line per reason, if the directories do not match.
+    """
     observations, scale = observe_together(sources)
     answer = explore(observations, (scale,), rule, rows="runs")
     return replace(answer, notes=(*answer.notes, *_declared(sources)))
@@ -159,7 +163,7 @@ def observe_together(sources: Sequence[Source]) -> tuple[Observations, Scale]:
     Raises UsageError, with one line per reason, if they cannot be compared.
     """
     conditions = _conditions(sources)
-    reasons = [*incomparable(sources), *(line for one in conditions for line in _unequal(one))]
+    reasons = incomparable(sources) or tuple(line for one in conditions for line in _unequal(one))
     if reasons:
         raise UsageError("\n  ".join(("these experiment directories cannot be compared:", *reasons)))
     rows: dict[tuple[str, str], Observation] = {}
@@ -198,7 +202,7 @@ def _conditions(sources: Sequence[Source]) -> list[_Condition]:
 
 
 def _unequal(condition: _Condition) -> Iterator[str]:
-    """Yield a line for each group whose records differ although its settings and randomness are equal."""
+    """Yield a line for each group whose records differ between sources that are comparable."""
     first, its_history, called = condition.members[0]
     runs = {run.ref.replicate: digests_of(run) for run in its_history.of_group(called)}
     for source, history, name in condition.members[1:]:
@@ -219,10 +223,11 @@ def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:
 
     Settings of groups may differ, because the comparison is about them.
     """
-    return (*_differing(sources), *(line for source in sources for line in _unfit(*source)))
+    return (*differing(sources), *(line for source in sources for line in _unfit(*source)))
 
 
-def _differing(sources: Sequence[Source]) -> Iterator[str]:
+def differing(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield a line for each fact that differs, as in "rng_seed: 0 in one; 1 in other"."""
     facts = {source: _facts(history) for source, history in sources}
     rewards = {source: _rewards(history) for source, history in sources}
     for key in dict.fromkeys(key for found in facts.values() for key in found):

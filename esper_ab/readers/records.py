@@ -22,6 +22,7 @@ import msgspec
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import open_to_read
+from esper_ab.contracts.measures import TaskMeasures
 from esper_ab.contracts.wording import counted, visible_line
 from esper_ab.journal.events import is_episode
 from esper_ab.journal.file import JOURNAL_NAME
@@ -46,6 +47,7 @@ LIMIT_S = 300.0  # for the answer to a query
 VIEWS = ("runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "incidents")
 _LONGEST_LINE_BYTES = 16 << 20  # longest episode line; DuckDB keeps two such buffers per core
 _GLOB = "*?["  # characters that DuckDB treats as a file pattern
+_SECOND_NAMES = {"held_out_accuracy": "final_accuracy"}  # of an outcome, as the first plan of dual-policy tests has it
 _ROWS_SHOWN = 200  # in the table for the terminal; --json and --csv give all
 _LOCK = """
 SET python_enable_replacements = false; SET enable_external_access = false; SET lock_configuration = true
@@ -83,7 +85,7 @@ def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResu
     import duckdb
 
     loaded = load(experiment_dir)
-    made = viewed(experiment_dir, loaded.lines, loaded.history.design.measures.names)
+    made = viewed(experiment_dir, loaded.lines, loaded.history.design.measures)
     with made as connection, _interrupted(connection, limit_s):
         lock(connection)
         found = relation(connection, sql, VIEWS)
@@ -109,10 +111,10 @@ def _interrupted(connection: DuckDBPyConnection, limit_s: float) -> Iterator[Non
         timer.cancel()
 
 
-def viewed(experiment_dir: Path, lines: int, measures: tuple[str, ...]) -> DuckDBPyConnection:
+def viewed(experiment_dir: Path, lines: int, measures: TaskMeasures) -> DuckDBPyConnection:
     """Open a database with the views over the journal's first `lines` verified lines.
 
-    `measures`: the measures that the plan declares. Every query reads the journal again.
+    `measures`: the outcome and measures that the plan declares. Every query reads the journal again.
     """
     import duckdb
 
@@ -132,14 +134,17 @@ def viewed(experiment_dir: Path, lines: int, measures: tuple[str, ...]) -> DuckD
     return connection
 
 
-def _views(measures: tuple[str, ...]) -> str:
-    """Return views.sql with a column per declared measure."""
+def _views(measures: TaskMeasures) -> str:
+    """Return views.sql with a column per declared measure, and with the outcome under its second name, if it has one.
+    """
     text = resources.files("esper_ab.readers").joinpath("views.sql").read_text(encoding="utf-8")
-    quoted = [f'"{name}"' for name in measures]
+    quoted = [f'"{name}"' for name in measures.names]
+    second = _SECOND_NAMES.get(measures.outcome.name)
     filled = {
+        "{second}": f",\n    list_avg([e.outcome for e in r.envs]) AS {second}" if second else "",
         "{means}": "".join(f",\n    list_avg([e.measures.{name} for e in r.envs]) AS {name}" for name in quoted),
-        "{fields}": f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted)})" if measures else "",
-        "{keys}": f', "measures": {json.dumps(dict.fromkeys(measures, "DOUBLE"))}' if measures else "",
+        "{fields}": f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted)})" if quoted else "",
+        "{keys}": f', "measures": {json.dumps(dict.fromkeys(measures.names, "DOUBLE"))}' if quoted else "",
     }
     for token, columns in filled.items():
         text = text.replace(token, columns)

@@ -41,6 +41,13 @@ class Reported(msgspec.Struct, frozen=True, kw_only=True):
     b: str
     verdict: Verdict
     headline: str = ""
+    warnings: tuple[str, ...]  # the caveats without which the headline is not shown
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The answer as lines for a terminal, with its caveats."""
+        said = (f"{self.verdict}: {self.headline}", *(f"! {warning}" for warning in self.warnings))
+        return tuple(f"  {visible_line(line)}" for line in said)
 
 
 class _Document(msgspec.Struct, kw_only=True):
@@ -180,7 +187,8 @@ def _lines(experiment_dir: Path, found: Status) -> Iterator[str]:
     remedy = shell_command("report", experiment_dir)
     yield f"{found.experiment}: {found.state}{detail} (last event {found.last_event})"
     if found.state == "finished":
-        yield from (f"  {item.verdict}: {visible_line(item.headline)}" for item in found.verdicts)
+        for item in found.verdicts:
+            yield from item.lines
         yield no_report(experiment_dir) or f"  report: {experiment_dir / PAGE}"
     if found.state == "stale":
         yield "No process is running it, and it has not ended: its coordinator is gone."
@@ -237,7 +245,7 @@ class Listed:
     last_event: str = ""  # ISO 8601
     groups: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()  # "a - b: VERDICT", of a finished experiment that has its report
-    headlines: tuple[str, ...] = ()  # of the same comparisons
+    headlines: tuple[str, ...] = ()  # of the same comparisons, each followed by its caveats
     problem: str = ""  # why it is damaged, empty or unreadable, or what is wrong with its report
 
 
@@ -272,5 +280,8 @@ def _look(experiment_dir: Path) -> Listed:
         experiment_dir=str(experiment_dir), state=state, done=done / units if units else None,
         last_event=loaded.wall_time, groups=history.groups,
         verdicts=tuple(f"{one.a} - {one.b}: {one.verdict}" for one in told),
-        headlines=tuple(one.headline for one in told if one.headline), problem=problem,
+        headlines=tuple(
+            " ".join((one.headline, *(f"! {warning}" for warning in one.warnings))) for one in told if one.headline
+        ),
+        problem=problem,
     )  # fmt: skip

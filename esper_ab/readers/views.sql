@@ -21,7 +21,7 @@ CREATE VIEW episodes AS
 SELECT
     r.run.name AS run, r.run.group_id AS group_id, r.run.replicate AS replicate, r.run.reward_mode AS reward_mode,
     r.run.controller AS controller, r.run.device AS device, r.episode AS episode, t AS recorded_at,
-    list_avg([e.outcome for e in r.envs]) AS outcome,
+    list_avg([e.outcome for e in r.envs]) AS outcome{second},
     list_avg([e.reward_sum for e in r.envs]) AS reward_sum,
     len([e for e in r.envs if e.failed]) AS failed{means},
     r.timing.total_s AS total_s, r.timing.train_s AS train_s, r.timing.validate_s AS validate_s,

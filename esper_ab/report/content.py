@@ -183,7 +183,8 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     return {
         "a": question.a, "b": question.b, "verdict": comparison.verdict, "headline": comparison.headline,
         "sentence": comparison.sentence, "rule": comparison.rule, "caveats": comparison.caveats,
-        "scope": question.scope, "alpha": question.alpha, "margin": question.design.margin, "planned": question.planned,
+        "warnings": comparison.warnings, "scope": question.scope, "alpha": question.alpha,
+        "margin": question.design.margin, "planned": question.planned,
         "decision": course.decision, "decided_at": course.decided_at, "finished": course.finished,
         **{key: getattr(comparison, key) for key in _FIRST}, "level": str(comparison.level),
         "simultaneous_low": comparison.simultaneous[0], "simultaneous_high": comparison.simultaneous[1],

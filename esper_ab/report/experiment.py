@@ -27,7 +27,7 @@ from esper_ab.report.document import (
 from esper_ab.report.figures.catalogue import drawn
 from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables import comparison, groups, reward_audit, trust
-from esper_ab.report.tables.comparison import cards_of, needed_caveats
+from esper_ab.report.tables.comparison import cards_of
 from esper_ab.report.text import next_step, paragraph, warned
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.headline import alike, headline_of
@@ -57,8 +57,15 @@ def experiment_report(content: Content) -> Document:
 
 
 def render_brief(content: Content, page: str) -> str:
-    """Render the brief version: question, headlines, first step, and path of the report. No newline at the end."""
-    said = [question(content.history.plan), *(card.headline for card in verdicts(content).cards)]
+    """Render the brief version: question, headlines with their caveats, first step, and path of the report.
+
+    It has no newline at the end.
+    """
+    found = verdicts(content)
+    said = [question(content.history.plan)]
+    for card in found.cards:
+        said += [card.headline, *(f"! {caveat}" for caveat in card.caveats)]
+    said += [f"! {caveat}" for caveat in found.shared]
     lines = [*warned(content.state), *(paragraph(visible_line(one), "", hanging="  ") for one in said)]
     return visible("\n".join([*lines, f"report: {visible_line(page)}", *map(next_step, next_steps(content)[:1])]))
 
@@ -88,7 +95,7 @@ def _named_caveats(comparisons: Sequence[Comparison]) -> Iterator[str]:
     """Yield each caveat of many comparisons once, with their groups unless it applies to all."""
     pairs: dict[str, list[tuple[str, str]]] = {}
     for item in comparisons:
-        for text in needed_caveats(item):
+        for text in item.warnings:
             pairs.setdefault(text, []).append((item.question.a, item.question.b))
     for text, those in pairs.items():
         yield text if len(those) == len(comparisons) else f"{capital(named(those))}: {text}"

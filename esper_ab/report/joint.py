@@ -63,10 +63,11 @@ def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
 def render_joint_brief(result: JointResult, page: Path) -> str:
     """Render the brief version: the verdict on the mean, one line per part, and the path of the report."""
     lines = [*warned(_state(result)), written(verdicts(result.judged, MEAN))]
-    lines += [
-        paragraph(f"{one.question.task}: {one.verdict}: {one.headline}", hanging="  ")
-        for one in result.judged.comparisons if one.question.task != MEAN
-    ]
+    for one in result.judged.comparisons:
+        if one.question.task != MEAN:
+            headline, *marked = one.answer
+            said = (f"{one.question.task}: {one.verdict}: {headline}", *marked)
+            lines += [paragraph(text, hanging="  ") for text in said]
     return visible("\n".join([*lines, f"report: {visible_line(str(page))}"]))
 
 

@@ -253,6 +253,7 @@ class Fold:
         for one in analysis.comparisons:
             pair = f"{one.question.a}-{one.question.b}"
             words |= {f"{pair}/{name}": str(getattr(one, name)) for name in ("verdict", "headline", "sentence")}
+            words[f"{pair}/warnings"] = " ".join(one.warnings)
             numbers |= {f"{pair}/{name}": getattr(one, name) for name in ("estimate", "low", "high", "used")}
             numbers[f"{pair}/hedges_g"] = one.descriptive["hedges_g"]
         words |= {

@@ -110,6 +110,24 @@ def routine(evidence: Evidence) -> tuple[str, ...]:
     return (_POSITIONS, *_on_progress(evidence), *(on_collapse(evidence) if survives else ()))
 
 
+def on_statistics(evidence: Evidence) -> tuple[str, ...]:
+    """Return the caveats on statistics that decide nothing."""
+    there = beside(evidence)
+    return tuple(
+        text for name, statistic in statistics().items() if (result := evidence.descriptive[name]) is not None
+        for text in statistic.caveats(result, there)
+    )
+
+
+def warnings(evidence: Evidence) -> tuple[str, ...]:
+    """Return the caveats without which the verdict is shown nowhere.
+
+    Caveats on other statistics are left out, and so are those that hold for every experiment of this kind.
+    """
+    elsewhere = (*on_statistics(evidence), *routine(evidence))
+    return tuple(text for text in caveats(evidence) if text not in elsewhere)
+
+
 def beside(evidence: Evidence) -> Beside:
     """Return the facts about the comparison that its descriptive statistics may use."""
     question, verdict = evidence.question, evidence.verdict

@@ -129,6 +129,16 @@ class Comparison(Evidence):
         """The caveats on the verdict, each in one or two sentences."""
         return caveats.caveats(self)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The caveats that are shown wherever the verdict is."""
+        return caveats.warnings(self)
+
+    @property
+    def answer(self) -> tuple[str, ...]:
+        """The headline, then each warning after the mark "! "."""
+        return self.headline, *(f"! {warning}" for warning in self.warnings)
+
 
 def compare(
     question: Question, data: Data, course: Course, *, same_records: bool, lost: Lost,

@@ -19,7 +19,7 @@ from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer, departures, listed_runs, listed_short, next_step
 from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.follow import Courses, take_looks
-from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.observations import Observations, seed_key
 from esper_ab.verdict.pairing import Pairing, Question
 from esper_ab.verdict.sensitivity import drifting
 from esper_ab.verdict.tuning import Tuned, tune
@@ -40,6 +40,7 @@ def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | Non
     if rng_seed is None:
         rng_seed = observations.rng_seed if observations.exploratory else int(plan.digest[:32], 16)
     if observations.facts is None and not observations.exploratory:
+        observations = _named_as_planned(plan, observations)
         _refuse_foreign(plan, observations)
     if not plan.cells:
         return _judged(plan, observations, rng_seed)
@@ -56,6 +57,26 @@ def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | Non
         notes=(*_choices(plan, tuned), *answer.notes),
         next_step=wait or (f"{answer.next_step.removesuffix('.')}; {at}." if answer.next_step else ""),
     )  # fmt: skip
+
+
+def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observations:
+    """Spell each seed as the plan does, with a note if the source spells any differently: 7, 07 and 7.0 are one seed.
+    """
+    planned = (*plan.choosing, *plan.replicates)
+    by_key = {seed_key(name): name for name in reversed(planned)}
+    names = {
+        row.replicate: by_key[seed_key(row.replicate)] for row in observations.rows
+        if row.replicate not in planned and seed_key(row.replicate) in by_key
+    }  # fmt: skip
+    if not names:
+        return observations
+    rows = (
+        msgspec.structs.replace(row, replicate=names.get(row.replicate, row.replicate)) for row in observations.rows
+    )
+    theirs, ours = next(iter(names.items()))
+    more = f", and likewise {len(names) - 1} more" if len(names) > 1 else ""
+    note = f"{observations.pair_column} {theirs} is the plan's {ours}{more}."
+    return msgspec.structs.replace(observations, rows=tuple(rows), notes=(*observations.notes, note))
 
 
 def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
@@ -201,6 +222,7 @@ def _drift(
 
 def _notes(observations: Observations, followed: Courses) -> Iterator[str]:
     """Yield notes on the runs: those without a partner, and pairs that are not independent."""
+    yield from observations.notes
     if observations.facts is None and not observations.exploratory:
         yield _LOOKED
     for contrast, one in followed.pairings.items() if observations.exploratory else ():

@@ -6,12 +6,20 @@ A missing row means that the run does not exist yet or is not needed. A row with
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 
 import msgspec
 
 from esper_ab.verdict.vocabulary import Finding
 
+# Names of what a run is evaluated on, in the singular.
+_ITEM_WORDS = frozenset({
+    "question", "prompt", "doc", "document", "item", "episode", "epoch", "scene", "sample", "example", "problem",
+})
+_NUMBERED = ("id", "ids", "idx", "index", "no", "nr", "num", "number", "name")  # a suffix that changes no meaning
+POSITION = "position"  # the pair column of outcomes that were given in lists, without names of seeds
+_WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")
 ITEMS = "rows for the items of a run (prompts, scenes) are not supported yet: give each run one row, with their mean"
 
 
@@ -50,9 +58,14 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     source: str  # a file's name, or what messages say instead
     pair_column: str  # the source's name for a replicate, such as "seed"; "": none, so no runs belong together
     rows: tuple[Observation, ...]
+    run_column: str = ""  # the source's name for the column that pairs or names runs, such as "rng"; "": it has none
+    outcome_column: str = ""  # the source's name for the outcome, such as "val_loss"; "": it has none
+    notes: tuple[str, ...] = ()  # how the source was read, where that is not obvious; whole sentences
     facts: dict[str, Facts] | None = None  # by task; None: done elsewhere, without records
     repeatable: bool = False  # from one experiment directory with its own plan, which can be launched again or extended
     exploratory: bool = False  # nothing was declared before the runs
+    rows_are_runs: bool = False  # the user confirmed that every row is a training run
+    partners_left_out: bool = False  # the user said that a seed which only one group has was never run in the other
 
     @property
     def cells(self) -> Cells:
@@ -85,6 +98,26 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
         """Seed of the bootstraps, derived from the outcomes so that equal outcomes give equal bytes."""
         told = sorted((row.group, row.replicate, row.task, row.cluster, row.value) for row in self.rows)
         return int.from_bytes(hashlib.sha256(msgspec.json.encode(told)).digest()[:16], "big")
+
+
+def seed_key(name: str) -> str:
+    """Return a text that is equal for all spellings of a seed: "7" for "07" and "7.0", and the name for other names.
+    """
+    whole = _WHOLE.fullmatch(name)
+    return str(int(whole[1])) if whole else name
+
+
+def names_items(column: str) -> bool:
+    """True if a column of this name probably names items of a run, such as prompts: "question", "doc_id", "Episodes".
+    """
+    words = [word for word in re.split(r"[^a-z]+", column.lower()) if word and word not in _NUMBERED]
+    return bool(words) and words[-1].removesuffix("s") in _ITEM_WORDS
+
+
+def item_word(name: str) -> str:
+    """Return the word for items that a numbered name begins with: "prompt" for "prompt07"; "" if there is none."""
+    word = re.fullmatch(r"([A-Za-z]+)s?[^A-Za-z]*[0-9]+", name)
+    return word[1].lower().removesuffix("s") if word and names_items(word[1]) else ""
 
 
 def is_integer(text: str) -> bool:

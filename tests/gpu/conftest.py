@@ -40,7 +40,8 @@ def test_device(pytestconfig: pytest.Config) -> Path:
         pytest.skip(f"the test device is for torch {PINNED[1]}+cpu, this is {torch.__version__}")
     if not compiler and not IN_CI:
         pytest.skip("the test device takes a C++ compiler")
-    cache = pytestconfig.cache.mkdir("test-device")
+    cache = pytestconfig.rootpath / ".pytest_cache" / "test-device"  # also with `-p no:cacheprovider`
+    cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several processes of tests
         return build.library(cache, compiler, Path(torch.__file__).parent, torch.__version__)

@@ -215,7 +215,7 @@ def _changes(source: str) -> list[str]:
 # Who reads files in a way of its own: only what the system or this installation has, or the process itself has made.
 READS_ITSELF = {
     "contracts/files.py": "the one place", "health/control_groups.py": "the system's files",
-    "contracts/guard.py": "likewise",
+    "contracts/guard.py": "likewise", "contracts/users_shell.py": "likewise",
     "workers/process/entry.py": "likewise",
     "workers/commands/describe.py": "likewise",
     "report/page.py": "a part of the package", "readers/records.py": "likewise",

@@ -19,7 +19,7 @@ from esper_ab.readers.external_plan import make_external_plan, save_plan
 from esper_ab.verdict.analysis_plan import Rule
 
 COMMANDS = ROOT / "esper_ab" / "commands"
-HEAVY = {"torch", "numpy", "scipy", "matplotlib", "duckdb", "zmq", "jinja2", "rich"}
+HEAVY = {"torch", "numpy", "scipy", "matplotlib", "duckdb", "msgpack", "zmq", "jinja2", "rich"}
 TO_TRAIN = {"esper_ab.execution.experiment", "esper_ab.execution.job"}
 PLANNING = "slurm-script"  # it plans the experiment to know how long it takes
 LONGEST_HELP = 100  # characters of a line of the table: more would not fit a terminal of 120

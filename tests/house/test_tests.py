@@ -1,6 +1,7 @@
 """Tests as a house: a unit test lies where its module lies, and every test can fail."""
 
 import ast
+import re
 from pathlib import Path
 
 from house.sources import ROOT, breaking, nodes
@@ -53,3 +54,23 @@ def _compared_with_itself(source: str) -> list[int]:
 
 def test_nothing_is_compared_with_itself():
     assert breaking(_compared_with_itself, FILES) == set()
+
+
+# Standard error as a whole. `"words" in done.stderr` says what is looked for, and lets progress pass.
+_WHOLE_STDERR = re.compile(r"\b\w+\.stderr(?:\.strip\(\))?(?:\.splitlines\(|\.count\(|\)? == )")
+
+
+_LOOKED_FOR = ("without_progress(", "findall(", " in ")
+
+
+def _compares_whole_stderr(source: str) -> list[str]:
+    lines = [line for line in source.splitlines() if not any(word in line for word in _LOOKED_FOR)]
+    return [line for line in lines if _WHOLE_STDERR.search(line)]
+
+
+def test_no_test_of_processes_fails_because_a_busy_machine_has_made_a_command_say_what_it_waits_for():
+    assert _compares_whole_stderr("assert len(ended.stderr.strip().splitlines()) == 1")
+    assert _compares_whole_stderr("assert (done.returncode, done.stderr) == (0, '')")
+    assert not _compares_whole_stderr("assert without_progress(done.stderr) == []")
+    files = [file for folder in ("process", "cluster") for file in (ROOT / "tests" / folder).rglob("test_*.py")]
+    assert breaking(_compares_whole_stderr, files) == set()

@@ -11,6 +11,7 @@ import sys
 import pytest
 from support.children import python
 from support.conducted import events_of, incidents, records
+from support.progress import without_progress
 
 
 def conducted(experiment_dir, soft, hard, lanes, launcher, transport="ipc", fault=""):
@@ -31,7 +32,7 @@ def undisturbed(tmp_path_factory):
 def test_a_plan_that_cannot_fit_is_refused_before_anything_starts(tmp_path, launcher, each):
     done = conducted(tmp_path / "run", 64, 90, 10, launcher)
     assert done.returncode == 2, done.stderr
-    (line,) = done.stderr.splitlines()
+    (line,) = without_progress(done.stderr)
     needed = int(line.split(" file descriptors")[0].rpartition(" ")[2])
     assert line == (
         f"error: 10 workers need {needed} file descriptors, but this process may open 90: raise the hard limit (ulimit "
@@ -44,7 +45,7 @@ def test_a_plan_that_cannot_fit_is_refused_before_anything_starts(tmp_path, laun
 def test_strangers_that_use_up_descriptors_end_nothing(tmp_path, undisturbed):
     """Connections over tcp that never say anything, as many as there is room for, and then a worker dies."""
     done = conducted(tmp_path / "run", 128, 128, 2, "local", "tcp", fault="crowd:b/0:1:1,die:a/0:2:1")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "exhausted\n", "")
+    assert (done.returncode, done.stdout, without_progress(done.stderr)) == (0, "exhausted\n", [])
     events = events_of(tmp_path / "run")
     assert records(events) == undisturbed
     assert {entry.category for entry in incidents(events)} - {"start_delayed"} == {"worker_death", "restart"}
@@ -57,6 +58,6 @@ def test_launch_refuses_it_with_the_plan(tmp_path):
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
-    *_, said = done.stderr.splitlines()  # a preflight on a busy machine says first that it takes long
-    assert re.fullmatch(r"error: 2 workers need \d+ file descriptors, but this process may open 64: .*", said)
+    (line,) = without_progress(done.stderr)
+    assert re.fullmatch(r"error: 2 workers need \d+ file descriptors, but this process may open 64: .*", line)
     assert list(tmp_path.iterdir()) == []

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from support.children import python
+from support.progress import without_progress
 
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Arithmetic
@@ -63,7 +64,7 @@ def test_a_cpu_worker_sees_one_thread_no_gpu_deterministic_torch_and_never_its_c
 def test_a_device_that_is_not_the_planned_one_is_refused(tmp_path):
     done = set_up(tmp_path, "GPU-00000000-0000-0000-0000-000000000000")
     assert done.returncode == 1
-    last = done.stderr.strip().splitlines()[-1]
+    last = without_progress(done.stderr)[-1]
     assert last.startswith("workers.process.entry.WrongDevice: lane x is GPU-00000000")
 
 

@@ -73,5 +73,13 @@ def test_saved_policies_are_evaluated_later(same_twice):
 
 
 def test_the_issue_query_works(same_twice):
-    sql = "SELECT group_id, reward_mode, AVG(outcome) FROM env_episodes GROUP BY ALL"
-    assert {row["group_id"] for row in json.loads(done("query", str(same_twice), sql, "--json"))} == {"a", "b"}
+    """The query of the first plan of dual-policy tests, as it is written there."""
+    sql = """
+        SELECT group_id, reward_mode, AVG(final_accuracy) as avg_acc
+        FROM episodes
+        GROUP BY group_id, reward_mode
+    """
+    rows = json.loads(done("query", str(same_twice), sql, "--json"))
+    outcomes = json.loads(done("query", str(same_twice), sql.replace("final_accuracy", "outcome"), "--json"))
+    assert {row["group_id"] for row in rows} == {"a", "b"}
+    assert rows == outcomes

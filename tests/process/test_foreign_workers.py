@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.progress import without_progress
 
 from esper_ab.contracts import own_packages
 from esper_ab.journal.load import load
@@ -122,7 +123,7 @@ def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path):
         own_packages.child_command("workers.commands.fetch", "digits"), env={"PYTHONPATH": str(tmp_path)},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    (line,) = done.stderr.splitlines()
+    (line,) = without_progress(done.stderr)
     assert line.startswith(f"error: this process has imported another package `workers` from {tmp_path}/workers/")
     assert (done.returncode, done.stdout) == (2, "")
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from support.in_process import done, esper_ab
+from support.progress import without_progress
 
 from esper_ab.commands.growth import count_by_slot, count_several_slots, describe_answer, make_question
 from esper_ab.contracts.children import Host, Seed, SoloAnswer
@@ -48,7 +49,7 @@ def test_what_is_not_there_is_one_line_and_status_2(args, words):
     ended = esper_ab(*HEURISTIC, *args)
     assert ended.returncode == 2
     assert words in json.loads(ended.stdout)["error"]
-    assert len(ended.stderr.strip().splitlines()) == 1
+    assert len(without_progress(ended.stderr)) == 1
 
 
 def host(*seeds: Seed, settled: int | None = 4) -> Host:

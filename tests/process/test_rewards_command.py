@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from support.in_process import done, esper_ab
+from support.progress import without_progress
 
 from esper_ab import audit_rewards, load_experiment
 from esper_ab.analysis.reward_audit import findings_of
@@ -101,7 +102,7 @@ def test_other_rewards_change_no_play_and_a_constant_scales_what_it_should(made,
 ])  # fmt: skip
 def test_what_cannot_be_done_is_one_line_and_status_2(folder, args, words):
     ended = esper_ab("growth", "rewards", *TINY, "--search", "0", *args, "--json", folder=folder)
-    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1), ended.stdout
+    assert (ended.returncode, len(without_progress(ended.stderr))) == (2, 1), ended.stdout
     assert words in json.loads(ended.stdout)["error"]
 
 

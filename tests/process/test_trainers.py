@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support import trainers
 from support.in_process import done, esper_ab
+from support.progress import without_progress
 
 from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.fold import History
@@ -148,7 +149,7 @@ def test_without_gymnasium_the_remedy_is_one_line(tmp_path, monkeypatch):
     ended = esper_ab("launch", "--task", "gym:CartPole-v1", *asked)
     assert ended.returncode == 2
     assert "pip install 'esper-ab[gymnasium]'" in ended.stderr
-    assert len(ended.stderr.strip().splitlines()) == 1
+    assert len(without_progress(ended.stderr)) == 1
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from support.children import environment
+from support.progress import without_progress
 from support.unseen import HIDE, namespaces
 
 SRUN = f"""#!/bin/sh
@@ -52,7 +53,7 @@ def test_the_node_and_the_folder_are_named(command, tmp_path):
     why = f"it does not see {folder}: all nodes must see this folder at the same path"
     assert list(folder.iterdir()) == []
     if command == "launch":
-        assert (done.returncode, done.stderr) == (2, f"error: node n2: {why}\n"), done.stdout
+        assert (done.returncode, without_progress(done.stderr)) == (2, [f"error: node n2: {why}"]), done.stdout
         return
     assert done.returncode != 0
     ((word, _, node, said),) = (line.split(maxsplit=3) for line in done.stdout.splitlines() if " node n" in line)

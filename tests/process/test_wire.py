@@ -11,8 +11,9 @@ from support import fake_plans
 from support.fake_worker import report_of
 from support.hostile import dealer
 
-from esper_ab.contracts.codec import LARGEST_BYTES, encode
+from esper_ab.contracts.codec import encode
 from esper_ab.contracts.messages import Assign, Hello, Progress, Release, Stop
+from esper_ab.contracts.wire_limits import LARGEST_BYTES
 from esper_ab.control.hub import BAD_MESSAGES_TOLERATED, BadMessage, Hub, Readable, Received
 from workers.process.link import Link
 

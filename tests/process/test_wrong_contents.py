@@ -11,6 +11,7 @@ import pytest
 from support.children import environment
 from support.in_process import esper_ab
 from support.journals import planted_effect, write
+from support.progress import without_progress
 
 from esper_ab.journal.events import AnyEvent, Incident, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME
@@ -58,8 +59,9 @@ def rewritten(experiment_dir: Path, pattern: bytes, by: bytes) -> None:
 
 def one_line(done: subprocess.CompletedProcess[str]) -> str:
     assert "Traceback" not in done.stderr + done.stdout, done.stderr
-    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == len(done.stderr.splitlines()) <= 1, done.stderr
+    lines = without_progress(done.stderr)
+    errors = [line for line in lines if line.startswith("error: ")]
+    assert len(errors) == len(lines) <= 1, done.stderr
     return "".join(errors)
 
 

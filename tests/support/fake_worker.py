@@ -25,7 +25,7 @@ from pathlib import Path
 import msgspec
 import zmq
 
-from esper_ab.contracts import link_keys
+from esper_ab.contracts import link_keys, users_shell
 from esper_ab.contracts.measures import episode_sizes
 from esper_ab.contracts.messages import (
     PROTOCOL,
@@ -65,6 +65,7 @@ def main(order: WorkerOrder) -> None:
     """Entry point of a process: everything the real one does except torch."""
     process.redirect_output(Path(order.experiment_dir), order.log_file)
     process.obey_the_coordinator_only()
+    users_shell.enter(order.shell)
     process.set_environment(order.lane, order.arithmetic)
     main_in_thread(order)
 

@@ -46,7 +46,8 @@ COLUMNS = ("group", "cell", "pair", "run", "item", "value", "status", "place", "
 _OURS = {"cell": "task", "value": "outcome", "came": "order"}  # column here -> column of a table of outcomes
 # Parts of verdict.json that say what came out; the others are costs, addresses and versions.
 _SAID = ("estimand", "rule", "state", "complete", "comparisons", "cross", "looks", "reward_audit")
-_SEEN_ELSEWHERE = ("pairs", "samples")  # of a comparison: they are among the observations
+# Of a comparison: those are among the observations, or among its caveats.
+_SEEN_ELSEWHERE = ("pairs", "samples", "warnings")
 
 
 # --- what came out -------------------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ import psutil
 
 CODE = """
 import os, pathlib, subprocess, threading, time
-helper = subprocess.Popen(["sleep", "60"])
+helper = subprocess.Popen(["sleep", "900"])
 threading.Thread(target=helper.wait).start()
 if not (forked := os.fork()):
-    time.sleep(60)
+    time.sleep(900)
     os._exit(0)
 with open({pids!r}, "a") as file:
     file.write(f"{{helper.pid}} {{forked}} ")

@@ -63,6 +63,8 @@ UNREACHED = TABLES / "unreached.toml"  # site -> why no input reaches it
 EXPERIMENTS: dict[str, Callable[[], list[Any]]] = {
     "finished": journals.planted_effect, "three groups": journals.three_groups, "failed": journals.failed_run,
     "one seed": journals.one_replicate, "stopped": lambda: _stopped(), "no event": lambda: [],
+    "another rng seed": lambda: journals.Synthetic(rng_seed=12).events(),
+    "longer with another rng seed": lambda: journals.Synthetic(rng_seed=12, episodes=9).events(),
 }  # fmt: skip
 
 

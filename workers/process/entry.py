@@ -8,7 +8,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esper_ab.contracts import link_keys
+from esper_ab.contracts import link_keys, users_shell
 from esper_ab.contracts.errors import USER_FAULTS, OutOfMemory, UserCodeFailed
 from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
@@ -33,6 +33,7 @@ def main(order: WorkerOrder) -> None:
     """Run a worker in its own process."""
     process.redirect_output(Path(order.experiment_dir), order.log_file)
     process.obey_the_coordinator_only()
+    users_shell.enter(order.shell)
     process.set_environment(order.lane, order.arithmetic)
     process.keep_freed_memory()
     process.forked_children_end_with_it()
@@ -42,6 +43,7 @@ def main(order: WorkerOrder) -> None:
 
 def main_in_thread(order: WorkerOrder) -> None:
     """Run a worker in a thread, and change no setting of the process except the number of threads."""
+    users_shell.remember(order.shell)
     _serve(order, _set_threads, lambda experiment_dir, log_file: None)
 
 

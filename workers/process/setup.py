@@ -11,6 +11,7 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn
 
 from esper_ab.contracts.files import open_below
@@ -51,14 +52,38 @@ def keep_freed_memory() -> None:
 
 
 def obey_the_coordinator_only() -> None:
-    """Ignore SIGINT, SIGTERM and SIGHUP, whoever sends them; on SIGUSR1, dump all stacks to the log.
+    """Do nothing on SIGINT, SIGTERM and SIGHUP, whoever sends them; on SIGUSR1, dump all stacks to the log.
 
     Only the coordinator ends workers; it uses SIGUSR1 to find where this process is stuck.
     """
-    for sent_to_everybody in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for sent_to_everybody in (signal.SIGINT, signal.SIGHUP):
         signal.signal(sent_to_everybody, signal.SIG_IGN)
+    # Handled instead of ignored, because ignoring is inherited: users' code ends its helper processes by SIGTERM.
+    signal.signal(signal.SIGTERM, _do_nothing)
+    signal.siginterrupt(signal.SIGTERM, False)
+    _forked_children_obey_sigterm()
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, file=_STDERR, all_threads=True)
+
+
+def _forked_children_obey_sigterm() -> None:
+    """Give forked children the default for SIGTERM. A signal that arrives before that waits, because it is blocked."""
+    masks = threading.local()
+
+    def block() -> None:
+        masks.before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+    def restore() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, masks.before)
+
+    def obey() -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        restore()
+
+    os.register_at_fork(before=block, after_in_parent=restore, after_in_child=obey)
+
+
+def _do_nothing(number: int, frame: FrameType | None) -> None: ...
 
 
 def forked_children_end_with_it() -> None:

@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
+from esper_ab.contracts import users_shell
 from esper_ab.contracts.children import Child
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE
@@ -252,6 +253,7 @@ def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
     source, settings = read_source(question.outcome), next(iter(question.groups.values()))
     files = named_files(question.reference, question.directory, question.groups.values())
     sha256, pins = source_sha256(Path(question.directory), files), _pins(question)
+    shell = users_shell.current()
     with TemporaryDirectory() as folder:
 
         def outcome(seed: int, words: str) -> float:
@@ -261,8 +263,9 @@ def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
                 question.reference, {**settings, **question.rehearsal}, script.seed_at(_rng(question, seed)), out
             )
             script.run_script(
-                filled, question.directory, script.environment(source, out, pins), (Path(folder), _LOG), lambda: None
-            )
+                filled, question.directory, script.environment(shell, source, out, pins), (Path(folder), _LOG),
+                lambda: None, shell,
+            )  # fmt: skip
             return read_outcome(source, out)
 
         began = time.perf_counter()

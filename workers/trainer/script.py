@@ -24,6 +24,7 @@ import psutil
 from esper_ab.contracts import guard
 from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.files import folder_below, open_below, open_to_read, read_regular
+from esper_ab.contracts.messages import UsersShell
 from esper_ab.contracts.own_packages import alone_command
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import as_float, shown
@@ -150,25 +151,28 @@ def words_of(command: str, settings: Mapping[str, TrainerValue], seed: int, out:
     return fill(command, {**settings, SEED: seed, OUT: str(out)})
 
 
-def environment(source: OutcomeSource, out: Path, pins: Mapping[str, str]) -> dict[str, str]:
-    """Return the script's environment: this process's own, `pins` and, for an outcome from wandb, the stand-in.
+def environment(shell: UsersShell, source: OutcomeSource, out: Path, pins: Mapping[str, str]) -> dict[str, str]:
+    """Return the script's environment: the user's, `pins` and, for an outcome from wandb, the stand-in.
 
     `pins`: the variables that `workers.devices.pinned` sets for devices and threads.
     """
+    own = shell.variables()
     more = {"PYTHONUNBUFFERED": "1"}  # otherwise a killed script would lose its last lines
     if source.wandb:
         more |= {
-            "PYTHONPATH": os.pathsep.join(filter(None, (str(_STAND_IN), os.environ.get("PYTHONPATH", "")))),
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(_STAND_IN), own.get("PYTHONPATH", "")))),
             "ESPER_AB_WANDB_KEY": source.key, "ESPER_AB_WANDB_FILE": str(out / WANDB_FILE),
         }  # fmt: skip
-    return {**os.environ, **pins, **more}
+    return {**own, **pins, **more}
 
 
 def run_script(
-    words: list[str], directory: str, variables: Mapping[str, str], log: tuple[Path, str], on_sign: Callable[[], None]
-) -> None:
+    words: list[str], directory: str, variables: Mapping[str, str], log: tuple[Path, str],
+    on_sign: Callable[[], None], shell: UsersShell,
+) -> None:  # fmt: skip
     """Run a program to its end; ScriptFailed if it fails. Its command line and output go to `log` (root, name).
 
+    Its environment is `variables`; everything else that it inherits is as in `shell`.
     `on_sign` is called while the program works, that is, if CPU time was used or output was written since the last
     check. An exception in `on_sign` ends the program, and so does the end of this process.
     """
@@ -178,7 +182,7 @@ def run_script(
         os.write(output, os.fsencode(f"$ {shlex.join(words)}\n"))  # with its seed, to be repeated by hand
         before = (root / name).stat().st_size
         guarded = subprocess.Popen(
-            alone_command(guard.__file__, *words), cwd=directory, env=dict(variables),
+            alone_command(guard.__file__, shell.for_guard(), *words), cwd=directory, env=dict(variables),
             stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
     finally:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.contracts import users_shell
 from esper_ab.contracts.errors import CodeChanged, UserCodeFailed
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.messages import RunSpec
@@ -182,6 +183,7 @@ class CommandSession(TrainerSession):
         super().__init__(spec, experiment_dir)
         self._source = read_source(self.order.outcome)
         self._pins = pinned.variables(uuids, spec.arithmetic)
+        self._shell = users_shell.current()
         check_files(self.order)
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
@@ -191,10 +193,9 @@ class CommandSession(TrainerSession):
         seed = script.seed_at(self.path)
         words = script.words_of(self.order.reference, self.spec.settings.trainer, seed, out)
         script.run_script(
-            words, self.order.directory, script.environment(self._source, out, self._pins),
-            (self.root, self.spec.log_file),
-            lambda: on_step(next(signs)),
-        )
+            words, self.order.directory, script.environment(self._shell, self._source, out, self._pins),
+            (self.root, self.spec.log_file), lambda: on_step(next(signs)), self._shell,
+        )  # fmt: skip
         try:
             outcome = read_outcome(self._source, out)
         except ValueError as error:

@@ -13,7 +13,7 @@ from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.text import p_beside, p_text, percent
 from esper_ab.verdict import sentences
-from esper_ab.verdict.caveats import beside, routine, statistics
+from esper_ab.verdict.caveats import beside, on_statistics, routine, statistics
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.look import Look
 from esper_ab.verdict.vocabulary import SMALL
@@ -61,7 +61,7 @@ def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
     for item in comparisons:
         rows = (*_plain(item), *_descriptive(item, "test"), *_descriptive(item, "effect"))
         if rows:
-            caveats = _caveats_beside(item)
+            caveats = on_statistics(item)
             yield Table(
                 f"{_difference(item)}: other statistics", ("decides nothing", "value"), rows,
                 words=2, wide=False, note=" ".join(text for text in caveats if text not in said),
@@ -73,36 +73,18 @@ def _difference(comparison: Comparison) -> str:
     return f"{comparison.question.a} - {comparison.question.b}"
 
 
-def needed_caveats(comparison: Comparison) -> tuple[str, ...]:
-    """Return the caveats to show next to this verdict.
-
-    Caveats on other statistics are left out, and so are those that hold for every experiment of this kind: the tables
-    have them.
-    """
-    elsewhere = (*_caveats_beside(comparison), *routine(comparison))
-    return tuple(text for text in comparison.caveats if text not in elsewhere)
-
-
 def cards_of(comparisons: Sequence[Comparison], mark: str = "") -> tuple[tuple[Card, ...], tuple[str, ...]]:
     """Return a card per comparison, and the caveats that all comparisons share (none for a single comparison).
 
     `mark` is written before each verdict, for example "exploratory ".
     """
-    each = [needed_caveats(item) for item in comparisons]
+    each = [item.warnings for item in comparisons]
     shared = tuple(text for text in each[0] if all(text in other for other in each)) if len(each) > 1 else ()
     cards = (
         Card(f"{mark}{item.verdict}", item.headline, tuple(text for text in own if text not in shared))
         for item, own in zip(comparisons, each, strict=True)
     )
     return tuple(cards), shared
-
-
-def _caveats_beside(comparison: Comparison) -> tuple[str, ...]:
-    there = beside(comparison)
-    return tuple(
-        text for name, statistic in statistics().items() if (result := comparison.descriptive[name]) is not None
-        for text in statistic.caveats(result, there)
-    )
 
 
 def _deciding(comparison: Comparison) -> Iterator[Row]:

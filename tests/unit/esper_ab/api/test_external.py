@@ -4,7 +4,7 @@ from support.elsewhere import drawn, rows
 
 import esper_ab
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.external_table import read_data
+from esper_ab.readers.python_data import read_data
 
 A, B = drawn(8, 6.0)
 RUNS = {"new": A, "old": B}

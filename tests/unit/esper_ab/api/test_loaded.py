@@ -45,7 +45,7 @@ def test_rows_stand_by_run_and_episode(run):
 def test_verdicts_sentences_and_comparisons(run):
     assert run.verdicts["shaped", "simplified"] == "BETTER"
     found = run.comparison("shaped", "simplified")
-    assert run.sentences[0] == f"{found.headline} {found.sentence}"
+    assert run.sentences[0] == " ".join((found.headline, found.sentence, *found.warnings))
     rows = run.frame("comparisons").project("a, b, verdict, estimate, sentence").fetchall()
     assert rows == [(c.question.a, c.question.b, str(c.verdict), c.estimate, c.sentence) for c in run.comparisons]
 

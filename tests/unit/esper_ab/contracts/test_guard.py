@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab.contracts import guard
+from esper_ab.contracts import guard, users_shell
 from esper_ab.contracts.own_packages import alone_command
 
 _TREE = """
@@ -37,7 +37,8 @@ while os.path.exists(f"/proc/{orphan}"): pass
 
 
 def start(*words: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(alone_command(guard.__file__, *words), stdin=subprocess.PIPE, start_new_session=True)
+    guarded = alone_command(guard.__file__, users_shell.of_this_process().for_guard(), *words)
+    return subprocess.Popen(guarded, stdin=subprocess.PIPE, start_new_session=True)
 
 
 def status_of(guarded: subprocess.Popen[bytes]) -> int:

@@ -1,13 +1,12 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
-from support.elsewhere import drawn, outcomes, rows
+from support.elsewhere import outcomes, rows
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.external_table import observations_of, read_csv, read_data
+from esper_ab.readers.external_table import observations_of, read_csv
+from esper_ab.readers.python_data import read_data
 
 TWO = {"group": ["a", "b"], "seed": ["0", "0"], "outcome": ["1", "2"]}
 
@@ -83,29 +82,27 @@ def test_only_ends_of_lines_end_a_row(tmp_path, inside, ends):
     ]  # fmt: skip
 
 
-FOUND = rows(*drawn(7, 1.0))
-
-
-@pytest.mark.parametrize("make", [
-    lambda frame: frame, pl.from_pandas, pa.Table.from_pandas, lambda frame: {name: frame[name] for name in frame},
-], ids=["pandas", "polars", "pyarrow", "columns"])  # fmt: skip
-def test_every_kind_of_data_frame_is_one(make):
-    read = read_data(make(pd.DataFrame(FOUND)))
-    assert [row.value for row in read.rows] == [row["outcome"] for row in FOUND]
-    assert read.rng_seed == outcomes(FOUND).rng_seed
-
-
-def test_arrays_by_group_are_paired_by_place():
-    read = read_data({"new": np.array([1.0, np.nan]), "old": [3.0, 4.0]})
-    found = [(row.group, row.replicate, row.value) for row in read.rows]
-    assert found == [("new", "0", 1.0), ("new", "1", None), ("old", "0", 3.0), ("old", "1", 4.0)]
-
-
 @pytest.mark.parametrize(("data", "names", "lacks"), [
-    ({"seed": [7, 3], "new": [1.0, 2.0], "old": [3.0, 4.0]}, None, "'group' or 'outcome'"),
+    ({"seed": [7, 3], "new": ["x", "y"], "old": [3.0, 4.0]}, None, "'group' or 'outcome'"),
     ({"group": [0, 1], "seed": [3, 3], "score": [1.0, 2.0]}, None, "'outcome'"),
     ({"arm": [0, 1], "rng": [3, 3], "score": [1.0, 2.0]}, {"group": "arm"}, "'outcome' or 'seed'"),
 ])  # fmt: skip
 def test_a_frame_with_columns_of_ours_is_no_table_of_groups(data, names, lacks):
     with pytest.raises(UsageError, match=f"has no column {lacks}"):
         read_data(pd.DataFrame(data), names)
+
+
+@pytest.mark.parametrize(("true", "false"), [
+    ("True", "False"), ("TRUE", "false"), (True, False), (np.True_, np.False_),
+])  # fmt: skip
+def test_booleans_are_0_and_1(true, false):
+    found = observations_of("f", TWO | {"outcome": [true, false]}, (2, 3))
+    assert [row.value for row in found.rows] == [1.0, 0.0]
+
+
+def test_rows_of_items_are_named_where_group_and_seed_do_not_identify_them():
+    twice = {"group": ["a", "a"], "seed": ["0", "0"], "doc_id": ["1", "2"], "outcome": ["1", "0"]}
+    with pytest.raises(UsageError, match="row 3, column seed: group a also has seed 0 in row 2; doc_id names items"):
+        observations_of("f", twice, (2, 3))
+    with pytest.raises(UsageError, match="prompt and Epochs name items, not runs"):
+        observations_of("f", {"group": ["a"], "prompt": ["1"], "Epochs": ["1"], "outcome": ["1"]}, (2,))

@@ -160,7 +160,7 @@ def test_what_is_written_later_does_not_count(tmp_path):
     events = planted_effect()
     experiment_dir = write(tmp_path / "run", events)
     path = experiment_dir / JOURNAL_NAME
-    with viewed(experiment_dir, 60, MEASURES.names) as connection:
+    with viewed(experiment_dir, 60, MEASURES) as connection:
         path.write_bytes(path.read_bytes()[:-200])  # as a writer has it in between
         found = connection.execute("SELECT count(*), max(n) FROM journal").fetchall()
     assert found == [(60, 59)]

@@ -63,10 +63,12 @@ def test_a_pipe_gets_a_line_per_barrier_with_ranges_and_no_difference():
 
 def test_a_viewers_last_words_are_the_verdict(tmp_path):
     write(tmp_path, planted_effect())
-    said = {"a": "shaped", "b": "simplified", "verdict": "BETTER", "headline": "shaped is better."}
+    said = {"a": "shaped", "b": "simplified", "verdict": "BETTER", "headline": "shaped is better.",
+            "warnings": ["Only six pairs."]}  # fmt: skip
     assert _last_words(tmp_path, Viewer(tmp_path)).endswith("shows the verdict")
     (tmp_path / "verdict.json").write_text(json.dumps({"comparisons": [said]}))
-    assert _last_words(tmp_path, Viewer(tmp_path)).endswith("shows the rest\n  BETTER: shaped is better.")
+    said = "shows the rest\n  BETTER: shaped is better.\n  ! Only six pairs."
+    assert _last_words(tmp_path, Viewer(tmp_path)).endswith(said)
 
 
 def pathology(run, finding, detail):
@@ -217,13 +219,17 @@ def test_status_of_a_finished_experiment_begins_with_verdict_and_report_unless_i
     (comparison,) = build_report(experiment_dir).content.comparisons
     first, *said = status_text(experiment_dir).splitlines()
     assert said == [
-        f"  {comparison.verdict}: {comparison.headline}", f"  report: {experiment_dir / 'report.html'}",
+        f"  {comparison.verdict}: {comparison.headline}", *(f"  ! {warning}" for warning in comparison.warnings),
+        f"  report: {experiment_dir / 'report.html'}",
         "  12 runs: 12 finished",
     ]  # fmt: skip
     assert "training so far" not in first
     assert "recent" not in first
     assert json.loads(status_json(experiment_dir))["verdicts"] == [
-        {"a": "shaped", "b": "simplified", "verdict": "BETTER", "headline": comparison.headline}
+        {
+            "a": "shaped", "b": "simplified", "verdict": "BETTER", "headline": comparison.headline,
+            "warnings": list(comparison.warnings),
+        }
     ]
     path = experiment_dir / VERDICT
     path.write_text(json.dumps(json.loads(path.read_text()) | {"replicates": 5}))  # fewer than the journal has

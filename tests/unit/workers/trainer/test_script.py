@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from esper_ab.contracts import users_shell
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.trainer import OutcomeSource, read_source
 from workers.trainer import script
@@ -26,7 +27,9 @@ def run(tmp_path: Path, code: str, *arguments: str, on_sign: Callable[[], None] 
     """Run Python code as a script; what it wrote."""
     source = OutcomeSource("", key, wandb=True) if key else JSON
     words = [sys.executable, "-c", code, *arguments]
-    script.run_script(words, str(tmp_path), script.environment(source, tmp_path, {}), (tmp_path, "run.log"), on_sign)
+    shell = users_shell.of_this_process()
+    variables = script.environment(shell, source, tmp_path, {})
+    script.run_script(words, str(tmp_path), variables, (tmp_path, "run.log"), on_sign, shell)
     return (tmp_path / "run.log").read_text()
 
 
@@ -87,8 +90,10 @@ def test_a_killed_worker_leaves_no_script(tmp_path: Path) -> None:
 import shlex
 import sys
 from pathlib import Path
+from esper_ab.contracts import users_shell
 from workers.trainer import script
-script.run_script([sys.executable, "-c", {code!r}], "/", {{}}, (Path({str(tmp_path)!r}), "run.log"), lambda: None)
+words, shell = [sys.executable, "-c", {code!r}], users_shell.of_this_process()
+script.run_script(words, "/", {{}}, (Path({str(tmp_path)!r}), "run.log"), lambda: None, shell)
 """
     pid = os.spawnve(os.P_NOWAIT, sys.executable, [sys.executable, "-c", worker],
                      {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})  # fmt: skip

@@ -1,0 +1,46 @@
+"""Ask the user on a terminal what the data cannot tell; elsewhere, refuse with the flags that answer it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from esper_ab.commands._options import ARGUMENTS
+from esper_ab.contracts.errors import OpenQuestion, Setting, Unanswered, UsageError, as_flag
+from esper_ab.contracts.wording import shell_command, visible
+
+_PAIRED = {"paired": True, "unpaired": False}  # two flags of one option
+
+
+def answers_to(error: Unanswered, command: str) -> dict[str, Any]:
+    """Return the options that answer every question, by name.
+
+    Raises UsageError if there is no terminal, or if the user has no answer to a question.
+    """
+    typed = click.get_current_context().meta[ARGUMENTS]
+    if not sys.stdin.isatty():
+        flags = " ".join(as_flag(question.answers[0]) for question in error.questions)
+        raise UsageError(f"{error}. Complete the command: {shell_command(command, *typed)} {flags}")
+    chosen = [_ask(error.source, question) for question in error.questions]
+    flags = " ".join(map(as_flag, chosen))
+    click.echo(f"The same without questions: {shell_command(command, *typed)} {flags}\n", err=True)
+    return dict(map(_option, chosen))
+
+
+def _ask(source: str, question: OpenQuestion) -> Setting:
+    click.echo(visible(f"{source}: {question.about}."), err=True)
+    if len(question.answers) == 1:
+        (only,) = question.answers
+        if not click.confirm(f"Go on with {as_flag(only)}?", err=True):
+            raise UsageError("nothing was judged")
+        return only
+    flags = {str(place): answer for place, answer in enumerate(question.answers, 1)}
+    for place, answer in flags.items():
+        click.echo(f"  {place}  {as_flag(answer)}", err=True)
+    return flags[click.prompt("Which", type=click.Choice(tuple(flags)), err=True)]
+
+
+def _option(answer: Setting) -> tuple[str, Any]:
+    return ("paired", _PAIRED[answer.key]) if answer.key in _PAIRED else (answer.key, answer.value)

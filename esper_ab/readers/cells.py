@@ -1,0 +1,42 @@
+"""Read the cells of a table of outcomes: names and numbers as a user would type them. Pure."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
+from esper_ab.contracts.wording import visible_line
+
+NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # lower-case texts of a missing outcome, cluster or order
+_BOOLEANS = {"true": 1.0, "false": 0.0}  # by lower-case text
+_MISSING = ("nan", "<NA>", "NaT")  # how data frames show a missing cell
+
+
+def outcome_of(cell: object, where: str) -> float | None:
+    """Return the outcome in a cell: True is 1 and False is 0; None for an empty cell, which marks a failed run."""
+    text = cell_text(cell)
+    if text.lower() in NOTHING:
+        return None
+    if text.lower() in _BOOLEANS:
+        return _BOOLEANS[text.lower()]
+    try:
+        value = float(text) + 0.0  # turns -0.0 into 0.0
+    except ValueError:
+        shown = f"{where}: {visible_line(text, 40)!r}"
+        raise UsageError(f"{shown} is not a number, as in 71.25; leave it empty for a failed run") from None
+    if not countable(value):
+        why = f"beyond {LARGEST_OUTCOME:g}" if math.isfinite(value) else "not finite"
+        raise UsageError(f"{where}: {text} is {why}; leave it empty for a failed run")
+    return value
+
+
+def cell_text(cell: object) -> str:
+    """Return a cell as a user would type it: a seed that is stored in a data frame as the float 3.0 gives "3"."""
+    if cell is None or (not isinstance(cell, str) and str(cell) in _MISSING):
+        return ""
+    if isinstance(cell, Real) and not isinstance(cell, Integral):
+        value = float(cell)
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    return str(cell).strip()

@@ -1,0 +1,124 @@
+"""Outcomes given in Python: a data frame of any library, columns by name, or the outcomes of each group.
+
+Values that have keys are put together by their keys, whatever their order: the keys of a mapping, the index of a pandas
+Series. Values without keys are put together by position. A set has neither and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.readers.cells import cell_text
+from esper_ab.readers.external_table import COLUMNS, meaning, observations_of
+from esper_ab.verdict.observations import POSITION, Observations
+
+_SOURCE = "the data"
+
+
+@dataclass(frozen=True)
+class _Column:
+    """Values of a column or of a group, with their keys; None: they have only positions."""
+
+    values: list[Any]
+    keys: list[str] | None
+
+
+def read_data(data: Any, names: Mapping[str, str] | None = None, groups: Sequence[str] = ()) -> Observations:
+    """Read outcomes from `data`. Raises UsageError if they are invalid. Rows are counted from 0.
+
+    A data frame (pandas, polars, pyarrow) or a mapping of columns has the columns group, outcome, and seed or pair (or
+    run). The columns task and cluster are optional. A mapping from groups to outcomes has only outcomes: values with
+    the same key form a pair or, if they have no keys, values at the same position; NaN is a lost run. `groups`: the
+    columns that have the outcomes of one group each, if each row of the data is a seed.
+    """
+    if isinstance(data, Observations):
+        return data
+    columns = {name: _column(name, values) for name, values in _named_columns(data).items()}
+    if not names and not groups and not {meaning(name) for name in columns} & {*COLUMNS}:
+        return _by_group(columns)
+    rows = _aligned(columns)
+    lengths = {name: len(values) for name, values in rows.items()}
+    if len(set(lengths.values())) > 1:
+        raise UsageError(f"{_SOURCE}: the columns have different lengths: {lengths}")
+    return observations_of(_SOURCE, rows, range(next(iter(lengths.values()), 0)), names, groups)
+
+
+def _named_columns(data: Any) -> dict[str, Any]:
+    """Return columns, or the outcomes of groups, by name."""
+    if callable(getattr(data, "collect", None)):
+        raise UsageError(f"{_SOURCE}: a {type(data).__name__} is a query without a result yet; pass its .collect()")
+    named = getattr(data, "column_names", None)
+    named = getattr(data, "columns", None) if named is None else named
+    names = list(data) if isinstance(data, Mapping) else named
+    if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
+        raise UsageError(
+            f"{_SOURCE}: expected a data frame, or a mapping of names to arrays or of groups to outcomes, not "
+            f"{type(data).__name__}{'' if names is None else ' with names that are not text'}"
+        )
+    return {name: data[name] for name in names}
+
+
+def _column(name: str, given: Any) -> _Column:
+    """Return the values and their keys. Iterating over a column works in the same way in all data frame libraries."""
+    if isinstance(given, Mapping):
+        return _Column(list(given.values()), _keys(name, given))
+    if isinstance(given, Set):
+        raise UsageError(
+            f"{_SOURCE}, column {name}: a set has no order, so its outcomes cannot be paired; use a list, or a mapping "
+            "of seeds to outcomes"
+        )
+    if getattr(given, "ndim", 1) != 1:
+        raise UsageError(f"{_SOURCE}, column {name}: expected an array of one dimension, not of {given.ndim}")
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise UsageError(f"{_SOURCE}, column {name}: expected an array, not {given!r}")
+    plain = getattr(given, "to_pylist", None) or getattr(given, "tolist", None) or getattr(given, "to_list", None)
+    index = getattr(given, "index", None)  # of a Series; `index` of a list is a method
+    keys = _keys(name, index) if isinstance(index, Iterable) else None
+    return _Column(list(plain() if plain else given), keys)
+
+
+def _keys(name: str, keys: Iterable[Any]) -> list[str]:
+    found = []
+    for key in keys:
+        if isinstance(key, tuple):
+            raise UsageError(f"{_SOURCE}, column {name}: an index of several levels; make columns of it: reset_index()")
+        found.append(cell_text(key))
+    return found
+
+
+def _by_group(groups: Mapping[str, _Column]) -> Observations:
+    """Read one row per outcome from the outcomes of each group."""
+    keyed = {name: one.keys for name, one in groups.items() if one.keys is not None}
+    without = [name for name in groups if name not in keyed]
+    if keyed and without and any(keys != [*map(str, range(len(keys)))] for keys in keyed.values()):
+        raise UsageError(
+            f"{_SOURCE}: the outcomes of {next(iter(keyed))} have keys and those of {without[0]} have none, so they "
+            "cannot be paired; use a mapping of seeds to outcomes for each group"
+        )
+    rows: dict[str, list[Any]] = {"group": [], "pair": [], "outcome": []}
+    for name, one in groups.items():
+        rows["group"] += [name] * len(one.values)
+        rows["pair"] += range(len(one.values)) if without else keyed[name]
+        rows["outcome"] += one.values
+    found = observations_of(_SOURCE, rows, range(len(rows["group"])))
+    return msgspec.structs.replace(found, pair_column=POSITION) if without else found
+
+
+def _aligned(columns: Mapping[str, _Column]) -> dict[str, list[Any]]:
+    """Return the values of all columns by row: in the order of the first column's keys if columns have keys."""
+    keyed = {name: one.keys for name, one in columns.items() if one.keys is not None}
+    first = next(iter(keyed.values()), [])
+    if all(keys == first for keys in keyed.values()):
+        return {name: one.values for name, one in columns.items()}
+    if len(keyed) < len(columns) or any({*keys} != {*first} or len({*keys}) < len(keys) for keys in keyed.values()):
+        raise UsageError(
+            f"{_SOURCE}: the columns {', '.join(columns)} have different keys (index), so it is not known which values "
+            "make a row; make a data frame of them first"
+        )
+    by_key = {name: dict(zip(keys, columns[name].values, strict=True)) for name, keys in keyed.items()}
+    return {name: [by_key[name][key] for key in first] for name in columns}

@@ -1,0 +1,62 @@
+"""Tables with a row per seed and a column per group, turned into a row per run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from esper_ab.contracts.errors import OpenQuestion, Setting, Unanswered, UsageError
+from esper_ab.contracts.wording import did_you_mean, listed
+from esper_ab.readers.cells import outcome_of
+
+
+def long_of(
+    source: str, columns: Mapping[str, Sequence[object]], row_numbers: Sequence[int], groups: Sequence[str], *,
+    by_row: bool,
+) -> tuple[dict[str, list[object]], list[int]]:  # fmt: skip
+    """Return a table with a row per run, and the number of each row in the source.
+
+    `groups` are the columns with outcomes. Every other column is repeated for each group. `by_row`: no column names the
+    seeds, so that the rows of the source are the pairs. Raises UsageError if a column does not exist, if fewer than two
+    are named, if the table already has a row per run, or if a cell is not a number.
+    """
+    for name in groups:
+        if name not in columns:
+            raise UsageError(Setting("groups"), f": {source} has no column {name!r}; {did_you_mean(name, columns)}")
+    if len(set(groups)) < max(2, len(groups)):
+        raise UsageError(Setting("groups"), ": name at least two columns, each of them once")
+    if long := [name for name in columns if name.strip().lower() in ("group", "outcome")]:
+        raise UsageError(Setting("groups"), f": {source} has a column {long[0]!r}, so each row is one run already")
+    others = {name: cells for name, cells in columns.items() if name not in groups}
+    ours = ("group", "pair", "outcome") if by_row else ("group", "outcome")
+    found: dict[str, list[object]] = {name: [] for name in (*ours, *others)}
+    numbers = []
+    for place, number in enumerate(row_numbers):
+        for group in groups:
+            numbers.append(number)
+            found["group"].append(group)
+            found["outcome"].append(outcome_of(columns[group][place], f"{source}, row {number}, column {group}"))
+            if by_row:
+                found["pair"].append(number)
+            for name, cells in others.items():
+                found[name].append(cells[place])
+    return found, numbers
+
+
+def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None:
+    """Raise Unanswered if at least two of the columns have only outcomes, so that they may be groups.
+
+    Nothing in the table tells groups from different measures of the same runs.
+    """
+    likely = tuple(name for name, cells in columns.items() if _are_outcomes(cells))
+    if len(likely) > 1:
+        raise Unanswered(source, [OpenQuestion(
+            f"it has no columns 'group' and 'outcome'; if each row is a seed, and {listed(likely)} are the groups",
+            (Setting("groups", likely),),
+        )])  # fmt: skip
+
+
+def _are_outcomes(cells: Sequence[object]) -> bool:
+    try:
+        return any(outcome_of(cell, "") is not None for cell in cells)
+    except UsageError:
+        return False

@@ -1,0 +1,56 @@
+"""The verdicts of experiments that replicate each other, one beside the other; each by its own plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from esper_ab.contracts.wording import counted, listed
+from esper_ab.journal.fold import History
+from esper_ab.report.content import Content, comparison_json, content, indented
+from esper_ab.report.document import Document, Node, Paragraphs, Section, Verdicts
+from esper_ab.report.experiment import verdicts
+from esper_ab.report.tables.groups import results_table
+
+SCHEMA = 1
+
+
+def replications_report(sources: Sequence[tuple[str, History]], remarks: Sequence[str]) -> Document:
+    """Return the report on the histories of `sources`, which have names; `remarks`: facts that differ between them."""
+    seeds = listed([str(history.plan.experiment.rng_seed) for _, history in sources])
+    same = (
+        f"The same groups with different rng seeds ({seeds}): replications, whose runs share no randomness and so form "
+        "no pairs. Each experiment is judged by its own plan, and the verdicts are not pooled."
+    )
+    found = [(name, content(history, place=name)) for name, history in sources]
+    return Document(rest="the same command with -v", nodes=(
+        Paragraphs((same,)), *(node for name, one in found for node in _verdicts(name, one)),
+        Paragraphs(tuple(remarks), "Differs besides the rng seed", "caveat"),
+        Section(tuple(replace(results_table(one), title=f"Outcome by group of {name}") for name, one in found)),
+    ))  # fmt: skip
+
+
+def replications_json(sources: Sequence[tuple[str, History]], remarks: Sequence[str]) -> str:
+    """Render one JSON object; every key is in docs/data.md."""
+    found = [(name, content(history, place=name)) for name, history in sources]
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "replications": [
+            {
+                "experiment": name, "rng_seed": one.experiment.rng_seed, "replicates": one.history.replicates,
+                "state": one.state.word, "comparisons": [comparison_json(item) for item in one.comparisons],
+            }
+            for name, one in found
+        ],
+        "differs": tuple(remarks),
+    }  # fmt: skip
+    return indented(document).decode()
+
+
+def _verdicts(name: str, found: Content) -> Iterator[Node]:
+    shown = verdicts(found)
+    where = f"{name} (rng seed {found.experiment.rng_seed}, {counted(found.history.replicates, 'seed')})"
+    yield Verdicts(shown.cards, shown.scope, shown.shared, where)
+    if not found.state.complete:
+        yield Paragraphs((f"{found.state.warning}. {found.state.sentence}",), look="caveat")

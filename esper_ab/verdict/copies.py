@@ -1,0 +1,128 @@
+"""Find outcomes that are copies of one another: pasted rows, a pasted group, one run under many seeds. Pure.
+
+Two runs of different seeds seldom have equal outcomes of four or more significant digits. Equal outcomes are no copies
+if they are a cap or a floor, or if chance explains them because outcomes are coarse, such as k of n successes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+
+import numpy as np
+
+from esper_ab.stats.floats import Floats
+
+_DIGITS = 4  # significant digits from which equal outcomes are unusual
+NAMED, ASKED = 0.1, 0.001  # copies are named, asked about, if chance gives as many in fewer than this share of files
+_MOST_TRIALS = 1000  # largest n of a grid k/n
+_LOOKED_AT = 200  # distinct outcomes that a grid is looked for in
+_WINDOW = 3  # steps within which neighbours tell how many outcomes coincide by chance
+_COARSE = 4  # outcomes are too coarse to tell if one run in this many coincides with another by chance
+_NEAR = 1e-4  # spread within groups, relative to the difference between them
+
+
+def copies(groups: Mapping[str, Sequence[float]], chance: float = NAMED) -> dict[str, Counter[float]]:
+    """Return by group how often each outcome occurs that occurs several times and is a copy, without empty groups.
+
+    `groups`: the outcomes of all groups in one task, which share a cap and a floor. Equal outcomes are no copies if
+    chance gives as many of them in at least this share of files.
+    """
+    together = [value for values in groups.values() for value in values]
+    if not together:
+        return {}
+    ends = {min(together), max(together)}
+    found = {}
+    for group, values in groups.items():
+        repeated = {value: n for value, n in Counter(values).items() if n > 1 and _significant(value) >= _DIGITS}
+        between = max((n for value, n in repeated.items() if value not in ends), default=0)
+        # A cap or a floor is reached more often than any other outcome.
+        kept = Counter({value: n for value, n in repeated.items() if value not in ends or n <= between})
+        if kept and _by_chance(sum(math.comb(n, 2) for n in kept.values()), values, together) < chance:
+            found[group] = kept
+    return found
+
+
+def equal_groups(a: Sequence[float], b: Sequence[float]) -> bool:
+    """True if the outcomes a, b [pairs] are equal in every pair, vary, and mostly have four significant digits."""
+    fine = sum(_significant(value) >= _DIGITS for value in a)
+    return len(a) > 1 and list(a) == list(b) and len(set(a)) > 1 and 2 * fine >= len(a)
+
+
+def near_copies(a: Sequence[float], b: Sequence[float]) -> bool:
+    """True if the outcomes of both groups vary by less than a ten-thousandth of the difference between the groups."""
+    if min(len(a), len(b)) < 2:
+        return False
+    apart = _NEAR * abs(float(np.mean(a)) - float(np.mean(b)))
+    return all(_spread(one) < apart and (_spread(one) > 0.0 or _significant(one[0]) >= _DIGITS) for one in (a, b))
+
+
+def _spread(values: Sequence[float]) -> float:
+    return max(values) - min(values)
+
+
+def _significant(value: float) -> int:
+    """Count the significant digits of the shortest decimal number that reads as `value`, without trailing zeros."""
+    return len(Decimal(repr(value)).normalize().as_tuple().digits)
+
+
+def _by_chance(seen: int, values: Sequence[float], together: Sequence[float]) -> float:
+    """Return the probability of at least `seen` pairs of equal `values` by chance, on the grid of `together`."""
+    distinct = np.unique(values)
+    whole = np.unique(together)
+    spread = float(np.std(distinct if distinct.size > 1 else whole))
+    step, pairs = _step(whole), math.comb(len(values), 2)
+    if spread <= 0.0:
+        return 1.0
+    normal = pairs * step / (2.0 * math.sqrt(math.pi) * spread)
+    expected = max(normal, _from_neighbours(distinct, step, pairs))
+    return 1.0 if expected * _COARSE >= len(values) else _tail(seen, expected)
+
+
+def _from_neighbours(distinct: Floats, step: float, pairs: int) -> float:
+    """Return how many of `pairs` pairs coincide by chance if coincidences are as frequent as gaps of a few steps."""
+    if distinct.size < 2:
+        return 0.0
+    reach = np.searchsorted(distinct, distinct + (_WINDOW + 0.5) * step, side="right")
+    near = float(np.sum(reach - np.arange(distinct.size) - 1))
+    return pairs * near / math.comb(distinct.size, 2) / (2.0 * _WINDOW)
+
+
+def _tail(seen: int, expected: float) -> float:
+    """Return the probability of at least `seen` events of a Poisson distribution."""
+    if seen > expected + 10.0 * math.sqrt(expected) + 20.0:
+        return 0.0
+    term = math.exp(-expected)
+    below = 0.0
+    for number in range(seen):
+        below += term
+        term *= expected / (number + 1)
+    return max(0.0, 1.0 - below)
+
+
+def _step(distinct: Floats) -> float:
+    """Return the step of the grid of these outcomes: 1/n of k/n successes, or that of the last decimal place."""
+    shown = distinct[:: max(1, distinct.size // _LOOKED_AT)]
+    places = max(-int(Decimal(repr(float(value))).as_tuple().exponent) for value in shown)
+    for scale in (1.0, 100.0):  # fractions, percentages
+        if n := _trials(shown / scale, 10.0**-places / scale):
+            return scale / n
+    return 10.0**-places
+
+
+def _trials(fractions: Floats, place: float) -> int:
+    """Return the least n for which all of the fractions are k/n, rounded to the decimal `place`; 0 if there is none.
+
+    The fractions must be so many that they do not agree with n by accident.
+    """
+    if fractions.min() < 0.0 or fractions.max() > 1.0:
+        return 0
+    for n in range(2, _MOST_TRIALS + 1):
+        hits = min(1.0, n * max(place, 1e-12))
+        if n * hits**fractions.size > 0.01:
+            return 0
+        if np.all(np.abs(fractions * n - np.round(fractions * n)) <= n * (0.5 * place + 1e-12)):
+            return n
+    return 0

@@ -1,0 +1,8 @@
+"""What a command says on standard error while it waits, which a busy machine makes it say."""
+
+PROGRESS = "before the start: "
+
+
+def without_progress(stderr: str) -> list[str]:
+    """Return the lines of `stderr` except empty ones and those that only say what a preflight is waiting for."""
+    return [line for line in stderr.splitlines() if line.strip() and not line.startswith(PROGRESS)]

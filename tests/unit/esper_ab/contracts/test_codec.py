@@ -1,0 +1,90 @@
+"""msgpack packs and unpacks messages, within the limits of their types, and the types are checked afterwards."""
+
+import tracemalloc
+
+import msgpack
+import msgspec
+import pytest
+from support.hostile import BOMBS
+from support.journals import a_record_of_each_kind
+
+from esper_ab.contracts.codec import ProtocolError, decode_from_coordinator, decode_from_worker, encode
+from esper_ab.contracts.messages import EpisodeFinished, Evaluated, Failed, Hello, Release
+from esper_ab.contracts.records import MOST_KEYS, SeedEvent
+from esper_ab.contracts.wire_limits import LARGEST_BYTES, limits_of
+
+EPISODE, EVALUATION = a_record_of_each_kind()
+MESSAGES = (EpisodeFinished(run=EPISODE.run, record=EPISODE), Evaluated(run=EPISODE.run, record=EVALUATION))
+SEED_EVENT = SeedEvent(
+    env=0, step=3, slot="early", event="fossilized", seed_id="0-early-1", blueprint="norm", stage="FOSSILIZED",
+    alpha=1.0, contribution=None, params=16,
+)
+FAILED = limits_of(Failed)
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+def test_the_bytes_are_those_of_msgpack(message):
+    assert encode(message) == msgpack.packb(msgspec.to_builtins(message))
+    assert decode_from_worker(encode(message)) == message
+
+
+def test_many_events_fit():
+    long = EpisodeFinished(run=EPISODE.run, record=msgspec.structs.replace(EPISODE, seed_events=(SEED_EVENT,) * 20_000))
+    assert decode_from_worker(encode(long)) == long
+
+
+@pytest.mark.parametrize(("value", "why"), [
+    ({"kind": "Failed", "summary": "x" * (FAILED.text_bytes + 1), "traceback": ""}, "max_str_len"),
+    ({"kind": "Failed", **{str(i): 0 for i in range(MOST_KEYS)}}, "max_map_len"),
+    ({"kind": "Failed", "summary": [0] * (1 << 18) + [1], "traceback": ""}, "max_array_len"),
+    ({"kind": "Failed", "summary": b"x", "traceback": ""}, "max_bin_len"),
+    ({"kind": "Failed", "summary": msgpack.ExtType(1, b"x"), "traceback": ""}, "max_ext_len"),
+    ({"kind": "Failed", "summary": [[]] * 100_000, "traceback": ""}, "too many lists and maps"),
+    ({"kind": "Failed", 1: "x"}, "not allowed for map key"),
+    ({"kind": "Failed", "summary": [], "traceback": ""}, r"`str`, got `array` - at `\$.summary`"),
+    ({"kind": "Failed", "summary": "", "traceback": "", "more": 1}, "unknown field `more`"),
+    ({"kind": "Release", "run_name": "a/0", "milestone": 1}, "is not a map whose `kind` is one of Hello"),
+    ({"kind": ["Failed"]}, "is not a map whose `kind`"),
+    ({}, "is not a map whose `kind`"),
+    (["Failed"], "is not a map whose `kind`"),
+])  # fmt: skip
+def test_what_a_message_may_not_hold_is_refused(value, why):
+    with pytest.raises(ProtocolError, match=why):
+        decode_from_worker(msgpack.packb(value))
+
+
+def test_a_value_is_no_deeper_than_its_type():
+    deep = msgspec.to_builtins(MESSAGES[0])
+    deep["record"]["envs"][0]["measures"] = {"loss": {"deeper": 1.0}}
+    with pytest.raises(ProtocolError, match=r"got `object` - at `\$.record.envs\[0\].measures\[...\]`"):
+        decode_from_worker(msgpack.packb(deep))
+    with pytest.raises(ProtocolError, match="StackError"):
+        decode_from_worker(b"\x91" * 2000 + b"\xc0")
+
+
+def test_a_message_is_all_of_the_bytes():
+    data = encode(Release(run_name="a/0", milestone=1))
+    for wrong in (data[:-1], data + b"\xc0", b"", bytes(LARGEST_BYTES + 1)):
+        with pytest.raises(ProtocolError):
+            decode_from_coordinator(wrong)
+
+
+def test_a_type_is_not_converted_to_another():
+    hello = {"kind": "Hello", "worker": "w00", "incarnation": "1", "protocol": 1, "pid": 1, "uuids": [],
+             "torch_version": "", "sources": ""}  # fmt: skip
+    with pytest.raises(ProtocolError, match="`int`, got `str`"):
+        decode_from_worker(msgpack.packb(hello))
+    assert decode_from_worker(msgpack.packb(hello | {"incarnation": 1})) == Hello(
+        worker="w00", incarnation=1, protocol=1, pid=1, uuids=(), torch_version="", sources=""
+    )
+
+
+@pytest.mark.parametrize("frame", BOMBS, ids=lambda frame: frame[:6].hex())
+def test_a_frame_takes_memory_in_proportion_to_its_length(frame):
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError):
+            decode_from_worker(frame)
+        assert tracemalloc.get_traced_memory()[1] < 16 * len(frame) + (1 << 20)
+    finally:
+        tracemalloc.stop()

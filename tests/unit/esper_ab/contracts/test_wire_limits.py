@@ -1,0 +1,47 @@
+"""The limits of msgpack follow from the message types."""
+
+from typing import Annotated, Literal
+
+import msgspec
+import pytest
+from msgspec import Meta
+
+from esper_ab.contracts.messages import CoordinatorMessage, WorkerMessage
+from esper_ab.contracts.records import MOST_KEYS
+from esper_ab.contracts.wire_limits import WireLimits, limits_of
+
+
+class Point(msgspec.Struct, array_like=True):
+    x: float
+    y: float
+    z: float
+
+
+class Small(msgspec.Struct, tag="Small"):
+    """Two fields and the tag."""
+
+    word: Annotated[str, Meta(max_length=7)]
+    kind: Literal["a", "absent"] | None = None
+
+
+class Large(msgspec.Struct, tag="Large"):
+    points: Annotated[tuple[Point, ...], Meta(max_length=2)]
+    by_name: Annotated[dict[Annotated[str, Meta(max_length=5)], int | bool], Meta(max_length=9)]
+
+
+def test_the_largest_of_each_kind_counts():
+    assert limits_of(Small) == WireLimits(entries=0, keys=3, text_bytes=4 * 7)
+    assert limits_of(Small | Large) == WireLimits(entries=3, keys=9, text_bytes=4 * 7)
+
+
+@pytest.mark.parametrize("kind", [bytes, object, set[int], msgspec.Raw])
+def test_a_kind_of_value_without_a_limit_is_no_message(kind):
+    with pytest.raises(TypeError, match="has no limit"):
+        limits_of(msgspec.defstruct("Other", [("field", kind)]))
+
+
+def test_all_messages_have_limits():
+    assert limits_of(WorkerMessage).keys == MOST_KEYS
+    for side in (WorkerMessage, CoordinatorMessage):
+        limits = limits_of(side)
+        assert min(limits.entries, limits.keys, limits.text_bytes) > 0

@@ -1,0 +1,56 @@
+"""Seeds that are written in several ways are one seed, and the answer says so."""
+
+import pytest
+from support.elsewhere import drawn, rows
+
+from esper_ab.api.external import compare_outcomes, design_comparison, judge_outcomes
+from esper_ab.contracts.errors import UsageError
+from esper_ab.readers.external_table import observations_of, read_csv
+
+
+def _written(found, spelling):
+    """The rows, in which the seeds of `old` are spelled by `spelling`."""
+    return [row if row["group"] == "new" else row | {"seed": spelling(row["seed"])} for row in found]
+
+
+def _file(path, found):
+    lines = (f"{row['group']},{row['seed']},{row['outcome']}" for row in found)
+    path.write_text("\n".join(("group,seed,outcome", *lines, "")))
+    return path
+
+
+SPELLINGS = ["{:02}", "{}.0", "{}.", "{:03}.00", "+{}"]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_equal_numbers_are_one_seed(tmp_path, spelling):
+    found = _written(rows(*drawn(9, 3.0)), spelling.format)
+    told = compare_outcomes(_file(tmp_path / "f.csv", found), margin=1)
+    ((pairs, note),) = ((one.pairs, told.notes[0]) for one in told.comparisons)
+    assert len(pairs) == 9
+    assert note == f"0 and {spelling.format(0)} are one seed, and likewise 8 more."
+    frame = {name: [row[name] for row in found] for name in found[0]}
+    assert len(compare_outcomes(frame, margin=1).comparisons[0].pairs) == 9
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_plans_seed_may_be_written_otherwise_in_the_results(tmp_path, spelling):
+    plan = design_comparison(["new", "old"], 9, margin=1)
+    found = [row | {"seed": spelling.format(row["seed"])} for row in rows(*drawn(9, 3.0))]
+    told = judge_outcomes(plan, _file(tmp_path / "f.csv", found))
+    assert len(told.comparisons[0].pairs) == 9
+    assert told.notes[0] == f"seed {spelling.format(0)} is the plan's 0, and likewise 8 more."
+    assert told.departures == ()
+
+
+def test_one_spelling_is_kept_and_other_names_are_no_numbers(tmp_path):
+    found = read_csv(_file(tmp_path / "f.csv", _written(rows([1.0], [2.0]), "{:03}".format)[1:]))
+    assert (found.replicates, found.notes) == (("000",), ())
+    names = {"group": ["a", "b", "a", "b"], "seed": ["1e2", "100", "0x7", "7"], "outcome": [1, 2, 3, 4]}
+    assert observations_of("f", names, range(4)).notes == ()
+
+
+def test_a_group_has_a_seed_once_however_it_is_written():
+    twice = {"group": ["a", "a"], "seed": ["7", "07"], "outcome": ["1", "2"]}
+    with pytest.raises(UsageError, match="row 3, column seed: group a also has seed 7 in row 2"):
+        observations_of("f", twice, (2, 3))

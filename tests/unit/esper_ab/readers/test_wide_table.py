@@ -1,0 +1,49 @@
+"""Files with a row per seed and a column per group."""
+
+import pytest
+
+from esper_ab.contracts.errors import Unanswered, UsageError
+from esper_ab.readers.external_table import read_csv
+
+WIDE = "seed,old,new,note\n0,1,2,\n1,3,,x\n"
+
+
+def _read(path, text, groups=(), names=None):
+    path.write_text(text)
+    return [(row.group, row.replicate, row.value, row.row) for row in read_csv(path, names, groups).rows]
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "wide.csv"
+
+
+def test_the_named_columns_are_groups_and_an_empty_cell_is_a_lost_run(file):
+    found = [("old", "0", 1.0, 2), ("new", "0", 2.0, 2), ("old", "1", 3.0, 3), ("new", "1", None, 3)]
+    assert _read(file, WIDE, ("old", "new")) == found
+    assert _read(file, WIDE.replace("seed", "rng"), ("old", "new"), {"seed": "rng"}) == found
+
+
+def test_without_a_column_for_seeds_a_row_is_a_pair(file):
+    text = "old,new\n1,2\n3,4\n"
+    assert _read(file, text, ("old", "new")) == [
+        ("old", "2", 1.0, 2), ("new", "2", 2.0, 2), ("old", "3", 3.0, 3), ("new", "3", 4.0, 3),
+    ]  # fmt: skip
+
+
+def test_columns_that_may_be_groups_are_asked_about(file):
+    """They may as well be two measures of one run."""
+    with pytest.raises(Unanswered, match="if each row is a seed, and old and new are the groups: --groups old,new"):
+        _read(file, WIDE)
+    with pytest.raises(UsageError, match="no column 'group' or 'outcome'; its columns are seed, score"):
+        _read(file, "seed,score,note\n0,1,x\n")
+
+
+@pytest.mark.parametrize(("text", "groups", "why"), [
+    (WIDE, ("old", "nev"), "no column 'nev'; did you mean new"), (WIDE, ("old",), "at least two columns"),
+    (WIDE, ("old", "old"), "each of them once"), (WIDE, ("old", "note"), "row 3, column note: 'x' is not a number"),
+    ("group,seed,outcome,other\na,0,1,2\n", ("outcome", "other"), "has a column 'group', so each row is one run"),
+])  # fmt: skip
+def test_groups_that_cannot_be_read_are_refused(file, text, groups, why):
+    with pytest.raises(UsageError, match=why):
+        _read(file, text, groups)
