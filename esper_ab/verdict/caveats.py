@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from math import fsum
 from typing import Any
 
 from esper_ab.contracts import catalog
-from esper_ab.stats.pair import outcomes
+from esper_ab.contracts.wording import n_pairs
+from esper_ab.stats.pair import Pair, outcomes
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.sentences import looks_to_come, on_collapse, on_losses
@@ -51,7 +53,7 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
     if not evidence.data:
         return (*_on_progress(evidence), *on_losses(evidence))
     return (
-        *_on_progress(evidence), *on_losses(evidence), *on_collapse(evidence), *_on_data(evidence),
+        *_on_progress(evidence), *_on_later(evidence), *on_losses(evidence), *on_collapse(evidence), *_on_data(evidence),
         *_on_design(evidence), *_on_numbers(evidence),
     )  # fmt: skip
 
@@ -64,6 +66,26 @@ def _on_progress(evidence: Evidence) -> Iterator[str]:
     # Under the anytime-valid rule, one may look after every pair.
     how = f"{only}the rate of false claims." if looks_to_come(evidence) else ""
     yield f"{done} of {planned} planned pairs are complete.{how}"
+
+
+def _on_later(evidence: Evidence) -> Iterator[str]:
+    """Give the mean of the pairs after the decision, and say whether they contradict it."""
+    later, course, difference = evidence.later, evidence.course, evidence.design.difference
+    if not later:
+        return
+    mean, whole = (_mean_difference(pairs) for pairs in (later, (*evidence.pairs[: evidence.used], *later)))
+    against = mean * course.direction < 0.0
+    if course.decision == "equivalent":
+        against = abs(mean) >= evidence.design.margin
+    said = "contradict it" if against else "are not used"
+    yield (
+        f"The {n_pairs(len(later))} after the decision {said}: their mean is {difference(mean)}, that of all "
+        f"{n_pairs(evidence.used + len(later))} {difference(whole)}."
+    )
+
+
+def _mean_difference(pairs: Sequence[Pair]) -> float:
+    return fsum(pair.a - pair.b for pair in pairs) / len(pairs)
 
 
 def _on_data(evidence: Evidence) -> Iterator[str]:

@@ -7,13 +7,13 @@ among comparisons and passes it on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import msgspec
 
 from esper_ab.design.design import Contrast, Design
-from esper_ab.stats.pair import Data
+from esper_ab.stats.pair import Data, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.look import Look, take_look
 from esper_ab.verdict.observations import Cells, Observations
@@ -188,10 +188,12 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
         ready = {contrast: _ready(plan, cells, contrast) for contrast in plan.design.comparisons}
         pairings = {one: pair_up(cells, one, plan.scales, plan.replicates, planned=True) for one in ready}
     complete, courses = _looked(plan, pairings, ready)
+    existing = {one: () if isinstance(found.pairs, Samples) else found.pairs for one, found in pairings.items()}
     for contrast, course in courses.items() if not (observations.repeatable or observations.exploratory) else ():
         ended = course.decided_at if plan.design.early_stop else None
         used = plan.replicates[: ready[contrast] if ended is None else ended]
         pairings[contrast] = pair_up(cells, contrast, plan.scales, used, planned=True)
+    pairings = {one: replace(found, existing=existing[one]) for one, found in pairings.items()}
     return Courses(complete=complete, courses=courses, pairings=pairings)
 
 

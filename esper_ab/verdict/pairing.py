@@ -106,6 +106,7 @@ class Pairing:
     lost: Lost
     single: tuple[str, ...]  # "3 of new": replicates of which only one group has runs
     clusters: tuple[tuple[str, ...], ...]  # replicates of each independent unit that has several
+    existing: tuple[Pair, ...] = ()  # all pairs, including those after a gap or a decision; () if runs form no pairs
 
 
 def pair_up(
