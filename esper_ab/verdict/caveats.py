@@ -13,6 +13,7 @@ from esper_ab.stats.pair import Pair, outcomes
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.sentences import looks_to_come, on_collapse, on_losses
+from esper_ab.verdict.shapes import on_shapes
 from esper_ab.verdict.vocabulary import DIFFERENT, Verdict
 
 # --- descriptive -----------------------------------------------------------------------------------------------------
@@ -53,8 +54,8 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
     if not evidence.data:
         return (*_on_progress(evidence), *on_losses(evidence))
     return (
-        *_on_progress(evidence), *_on_later(evidence), *on_losses(evidence), *on_collapse(evidence), *_on_data(evidence),
-        *_on_design(evidence), *_on_numbers(evidence),
+        *_on_progress(evidence), *_on_later(evidence), *on_losses(evidence), *on_collapse(evidence),
+        *on_shapes(evidence), *_on_data(evidence), *_on_design(evidence), *_on_numbers(evidence),
     )  # fmt: skip
 
 
@@ -70,7 +71,8 @@ def _on_progress(evidence: Evidence) -> Iterator[str]:
 
 def _on_later(evidence: Evidence) -> Iterator[str]:
     """Give the mean of the pairs after the decision, and say whether they contradict it."""
-    later, course, difference = evidence.later, evidence.course, evidence.design.difference
+    course, difference = evidence.course, evidence.design.difference
+    later = course.later
     if not later:
         return
     mean, whole = (_mean_difference(pairs) for pairs in (later, (*evidence.pairs[: evidence.used], *later)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from esper_ab.design.design import EXTENSION_STRICTNESS
 from esper_ab.design.pairs_needed import PairsNeeded, PBound, pairs_needed, smallest_resolvable
@@ -142,19 +142,15 @@ class Comparison(Evidence):
 
 def compare(
     question: Question, data: Data, course: Course, *, same_records: bool, lost: Lost,
-    findings: Sequence[Finding], existing: Sequence[Pair] = (),
+    findings: Sequence[Finding],
 ) -> Comparison:  # fmt: skip
     """Compute the statistics of the complete pairs (in any order), or of unpaired runs, and reach a verdict.
 
     `course`: the course of this comparison, from `follow`; the decision comes from the course alone. `same_records`:
-    whether the digests of both runs agree in every pair. `findings`: all findings of the audit. `existing`: all pairs,
-    including those that the decision does not use.
+    whether the digests of both runs agree in every pair. `findings`: all findings of the audit.
     """
-    decided = course.decided_at if question.design.early_stop else None
-    later = tuple(pair for pair in existing if decided is not None and pair.replicate >= decided)
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
-    numbers = _numbers(question, before(data, sys.maxsize), course)
-    return _judge(replace(numbers, later=later), same_records, lost, touching)
+    return _judge(_numbers(question, before(data, sys.maxsize), course), same_records, lost, touching)
 
 
 def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Course) -> Numbers:

@@ -63,7 +63,6 @@ class Numbers:
     equivalence: Equivalence | None  # at the last planned look, against its bound
     pairs_needed: PairsNeeded | None  # in this plan or, beyond it, at the price of an extension
     pairs_anew: PairsNeeded | None  # in a new plan whose bound is about the last one of this plan
-    later: tuple[Pair, ...] = ()  # pairs after the decision, which no number here uses
 
     @property
     def design(self) -> Design:

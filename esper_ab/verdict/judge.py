@@ -102,7 +102,6 @@ def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, withi
         compare(
             _question(plan, planned, contrast, followed.pairings[contrast], rng_seed, within),
             followed.pairings[contrast].pairs, course, lost=followed.pairings[contrast].lost,
-            existing=followed.pairings[contrast].existing,
             same_records=_everywhere(plan, planned, contrast, "same_records"),
             findings=(*_of_records(plan, planned, contrast), *seen[contrast]),
         )

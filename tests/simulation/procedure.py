@@ -23,8 +23,10 @@ GRID = np.geomspace(ALPHA / 80, ALPHA, 13)  # shares of alpha at which bounds ar
 
 def default_looks(pairs: int) -> tuple[int, ...]:
     """The looks of a plan that names none."""
-    shares = [] if pairs < 16 else [0.7] if pairs < 20 else [0.5, 0.7]
-    return (*(max(LEAST, 2 * round(share * pairs / 2)) for share in shares), pairs)
+    half, later = (2 * round(share * pairs / 2) for share in (0.5, 0.7))
+    if pairs < 16:
+        return (pairs,)
+    return (half, later, pairs) if half >= 14 else (max(later, 14), pairs)
 
 
 def spent(share: float, alpha: Floats) -> Floats:
