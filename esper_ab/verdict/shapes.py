@@ -14,13 +14,13 @@ from esper_ab.stats.text import percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, MEAN
 
-_SAID_FROM = 0.1  # an error rate that is said: twice the rate at which the table was simulated
+SAID_FROM = 0.08  # the least error rate that is said
 _SIMULATED_ALPHA = 0.05
 _CONFIDENCE = 0.95  # of the share of a far tail
 
 
 def on_shapes(evidence: Evidence) -> Iterator[str]:
-    """Say what a far tail of the differences may do to a claim, and the error rate if it is at least 10 %."""
+    """Say what a far tail of the differences may do to a claim, and the error rate if it is at least SAID_FROM."""
     if evidence.verdict not in CLAIMS or evidence.samples is not None or evidence.proportions is not None:
         return
     pairs = evidence.pairs[: evidence.used]
@@ -42,7 +42,7 @@ def on_shapes(evidence: Evidence) -> Iterator[str]:
         if found is None:
             return
         rate, like = found, f"as skewed as these (skewness {against:.1f} against the claim)"
-    if rate >= _SAID_FROM:
+    if rate >= SAID_FROM:
         yield _on_rate(evidence, rate, like)
 
 

@@ -36,7 +36,7 @@ def skewed(rng, size, skew):
 ])  # fmt: skip
 @pytest.mark.parametrize("comparisons", [1, 4])
 def test_the_rates_come_out_again_for_plans_that_the_package_makes(looks, kind, comparisons):
-    """Followed by tests/simulation with alpha shared and passed on; the table has looks at other shares of the pairs."""
+    """Followed by tests/simulation, with alpha passed on; the table has looks at other shares of the pairs."""
     rule, rng = procedure.Rule(looks, paths=100_000), np.random.default_rng(7)
     plan = Rule(looks=kind, first=looks[0], comparisons=comparisons)
     for law in (1, 2, 3):
