@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from esper_ab.commands._exit_status import NOTHING_ANSWERED
 from esper_ab.commands._parameters import PATH, Decorator, Flags, in_order, switch, valued
 from esper_ab.contracts.errors import UsageError
+from esper_ab.verdict.vocabulary import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from esper_ab.api.external import OutcomeVerdicts
+    from esper_ab.verdict.comparison import Comparison
 
 _OPTIONS = {
     "margin": valued("--margin", "SIZE",
@@ -73,6 +78,12 @@ def as_in_python(flags: Flags) -> dict[str, Any]:
         raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the outcome's unit")
     by_task = ("margin", "better", "unit", "worst", "scores")
     return {name: told_by_task(value) if name in by_task else value for name, value in flags.items()}
+
+
+def status_of(comparisons: Iterable[Comparison]) -> int:
+    """Return the exit status: NOTHING_ANSWERED if there is no comparison about which anything could be said."""
+    unanswered = (Verdict.NO_INFERENCE, Verdict.BLOCKED)
+    return NOTHING_ANSWERED if all(one.verdict in unanswered for one in comparisons) else 0
 
 
 def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose: bool) -> str:

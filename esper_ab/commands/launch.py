@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,7 +43,10 @@ def command(**options: Any) -> None:
     from esper_ab.verdict.requirement import parse_requirement
 
     json, dry_run = options["json"], options["dry_run"]
+    fallback = None if dry_run else outlive_terminal()
     asked = read_job(options)
+    if fallback is not None:
+        atexit.register(fallback.leave, asked.output_dir)  # of a launch that was refused, and so has no directory
     job = plan_job(asked, make_launcher(asked.launcher), only_plan=dry_run)
     for text in options["fail_unless"]:
         parse_requirement(text, job.groups, job.comparisons)
@@ -51,10 +55,10 @@ def command(**options: Any) -> None:
     elif not json:
         click.echo(describe(job, whole=options["verbose"]) + "\nNothing was started." * dry_run)
     confirm(job, yes=options["yes"], dry_run=dry_run)
-    if dry_run:
+    if fallback is None:
         return
     job = make_directory(job)
-    outlive_terminal(job.directory)
+    fallback.use(job.directory)
     try:
         carry_out(
             job, watched=not (options["quiet"] or json or options["verbose"]),

@@ -65,8 +65,16 @@ def which_setting(key: str, known: Iterable[str]) -> str:
 def _close(name: str, known: list[str]) -> str:
     last = name.rpartition(".")[2]
     ends = [key for key in known if key.rpartition(".")[2] == last]
-    close = ends or difflib.get_close_matches(name, known, n=3)
+    close = ends or close_names(name, known, 3)
     return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+def close_names(name: str, known: Iterable[str], most: int) -> list[str]:
+    """Return the known names that are spelled like `name`, the closest first; upper and lower case count as one."""
+    by_folded = {one.casefold(): one for one in known}
+    if name.casefold() in by_folded:
+        return [by_folded[name.casefold()]]
+    return [by_folded[one] for one in difflib.get_close_matches(name.casefold(), by_folded, n=most)]
 
 
 # --- visible ---------------------------------------------------------------------------------------------------------
