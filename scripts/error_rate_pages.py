@@ -11,8 +11,7 @@ from scipy import stats
 from simulation.laws import Bools, Floats
 from simulation.procedure import ALPHA, Rule, signed
 
-from esper_ab.stats.error_rates import Rule as TableRule
-from esper_ab.stats.error_rates import far_tail, rate_of_skewness, rate_of_tail, skewness
+from esper_ab.stats.error_rates import LookPlan, far_tail, rate_of_skewness, rate_of_tail, skewness
 from esper_ab.verdict.shapes import SAID_FROM
 
 PAGE, BEGIN, END = ROOT / "docs" / "evidence" / "rates.md", "<!-- shapes tables -->\n", "<!-- /shapes tables -->"
@@ -120,12 +119,14 @@ def _said(d: Floats, looks: Sequence[int]) -> list[str]:
     t = t_values(d)
     claims, used = _claims(t, rule)
     up = claims.any(0) & (t[used - 1, np.arange(len(d))] > 0.0)
-    plan = TableRule(looks="one look" if len(looks) == 1 else "several looks", first=looks[0], comparisons=1)
+    plan = LookPlan(looks="one look" if len(looks) == 1 else "several looks", first=looks[0], comparisons=1)
     told = []
     for which in np.flatnonzero(up)[:SHOWN]:
         one = d[which, : used[which]]
         tail = far_tail(one)
-        rate = rate_of_tail(tail, plan) if tail else rate_of_skewness(-skewness(one), one.size, plan)
+        rate = None if tail else rate_of_skewness(-skewness(one), one.size, plan)
+        if tail is not None and tail.least_mean <= 0.0:
+            rate = rate_of_tail(tail, plan)
         told.append(rate or 0.0)
     said = [rate for rate in told if rate >= SAID_FROM]
     median = f"{100 * float(np.median(said)):.0f}" if said else "–"

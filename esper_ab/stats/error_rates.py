@@ -20,12 +20,14 @@ import numpy as np
 
 from esper_ab.stats import error_rate_table as table
 from esper_ab.stats.floats import Floats
+from esper_ab.stats.proportions import share_limits
 
 Looks = Literal["one look", "several looks", "after every pair"]
 _RARE = 3  # a tail is at most one difference in three
+_MISSED = 0.05  # by the limits of the share of a tail
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
+class LookPlan(msgspec.Struct, frozen=True, kw_only=True):
     """When comparisons are tested, and how many share alpha."""
 
     looks: Looks
@@ -41,6 +43,20 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True):
     mean: float  # of the tail
     others: float  # mean of the other differences
     sd: float  # of the other differences; > 0
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """The exact 95 % limits of the share of such differences."""
+        return share_limits(self.count, self.pairs, _MISSED)
+
+    def mean_at(self, share: float) -> float:
+        """Return the mean of all differences if they had this share."""
+        return self.others + share * (self.mean - self.others)
+
+    @property
+    def least_mean(self) -> float:
+        """The mean of all differences if the share were at its upper limit."""
+        return self.mean_at(self.shares[1])
 
     @property
     def depth(self) -> float:
@@ -72,16 +88,16 @@ def skewness(differences: Floats) -> float:
     return float(np.mean(centred**3)) / sd**3 if sd > 0.0 else 0.0
 
 
-def rate_of_tail(tail: Tail, rule: Rule) -> float:
-    """Return the error rate of `rule` for a group that collapses as often and as deeply as the tail."""
-    rates = _of_rule(table.COLLAPSES, rule)  # [shares, depths]
+def rate_of_tail(tail: Tail, plan: LookPlan) -> float:
+    """Return the error rate of `plan` for a group that collapses as often and as deeply as the tail."""
+    rates = _of_plan(table.COLLAPSES, plan)  # [shares, depths]
     shares, depths = np.log(table.SHARES), np.log(table.DEPTHS)
     at_share = _between(shares, np.log(tail.count / tail.pairs), rates)
     return float(_between(depths, np.log(tail.depth), at_share)) / 100.0
 
 
-def rate_of_skewness(observed: float, pairs: int, rule: Rule) -> float | None:
-    """Return the error rate of `rule` for differences as skewed as `pairs` ones with the sample skewness `observed`.
+def rate_of_skewness(observed: float, pairs: int, plan: LookPlan) -> float | None:
+    """Return the error rate of `plan` for differences as skewed as `pairs` ones with the sample skewness `observed`.
 
     `observed` is positive if the tail is on the side against the claim. None if it is no larger than in most claims
     about normal differences.
@@ -90,20 +106,20 @@ def rate_of_skewness(observed: float, pairs: int, rule: Rule) -> float | None:
     usual, medians = (_between(grid, here, np.array(one)) for one in (table.USUAL, table.SAMPLE))
     if observed <= float(usual):
         return None
-    rates = _of_rule(table.SKEWED, rule)  # [laws]
+    rates = _of_plan(table.SKEWED, plan)  # [laws]
     return float(np.interp(observed, medians, rates)) / 100.0
 
 
-def _of_rule(rates: Sequence[object], rule: Rule) -> Floats:
-    """Return the part of `rates` [plans, comparisons, ...] of a rule, in percent: [...]."""
+def _of_plan(rates: Sequence[object], plan: LookPlan) -> Floats:
+    """Return the part of `rates` [plans, comparisons, ...] of a plan, in percent: [...]."""
     plans = np.array(rates, dtype=np.float64)
     size = len(table.PAIRS)
-    if rule.looks == "after every pair":
+    if plan.looks == "after every pair":
         of_plan = plans[-1]
     else:
-        start = 0 if rule.looks == "one look" else size
-        of_plan = _between(np.log(table.PAIRS), np.log(rule.first), plans[start : start + size])
-    return _between(np.log(table.COMPARISONS), np.log(rule.comparisons), of_plan)
+        start = 0 if plan.looks == "one look" else size
+        of_plan = _between(np.log(table.PAIRS), np.log(plan.first), plans[start : start + size])
+    return _between(np.log(table.COMPARISONS), np.log(plan.comparisons), of_plan)
 
 
 def _between(grid: Sequence[float] | Floats, value: float, rates: Floats) -> Floats:

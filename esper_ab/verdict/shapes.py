@@ -8,61 +8,58 @@ import numpy as np
 
 from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design
-from esper_ab.stats.error_rates import Rule, Tail, far_tail, rate_of_skewness, rate_of_tail, skewness
-from esper_ab.stats.proportions import share_limits
+from esper_ab.stats.error_rates import LookPlan, Tail, far_tail, rate_of_skewness, rate_of_tail, skewness
 from esper_ab.stats.text import percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, MEAN
 
 SAID_FROM = 0.08  # the least error rate that is said
 _SIMULATED_ALPHA = 0.05
-_CONFIDENCE = 0.95  # of the share of a far tail
 
 
 def on_shapes(evidence: Evidence) -> Iterator[str]:
-    """Say what a far tail of the differences may do to a claim, and the error rate if it is at least SAID_FROM."""
+    """Give the means that a far tail allows, if some of them make the claim false, and the error rate of the shape."""
     if evidence.verdict not in CLAIMS or evidence.samples is not None or evidence.proportions is not None:
         return
-    pairs = evidence.pairs[: evidence.used]
-    differences = np.array([pair.a - pair.b for pair in pairs])
+    differences = np.array([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
     if evidence.verdict not in DIFFERENT:
         for sign in (1.0, -1.0):
             tail = far_tail(sign * differences)
-            if tail is not None:
+            if tail is not None and tail.least_mean <= -evidence.design.margin:
                 yield _on_tail(evidence, tail, sign)
         return
-    sign, rule = float(evidence.course.direction), rule_of(evidence.design, evidence.used)
+    sign, schedule = float(evidence.course.direction), schedule_of(evidence.design, evidence.used)
     tail = far_tail(sign * differences)
-    if tail is not None:
-        yield _on_tail(evidence, tail, sign)
-        rate, like = rate_of_tail(tail, rule), f"of which {percent(tail.count / tail.pairs)} fall like this"
-    else:
+    if tail is None:
         against = -skewness(sign * differences)
-        found = rate_of_skewness(against, evidence.used, rule)
-        if found is None:
-            return
-        rate, like = found, f"as skewed as these (skewness {against:.1f} against the claim)"
-    if rate >= SAID_FROM:
+        rate = rate_of_skewness(against, evidence.used, schedule)
+        like = f"as skewed as these (skewness {against:.1f} against the claim)"
+    elif tail.least_mean <= 0.0:
+        yield _on_tail(evidence, tail, sign)
+        rate, like = rate_of_tail(tail, schedule), f"of which {percent(tail.count / tail.pairs)} fall like this"
+    else:
+        return
+    if rate is not None and rate >= SAID_FROM:
         yield _on_rate(evidence, rate, like)
 
 
-def rule_of(design: Design, pairs: int) -> Rule:
+def schedule_of(design: Design, pairs: int) -> LookPlan:
     """Return when the comparisons of `design` are tested; a single look is taken after `pairs` pairs."""
     tasks = {one.task for one in design.comparisons if one.task != MEAN}
     groups = [len({name for one in design.comparisons if one.task == task for name in one.groups}) for task in tasks]
     independent = sum(count - 1 for count in groups)
     if not design.looks:
-        return Rule(looks="after every pair", first=pairs, comparisons=independent)
+        return LookPlan(looks="after every pair", first=pairs, comparisons=independent)
     if len(design.looks) == 1:
-        return Rule(looks="one look", first=pairs, comparisons=independent)
-    return Rule(looks="several looks", first=design.looks[0], comparisons=independent)
+        return LookPlan(looks="one look", first=pairs, comparisons=independent)
+    return LookPlan(looks="several looks", first=design.looks[0], comparisons=independent)
 
 
 def _on_tail(evidence: Evidence, tail: Tail, sign: float) -> str:
     """Say how the far tail differs from the other differences, and which means its share allows."""
     difference = evidence.design.difference
-    low, high = share_limits(tail.count, tail.pairs, 1.0 - _CONFIDENCE)
-    means = [sign * (tail.others + share * (tail.mean - tail.others)) for share in (low, high)]
+    low, high = tail.shares
+    means = [sign * tail.mean_at(share) for share in (low, high)]
     lies = "lies" if tail.count == 1 else "lie"
     return (
         f"{tail.count} of {n_pairs(tail.pairs)} {lies} further from the others ({difference(sign * tail.mean)} against "

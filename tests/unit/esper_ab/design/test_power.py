@@ -66,7 +66,7 @@ def test_with_seven_and_eight_pairs_power_counts_the_claims_that_the_sign_flip_t
 
 @pytest.mark.parametrize(("rho", "replicates", "power", "used"), [
     (0.0, 10, 0.50, 10.0), (0.3, 10, 0.64, 10.0), (0.6, 10, 0.86, 10.0),
-    (0.0, 20, 0.84, 17.0), (0.3, 20, 0.94, 15.7), (0.6, 20, 1.00, 13.4),
+    (0.0, 20, 0.84, 17.3), (0.3, 20, 0.94, 16.2), (0.6, 20, 1.00, 14.7),
 ])  # fmt: skip
 def test_published_power_of_the_procedure(rho, replicates, power, used):
     """Runs with SD 3.5 points, difference 3.5 points."""
@@ -131,7 +131,7 @@ def test_range_of_replicates_from_the_limits_of_the_sd():
 
 def test_the_generator_is_the_only_source_of_chance():
     """Numbers of one seed, so that those of a plan can be had again on another day."""
-    found = table(3.0, 0.2, (6, 20), df=5)
+    found = table(3.0, 0.2, (6, 20), msgspec.structs.replace(TWO, looks=(10, 14, 20)), df=5)
     (_, row) = found.rows
     assert row.nominal_p == pytest.approx((0.0030506455159778224, 0.013115333199411092, 0.04350252128461109), rel=1e-9)
     assert (row.smallest, row.power) == pytest.approx((2.564384199495988, 0.97027), rel=1e-9)

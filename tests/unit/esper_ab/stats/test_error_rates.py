@@ -5,9 +5,9 @@ import pytest
 from simulation import procedure
 
 from esper_ab.stats import error_rate_table as table
-from esper_ab.stats.error_rates import Rule, Tail, far_tail, rate_of_skewness, rate_of_tail, skewness
+from esper_ab.stats.error_rates import LookPlan, Tail, far_tail, rate_of_skewness, rate_of_tail, skewness
 
-ONE_OF_10 = Rule(looks="one look", first=10, comparisons=1)
+ONE_OF_10 = LookPlan(looks="one look", first=10, comparisons=1)
 
 
 def tail(count=1, pairs=20, depth=25.0):
@@ -18,11 +18,11 @@ def test_at_the_places_of_the_table_the_rates_are_its_own():
     at, law = table.PAIRS.index(10), table.SKEWNESS.index(3.5)
     assert rate_of_skewness(table.SAMPLE[at][law], 10, ONE_OF_10) == pytest.approx(table.SKEWED[at][0][law] / 100.0)
     rare = tail(count=2)
-    several = Rule(looks="several looks", first=14, comparisons=8)
+    several = LookPlan(looks="several looks", first=14, comparisons=8)
     own = table.COLLAPSES[len(table.PAIRS) + table.PAIRS.index(14)][table.COMPARISONS.index(8)]
     share, depth = table.SHARES.index(0.1), table.DEPTHS.index(25.0)
     assert rate_of_tail(rare, several) == pytest.approx(own[share][depth] / 100.0)
-    always = Rule(looks="after every pair", first=6, comparisons=1)
+    always = LookPlan(looks="after every pair", first=6, comparisons=1)
     assert rate_of_tail(rare, always) == pytest.approx(table.COLLAPSES[-1][0][share][depth] / 100.0)
 
 
@@ -38,7 +38,7 @@ def skewed(rng, size, skew):
 def test_the_rates_come_out_again_for_plans_that_the_package_makes(looks, kind, comparisons):
     """Followed by tests/simulation, with alpha passed on; the table has looks at other shares of the pairs."""
     rule, rng = procedure.Rule(looks, paths=100_000), np.random.default_rng(7)
-    plan = Rule(looks=kind, first=looks[0], comparisons=comparisons)
+    plan = LookPlan(looks=kind, first=looks[0], comparisons=comparisons)
     for law in (1, 2, 3):
         d = skewed(rng, (4_000, comparisons, looks[-1]), table.SKEWNESS[law])
         found = (procedure.follow(d, rule, 2.0).crossed != 0).any(1).mean()
@@ -52,15 +52,15 @@ def test_the_rates_come_out_again_for_plans_that_the_package_makes(looks, kind, 
     (0.15, (10,), 0.20), (0.15, (14, 20), 0.115), (0.05, (20,), 0.36),
 ])  # fmt: skip
 def test_rare_collapses_have_the_rates_of_the_review(share, looks, rate):
-    plan = Rule(looks="one look" if len(looks) == 1 else "several looks", first=looks[0], comparisons=1)
+    plan = LookPlan(looks="one look" if len(looks) == 1 else "several looks", first=looks[0], comparisons=1)
     rare = tail(count=round(100 * share), pairs=100, depth=45.0)
     assert rate_of_tail(rare, plan) == pytest.approx(rate, abs=0.03)
 
 
 def test_more_comparisons_err_more_often_and_more_pairs_less():
-    rates = [rate_of_skewness(1.0, 10, Rule(looks="one look", first=10, comparisons=m)) for m in (1, 2, 3, 8, 40)]
+    rates = [rate_of_skewness(1.0, 10, LookPlan(looks="one look", first=10, comparisons=m)) for m in (1, 2, 3, 8, 40)]
     assert rates == sorted(rates)
-    rates = [rate_of_tail(tail(), Rule(looks="one look", first=n, comparisons=1)) for n in (10, 11, 30, 90)]
+    rates = [rate_of_tail(tail(), LookPlan(looks="one look", first=n, comparisons=1)) for n in (10, 11, 30, 90)]
     assert rates == sorted(rates, reverse=True)
 
 

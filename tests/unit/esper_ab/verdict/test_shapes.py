@@ -6,7 +6,7 @@ import pytest
 from support.comparing import compared, design, open_ended, pairs_of
 
 from esper_ab.design.design import Contrast
-from esper_ab.verdict.shapes import on_shapes, rule_of
+from esper_ab.verdict.shapes import on_shapes, schedule_of
 from esper_ab.verdict.vocabulary import MEAN, Verdict
 
 WAVE = np.linspace(-0.5, 0.5, 20)
@@ -39,13 +39,20 @@ def test_a_claim_along_which_the_differences_are_skewed_has_none():
 
 
 def test_one_failure_beside_a_claim_has_its_rate_and_the_means_that_it_allows():
-    d = WAVE + 8.0
+    d = WAVE + 6.0
     d[7] = -20.0
     found, sentences = said(d)
     assert found.verdict is Verdict.BETTER
-    assert sentences[0].startswith("1 of 20 pairs lies further from the others (-20.00 points against +8.01 points)")
-    assert "may be 0.13 to 25 % of all, which gives a mean from +7.97 points to +1.04 points" in sentences[0]
+    assert sentences[0].startswith("1 of 20 pairs lies further from the others (-20.00 points against +6.01 points)")
+    assert "may be 0.13 to 25 % of all, which gives a mean from +5.97 points to -0.46 points" in sentences[0]
     assert "of which 5 % fall like this give a false claim in about 36 % of experiments" in sentences[1]
+
+
+def test_a_failure_that_leaves_the_claim_standing_at_any_share_it_may_have_is_not_told():
+    d = WAVE + 20.0
+    d[7] = -20.0
+    found, sentences = said(d)
+    assert (found.verdict, sentences) == (Verdict.BETTER, [])
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -63,8 +70,8 @@ def test_a_rule_counts_the_tasks_and_the_groups():
         Contrast(a=a, b=b, task=task) for task in ("one", "two", "three", MEAN) for a, b in (("x", "y"), ("x", "z"))
     )
     many = msgspec.structs.replace(design(10), comparisons=contrasts)
-    assert rule_of(many, 9) == rule_of(design(10), 9).__class__(looks="several looks", first=6, comparisons=6)
-    assert (rule_of(open_ended(), 9).looks, rule_of(design(20), 19).first) == ("after every pair", 19)
+    assert schedule_of(many, 9) == schedule_of(design(10), 9).__class__(looks="several looks", first=6, comparisons=6)
+    assert (schedule_of(open_ended(), 9).looks, schedule_of(design(20), 19).first) == ("after every pair", 19)
 
 
 def test_nothing_is_said_where_nothing_is_claimed():
