@@ -23,7 +23,8 @@ _OPTIONS = {
         "The smallest difference worth acting on, in the unit of the outcome; there is no default. For several tasks: "
         "one size, or TASK=SIZE,TASK=SIZE."),
     "better": valued("--better", "higher|lower",
-        "Which outcomes are better. For several tasks: one word, or TASK=lower,TASK=higher.", default="higher"),
+        "Which outcomes are better. For several tasks: one word, or TASK=lower,TASK=higher. [default: higher; asked if "
+        "the outcome is called loss, error, time, …]", default=None),
     "unit": valued("--unit", "UNIT",
         "Unit of the outcome. For several tasks: one unit, or TASK=UNIT,TASK=UNIT.", default=""),
     "label": valued("--label", "WORDS", "Name of the outcome, in words.", default="outcome"),
@@ -77,7 +78,8 @@ def as_in_python(flags: Flags) -> dict[str, Any]:
     if flags["margin"] is None:  # only the user can know it
         raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the outcome's unit")
     by_task = ("margin", "better", "unit", "worst", "scores")
-    return {name: told_by_task(value) if name in by_task else value for name, value in flags.items()}
+    told = {name: value for name, value in flags.items() if name != "better" or value is not None}
+    return {name: told_by_task(value) if name in by_task else value for name, value in told.items()}
 
 
 def status_of(comparisons: Iterable[Comparison]) -> int:

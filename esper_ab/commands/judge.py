@@ -57,9 +57,8 @@ def command(
     If no seed occurs in two groups, or if the file has a column run instead of seed, the runs are not paired.
     """
     # Imported here, so that --help needs no scipy.
-    from esper_ab.api.external import with_scores
+    from esper_ab.api.external import judged
     from esper_ab.readers.external_plan import read_plan, told_by_task
-    from esper_ab.verdict.judge import judge
     from esper_ab.verdict.requirement import parse_requirement, require
 
     table = TableShape(columns_of(columns), tuple(name.strip() for name in groups.split(",")) if groups else ())
@@ -76,7 +75,7 @@ def command(
         raise UsageError(f"--{told[0]} is only for a CSV file without a plan; a plan already contains this setting")
     plan = read_plan(Path(words[0]))
     asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
-    found = with_scores(judge(plan, _read(words[1:], table, plan.scales)), told_by_task(options["scores"]))
+    found = judged(plan, _read(words[1:], table, plan.scales), told_by_task(options["scores"]))
     click.echo(printed(found, **shown), nl=False)
     last = found.comparisons[-1].question.task
     require(asked, [one for one in found.comparisons if one.question.task == last])

@@ -13,6 +13,7 @@ import click
 from esper_ab.commands._exit_status import command_with, invoke, leaving
 from esper_ab.commands._options import ExperimentCommand, experiment_options, help_all
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
+from esper_ab.contracts.wording import visible_json
 
 
 @command_with(
@@ -51,7 +52,7 @@ def command(**options: Any) -> None:
     for text in options["fail_unless"]:
         parse_requirement(text, job.groups, job.comparisons)
     if dry_run and json:
-        click.echo(encode(job))
+        click.echo(visible_json(encode(job)))
     elif not json:
         click.echo(describe(job, whole=options["verbose"]) + "\nNothing was started." * dry_run)
     confirm(job, yes=options["yes"], dry_run=dry_run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import shlex
 import signal
 from collections.abc import Iterable, Sequence
@@ -95,6 +96,18 @@ def visible_line(text: str, limit: int | None = None) -> str:
     """
     shown = _escaped(text[:limit], keep="")
     return shown if limit is None or max(len(text), len(shown)) <= limit else f"{shown[:limit]}…"
+
+
+def visible_json(data: bytes) -> str:
+    r"""Return encoded JSON as text in which every non-printable character is escaped as \uXXXX, except newlines.
+
+    JSON has such characters in strings only, so its meaning is unchanged.
+    """
+    text = data.decode()
+    if text.isprintable():
+        return text
+    escaped = {ord(char): json.dumps(char)[1:-1] for char in set(text) - {"\n"} if not char.isprintable()}
+    return text.translate({**escaped, 0x7F: "\\u007f"})
 
 
 def _escaped(text: str, keep: str) -> str:
