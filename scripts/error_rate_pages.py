@@ -11,7 +11,7 @@ from scipy import stats
 from simulation.laws import Bools, Floats
 from simulation.procedure import ALPHA, Rule, signed
 
-from esper_ab.stats.error_rates import LookPlan, far_tail, rate_of_skewness, rate_of_tail, skewness
+from esper_ab.stats.error_rates import LookPlan, far_tail, rate_of_skewness, rate_of_tail
 from esper_ab.verdict.shapes import SAID_FROM
 
 PAGE, BEGIN, END = ROOT / "docs" / "evidence" / "rates.md", "<!-- shapes tables -->\n", "<!-- /shapes tables -->"
@@ -124,9 +124,8 @@ def _said(d: Floats, looks: Sequence[int]) -> list[str]:
     for which in np.flatnonzero(up)[:SHOWN]:
         one = d[which, : used[which]]
         tail = far_tail(one)
-        rate = None if tail else rate_of_skewness(-skewness(one), one.size, plan)
-        if tail is not None and tail.least_mean <= 0.0:
-            rate = rate_of_tail(tail, plan)
+        threatens = tail is not None and tail.least_mean <= 0.0
+        rate = rate_of_tail(tail, plan) if tail and threatens else rate_of_skewness(one, plan)
         told.append(rate or 0.0)
     said = [rate for rate in told if rate >= SAID_FROM]
     median = f"{100 * float(np.median(said)):.0f}" if said else "–"

@@ -14,6 +14,8 @@ SHARES = (0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3)  # of the differences that coll
 DEPTHS = (5.0, 10.0, 25.0, 50.0)  # of a collapse, in SDs of the other differences
 # [pairs]: the skewness that 80 % of samples of normal differences do not exceed
 USUAL = (0.515, 0.489, 0.47, 0.424, 0.386, 0.327, 0.266)
+# [pairs]: the mean, in SDs, that 99 % of false claims at a skewness of 3.5 do not exceed
+LARGEST = (24.75, 12.27, 7.39, 4.49, 2.6, 1.55, 0.97)
 # [pairs][laws]: the median skewness of samples of which a difference is falsely claimed
 SAMPLE = (
     (0.0, 0.128, 0.464, 0.917, 1.563),

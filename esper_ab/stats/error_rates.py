@@ -96,18 +96,21 @@ def rate_of_tail(tail: Tail, plan: LookPlan) -> float:
     return float(_between(depths, np.log(tail.depth), at_share)) / 100.0
 
 
-def rate_of_skewness(observed: float, pairs: int, plan: LookPlan) -> float | None:
-    """Return the error rate of `plan` for differences as skewed as `pairs` ones with the sample skewness `observed`.
+def rate_of_skewness(differences: Floats, plan: LookPlan) -> float | None:
+    """Return the error rate of `plan` for a law as skewed as `differences` [pairs], which are claimed to be above 0.
 
-    `observed` is positive if the tail is on the side against the claim. None if it is no larger than in most claims
-    about normal differences.
+    None if they are no more skewed against the claim than most normal ones, or if their mean is larger, in SDs, than
+    that of nearly all false claims.
     """
-    grid, here = np.log(table.PAIRS), float(np.log(pairs))
-    usual, medians = (_between(grid, here, np.array(one)) for one in (table.USUAL, table.SAMPLE))
-    if observed <= float(usual):
+    grid, here = np.log(table.PAIRS), float(np.log(differences.size))
+    usual, largest, medians = (
+        _between(grid, here, np.array(one)) for one in (table.USUAL, table.LARGEST, table.SAMPLE)
+    )
+    sd, against = float(differences.std(ddof=1)), -skewness(differences)
+    if against <= float(usual) or float(differences.mean()) > float(largest) * sd:
         return None
     rates = _of_plan(table.SKEWED, plan)  # [laws]
-    return float(np.interp(observed, medians, rates)) / 100.0
+    return float(np.interp(against, medians, rates)) / 100.0
 
 
 def _of_plan(rates: Sequence[object], plan: LookPlan) -> Floats:

@@ -13,12 +13,8 @@ from esper_ab.stats.pair import Pair, outcomes
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.sentences import looks_to_come, on_collapse, on_losses
-<<<<<<< HEAD
 from esper_ab.verdict.shapes import on_shapes
-from esper_ab.verdict.vocabulary import DIFFERENT, Verdict
-=======
 from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, MEAN, ROWS, Verdict
->>>>>>> main
 
 # --- descriptive -----------------------------------------------------------------------------------------------------
 # All descriptive statistics of one comparison, from the catalogue esper_ab/stats/descriptive. Pure.
@@ -58,14 +54,9 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
     if not evidence.data:
         return (*_on_progress(evidence), *on_losses(evidence), *_on_rows(evidence))
     return (
-<<<<<<< HEAD
-        *_on_progress(evidence), *_on_later(evidence), *on_losses(evidence), *on_collapse(evidence),
-        *on_shapes(evidence), *_on_data(evidence), *_on_design(evidence), *_on_numbers(evidence),
-=======
-        *_on_progress(evidence), *on_losses(evidence), *_on_rows(evidence), *on_collapse(evidence),
-        *_on_margin(evidence), *_on_data(evidence),
+        *_on_progress(evidence), *_on_later(evidence), *on_losses(evidence), *_on_rows(evidence),
+        *on_collapse(evidence), *on_shapes(evidence), *_on_margin(evidence), *_on_data(evidence),
         *_on_design(evidence), *_on_numbers(evidence),
->>>>>>> main
     )  # fmt: skip
 
 
@@ -79,7 +70,6 @@ def _on_progress(evidence: Evidence) -> Iterator[str]:
     yield f"{done} of {planned} planned pairs are complete.{how}"
 
 
-<<<<<<< HEAD
 def _on_later(evidence: Evidence) -> Iterator[str]:
     """Give the mean of the pairs after the decision, and say whether they contradict it."""
     course, difference = evidence.course, evidence.design.difference
@@ -99,7 +89,8 @@ def _on_later(evidence: Evidence) -> Iterator[str]:
 
 def _mean_difference(pairs: Sequence[Pair]) -> float:
     return fsum(pair.a - pair.b for pair in pairs) / len(pairs)
-=======
+
+
 def _on_rows(evidence: Evidence) -> Iterator[str]:
     """Tell what is unusual about the rows of a table, and what may be missing from it."""
     question = evidence.question
@@ -127,7 +118,6 @@ def _on_margin(evidence: Evidence) -> Iterator[str]:
             f"The margin of {evidence.design.margin_words} is at least as large as the spread of all outcomes "
             f"({low} to {high}): check its unit, unless the outcome varies so little."
         )
->>>>>>> main
 
 
 def _on_data(evidence: Evidence) -> Iterator[str]:

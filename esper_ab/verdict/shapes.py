@@ -28,22 +28,21 @@ def on_shapes(evidence: Evidence) -> Iterator[str]:
             if tail is not None and tail.least_mean <= -evidence.design.margin:
                 yield _on_tail(evidence, tail, sign)
         return
-    sign, schedule = float(evidence.course.direction), schedule_of(evidence.design, evidence.used)
-    tail = far_tail(sign * differences)
-    if tail is None:
-        against = -skewness(sign * differences)
-        rate = rate_of_skewness(against, evidence.used, schedule)
-        like = f"as skewed as these (skewness {against:.1f} against the claim)"
-    elif tail.least_mean <= 0.0:
+    sign, plan = float(evidence.course.direction), look_plan(evidence.design, evidence.used)
+    towards = sign * differences
+    tail = far_tail(towards)
+    if tail is not None and tail.least_mean <= 0.0:
         yield _on_tail(evidence, tail, sign)
-        rate, like = rate_of_tail(tail, schedule), f"of which {percent(tail.count / tail.pairs)} fall like this"
+        rate: float | None = rate_of_tail(tail, plan)
+        like = f"of which {percent(tail.count / tail.pairs)} fall like this"
     else:
-        return
+        rate = rate_of_skewness(towards, plan)
+        like = f"as skewed as these (skewness {-skewness(towards):.1f} against the claim)"
     if rate is not None and rate >= SAID_FROM:
         yield _on_rate(evidence, rate, like)
 
 
-def schedule_of(design: Design, pairs: int) -> LookPlan:
+def look_plan(design: Design, pairs: int) -> LookPlan:
     """Return when the comparisons of `design` are tested; a single look is taken after `pairs` pairs."""
     tasks = {one.task for one in design.comparisons if one.task != MEAN}
     groups = [len({name for one in design.comparisons if one.task == task for name in one.groups}) for task in tasks]
