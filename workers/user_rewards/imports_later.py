@@ -17,20 +17,20 @@ from types import ModuleType
 
 
 @dataclass(frozen=True)
-class _Loaded:
+class _UsersFile:
     """A loaded file: its neighbours by name, and the folders from which they come."""
 
     neighbours: Mapping[str, ModuleType]
     folders: tuple[str, ...]
 
 
-_BY_GLOBALS: dict[int, _Loaded] = {}  # by the id of a module's globals; `user_code` keeps the modules
+_BY_GLOBALS: dict[int, _UsersFile] = {}  # by the id of a module's globals; `user_code` keeps the modules
 _FOUND: set[str] = set()  # the names found here
 
 
 def register(module: ModuleType, neighbours: Mapping[str, ModuleType], folders: Sequence[Path]) -> None:
     """From now on, find modules for `module` and its `neighbours`, in the order of `folders`."""
-    loaded = _Loaded(neighbours, tuple(map(str, folders)))
+    loaded = _UsersFile(neighbours, tuple(map(str, folders)))
     _BY_GLOBALS.update({id(vars(one)): loaded for one in (module, *neighbours.values())})
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
@@ -90,7 +90,7 @@ class _AsBefore(Loader):
 _FINDER = _Finder()
 
 
-def _importing() -> _Loaded | None:
+def _importing() -> _UsersFile | None:
     """Return the registered file whose code runs on this thread."""
     frame = sys._getframe(1)
     while frame is not None:
