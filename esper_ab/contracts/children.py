@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Annotated, Any, Literal, Protocol, Self
 
 import msgspec
 from msgspec import Meta
@@ -29,18 +30,29 @@ from esper_ab.contracts.settings import (
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
 
 
+class ChildProcess(AbstractContextManager["ChildProcess"], Protocol):
+    """A started process, with the interface of `subprocess.Popen`; leaving the context waits for its end."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit status; raises subprocess.TimeoutExpired while the process runs."""
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+
+
 class Child:
-    """A process that runs `command` with `line` as its input. Leaving the context kills the process.
+    """A process with `line` as its input. Leaving the context kills the process.
 
     Input and output are files. A pipe for the input would block until the process reads it, and a pipe for the output
     would stay open while a helper process that user code started is alive.
     """
 
-    def __init__(self, command: Sequence[str], line: bytes, environment: Mapping[str, str]) -> None:
-        self._files = asked, answer, complaint = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  closed in __exit__
+    def __init__(self, begin: Callable[[Sequence[int]], ChildProcess], line: bytes) -> None:
+        """`begin` starts the process, given the descriptors of its standard input, output and error."""
+        self._files = asked, _, _ = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  closed in __exit__
         asked.write(line)
         asked.seek(0)
-        self._process = subprocess.Popen(command, stdin=asked, stdout=answer, stderr=complaint, env=environment)
+        self._process = begin([file.fileno() for file in self._files])
         self.returncode: int | None = None
 
     def communicate(self, *, timeout: float | None = None) -> tuple[bytes, bytes]:
@@ -64,6 +76,16 @@ class Child:
             self._process.kill()
         for file in self._files:
             file.close()
+
+
+def child_of(command: Sequence[str], line: bytes, environment: Mapping[str, str]) -> Child:
+    """Run `command` with `line` as its input."""
+    return Child(
+        lambda standard: subprocess.Popen(
+            command, stdin=standard[0], stdout=standard[1], stderr=standard[2], env=environment
+        ),
+        line,
+    )
 
 
 # --- gpu names -------------------------------------------------------------------------------------------------------
@@ -205,6 +227,7 @@ class Machine(Settings, frozen=True, kw_only=True):
     sources: str = ""  # hash of the code (contracts/source_files.py)
     sees_shared_file: bool = True
     start_s: float = 0.0  # measured: from the start of the child until it had imported torch
+    spawned_because: str = ""  # why workers cannot be forked from a process that has imported torch; "": they can
     cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # best bfloat16 instructions of the CPU; "": none
     user_rewards: tuple[UserReward, ...]
     trainer: TrainerFacts | None = None  # of the trainer that was asked about

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+# What the start process imports for all workers, and for the preflight.
+BEFORE_FORK = (
+    "torch.multiprocessing", "workers.process.loop", "workers.devices.by_torch", "workers.kinds.growth",
+    "workers.native.binding", "psutil",
+)
 _DRIVER, _DRIVER_CHARS = Path("/proc/driver/nvidia/version"), 200
 _SUMMARY_CHARS = 500
 _TRACEBACK_CHARS = 20_000

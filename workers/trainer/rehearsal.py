@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from esper_ab.contracts import users_shell
-from esper_ab.contracts.children import Child
+from esper_ab.contracts.children import child_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE
 from esper_ab.contracts.measures import RESERVED
@@ -237,7 +237,7 @@ def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:
     Raises ValueError with the fault that the process reports or, if the process crashes, with the last line of output.
     """
     command = child_command("workers.commands.try_trainer")
-    with Child(command, msgspec.json.encode(trial), {**os.environ, **pins}) as child:
+    with child_of(command, msgspec.json.encode(trial), {**os.environ, **pins}) as child:
         answer, complaint = child.communicate()
     try:
         return _decode(answer)
