@@ -186,6 +186,7 @@ def become(module: str, *standard: int) -> None:
     for own, descriptor in enumerate(standard):
         os.dup2(descriptor, own)
         os.close(descriptor)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115  multiprocessing has made it /dev/null
     sys.argv = [module]
     _run(module)
 

@@ -132,7 +132,7 @@ class StartedProcess:
 
 
 class StartProcess:
-    """The start process of this machine; it starts with this object, and ends with it or with this process."""
+    """The start process of this machine. It starts with this object, and ends when this object or this process ends."""
 
     def __init__(self, entry: str) -> None:
         """`entry`: the module of the workers' entry point. Raises OSError if no process can be started."""

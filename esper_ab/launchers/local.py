@@ -63,7 +63,7 @@ class LocalWorker:
 
 
 class LocalLauncher(Launcher):
-    """Starts each worker as a process of this machine."""
+    """Starts each worker as a process of this machine. Workers end with their launcher."""
 
     name = "local"
     child_processes = True

@@ -35,7 +35,8 @@ WORKER = """
 import sys, time
 from esper_ab.launchers.local import LocalLauncher
 from support.orders import order
-LocalLauncher("support.hanging:main").start(order(experiment_dir=sys.argv[1], log_file="logs/w00.log"))
+launcher = LocalLauncher("support.hanging:main")
+worker = launcher.start(order(experiment_dir=sys.argv[1], log_file="logs/w00.log"))
 time.sleep(1e6)
 """
 

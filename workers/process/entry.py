@@ -40,6 +40,7 @@ def main(order: WorkerOrder) -> None:
     process.obey_the_coordinator_only()
     users_shell.enter(order.shell)
     process.set_environment(order.lane, order.arithmetic)
+    process.set_threads_of_loaded_libraries(order.arithmetic.threads)
     process.keep_freed_memory()
     process.forked_children_end_with_it()
     if _serve(order, _pin_torch, process.redirect_output):

@@ -231,4 +231,5 @@ def main(descriptor: str, entry: str) -> NoReturn:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    # As the module that a spawned child imports: what is pickled for it has the name of its module.
+    import_own("workers.process.start_process").main(*sys.argv[1:])
