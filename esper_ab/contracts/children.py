@@ -1,16 +1,12 @@
-"""Child processes of the data plane, the questions to them, and their answers.
+"""Questions to child processes of the data plane, and their answers.
 
 The children are the preflight, `growth heuristic`, `evaluate` and the reward audit.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Annotated, Any, Literal, Protocol, Self
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -28,65 +24,6 @@ from esper_ab.contracts.settings import (
     Settings,
 )
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
-
-
-class ChildProcess(AbstractContextManager["ChildProcess"], Protocol):
-    """A started process, with the interface of `subprocess.Popen`; leaving the context waits for its end."""
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Return the exit status; raises subprocess.TimeoutExpired while the process runs."""
-
-    def kill(self) -> None:
-        """Send SIGKILL."""
-
-
-class Child:
-    """A process with `line` as its input. Leaving the context kills the process.
-
-    Input and output are files. A pipe for the input would block until the process reads it, and a pipe for the output
-    would stay open while a helper process that user code started is alive.
-    """
-
-    def __init__(self, begin: Callable[[Sequence[int]], ChildProcess], line: bytes) -> None:
-        """`begin` starts the process, given the descriptors of its standard input, output and error."""
-        self._files = asked, _, _ = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  closed in __exit__
-        asked.write(line)
-        asked.seek(0)
-        self._process = begin([file.fileno() for file in self._files])
-        self.returncode: int | None = None
-
-    def communicate(self, *, timeout: float | None = None) -> tuple[bytes, bytes]:
-        """Same as `Errand.communicate`."""
-        try:
-            self.returncode = self._process.wait(timeout)
-        except subprocess.TimeoutExpired as error:
-            error.stderr = self._written(2)
-            raise
-        return self._written(1), self._written(2)
-
-    def _written(self, descriptor: int) -> bytes:
-        file = self._files[descriptor].fileno()
-        return os.pread(file, os.fstat(file).st_size, 0)  # leaves the offset, which the process shares
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._process:
-            self._process.kill()
-        for file in self._files:
-            file.close()
-
-
-def child_of(command: Sequence[str], line: bytes, environment: Mapping[str, str]) -> Child:
-    """Run `command` with `line` as its input."""
-    return Child(
-        lambda standard: subprocess.Popen(
-            command, stdin=standard[0], stdout=standard[1], stderr=standard[2], env=environment
-        ),
-        line,
-    )
-
 
 # --- gpu names -------------------------------------------------------------------------------------------------------
 # The name of a GPU in CUDA_VISIBLE_DEVICES, which tells a worker which GPU it owns.

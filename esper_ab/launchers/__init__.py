@@ -15,7 +15,8 @@ from typing import Literal, Protocol
 import msgspec
 
 from esper_ab.contracts import link_keys
-from esper_ab.contracts.children import Child, Device, child_of
+from esper_ab.contracts.child import Child, child_of
+from esper_ab.contracts.children import Device
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import child_command, child_environment

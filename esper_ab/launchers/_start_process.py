@@ -16,8 +16,8 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Self
@@ -168,20 +168,27 @@ class StartProcess:
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            with theirs, open(os.memfd_create("request"), "w+b") as request:  # noqa: PTH123  a descriptor
-                blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-                request.write(json.dumps({
-                    "name": name, "function": function, "words": list(words), "path": sys.path,
-                    "environment": child_environment(os.environ), "folder": str(Path.cwd()),
-                    "blocked": sorted(map(int, blocked)),
-                }).encode())  # fmt: skip
-                request.seek(0)
-                given = [request.fileno(), theirs.fileno(), *descriptors]
-                socket.send_fds(self._requests, [b"\0"], given)
+            with theirs, _file_of({
+                "name": name, "function": function, "words": list(words), "path": sys.path,
+                "environment": child_environment(os.environ), "folder": str(Path.cwd()),
+                "blocked": sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))),
+            }) as request:  # fmt: skip
+                socket.send_fds(self._requests, [b"\0"], [request, theirs.fileno(), *descriptors])
         except OSError:
             ours.close()
             raise
         return StartedProcess(ours)
+
+
+@contextmanager
+def _file_of(request: dict[str, object]) -> Iterator[int]:
+    """Yield the descriptor of a file in memory that has the request; a message would limit the environment's size."""
+    file = os.memfd_create("request")
+    try:
+        os.write(file, json.dumps(request).encode())
+        yield file
+    finally:
+        os.close(file)
 
 
 def _end(requests: socket.socket, process: subprocess.Popen[bytes]) -> None:

@@ -172,7 +172,7 @@ WRITES_ITSELF = {
     "contracts/files.py": "the one place",
     "control/hub.py": "removes it",
     "launchers/ray.py": "likewise",
-    "control/preflight.py": "an empty temporary file", "contracts/children.py": "temporary files without names",
+    "control/preflight.py": "an empty temporary file", "contracts/child.py": "temporary files without names",
     "commands/export.py": "drafts in a folder that `below` made",
     "health/examination.py": "tries whether a folder can be written",
     "readers/records.py": "a temporary file without a name to be found",
@@ -216,7 +216,7 @@ def _changes(source: str) -> list[str]:
 READS_ITSELF = {
     "contracts/files.py": "the one place", "health/control_groups.py": "the system's files",
     "contracts/guard.py": "likewise", "contracts/users_shell.py": "likewise",
-    "workers/process/entry.py": "likewise",
+    "workers/process/entry.py": "likewise", "workers/process/setup.py": "likewise",
     "workers/commands/describe.py": "likewise",
     "report/page.py": "a part of the package", "readers/records.py": "likewise",
     "contracts/own_packages.py": "likewise", "contracts/source_files.py": "likewise",

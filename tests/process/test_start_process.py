@@ -39,7 +39,7 @@ from pathlib import Path
 with (Path(__file__).parent / "imported").open("a") as file:
     file.write(f"{os.getpid()} {os.getppid()}\\n")
 def reward(facts, settings):
-    return facts.accuracy
+    return facts.val_acc
 """
 COORDINATOR = """
 import sys, time
@@ -152,6 +152,7 @@ def test_nothing_outlives_what_is_killed(tmp_path, killed):
         eventually(lambda: not alive(facts["pid"]), PATIENCE_S)
         eventually(lambda: not alive(facts["start_process"]), PATIENCE_S)
         coordinator.kill()
+    assert coordinator.returncode == -signal.SIGKILL
 
 
 def test_after_the_start_process_was_killed_its_workers_have_ended_and_others_start(tmp_path):

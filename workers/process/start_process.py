@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import importlib
 import json
 import multiprocessing
 import os
@@ -41,7 +40,7 @@ from workers.devices import pinned
 _MOST_DESCRIPTORS = 8  # of a request
 
 
-class Request(msgspec.Struct, frozen=True):
+class StartRequest(msgspec.Struct, frozen=True):
     """A process to start: it calls `function` ("module:name") with `words` and the descriptors given with the request.
     """
 
@@ -52,6 +51,14 @@ class Request(msgspec.Struct, frozen=True):
     folder: str
     path: list[str]  # sys.path
     blocked: list[int]  # signals
+
+
+# msgspec analyses a type on first use, and two threads doing so at once crash (seen with 0.22). So do it at import.
+msgspec.json.Decoder(StartRequest)
+
+
+def _decoded(data: bytes) -> StartRequest:
+    return msgspec.convert(json.loads(data), type=StartRequest)  # by json, because variables need not be UTF-8
 
 
 class Given:
@@ -67,7 +74,7 @@ class Given:
         self.numbers = [duplicate.detach() for duplicate in duplicates]
 
 
-class StartProcess:
+class Starter:
     """Starts children on request, and reports each one's end on the socket that came with its request."""
 
     def __init__(self, control: socket.socket) -> None:
@@ -95,8 +102,8 @@ class StartProcess:
         if not data:
             return False
         described, answer, *given = descriptors
-        with open(described, "rb") as file:  # noqa: PTH123  a descriptor
-            request = msgspec.convert(json.loads(file.read()), type=Request)  # json, because names need not be UTF-8
+        request = _decoded(os.pread(described, os.fstat(described).st_size, 0))
+        os.close(described)
         status = socket.socket(fileno=answer)
         try:
             self._start(request, given, status)
@@ -108,7 +115,7 @@ class StartProcess:
                 os.close(descriptor)
         return True
 
-    def _start(self, request: Request, given: list[int], status: socket.socket) -> None:
+    def _start(self, request: StartRequest, given: list[int], status: socket.socket) -> None:
         why = reason_to_spawn()
         context = _torch_or_standard().get_context("spawn" if why else "fork")
         forget = None if why else partial(self._forget, status, given)
@@ -171,7 +178,7 @@ def _is_open(number: int) -> bool:
     return True
 
 
-def _become(request: Request, given: Given, soft_limit: int, forget: Callable[[], None] | None) -> NoReturn:
+def _become(request: StartRequest, given: Given, soft_limit: int, forget: Callable[[], None] | None) -> NoReturn:
     """Do the request in a new process, and end it as Python ends a program.
 
     `forget`: closes what a forked process has inherited from the start process; None for a spawned one.
@@ -224,10 +231,10 @@ def main(descriptor: str, entry: str) -> NoReturn:
     os.environ.update(pinned.variables((), Arithmetic(threads=1)))
     with suppress(Exception):  # a child reports it, which imports them again
         for module in getattr(import_own(entry), "BEFORE_FORK", ()):
-            importlib.import_module(module)
+            import_own(module)
     sources_imported()  # the children have this code, even if files are edited before they start
     gc.freeze()
-    StartProcess(control).serve()
+    Starter(control).serve()
 
 
 if __name__ == "__main__":

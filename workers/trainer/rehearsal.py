@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from esper_ab.contracts import users_shell
-from esper_ab.contracts.children import child_of
+from esper_ab.contracts.child import child_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE
 from esper_ab.contracts.measures import RESERVED
