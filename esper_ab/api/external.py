@@ -25,10 +25,11 @@ from esper_ab.report.external import external_json, external_report
 from esper_ab.report.text import render_text
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
 from esper_ab.verdict.answer import Answer, with_profiles
-from esper_ab.verdict.exploration import explore
+from esper_ab.verdict.exploration import explore, questions_on
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import Observations
-from esper_ab.verdict.row_questions import on_items
+from esper_ab.verdict.row_questions import on_direction, on_items
+from esper_ab.verdict.units import check_margin, check_units
 from esper_ab.verdict.vocabulary import Scale
 
 if TYPE_CHECKING:
@@ -117,12 +118,17 @@ def compare_outcomes(
 def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
     """Compare all groups; `asked` holds the arguments of `compare_outcomes` by name."""
     scales, rule = _scales(observations.tasks, asked), _rule(asked)
-    if asked.get("rows") == "runs":
-        observations = msgspec.structs.replace(observations, rows_are_runs=True)
-    if questions := [*on_items(observations)]:
+    scores = asked.get("scores", "")
+    check_units(scales, observations, ranges_of(observations.tasks, scores))
+    paired, rows = asked.get("paired"), asked.get("rows")
+    questions = (
+        *on_items(observations, rows), *on_direction(observations.outcome_column, asked),
+        *questions_on(observations, scales, rule, paired=paired, rows=rows),
+    )  # fmt: skip
+    if questions:
         raise Unanswered(observations.source, questions)
-    found = explore(observations, scales, rule, paired=asked.get("paired"), rows=asked.get("rows"))
-    return with_scores(found, asked.get("scores", ""))
+    found = explore(observations, scales, rule, paired=paired, rows=rows)
+    return with_scores(found, scores)
 
 
 def design_comparison(
@@ -145,8 +151,13 @@ def design_comparison(
 
 def designed(groups: Sequence[str], seeds: Sequence[str], asked: Asked) -> AnalysisPlan:
     """Make a plan; `asked` holds the arguments of `design_comparison` by name."""
+    if questions := tuple(on_direction("", asked)):
+        raise Unanswered("the plan", questions)
+    scales = _scales(asked.get("tasks") or ("",), asked)
+    for scale in scales:
+        check_margin(scale.outcome, scale.margin, scale.task)
     return make_external_plan(
-        groups, seeds, _scales(asked.get("tasks") or ("",), asked), _rule(asked),
+        groups, seeds, scales, _rule(asked),
         cells=tuple(asked.get("cells", ())), choosing=asked.get("choose", 0),
     )  # fmt: skip
 
@@ -168,7 +179,14 @@ def judge_outcomes(
         for _, folder in folders:
             refuse_joint(folder, "judge_outcomes", by_task=True)
         observations = read_experiments(folders, held.scales) if folders else _observations(data, columns, groups)
-        return with_scores(judge(held, observations), scores)
+        return judged(held, observations, scores)
+
+
+def judged(plan: AnalysisPlan, observations: Observations, scores: Told) -> OutcomeVerdicts:
+    """Judge observations by a plan."""
+    if observations.facts is None:
+        check_units(plan.scales, observations, ranges_of([scale.task for scale in plan.scales], scores))
+    return with_scores(judge(plan, observations), scores)
 
 
 def with_scores(found: Answer, scores: Told) -> OutcomeVerdicts:

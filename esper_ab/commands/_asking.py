@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+import msgspec
 
 from esper_ab.api.declared import DeclaredExperiment
 from esper_ab.commands._options import ARGUMENTS
@@ -108,22 +109,33 @@ def read_job(options: Flags) -> AskedJob:
     )
 
 
+def _tracked(declared: Tracking) -> list[str]:
+    """Return the names of the trackers that WHAT asks for."""
+    return [name for name, on in (("wandb", declared.wandb != "off"), ("tensorboard", declared.tensorboard)) if on]
+
+
 def tracking_of(options: Flags, declared: Tracking) -> Tracking:
-    """Return the tracking settings from the flags, with the description and tags of WHAT.
+    """Return the tracking settings from the flags, over those of WHAT; --track replaces the trackers of WHAT.
 
     Raises UsageError if a tracker is unknown or cannot be used.
     """
-    names = split_commas(options["track"], "--track") if options["track"] is not None else []
+    names = split_commas(options["track"], "--track") if options["track"] is not None else _tracked(declared)
     unknown = [name for name in names if name not in NAMES]
     if unknown:
         raise UsageError(f"--track {unknown[0]}: no such tracker; choose from {', '.join(NAMES)}")
     for flag in _TRACKING[1:]:
         if options[flag] is not None and "wandb" not in names:
             raise UsageError(f"--{flag.replace('_', '-')} needs --track wandb")
-    told = Tracking(
-        wandb=wandb_mode("--wandb-mode", options["wandb_mode"]) if "wandb" in names else "off",
-        wandb_entity=options["wandb_entity"] or "", wandb_project=options["wandb_project"] or "",
-        tensorboard="tensorboard" in names, description=declared.description, tags=declared.tags,
+    kept = declared
+    if options["track"] is not None:
+        kept = Tracking(description=declared.description, tags=declared.tags)
+    mode = kept.wandb
+    if "wandb" in names and (options["wandb_mode"] is not None or mode == "off"):
+        mode = wandb_mode("--wandb-mode", options["wandb_mode"])
+    told = msgspec.structs.replace(
+        kept, wandb=mode, tensorboard="tensorboard" in names,
+        wandb_entity=options["wandb_entity"] or kept.wandb_entity,
+        wandb_project=options["wandb_project"] or kept.wandb_project,
     )  # fmt: skip
     check_tracking(told)
     return told

@@ -12,6 +12,7 @@ import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
+from typing import BinaryIO
 
 import msgspec
 
@@ -29,6 +30,7 @@ from esper_ab.journal.fold import History, Inconsistent, RunHistory, fold
 from esper_ab.journal.lock import holder
 from esper_ab.settings.request import read_toml
 
+_PART_BYTES = 1 << 20
 _LISTED = 8  # file names on one line of text; --json lists them all
 
 
@@ -65,7 +67,7 @@ def examine(experiment_dir: Path) -> Findings:
     if damage:
         with open_to_read(experiment_dir / JOURNAL_NAME) as file:
             file.seek(reading.intact_bytes)
-            behind = sum(1 for _ in file)
+            behind = _count_lines(file)
     runs = tuple(history.runs.values()) if history else ()
     unneeded = removable(experiment_dir, history) if history and not user else None
     return Findings(
@@ -77,6 +79,15 @@ def examine(experiment_dir: Path) -> Findings:
         removable=tuple(map(str, unneeded.files)) if unneeded else (),
         removable_bytes=unneeded.size_bytes if unneeded else 0,
     )  # fmt: skip
+
+
+def _count_lines(file: BinaryIO) -> int:
+    """Return the number of lines from here on, including an unfinished last one, however long they are."""
+    count, last = 0, b"\n"
+    while part := file.read(_PART_BYTES):
+        count += part.count(b"\n")
+        last = part[-1:]
+    return count + (last != b"\n")
 
 
 def fold_intact(reading: Reading) -> tuple[History | None, str, bool]:

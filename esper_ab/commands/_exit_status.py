@@ -2,7 +2,8 @@
 
 Click by itself would exit with 1 on Ctrl-C and print different error messages. The exit statuses:
 
-    0 done    1 internal error    2 what was asked cannot be done    4 a worker failed    5 journal damaged
+    0 done    1 internal error    2 what was asked cannot be done    3 too few runs for any answer (judge, compare)
+    4 a worker failed    5 journal damaged
     11 a worker hung    12 a condition of --fail-unless does not hold    75 disk full    130 interrupted
 """
 
@@ -19,12 +20,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any
 
 import click
 
+from esper_ab.commands._parameters import Command
 from esper_ab.contracts.errors import (
     NO_ROOM,
     ConditionNotMet,
@@ -36,7 +37,7 @@ from esper_ab.contracts.errors import (
     as_flag,
     no_room,
 )
-from esper_ab.contracts.wording import visible
+from esper_ab.contracts.wording import close_names, visible
 
 # --- unknown options -------------------------------------------------------------------------------------------------
 # "Did you mean" for an unknown option, by meaning or by spelling.
@@ -45,33 +46,41 @@ from esper_ab.contracts.wording import visible
 def unknown_option(error: click.NoSuchOption) -> str:
     """Return the error for an unknown option.
 
-    It suggests the option of the same meaning or, if there is none, options with similar names.
+    It says what to write instead of an option of an earlier version; else it suggests the option of the same meaning
+    or, if there is none, options with similar names.
     """
-    from esper_ab.settings.assignments import OURS  # imported only for this error
+    # Imported only for this error.
+    from esper_ab.commands._old_words import flag_today
+    from esper_ab.settings.assignments import OURS
 
     said = f"no option {error.option_name}"
     known = [flag for parameter in error.ctx.command.params for flag in parameter.opts] if error.ctx else []
+    if today := flag_today(error.option_name, known):
+        return f"{said}; {today}"
     same = [
         as_flag(Setting(key, "...", assigned=True) if "." in key else Setting(key))
         for key in OURS.get(error.option_name.lstrip("-").replace("-", "_"), ())
     ]
     if same and {flag.split()[0] for flag in same} <= set(known):
         return f"{said}; here it is called {' and '.join(same)}"
-    close = get_close_matches(error.option_name, known, n=2)
+    close = close_names(error.option_name, known, 2)
     return f"{said}; did you mean {' or '.join(close)}?" if close else said
 
 
 _EXAMPLE_WIDTH = 76  # of 80 columns: click indents by two, and a continuation takes two
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # by descriptor: name in sys, mode
+_TRAINING = frozenset({"launch", "esper_ab.launch", "resume", "calibrate"})  # commands that run experiments
 _NO_THREAD = "can't start new thread"  # the text of Python's RuntimeError
 # Errors with which the system refuses a file that the user chose.
 _REFUSED = frozenset({
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP,
     errno.ENAMETOOLONG, errno.EINVAL, errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.EFBIG,
 })
+NOTHING_ANSWERED = 3  # by judge or compare: every verdict is NO INFERENCE or BLOCKED
 STATUSES = (
-    "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 4 a worker failed, 5 a journal is "
-    "damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 the disk is full, 130 interrupted."
+    "Exit status: 0 done, 1 internal error, 2 what was asked cannot be done, 3 judge or compare could answer nothing, "
+    "4 a worker failed, 5 a journal is damaged, 11 a worker hung, 12 a condition of --fail-unless does not hold, 75 "
+    "the disk is full, 130 interrupted."
 )
 
 
@@ -83,7 +92,7 @@ def epilog(*lines: str, statuses: str = "Exit statuses: esper-ab --help.") -> st
 
 def command_with(*examples: str, **how: Any) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator for a click command whose help ends with `examples`."""
-    return click.command(epilog=epilog(*examples), **how)
+    return click.command(epilog=epilog(*examples), **{"cls": Command, **how})
 
 
 def _folded(line: str) -> str:
@@ -134,11 +143,13 @@ def _open_standard_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _lacking(error: Exception) -> str:
+def _lacking(error: Exception, program: str, args: Sequence[str]) -> str:
     """Describe a shortage of memory or threads; re-raise any other RuntimeError, because it is a bug."""
     if isinstance(error, MemoryError):
         what = f" ({said})" if (said := " ".join(str(error).split())) else ""
-        remedy = "free some memory, or run fewer runs at the same time, for example with --max-parallel 1"
+        remedy = "free some memory"
+        if _TRAINING & {*program.split()[-1:], *args[:1]}:
+            remedy += ", or run fewer runs at the same time, for example with --max-parallel 1"
         return f"out of memory{what}; {remedy}; journals are not affected"
     if str(error) != _NO_THREAD:
         raise error
@@ -210,5 +221,5 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _report("interrupted", Interrupted.exit_code, args)
     except (MemoryError, RuntimeError) as error:
-        return _report(_lacking(error), UsageError.exit_code, args)
+        return _report(_lacking(error, program, args), UsageError.exit_code, args)
     return status if isinstance(status, int) else 0

@@ -7,18 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from esper_ab.commands._exit_status import NOTHING_ANSWERED
 from esper_ab.commands._parameters import PATH, Decorator, Flags, in_order, switch, valued
 from esper_ab.contracts.errors import UsageError
+from esper_ab.verdict.vocabulary import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from esper_ab.api.external import OutcomeVerdicts
+    from esper_ab.verdict.comparison import Comparison
 
 _OPTIONS = {
     "margin": valued("--margin", "SIZE",
         "The smallest difference worth acting on, in the unit of the outcome; there is no default. For several tasks: "
         "one size, or TASK=SIZE,TASK=SIZE."),
     "better": valued("--better", "higher|lower",
-        "Which outcomes are better. For several tasks: one word, or TASK=lower,TASK=higher.", default="higher"),
+        "Which outcomes are better. For several tasks: one word, or TASK=lower,TASK=higher. [default: higher; asked if "
+        "the outcome is called loss, error, time, …]", default=None),
     "unit": valued("--unit", "UNIT",
         "Unit of the outcome. For several tasks: one unit, or TASK=UNIT,TASK=UNIT.", default=""),
     "label": valued("--label", "WORDS", "Name of the outcome, in words.", default="outcome"),
@@ -72,7 +78,14 @@ def as_in_python(flags: Flags) -> dict[str, Any]:
     if flags["margin"] is None:  # only the user can know it
         raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the outcome's unit")
     by_task = ("margin", "better", "unit", "worst", "scores")
-    return {name: told_by_task(value) if name in by_task else value for name, value in flags.items()}
+    told = {name: value for name, value in flags.items() if name != "better" or value is not None}
+    return {name: told_by_task(value) if name in by_task else value for name, value in told.items()}
+
+
+def status_of(comparisons: Iterable[Comparison]) -> int:
+    """Return the exit status: NOTHING_ANSWERED if there is no comparison about which anything could be said."""
+    unanswered = (Verdict.NO_INFERENCE, Verdict.BLOCKED)
+    return NOTHING_ANSWERED if all(one.verdict in unanswered for one in comparisons) else 0
 
 
 def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose: bool) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from esper_ab.commands._parameters import AT_LEAST_1, JSON, PATH, Decorator, in_order, switch, switched, takes
+from esper_ab.commands._parameters import AT_LEAST_1, JSON, PATH, Command, Decorator, in_order, switch, switched, takes
 from esper_ab.contracts import catalog
 
 ARGUMENTS = "esper_ab.arguments"
@@ -242,7 +243,26 @@ def gather_lists(args: Sequence[str]) -> list[str]:
     return gathered
 
 
-class RecordingCommand(click.Command):
+def _refuse_spaces(command: click.Command, ctx: click.Context, args: Sequence[str]) -> None:
+    """Raise click.UsageError for `--groups a b`: a flag whose values are separated by commas, followed by words that
+    are neither flags nor an experiment, a trainer or a command.
+    """
+    flags = {
+        flag for option in command.get_params(ctx) if isinstance(option, click.Option) and option.name != "group"
+        and "," in (option.metavar or "") for flag in option.opts
+    }  # fmt: skip
+    for place, flag in enumerate(args):
+        words = list(itertools.takewhile(lambda word: not word.startswith("-"), args[place + 1 :]))
+        if flag in flags and len(words) > 1 and not any(map(_may_be_what, words[1:])):
+            whole = ",".join(word.strip(",") for word in words)
+            raise click.UsageError(f"{flag} takes its values separated by commas: write {flag} {whole}", ctx)
+
+
+def _may_be_what(word: str) -> bool:
+    return word.endswith((".toml", ".py")) or bool({" ", "{", "/"} & {*word})
+
+
+class RecordingCommand(Command):
     """A command that keeps its raw arguments in `ctx.meta[ARGUMENTS]`, so that a message can complete the line."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -255,6 +275,7 @@ class ExperimentCommand(RecordingCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[ARGUMENTS] = tuple(args)
+        _refuse_spaces(self, ctx, args)
         return super().parse_args(ctx, gather_lists(args))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

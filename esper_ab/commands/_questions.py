@@ -21,12 +21,17 @@ def answers_to(error: Unanswered, command: str) -> dict[str, Any]:
     """
     typed = click.get_current_context().meta[ARGUMENTS]
     if not sys.stdin.isatty():
-        flags = " ".join(as_flag(question.answers[0]) for question in error.questions)
+        flags = " ".join(map(_completing, error.questions))
         raise UsageError(f"{error}. Complete the command: {shell_command(command, *typed)} {flags}")
     chosen = [_ask(error.source, question) for question in error.questions]
     flags = " ".join(map(as_flag, chosen))
     click.echo(f"The same without questions: {shell_command(command, *typed)} {flags}\n", err=True)
     return dict(map(_option, chosen))
+
+
+def _completing(question: OpenQuestion) -> str:
+    first, *others = map(as_flag, question.answers)
+    return f"{first} (or {' or '.join(others)})" if others else first
 
 
 def _ask(source: str, question: OpenQuestion) -> Setting:

@@ -58,6 +58,11 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in TABLE:
+            from esper_ab.commands._old_words import command_today  # imported only for this error
+
+            if today := command_today(args[0]):
+                raise click.UsageError(f"no command {args[0]!r}; write {today}", ctx)
         name, found, rest = super().resolve_command(ctx, args)
         return name, load_command(name) if name and found else None, rest
 

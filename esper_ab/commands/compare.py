@@ -10,7 +10,7 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
-from esper_ab.commands._external import external_options, printed
+from esper_ab.commands._external import external_options, printed, status_of
 from esper_ab.commands._parameters import json_flag
 from esper_ab.contracts.errors import UsageError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def command(
     context: click.Context, /, folders: tuple[Path, ...], control: str, alpha: float, scores: str, **shown: Any
-) -> None:
+) -> int:
     """Compare the groups of several experiment directories; exploratory.
 
     The experiments must have the same task, budget, outcome, margin, arithmetic, code, versions and rng seed;
@@ -46,10 +46,10 @@ def command(
     sources = read_sources(folders)
     if are_replications(sources):
         _refuse(context, "control", "alpha", "scores", "figure")
-        click.echo(_beside(sources, json=shown["json"], verbose=shown["verbose"]), nl=False)
-        return
+        return _show_beside(sources, json=shown["json"], verbose=shown["verbose"])
     found = compare_sources(sources, Rule(control=control, alpha=alpha))
     click.echo(printed(with_scores(found, told_by_task(scores)), **shown), nl=False)
+    return status_of(found.comparisons)
 
 
 def _refuse(context: click.Context, *names: str) -> None:
@@ -62,13 +62,16 @@ def _refuse(context: click.Context, *names: str) -> None:
             )
 
 
-def _beside(sources: Sequence[Source], *, json: bool, verbose: bool) -> str:
-    """Return the verdicts of experiments that replicate each other, as JSON or text."""
+def _show_beside(sources: Sequence[Source], *, json: bool, verbose: bool) -> int:
+    """Print the verdicts of experiments that replicate each other, as JSON or text, and return the exit status."""
     from esper_ab.readers.replications import remarks  # with scipy
+    from esper_ab.report.content import content
     from esper_ab.report.replications import replications_json, replications_report
     from esper_ab.report.text import render_text
 
-    differs = remarks(sources)
+    found, differs = [(name, content(history, place=name)) for name, history in sources], remarks(sources)
     if json:
-        return replications_json(sources, differs) + "\n"
-    return render_text(replications_report(sources, differs), whole=verbose)
+        click.echo(replications_json(found, differs))
+    else:
+        click.echo(render_text(replications_report(found, differs), whole=verbose), nl=False)
+    return status_of([item for _, one in found for item in one.comparisons])

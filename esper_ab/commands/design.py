@@ -10,14 +10,17 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._external import RULE, as_in_python, external_options
+from esper_ab.commands._options import RecordingCommand
 from esper_ab.commands._parameters import MOST_SEEDS, PATH, json_flag, switch, valued
-from esper_ab.contracts.errors import UsageError
+from esper_ab.commands._questions import answers_to
+from esper_ab.contracts.errors import Unanswered, UsageError
 from esper_ab.contracts.settings import whole_number
 
 
 @command_with(
     "esper-ab design --groups new,old --seeds 20 --margin 2",
     "esper-ab design --groups new,old --seeds 100..119 --tasks Hopper,Walker --margin Hopper=200,Walker=300",
+    cls=RecordingCommand,
 )
 @valued("--groups", "A,B,…", "Names of the groups, as in the results.", required=True)
 @valued("--seeds", "N|FIRST..LAST|A,B,…",
@@ -51,7 +54,11 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     named = {name: _names(asked[name]) for name in ("tasks", "cells") if asked[name]}
     asked |= {"looks": _looks(asked["looks"]), "early_stop": not asked["no_early_stop"]}
     told = as_in_python(asked | {"tasks": (), "cells": ()} | named)
-    plan = designed(_names(asked["groups"]), _seeds(asked["seeds"], asked["choose"]), told)
+    groups, seeds = _names(asked["groups"]), _seeds(asked["seeds"], asked["choose"])
+    try:
+        plan = designed(groups, seeds, told)
+    except Unanswered as error:
+        plan = designed(groups, seeds, told | answers_to(error, "design"))
     if not dry_run:
         save_plan(plan, out)
     tree = {"file": str(out), "sha256": plan.digest, "looks": plan.design.looks}

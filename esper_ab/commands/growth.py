@@ -11,7 +11,7 @@ import msgspec
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ExperimentCommand, hosts_options
-from esper_ab.commands._parameters import AT_LEAST_1, PATH, json_flag, valued
+from esper_ab.commands._parameters import AT_LEAST_1, PATH, Command, json_flag, valued
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import Host, RewardAuditQuestion, Seed, SoloAnswer, SoloQuestion
 from esper_ab.contracts.errors import UsageError
@@ -32,7 +32,7 @@ def command() -> None:
     """Audit rewards for growth, run its heuristic controller alone, or download a task's data."""
 
 
-@command.command(epilog=epilog(
+@command.command(cls=Command, epilog=epilog(
     "esper-ab growth rewards", "esper-ab growth rewards shaped mine.py:reward --task digits --schedules 128",
     "esper-ab growth rewards simplified --set reward.pbrs_weight=0.1 --out reward-audits/weaker-potential",
 ))  # fmt: skip
@@ -112,7 +112,7 @@ def heuristic(json: bool, **options: Any) -> None:
     click.echo(json_module.dumps(tree) if json else describe_answer(asked, answer))
 
 
-@command.command(epilog=epilog(
+@command.command(cls=Command, epilog=epilog(
     "esper-ab growth fetch cifar10", "esper-ab growth fetch cifar10 --data-dir data",
 ))  # fmt: skip
 @click.argument("task", metavar="TASK")

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from esper_ab.commands._exit_status import command_with
-from esper_ab.commands._external import RULE, as_in_python, columns_of, external_options, printed
+from esper_ab.commands._external import RULE, as_in_python, columns_of, external_options, printed, status_of
 from esper_ab.commands._options import RecordingCommand
 from esper_ab.commands._parameters import Flags, json_flag, valued
 from esper_ab.commands._questions import answers_to
 from esper_ab.contracts.errors import Unanswered, UsageError
+from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.wording import shell_command
 from esper_ab.readers.joint_directory import refuse_joint
 
@@ -44,7 +45,7 @@ _RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
 def command(
     context: click.Context, /, words: tuple[str, ...], requirements: tuple[str, ...], columns: str, groups: str,
     **options: Any,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Judge outcomes of runs made elsewhere by PLAN, noting deviations; or, without PLAN, explore them.
 
     FILE is a CSV file with a row per run. Its columns are group, seed (or pair), outcome (empty for a failed run) and,
@@ -56,9 +57,8 @@ def command(
     If no seed occurs in two groups, or if the file has a column run instead of seed, the runs are not paired.
     """
     # Imported here, so that --help needs no scipy.
-    from esper_ab.api.external import with_scores
+    from esper_ab.api.external import judged
     from esper_ab.readers.external_plan import read_plan, told_by_task
-    from esper_ab.verdict.judge import judge
     from esper_ab.verdict.requirement import parse_requirement, require
 
     table = TableShape(columns_of(columns), tuple(name.strip() for name in groups.split(",")) if groups else ())
@@ -66,17 +66,32 @@ def command(
     if len(words) == 1:
         if requirements:
             raise UsageError("--fail-unless needs a plan, because results without a plan are exploratory")
-        click.echo(printed(_explore(Path(words[0]), table, options), **shown), nl=False)
-        return
+        explored = _explore(Path(words[0]), table, options)
+        click.echo(printed(explored, **shown), nl=False)
+        return status_of(explored.comparisons)
+    _refuse_tables(words)
     told = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     if told:
         raise UsageError(f"--{told[0]} is only for a CSV file without a plan; a plan already contains this setting")
     plan = read_plan(Path(words[0]))
     asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
-    found = with_scores(judge(plan, _read(words[1:], table, plan.scales)), told_by_task(options["scores"]))
+    found = judged(plan, _read(words[1:], table, plan.scales), told_by_task(options["scores"]))
     click.echo(printed(found, **shown), nl=False)
     last = found.comparisons[-1].question.task
     require(asked, [one for one in found.comparisons if one.question.task == last])
+    return status_of(found.comparisons)
+
+
+def _refuse_tables(words: Sequence[str]) -> None:
+    """Raise UsageError if the first of several words is no plan but a table, a folder or another kind of file."""
+    first = Path(words[0])
+    if first.suffix == ".json" or not first.exists():
+        return  # the reader of plans says what is wrong
+    if first.is_dir() or not read_regular(first).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        raise UsageError(
+            f"{first} is no plan, and without a plan judge reads one CSV file, not {len(words)}: put all runs into one "
+            "file with the columns group, seed and outcome, one row per run"
+        )
 
 
 def _explore(file: Path, table: TableShape, rule: Flags) -> OutcomeVerdicts:

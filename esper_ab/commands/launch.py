@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 from esper_ab.commands._exit_status import command_with, invoke, leaving
 from esper_ab.commands._options import ExperimentCommand, experiment_options, help_all
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
+from esper_ab.contracts.wording import visible_json
 
 
 @command_with(
@@ -42,19 +44,22 @@ def command(**options: Any) -> None:
     from esper_ab.verdict.requirement import parse_requirement
 
     json, dry_run = options["json"], options["dry_run"]
+    fallback = None if dry_run else outlive_terminal()
     asked = read_job(options)
+    if fallback is not None:
+        atexit.register(fallback.leave, asked.output_dir)  # of a launch that was refused, and so has no directory
     job = plan_job(asked, make_launcher(asked.launcher), only_plan=dry_run)
     for text in options["fail_unless"]:
         parse_requirement(text, job.groups, job.comparisons)
     if dry_run and json:
-        click.echo(encode(job))
+        click.echo(visible_json(encode(job)))
     elif not json:
         click.echo(describe(job, whole=options["verbose"]) + "\nNothing was started." * dry_run)
     confirm(job, yes=options["yes"], dry_run=dry_run)
-    if dry_run:
+    if fallback is None:
         return
     job = make_directory(job)
-    outlive_terminal(job.directory)
+    fallback.use(job.directory)
     try:
         carry_out(
             job, watched=not (options["quiet"] or json or options["verbose"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._parameters import switch
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import LOGS
-from esper_ab.contracts.files import open_to_read
+from esper_ab.contracts.files import open_below
 from esper_ab.contracts.wording import visible
 from esper_ab.journal.fold import History
 from esper_ab.live.console import CONSOLE_NAME
@@ -25,6 +26,8 @@ from esper_ab.live.viewer import Viewer
 
 _POLL_S = 0.25
 _CONSOLE = "console"
+_END_BYTES = 64 << 20  # shown of a log, at most
+_LINE_CHARS = 1 << 16  # shown of a line, at most
 _SHOWN = 8  # names shown in an error
 
 
@@ -70,26 +73,36 @@ def lines(experiment_dir: Path, viewer: Viewer, name: str = "", *, follow: bool 
 
     With `follow`, keep yielding new lines until no process holds the experiment directory.
     """
-    read = Counter[str]()  # bytes, by log
+    read = Counter[str]()  # bytes read so far, or skipped, by log
     while True:
         viewer.catch_up()
         last = not (follow and viewer.held)
         found = sources(experiment_dir, viewer.history)  # again, because runs and workers may have been added
         for origin in [name] if name else found:
-            data = _read_on(found[origin], read[origin], last=last)
-            read[origin] += len(data)
+            data, read[origin] = _read_on(experiment_dir, found[origin], read[origin], last=last)
             for line in data.decode(errors="replace").splitlines():
-                yield origin, line
+                yield origin, line if len(line) <= _LINE_CHARS else f"{line[:_LINE_CHARS]}…"
         if last:
             return
         time.sleep(_POLL_S)
 
 
-def _read_on(path: Path, offset: int, *, last: bool) -> bytes:
-    """Return the new complete lines of a growing file; with `last`, include a final unfinished line."""
-    if not path.exists():
-        return b""
-    with open_to_read(path) as file:
-        file.seek(offset)
-        data = file.read()
-    return data if last else data[: data.rfind(b"\n") + 1]
+def _read_on(experiment_dir: Path, path: Path, offset: int, *, last: bool) -> tuple[bytes, int]:
+    """Return the new complete lines of a growing file, and the offset where they end.
+
+    With `last`, include a final unfinished line. More than _END_BYTES are not read: the lines before them are skipped,
+    and stderr says so. Raises NotRegular if the file is a link, or anything else but a file.
+    """
+    try:
+        descriptor = open_below(experiment_dir, path.relative_to(experiment_dir), os.O_RDONLY)
+    except FileNotFoundError:
+        return b"", offset
+    with os.fdopen(descriptor, "rb") as file:
+        size = os.fstat(descriptor).st_size
+        start = max(offset, size - _END_BYTES)
+        file.seek(start)
+        data = file.read(size - start)
+    whole = data if last else data[: data.rfind(b"\n") + 1]
+    if start > offset and whole:
+        click.echo(f"{path}: only the last {_END_BYTES >> 20} of {size >> 20} MiB are shown", err=True)
+    return whole, start + len(whole) if whole else offset

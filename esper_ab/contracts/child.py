@@ -59,10 +59,13 @@ class Child:
 
 
 def child_of(command: Sequence[str], line: bytes, environment: Mapping[str, str]) -> Child:
-    """Run `command` with `line` as its input."""
+    """Run `command` with `line` as its input.
+
+    It has a session of its own, so that a terminal that closes does not end it while this process goes on.
+    """
     return Child(
         lambda standard: subprocess.Popen(
-            command, stdin=standard[0], stdout=standard[1], stderr=standard[2], env=environment
+            command, stdin=standard[0], stdout=standard[1], stderr=standard[2], env=environment, start_new_session=True
         ),
         line,
     )

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from esper_ab.contracts.measures import Measure, TaskMeasures
+from esper_ab.contracts.records import Count, Number
 from esper_ab.contracts.settings import (
     LARGEST,
     Arithmetic,
@@ -293,14 +294,14 @@ class Played(Settings, frozen=True, kw_only=True):
     kind: Literal["reference", "random"]
     schedule: tuple[str, ...]  # in the schedule controller's notation; empty if another controller played
     controller: str
-    held_out_accuracy: tuple[float, ...]
-    val_accuracy: float  # at the end, percent
-    best_val_accuracy: float  # of the episode, percent
-    params_added: float
-    fossilized: float
-    contributing: float
-    pruned: float
-    diverged: int  # hosts
+    held_out_accuracy: tuple[Number, ...]
+    val_accuracy: Number  # at the end, percent
+    best_val_accuracy: Number  # of the episode, percent
+    params_added: Number
+    fossilized: Number
+    contributing: Number
+    pruned: Number
+    diverged: Count  # hosts
 
 
 class Varied(Settings, frozen=True, kw_only=True):
@@ -309,16 +310,16 @@ class Varied(Settings, frozen=True, kw_only=True):
     constant: str  # a key of `reward`
     was: str
     now: str
-    returns: tuple[float, ...]  # by behaviour, mean over hosts; empty if the reward refuses this value
+    returns: tuple[Number, ...]  # by behaviour, mean over hosts; empty if the reward refuses this value
 
 
 class FoundBehaviour(Settings, frozen=True, kw_only=True):
     """The best behaviour that a short search found for a reward, replayed on hosts that the search did not use."""
 
     behaviour: Played
-    returned: float  # on the hosts of the replay
-    searched_return: float  # on the hosts of the search
-    tried: int  # number of behaviours, not counting the random schedules that the search started from
+    returned: Number  # on the hosts of the replay
+    searched_return: Number  # on the hosts of the search
+    tried: Count  # number of behaviours, not counting the random schedules that the search started from
 
 
 class Scored(Settings, frozen=True, kw_only=True):
@@ -326,9 +327,9 @@ class Scored(Settings, frozen=True, kw_only=True):
 
     reward: AuditedReward
     sha256: str  # of a user's code; "" for a mode of the catalogue
-    returns: tuple[tuple[float, ...], ...]  # by behaviour and host: sums over an episode
-    by_step: tuple[float, ...]  # mean magnitude of the reward by step, over all hosts
-    largest: float  # magnitude of the largest reward of one step
+    returns: tuple[tuple[Number, ...], ...]  # by behaviour and host: sums over an episode
+    by_step: tuple[Number, ...]  # mean magnitude of the reward by step, over all hosts
+    largest: Number  # magnitude of the largest reward of one step
     varied: tuple[Varied, ...]
     found: FoundBehaviour | None  # None if there was no search
 
@@ -347,7 +348,7 @@ class RewardAuditAnswer(Settings, frozen=True, kw_only=True):
 class RewardAudit(Settings, frozen=True, kw_only=True):
     """A saved reward audit: an answer, its question, and the state of the code."""
 
-    schema: int
+    schema: Count
     digest: str  # sha256 of question, arithmetic, versions, and code of the project and of users
     question: RewardAuditQuestion
     sources: str  # hash of the installed sources

@@ -6,17 +6,21 @@ used in all texts about an experiment.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from esper_ab.contracts.records import Number
 from esper_ab.contracts.settings import Settings
 
 MeasureName = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,63}\Z")]
 _PRINTABLE = r"\A[^\x00-\x1f\x7f$]*\Z"  # a dollar sign would start a formula in figures
-Words = Annotated[str, Meta(min_length=1, max_length=60, pattern=_PRINTABLE)]
-Unit = Annotated[str, Meta(max_length=20, pattern=_PRINTABLE)]
+PRINTABLE_WORDS = "without control characters and without $"
+LABEL_CHARS, UNIT_CHARS = 60, 20
+Words = Annotated[str, Meta(min_length=1, max_length=LABEL_CHARS, pattern=_PRINTABLE)]
+Unit = Annotated[str, Meta(max_length=UNIT_CHARS, pattern=_PRINTABLE)]
 # Names of columns and numbers that every experiment has; a measure with such a name would hide the column or number.
 RESERVED = frozenset((
     "run", "group_id", "replicate", "reward_mode", "controller", "lane", "episode", "recorded_at", "env", "device",
@@ -35,6 +39,11 @@ Margin = Annotated[float, Meta(ge=SMALLEST_MARGIN, le=LARGEST_OUTCOME)]
 _PLURALS = ("points", "margins")  # units of differences that are words; symbols have no plural
 
 
+def is_printable(text: str) -> bool:
+    """Whether a label or a unit may consist of these characters."""
+    return re.fullmatch(_PRINTABLE, text) is not None
+
+
 def countable(number: float) -> bool:
     """Whether `number` is a valid outcome: finite, and at most LARGEST_OUTCOME in absolute value."""
     return abs(number) <= LARGEST_OUTCOME
@@ -48,8 +57,8 @@ class Measure(Settings, frozen=True, kw_only=True):
     unit: Unit = ""  # of a value: "%", "J"; "": none
     difference_unit: Unit = ""  # of a difference: "points"; "": as `unit`
     better: Literal["higher", "lower", "neither"] = "neither"
-    low: float | None = None  # least possible value; None: none
-    high: float | None = None  # greatest possible value
+    low: Number | None = None  # least possible value; None: none
+    high: Number | None = None  # greatest possible value
 
     @property
     def apart(self) -> str:

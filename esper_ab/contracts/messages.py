@@ -12,8 +12,18 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, FileBelow, RunRef
-from esper_ab.contracts.settings import Arithmetic, GroupSettings
+from esper_ab.contracts.records import (
+    Checkpoint,
+    Count,
+    EpisodeRecord,
+    EvaluationRecord,
+    FileBelow,
+    Index,
+    Number,
+    RunRef,
+    Seconds,
+)
+from esper_ab.contracts.settings import Arithmetic, GroupSettings, NonNegativeInt, PositiveInt
 from esper_ab.contracts.trainer import TrainerOrder
 
 PROTOCOL = 19
@@ -51,15 +61,15 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
 
     ref: RunRef
     experiment_digest: str
-    rng_seed: int
+    rng_seed: NonNegativeInt
     rng_label: str  # "" if paired; with --unpaired a group label, which is part of every rng address
     task: str
     data_dir: str  # "" = the task's own default
     slots: tuple[str, ...]
-    n_envs: int
-    episodes: int
-    steps: int  # decisions per episode = host epochs
-    eval_episodes: int  # played with the trained policy's sampled actions; contracts/measures.py splits them
+    n_envs: PositiveInt
+    episodes: PositiveInt
+    steps: PositiveInt  # decisions per episode = host epochs
+    eval_episodes: PositiveInt  # played with the trained policy's sampled actions; contracts/measures.py splits them
     eval_reward_modes: tuple[str, ...]  # computed on every evaluation episode
     env_devices: tuple[str, ...]  # device of env i, length n_envs
     settings: GroupSettings
@@ -69,7 +79,7 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     log_file: FileBelow  # relative to the experiment directory
     reward_code: tuple[RewardCode, ...] = ()  # of the user's own functions among modes, task and outcome
     outcome: str = ""  # "": the task's own; for kind gymnasium "info:KEY" or a user's function
-    outcome_worst: float | None = None  # for kind gymnasium: replaces a NaN; None: it is not replaced
+    outcome_worst: Number | None = None  # for kind gymnasium: replaces a NaN; None: it is not replaced
     repeats: bool = True  # whether the task's environments repeat an episode, given the same seed and actions
     trainer: TrainerOrder | None = None  # the user's own trainer; None: the kind's
 
@@ -134,9 +144,9 @@ class Hello(Message, frozen=True, kw_only=True, tag="Hello"):
     """First message of a worker: its lane, incarnation, protocol version and code hash."""
 
     worker: str
-    incarnation: int
-    protocol: int
-    pid: int
+    incarnation: Count
+    protocol: Count
+    pid: Count
     uuids: tuple[str, ...]
     torch_version: str
     sources: str  # hash of the code that it imported (contracts/source_files.py)
@@ -152,8 +162,8 @@ class Ready(Message, frozen=True, kw_only=True, tag="Ready"):
     """
 
     run: RunRef
-    warm_up_s: float
-    milestone: int = 0
+    warm_up_s: Seconds
+    milestone: Index = 0
     # One sentence per offered checkpoint that was damaged.
     damaged: Annotated[tuple[str, ...], Meta(max_length=16)] = ()
 
@@ -162,8 +172,8 @@ class Progress(Message, frozen=True, kw_only=True, tag="Progress"):
     """Heartbeat with the current step of the work towards the next milestone. Never journalled."""
 
     run: RunRef
-    milestone: int
-    step: int
+    milestone: Index
+    step: Count
     phase: Annotated[str, Meta(max_length=40)]  # "warm-up", "train", "update", "save", "evaluate", "disk full"
 
 

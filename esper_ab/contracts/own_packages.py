@@ -179,10 +179,11 @@ def _main() -> None:
 
 
 def become(module: str, *standard: int) -> None:
-    """Be the program `module` in a process that another of ours has forked.
+    """Be the program `module` in a process that another of ours has forked, in a session of its own.
 
     `standard`: descriptors to take the place of standard input, output and error.
     """
+    os.setsid()
     for own, descriptor in enumerate(standard):
         os.dup2(descriptor, own)
         os.close(descriptor)

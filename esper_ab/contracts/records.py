@@ -6,7 +6,6 @@ Floats are finite or None: a worker replaces a non-finite number with None and r
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Literal
 
 import msgspec
@@ -14,16 +13,24 @@ from msgspec import Meta
 
 # Path parts that decoding accepts: never absolute, no "..", no hidden files.
 GROUP_NAME = "[A-Za-z0-9][A-Za-z0-9_.=+-]{0,63}"  # it names files, too
+_PART = "[A-Za-z0-9_][A-Za-z0-9_.=+-]{0,254}"
 GroupName = Annotated[str, Meta(pattern=rf"\A{GROUP_NAME}\Z")]
-FileBelow = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.=+-]*)*\Z")]
+FileBelow = Annotated[str, Meta(max_length=1024, pattern=rf"\A{_PART}(/{_PART})*\Z")]
 Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-Index = Annotated[int, Meta(ge=0)]  # of an episode
 MOST_KEYS = 512  # largest map in any message
+# Ranges of numbers, so that no reader has to expect others: sums and squares of numbers do not overflow, counts are
+# exact as floats, and an index fits a column of 32 bits.
+LARGEST_NUMBER = 1e100
+LARGEST_COUNT = 2**53
+Number = Annotated[float, Meta(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
+Seconds = Annotated[float, Meta(ge=-1e12, le=1e12)]  # a difference of clocks may be slightly negative
+Count = Annotated[int, Meta(ge=0, le=LARGEST_COUNT)]
+Index = Annotated[int, Meta(ge=0, lt=2**31)]  # of a seed, an episode, an environment or a step
 
 
 def finite(number: float) -> float | None:
-    """Return `number`, or None if it is not finite, because records hold no infinity and no NaN."""
-    return number if math.isfinite(number) else None
+    """Return `number`, or None if it is not finite or not in the range of a record."""
+    return number if abs(number) <= LARGEST_NUMBER else None
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -38,7 +45,7 @@ class RunRef(Record, frozen=True, kw_only=True):
 
     name: Annotated[str, Meta(pattern=rf"\A{GROUP_NAME}/[0-9]+\Z")]  # "<group_id>/<replicate>"
     group_id: GroupName
-    replicate: int
+    replicate: Index
     reward_mode: str
     controller: str
     device: str  # or devices: "cpu:0", "cuda:1", "cuda:0+cuda:1"
@@ -47,23 +54,23 @@ class RunRef(Record, frozen=True, kw_only=True):
 class EnvEpisode(Record, frozen=True, kw_only=True):
     """One episode in one environment."""
 
-    env: int
+    env: Index
     device: str
-    steps: int  # done; fewer than planned only if the episode ended early
+    steps: Count  # done; fewer than planned only if the episode ended early
     # The number that decides comparisons, as the plan declares it; independent of policy and reward. None: no episode
     # ended in this training rollout; an evaluation always has one.
-    outcome: float | None
-    reward_sum: float | None
+    outcome: Number | None
+    reward_sum: Number | None
     failed: bool  # the environment broke down; the outcome is then the task's value for a breakdown
     # By the names that the plan declares, in their order; None if not measured.
-    measures: Annotated[dict[str, float | None], Meta(max_length=MOST_KEYS)]
+    measures: Annotated[dict[str, Number | None], Meta(max_length=MOST_KEYS)]
 
 
 class HeadUse(Record, frozen=True, kw_only=True):
     """Use of one action head in the decisions of a rollout, under the policy that made these decisions."""
 
-    entropy: float | None  # mean of entropy / ln(valid choices), 0 … 1, over decisions with a choice; None without any
-    learnable: float  # share of the valid decisions that used the head with more than one valid choice
+    entropy: Number | None  # mean of entropy / ln(valid choices), 0 … 1, over decisions with a choice; None without any
+    learnable: Number  # share of the valid decisions that used the head with more than one valid choice
 
 
 class PPOUpdate(Record, frozen=True, kw_only=True):
@@ -72,20 +79,20 @@ class PPOUpdate(Record, frozen=True, kw_only=True):
     The default values stand for an episode without a valid decision.
     """
 
-    policy_loss: float | None = None
-    value_loss: float | None = None
-    entropy: float | None = None  # joint entropy per decision over valid actions, nats, before the update
-    op_entropy: float | None = None  # of the op head only
-    approx_kl: float | None = None
-    clip_fraction: float | None = None
-    explained_variance: float | None = None
-    grad_norm: float | None = None  # before clipping
-    first_ratio_error: float | None = None  # max |ratio - 1| before the first optimiser step
-    ratio_max: float | None = None
-    epochs_done: int = 0
+    policy_loss: Number | None = None
+    value_loss: Number | None = None
+    entropy: Number | None = None  # joint entropy per decision over valid actions, nats, before the update
+    op_entropy: Number | None = None  # of the op head only
+    approx_kl: Number | None = None
+    clip_fraction: Number | None = None
+    explained_variance: Number | None = None
+    grad_norm: Number | None = None  # before clipping
+    first_ratio_error: Number | None = None  # max |ratio - 1| before the first optimiser step
+    ratio_max: Number | None = None
+    epochs_done: Count = 0
     stopped_by_kl: bool = False
-    advantage_std: float | None = None
-    return_mean: float | None = None
+    advantage_std: Number | None = None
+    return_mean: Number | None = None
     # By head, in the order of the decision; empty without a valid decision.
     heads: Annotated[dict[str, HeadUse], Meta(max_length=MOST_KEYS)] = {}
 
@@ -93,26 +100,26 @@ class PPOUpdate(Record, frozen=True, kw_only=True):
 class SeedEvent(Record, frozen=True, kw_only=True, array_like=True):
     """A change in a seed module's stage. `contribution` is the last measured contribution, in points."""
 
-    env: int
-    step: int
+    env: Index
+    step: Index
     slot: str
     event: Literal["germinated", "advanced", "retargeted", "prune_scheduled", "pruned", "fossilized", "emptied"]
     seed_id: str
     blueprint: str
     stage: str  # after the event
-    alpha: float
-    contribution: float | None
-    params: int
+    alpha: Number
+    contribution: Number | None
+    params: Count
 
 
 class Timing(Record, frozen=True, kw_only=True):
     """Wall times of one episode in seconds. They are never part of a digest."""
 
-    total_s: float
-    train_s: float
-    validate_s: float
-    decide_s: float
-    update_s: float
+    total_s: Seconds
+    train_s: Seconds
+    validate_s: Seconds
+    decide_s: Seconds
+    update_s: Seconds
 
 
 class EpisodeRecord(Record, frozen=True, kw_only=True):
@@ -130,10 +137,10 @@ class EpisodeRecord(Record, frozen=True, kw_only=True):
 class Checkpoint(Record, frozen=True, kw_only=True):
     """A reference to a run's full state at `milestone`; the file was on disk before the milestone's record was sent."""
 
-    milestone: int  # 1 … E: after training episode milestone - 1
+    milestone: Index  # 1 … E: after training episode milestone - 1
     file: FileBelow  # relative to the experiment directory
     sha256: str
-    size_bytes: int
+    size_bytes: Count
 
 
 class EvaluatedEpisode(Record, frozen=True, kw_only=True):
@@ -143,7 +150,7 @@ class EvaluatedEpisode(Record, frozen=True, kw_only=True):
     actions: Literal["sampled", "greedy"]
     outcome: EnvEpisode
     # The episode's reward under every mode, including those with which its policy was not trained.
-    rewards: Annotated[dict[str, float | None], Meta(max_length=MOST_KEYS)]
+    rewards: Annotated[dict[str, Number | None], Meta(max_length=MOST_KEYS)]
 
 
 class EvaluationRecord(Record, frozen=True, kw_only=True):

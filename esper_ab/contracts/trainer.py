@@ -14,12 +14,16 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.contracts.records import FileBelow
+from esper_ab.contracts.records import Count, FileBelow, Number, Seconds
 
 TrainerValue = bool | int | float | str
 Resumption = Literal["exactly", "resumes", "anew"]
-SEED, OUT = "seed", "out"  # placeholders that every run fills in itself
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+SEED, OUT, PORT = "seed", "out", "port"
+FILLED = (SEED, OUT, PORT)  # placeholders that every run fills in itself
+_NAME = r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*"  # "lr", "learning-rate", "algo.lr"
+_PLACEHOLDER = re.compile(rf"\{{({_NAME})\}}")
+_LIKE_A_PLACEHOLDER = re.compile(r"\{([^\W\d][\w.-]*)\}")  # any letters, also those that are not ASCII
+NAME_WORDS = "the letters a to z, digits, _, - and ."  # what a placeholder's name may consist of
 _FILES = (".json", ".csv")  # formats that may hold an outcome
 _FORMS = "NAME, FILE:NAME with a .json or .csv file below {out}, or wandb:KEY"
 
@@ -57,13 +61,13 @@ class TrainerFacts(_Told, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()  # relative to `root`, its own file first; for a command, files that it names
     sha256: str = ""  # of all files
     metrics: dict[str, str] = {}  # of a point, except the outcome, by the trainer's name -> the measure's
-    evaluations: int = 1  # outcomes of one evaluation
+    evaluations: Count = 1  # outcomes of one evaluation
     repeats: bool = False  # whether the same seed gave the same numbers twice, to the bit
     resumption: Resumption = "anew"
     evaluates_alike: bool = True  # whether a process that did not train gets the same results, as far as they repeat
     shortened: str = ""  # settings of the rehearsal only, as text
-    point_s: float = 0.0  # time of one point in the rehearsal; for a command, of the whole script
-    evaluate_s: float = 0.0
+    point_s: Seconds = 0.0  # time of one point in the rehearsal; for a command, of the whole script
+    evaluate_s: Seconds = 0.0
 
 
 class TrainerOrder(_Told, frozen=True, kw_only=True):
@@ -72,13 +76,16 @@ class TrainerOrder(_Told, frozen=True, kw_only=True):
     reference: str
     directory: str
     outcome: str
-    worst: float | None = None  # replaces a NaN outcome; None: it is not replaced
+    worst: Number | None = None  # replaces a NaN outcome; None: it is not replaced
     folder: str  # of the copy of a Python trainer, relative to the experiment directory; absolute for a command's files
     files: tuple[str, ...]
     sha256: str
     metrics: dict[str, str]  # of a point, by the trainer's name -> the measure's
     out: FileBelow  # the run's own folder, relative to the experiment directory
     resumes: bool  # whether an interrupted run continues from a saved state; if not, it starts over
+
+    def __post_init__(self) -> None:
+        check_reference(self.reference)
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,12 @@ class OutcomeSource:
 def is_command(reference: str) -> bool:
     """Whether a trainer is a command rather than the path of a Python file."""
     return not reference.endswith(".py") or bool(placeholders(reference))
+
+
+def check_reference(reference: str) -> None:
+    """Raise ValueError if a trainer is a command without words, or one with an unclosed quote."""
+    if is_command(reference) and not shlex.split(reference):
+        raise ValueError(f"the trainer {reference!r} is an empty command")
 
 
 def called(reference: str) -> str:
@@ -121,6 +134,16 @@ def holds_outcome(name: str) -> bool:
 def placeholders(command: str) -> tuple[str, ...]:
     """Return the names in braces, each once, in the order of their first occurrence."""
     return tuple(dict.fromkeys(_PLACEHOLDER.findall(command)))
+
+
+def names_placeholder(name: str) -> bool:
+    """Whether a placeholder may have this name."""
+    return re.fullmatch(_NAME, name) is not None
+
+
+def misnamed(command: str) -> tuple[str, ...]:
+    """Return the words in braces that look like placeholders but have letters that a placeholder cannot have."""
+    return tuple(name for name in _LIKE_A_PLACEHOLDER.findall(command) if not names_placeholder(name))
 
 
 def fill(command: str, values: Mapping[str, TrainerValue]) -> list[str]:

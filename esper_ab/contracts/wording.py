@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import shlex
 import signal
 from collections.abc import Iterable, Sequence
@@ -65,8 +66,16 @@ def which_setting(key: str, known: Iterable[str]) -> str:
 def _close(name: str, known: list[str]) -> str:
     last = name.rpartition(".")[2]
     ends = [key for key in known if key.rpartition(".")[2] == last]
-    close = ends or difflib.get_close_matches(name, known, n=3)
+    close = ends or close_names(name, known, 3)
     return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+def close_names(name: str, known: Iterable[str], most: int) -> list[str]:
+    """Return the known names that are spelled like `name`, the closest first; upper and lower case count as one."""
+    by_folded = {one.casefold(): one for one in known}
+    if name.casefold() in by_folded:
+        return [by_folded[name.casefold()]]
+    return [by_folded[one] for one in difflib.get_close_matches(name.casefold(), by_folded, n=most)]
 
 
 # --- visible ---------------------------------------------------------------------------------------------------------
@@ -87,6 +96,18 @@ def visible_line(text: str, limit: int | None = None) -> str:
     """
     shown = _escaped(text[:limit], keep="")
     return shown if limit is None or max(len(text), len(shown)) <= limit else f"{shown[:limit]}…"
+
+
+def visible_json(data: bytes) -> str:
+    r"""Return encoded JSON as text in which every non-printable character is escaped as \uXXXX, except newlines.
+
+    JSON has such characters in strings only, so its meaning is unchanged.
+    """
+    text = data.decode()
+    if text.isprintable():
+        return text
+    escaped = {ord(char): json.dumps(char)[1:-1] for char in set(text) - {"\n"} if not char.isprintable()}
+    return text.translate({**escaped, 0x7F: "\\u007f"})
 
 
 def _escaped(text: str, keep: str) -> str:

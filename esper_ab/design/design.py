@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.measures import Measure, TaskMeasures
-from esper_ab.contracts.settings import Positive, Settings
+from esper_ab.contracts.measures import Margin, Measure, TaskMeasures
+from esper_ab.contracts.records import LARGEST_NUMBER, Index, Number
+from esper_ab.contracts.settings import Fraction, Settings
 from esper_ab.contracts.wording import counted
 from esper_ab.design.counterbalance import Sides, draws_positions, estimable_orders
-from esper_ab.settings.experiment import ExperimentSettings, ResolvedExperiment
+from esper_ab.settings.experiment import ErrorRate, ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import digits_for, signed
 
@@ -37,6 +39,9 @@ _LEAST_DF = 4  # residual degrees of freedom that an adjustment for positions mu
 EXTENSION_STRICTNESS = 5.0  # evidence needed beyond the declared maximum, as a multiple of 1/alpha: e >= 100 at 5 %
 
 
+Evidence = Annotated[float, Meta(ge=1.0, le=LARGEST_NUMBER)]
+
+
 class Contrast(Settings, frozen=True, kw_only=True, omit_defaults=True):
     """One comparison: a - b."""
 
@@ -53,16 +58,16 @@ class Contrast(Settings, frozen=True, kw_only=True, omit_defaults=True):
 class Boundary(Settings, frozen=True, kw_only=True):
     """The bounds on p at each look, for one number of open comparisons that share alpha."""
 
-    open: int  # comparisons not yet decided, including this one
-    alpha: float  # share of each: the experiment's alpha / open
-    nominal_p: tuple[float, ...]  # two-sided, one per look
+    open: Index  # comparisons not yet decided, including this one
+    alpha: Fraction  # share of each: the experiment's alpha / open
+    nominal_p: tuple[Fraction, ...]  # two-sided, one per look
 
 
 class Futility(Settings, frozen=True, kw_only=True):
     """The rule that stops an undecided comparison early if a difference as large as the margin has become unlikely."""
 
-    power: float  # kept at the margin: at most 1 - power of such differences are stopped before the last look
-    nominal_p: tuple[float, ...]  # one-sided, at either margin, per look; 0.0 at the last look
+    power: Fraction  # kept at the margin: at most 1 - power of such differences are stopped before the last look
+    nominal_p: tuple[Fraction, ...]  # one-sided, at either margin, per look; 0.0 at the last look
 
 
 class Design(Settings, frozen=True, kw_only=True):
@@ -70,21 +75,21 @@ class Design(Settings, frozen=True, kw_only=True):
 
     outcome_over: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: by runs done elsewhere
     test: Literal["t", "welch"]  # welch: for unpaired runs, done elsewhere without a plan
-    alpha: float  # of the whole experiment
-    margin: Positive  # in the unit of differences of the outcome
+    alpha: ErrorRate  # of the whole experiment
+    margin: Margin  # in the unit of differences of the outcome
     measures: TaskMeasures  # declares the outcome and further measures
     comparisons: tuple[Contrast, ...]  # in the order of the report
-    positions: int  # number of positions in a block: device and start order
+    positions: Index  # number of positions in a block: device and start order
     adjusted: bool  # whether position effects are estimated and removed; if not, they cancel only by balance
     early_stop: bool  # whether a decided comparison ends; a group without an open comparison leaves later blocks
-    looks: tuple[int, ...]  # complete replicates at the interim looks and the last one; empty in an open-ended plan
+    looks: tuple[Index, ...]  # complete replicates at the interim looks and the last one; empty in an open-ended plan
     boundaries: tuple[Boundary, ...]  # by `open`, from all comparisons down to one
-    anytime_after: int | None  # replicates after which the anytime-valid rule holds; None: nothing after the last look
-    evidence: float  # e-value that the anytime-valid rule requires while one comparison is open
+    anytime_after: Index | None  # replicates after which the anytime-valid rule holds; None: never
+    evidence: Evidence  # e-value that the anytime-valid rule requires while one comparison is open
     positions_drawn: bool = False  # whether drawn at random, so that position effects are noise in every comparison
     positions_matter: bool = True  # False: records depend on rng paths only, not on device and start order
     futility: Futility | None = None  # None: no stopping for futility
-    worst: float | None = None  # declared; replaces lost runs of the group that looks better
+    worst: Number | None = None  # declared; replaces lost runs of the group that looks better
 
     @property
     def outcome(self) -> Measure:

@@ -12,7 +12,7 @@ from esper_ab.analysis.calibration import calibration_of
 from esper_ab.analysis.observe import pairs_of, same_records
 from esper_ab.contracts.errors import Setting, UsageError, naming
 from esper_ab.contracts.files import write_below
-from esper_ab.contracts.wording import shell_command
+from esper_ab.contracts.wording import shell_command, visible_json
 from esper_ab.design.calibration_file import FILE_NAME, Calibration
 from esper_ab.execution.experiment import Beforehand, PlannedExperiment, carry_out, plan_on
 from esper_ab.execution.going_on import resume
@@ -38,8 +38,8 @@ def calibrate(
     deterministic = _try_determinism(planned, launcher, again)
     history = load(planned.experiment_dir).history
     found = calibration_of(history, replicates, deterministic=deterministic, named=named)
-    shown = msgspec.json.format(msgspec.json.encode(found), indent=2)
-    write_below(planned.experiment_dir, FILE_NAME, shown + b"\n")
+    shown = visible_json(msgspec.json.format(msgspec.json.encode(found), indent=2))
+    write_below(planned.experiment_dir, FILE_NAME, f"{shown}\n".encode())
     return found
 
 

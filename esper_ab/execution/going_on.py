@@ -29,6 +29,7 @@ from esper_ab.plan.blocks import extend
 from esper_ab.plan.plan import Extension
 from esper_ab.readers.external_plan import read_plan
 from esper_ab.readers.joint_directory import PLAN_NAME, is_joint, read_joint, refuse_joint
+from esper_ab.settings.experiment import refuse_too_many
 from esper_ab.settings.machine import check_kernel
 
 _WRITTEN_TO = (CHECKPOINTS, LOGS, POLICIES, RUNS, "tensorboard", "tracking")  # folders of an experiment
@@ -163,6 +164,7 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
     if replicates <= history.replicates:
         there = f"{experiment_dir} already has {history.replicates} seeds"
         raise UsageError(f"--seeds {replicates}: {there}; give the new total number of seeds")
+    refuse_too_many(len(history.plan.experiment.groups), replicates)
     if all_settled(history):
         over = "every comparison is decided, or was stopped for futility"
         raise UsageError(f"{experiment_dir}: {over}, so more seeds would decide nothing")

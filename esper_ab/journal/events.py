@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from esper_ab.contracts.files import UNREADABLE, open_to_read
-from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, RunRef
+from esper_ab.contracts.records import Checkpoint, Count, EpisodeRecord, EvaluationRecord, Index, RunRef, Seconds
 from esper_ab.design.design import Contrast
 from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.plan.plan import Extension, Plan
@@ -43,9 +43,9 @@ class ExperimentContinued(Event, frozen=True, kw_only=True, tag="experiment_cont
 
 class WorkerStarted(Event, frozen=True, kw_only=True, tag="worker_started"):
     worker: str
-    incarnation: int
+    incarnation: Count
     device: str  # or devices, as in `RunRef`
-    pid: int
+    pid: Count
     uuids: tuple[str, ...]
     torch_version: str
     sources: str = ""  # hash of the code that it imported; "" in journals older than this field
@@ -58,13 +58,13 @@ class WorkerStarted(Event, frozen=True, kw_only=True, tag="worker_started"):
 class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
     run: RunRef
     worker: str
-    incarnation: int
+    incarnation: Count
 
 
 class RunReady(Event, frozen=True, kw_only=True, tag="run_ready"):
     run: RunRef
-    warm_up_s: float
-    milestone: int = 0  # above 0 when the run was restored from a checkpoint
+    warm_up_s: Seconds
+    milestone: Index = 0  # above 0 when the run was restored from a checkpoint
 
 
 class EpisodeRecorded(Event, frozen=True, kw_only=True, tag="episode"):
@@ -79,15 +79,15 @@ class RunEvaluated(Event, frozen=True, kw_only=True, tag="evaluation"):
 class MilestoneReleased(Event, frozen=True, kw_only=True, tag="released"):
     """All records of `milestone` are on disk, and the runs named in `runs` may go on."""
 
-    replicate: int  # names the block
-    milestone: int
+    replicate: Index  # names the block
+    milestone: Index
     runs: tuple[str, ...]
 
 
 class LookTaken(Event, frozen=True, kw_only=True, tag="look"):
     """An interim look by the plan's rule. The numbers of the look follow from the records before it."""
 
-    replicates: int  # complete replicates, which identify the look
+    replicates: Index  # complete replicates, which identify the look
     decided: tuple[Contrast, ...]  # at this look
     leaving: tuple[str, ...]  # groups without any open comparison; blocks that start after this look leave them out
     futile: tuple[Contrast, ...] = ()  # stopped for futility at this look, without any claim
@@ -114,7 +114,7 @@ class Incident(Event, frozen=True, kw_only=True, tag="incident"):
         "start_delayed", "moved",
     ]
     run_name: str = ""  # "" when it concerns the whole experiment
-    episode: int | None = None
+    episode: Index | None = None
     detail: str
     last_words: tuple[str, ...] = ()  # last lines of a worker's log, with its stacks if it hung
     confounder: str | msgspec.UnsetType = msgspec.UNSET  # found in a training episode; entered once per run
@@ -142,6 +142,7 @@ FIRST_PREV = "00000000"  # `prev` of the first line
 _TAIL = b',"crc":"%08x"}\n'  # CRC over the bytes before it
 _TAIL_BYTES = len(_TAIL % 0)
 _CRC_IN_TAIL = slice(-11, -3)
+LONGEST_LINE_BYTES = 256 << 20  # that is read; the first line, with the plan, has some kilobytes per run
 _EPISODE, _KIND_WITHIN = b'"event":{"kind":"episode"', 120  # within this many bytes of the line's start
 
 
@@ -240,6 +241,6 @@ def begun(experiment_dir: Path) -> bool:
     """True if the experiment's journal has an event. A launch that is killed early leaves a folder without an event."""
     try:
         with open_to_read(experiment_dir / JOURNAL_NAME) as journal:
-            return journal.readline().endswith(b"\n")
+            return journal.readline(LONGEST_LINE_BYTES).endswith(b"\n")
     except (FileNotFoundError, NotADirectoryError):
         return False

@@ -25,6 +25,7 @@ from esper_ab.contracts.files import UNREADABLE, open_regular, open_to_read, rem
 from esper_ab.contracts.wording import counted, shell_command
 from esper_ab.journal.events import (
     FIRST_PREV,
+    LONGEST_LINE_BYTES,
     AnyEvent,
     Line,
     decode,
@@ -123,8 +124,16 @@ class Journal:
             raise UsageError(f"cannot write {error.filename}: {error.strerror}; the journal is intact") from error
 
     def append(self, event: AnyEvent) -> None:
-        """Queue one line; the next `write` or `commit` puts it into the file."""
+        """Queue one line; the next `write` or `commit` puts it into the file.
+
+        Raises UsageError if the line would be longer than readers accept.
+        """
         data, crc = written(self._n, self._prev, self._wall_clock(), event)
+        if len(data) > LONGEST_LINE_BYTES:
+            raise UsageError(
+                f"line {self._n + 1} of {self._path} would have {len(data) >> 20} MiB, but readers accept at most "
+                f"{LONGEST_LINE_BYTES >> 20} MiB; plan fewer runs"
+            )
         self._since.append(data)
         self._n += 1
         self._prev = crc
@@ -267,6 +276,8 @@ class Reading(Iterator[AnyEvent]):
 
     def __next__(self) -> AnyEvent:
         data = next(self._source)
+        if len(data) > LONGEST_LINE_BYTES:
+            raise self._damage(f"it is longer than {LONGEST_LINE_BYTES >> 20} MiB")
         if not data.endswith(b"\n"):
             if lost_newline(data):
                 raise self._damage("its last byte is not a newline")
@@ -332,4 +343,5 @@ def check_there(path: Path) -> None:
 
 def _lines(path: Path) -> Iterator[bytes]:
     with open_to_read(path) as file:
-        yield from file
+        while line := file.readline(LONGEST_LINE_BYTES + 1):
+            yield line

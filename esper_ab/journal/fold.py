@@ -243,6 +243,26 @@ def _check(plan: Plan, design: Design, blocks: Sequence[Block]) -> None:
     ):
         if named - known:
             raise Inconsistent(f"the plan {what} {min(named - known)!r}, which is not one of its {kind}")
+    for ref in runs:
+        if ref.name != f"{ref.group_id}/{ref.replicate}":
+            raise Inconsistent(f"the plan calls replicate {ref.replicate} of {ref.group_id!r} {ref.name!r}")
+    _check_bounds(design, len(groups))
+
+
+def _check_bounds(design: Design, n_groups: int) -> None:
+    """Raise Inconsistent unless the looks ascend, and each has a bound for every number of open comparisons."""
+    if not 1 <= design.positions <= n_groups:
+        raise Inconsistent(f"the plan has {design.positions} positions for {n_groups} groups")
+    if list(design.looks) != sorted(set(design.looks)):
+        raise Inconsistent(f"the looks of the plan, {design.looks}, do not ascend")
+    shares = [boundary.open for boundary in design.boundaries]
+    if shares and shares != list(range(len(design.comparisons), 0, -1)):
+        raise Inconsistent(f"the plan has bounds for {shares} open comparisons, not {len(design.comparisons)} to 1")
+    bounds = [boundary.nominal_p for boundary in design.boundaries]
+    if design.futility is not None:
+        bounds.append(design.futility.nominal_p)
+    if any(len(bound) != len(design.looks) for bound in bounds):
+        raise Inconsistent(f"the plan has {len(design.looks)} looks, but bounds for other ones")
 
 
 def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> History:

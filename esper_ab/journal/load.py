@@ -10,7 +10,7 @@ from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import open_to_read
-from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted
+from esper_ab.journal.events import LONGEST_LINE_BYTES, EpisodeRecorded, ExperimentStarted
 from esper_ab.journal.file import JOURNAL_NAME, Reading, check_there, read
 from esper_ab.journal.fold import History, Inconsistent, begin
 from esper_ab.journal.lock import holder
@@ -92,10 +92,12 @@ class _Tail(Iterator[bytes]):
         with open_to_read(self._path) as file:
             file.seek(self._offset)
             data = file.read(_CHUNK_BYTES)
-            while b"\n" not in data and (more := file.read(_CHUNK_BYTES)):
-                data += more
-        *whole, _ = data.split(b"\n")
+            if b"\n" not in data:
+                data += file.readline(LONGEST_LINE_BYTES + 1)
+        *whole, rest = data.split(b"\n")
         self._whole.extend(line + b"\n" for line in whole)
+        if len(rest) > LONGEST_LINE_BYTES:
+            self._whole.append(rest)  # the reader refuses it
         self._offset += sum(map(len, self._whole))
 
 

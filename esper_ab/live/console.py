@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -20,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from esper_ab.contracts.files import open_regular
+from esper_ab.contracts.files import make_folder, open_regular
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -61,18 +62,22 @@ def rich_console() -> Console:
     return Console() if sys.stdout.isatty() else Console(force_terminal=False, color_system=None)
 
 
-def outlive_terminal(experiment_dir: Path) -> None:
+def outlive_terminal(experiment_dir: Path | None = None) -> Fallback:
     """Keep this process alive when its terminal closes, and write its output to a file from then on.
 
-    Call this once, before the experiment starts; `experiment_dir` need not exist yet. A SIGHUP that is already ignored,
-    as under nohup, stays ignored. Streams that are redirected to a file are not changed.
+    Call this once, before the experiment starts; `experiment_dir` need not exist yet, and may be given later by
+    `Fallback.use`. A SIGHUP that is already ignored, as under nohup, stays ignored. Streams that are redirected to a
+    file are not changed.
     """
-    fallback = _Fallback(experiment_dir)
+    fallback = Fallback()
+    if experiment_dir is not None:
+        fallback.use(experiment_dir)
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         if _leads_to(getattr(sys, name), descriptor):
             setattr(sys, name, _surviving(getattr(sys, name), descriptor, fallback))
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, fallback.hang_up)
+    return fallback
 
 
 def _leads_to(stream: object, descriptor: int) -> bool:
@@ -82,18 +87,36 @@ def _leads_to(stream: object, descriptor: int) -> bool:
         return False
 
 
-class _Fallback:
+class Fallback:
     """Redirects the descriptors of a lost terminal to a file, for every writer in this process.
+
+    While the experiment has no directory, the output is held in a temporary file, and moved once there is a directory.
 
     Terminal output is written through a duplicate of the descriptor. Otherwise, if the signal arrives during a write,
     Python would repeat the write on the redirected descriptor, and the file would get unfiltered terminal output.
     """
 
-    def __init__(self, experiment_dir: Path) -> None:
+    def __init__(self) -> None:
         self.shown: dict[int, int] = {}  # descriptor -> its duplicate for writing
-        self._path = experiment_dir / CONSOLE_NAME
+        self._path: Path | None = None
+        self._held: int | None = None  # descriptor of the temporary file
         self._terminals = {descriptor for descriptor in _STANDARD if os.isatty(descriptor)}
         self._replaced: set[int] = set()
+
+    def use(self, experiment_dir: Path) -> None:
+        """Write to the file in this directory, as soon as the directory exists."""
+        self._path = experiment_dir / CONSOLE_NAME
+        self._settle()
+
+    def leave(self, folder: Path) -> None:
+        """Write held output to `folder`, which is created if necessary; call this when the process ends."""
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        if self._held is not None:
+            with suppress(OSError):
+                make_folder(folder)
+            self.use(folder)
 
     def hang_up(self, number: int, frame: FrameType | None) -> None:
         """Handle SIGHUP by redirecting the terminal's descriptors."""
@@ -106,6 +129,7 @@ class _Fallback:
         experiment continues.
         """
         if descriptor in self._replaced:
+            self._settle()
             return self._to_file(descriptor, data)
         try:
             return os.write(self.shown[descriptor], data)
@@ -123,10 +147,9 @@ class _Fallback:
         return memoryview(data).nbytes
 
     def _replace(self, descriptors: set[int]) -> None:
-        try:
-            file = open_regular(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        except OSError:
-            file = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        file = self._open()
+        if file is None:
+            file = self._hold()
         if not self._replaced:
             stamp = f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"
             with suppress(OSError):
@@ -136,11 +159,43 @@ class _Fallback:
         self._replaced |= descriptors
         os.close(file)
 
+    def _open(self) -> int | None:
+        """Open the file; None while its directory is unknown or missing."""
+        if self._path is None:
+            return None
+        try:
+            return open_regular(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError:
+            return None
+
+    def _hold(self) -> int:
+        """Open the temporary file, or the null device if there is no room for files."""
+        try:
+            if self._held is None:
+                with tempfile.TemporaryFile() as file:
+                    self._held = os.dup(file.fileno())
+            return os.dup(self._held)
+        except OSError:
+            return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+
+    def _settle(self) -> None:
+        """Move held output to the file, if it can be opened by now."""
+        if self._held is None or (file := self._open()) is None:
+            return
+        held = self._held
+        self._held = None
+        with suppress(OSError):
+            os.write(file, os.pread(held, os.fstat(held).st_size, 0))
+        for descriptor in self._replaced:
+            os.dup2(file, descriptor)
+        os.close(file)
+        os.close(held)
+
 
 class _Survivor(io.RawIOBase):
     """The raw layer of a standard stream, which writes through the fallback."""
 
-    def __init__(self, descriptor: int, fallback: _Fallback) -> None:
+    def __init__(self, descriptor: int, fallback: Fallback) -> None:
         self._descriptor = descriptor
         self._fallback = fallback
 
@@ -157,7 +212,7 @@ class _Survivor(io.RawIOBase):
         return self._fallback.write(self._descriptor, data)
 
 
-def _surviving(stream: io.TextIOWrapper, descriptor: int, fallback: _Fallback) -> io.TextIOWrapper:
+def _surviving(stream: io.TextIOWrapper, descriptor: int, fallback: Fallback) -> io.TextIOWrapper:
     with suppress(OSError):
         stream.flush()
     fallback.shown[descriptor] = os.dup(descriptor)

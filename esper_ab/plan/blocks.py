@@ -46,7 +46,8 @@ def make_plan(
     used = {device for lane in lanes for device in lane.devices}
     idle = tuple(device for device in experiment.devices if device not in used)
     chance = 100.0 / task.classes if task.classes else None
-    cost, limiting = estimate(experiment, lanes, machine), limits(experiment, machine, positions_matter=matter)
+    cost = estimate(experiment, lanes, machine)
+    limiting = limits(experiment, machine, lanes, positions_matter=matter)
     return Plan(
         experiment=experiment,
         digest=digest,

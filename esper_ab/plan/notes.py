@@ -73,8 +73,11 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     return f"Mean difference in {measured} between two groups{unit}, {seeds}{split}; {outcome.better} is better."
 
 
-def limits(experiment: ResolvedExperiment, machine: Machine, *, positions_matter: bool) -> tuple[str, ...]:
-    """Return the notes on limits of the plan's verdicts, the most important first."""
+def limits(
+    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], *, positions_matter: bool
+) -> tuple[str, ...]:  # fmt: skip
+    """Return the notes that are shown first: limits of the plan's verdicts, the most important first, and of its speed.
+    """
     facts = machine.trainer
     return (
         *((own.found(facts, experiment.trainer),) if facts is not None and not _as_wished(facts) else ()),
@@ -87,7 +90,29 @@ def limits(experiment: ResolvedExperiment, machine: Machine, *, positions_matter
             for reward in machine.user_rewards if not reward.repeats
         ),
         *(_on_environments(experiment, machine) if kind_of_task(experiment.task) != GROWTH else ()),
+        *_on_max_parallel(experiment, lanes),
     )
+
+
+def _on_max_parallel(experiment: ResolvedExperiment, lanes: Sequence[Lane]) -> Iterator[str]:
+    """Yield a note if fewer runs train at the same time than --max-parallel allows, with the reason."""
+    n_groups, asked = len(experiment.groups), experiment.max_parallel
+    sets = len(lanes) // n_groups
+    together = 1 if experiment.placement == "sequence" else n_groups  # runs of a block that train at the same time
+    if not asked or sets * together >= asked:
+        return
+    units = len(experiment.devices) // experiment.devices_per_run
+    pool = units // n_groups if experiment.placement == "spread" else units
+    if sets == asked // together:
+        why = f"the {n_groups} runs of a seed train together"
+    elif sets == experiment.seeds:
+        why = f"there are {sets * together} runs"
+    elif sets == pool:
+        devices = counted(len(experiment.devices), "device")
+        why = f"there are {devices} ({', '.join(experiment.devices[:_FEW])}{', …' * (len(experiment.devices) > _FEW)})"
+    else:
+        why = "each device needs enough seeds before the first look, so more seeds or later --looks allow more"
+    yield f"--max-parallel {asked}: {sets * together} runs train at a time, because {why}."
 
 
 def _as_wished(facts: TrainerFacts) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from esper_ab.contracts.children import RewardAudit
 from esper_ab.contracts.messages import Lane, RunSpec
-from esper_ab.contracts.records import Sha256
+from esper_ab.contracts.records import Count, Index, Number, Seconds, Sha256
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.design.design import Design
@@ -14,7 +14,7 @@ from esper_ab.settings.experiment import Difference, ResolvedExperiment
 class Block(Settings, frozen=True, kw_only=True):
     """The unit of inference: the runs of one seed, which train at the same time and share barriers."""
 
-    replicate: int
+    replicate: Index
     runs: tuple[RunSpec, ...]  # in start order; ref.device names the lane
 
 
@@ -31,10 +31,10 @@ class Plan(Settings, frozen=True, kw_only=True):
     kind: str  # of the task; selects parts of reports and analyses
     estimand: str  # one sentence
     notes: tuple[str, ...]  # for the user: several axes, time slicing, idle devices, too few seeds, …
-    limits: int = 0  # number of leading notes that limit what the verdicts can say
-    step_s: float = 0.0  # estimate for a step (growth: a host epoch) or a trainer's point; 0 in older journals
-    chance: float | None = None  # outcome of guessing a class; None: unknown, or there are no classes
-    run_sd: float | None = None  # standard deviation between runs of a group, from a calibration; None: unknown
+    limits: Count = 0  # number of leading notes that the user sees first
+    step_s: Seconds = 0.0  # estimate for a step (growth: a host epoch) or a trainer's point; 0 in older journals
+    chance: Number | None = None  # outcome of guessing a class; None: unknown, or there are no classes
+    run_sd: Number | None = None  # standard deviation between runs of a group, from a calibration; None: unknown
     trainer: TrainerFacts | None = None  # results of rehearsing the user's trainer
     reward_audit: RewardAudit | None = None  # of the groups' rewards, if the experiment includes one
     carries: bool = False  # whether the task's environments carry state from one reset to the next

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
+from esper_ab.contracts.plain_number import plain_number
 from esper_ab.contracts.wording import visible_line
 
 NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # lower-case texts of a missing outcome, cluster or order
@@ -22,7 +23,7 @@ def outcome_of(cell: object, where: str) -> float | None:
     if text.lower() in _BOOLEANS:
         return _BOOLEANS[text.lower()]
     try:
-        value = float(text) + 0.0  # turns -0.0 into 0.0
+        value = plain_number(text) + 0.0  # turns -0.0 into 0.0
     except ValueError:
         shown = f"{where}: {visible_line(text, 40)!r}"
         raise UsageError(f"{shown} is not a number, as in 71.25; leave it empty for a failed run") from None

@@ -12,7 +12,15 @@ import msgspec
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE, create_below, read_regular
-from esper_ab.contracts.measures import LARGEST_OUTCOME, SMALLEST_MARGIN, Measure, countable
+from esper_ab.contracts.measures import (
+    LABEL_CHARS,
+    LARGEST_OUTCOME,
+    PRINTABLE_WORDS,
+    SMALLEST_MARGIN,
+    UNIT_CHARS,
+    Measure,
+    countable,
+)
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.wording import did_you_mean, visible_line
 from esper_ab.readers.external_table import LONGEST_NAME
@@ -44,8 +52,12 @@ def scales_of(
             told["difference_unit"] = "points"
         try:
             outcome = msgspec.convert(told, Measure)
-        except msgspec.ValidationError as error:
-            raise UsageError(f"unit {units[task]!r}, label {label!r}: {error}") from None
+        except msgspec.ValidationError:
+            shown = f"unit '{visible_line(units[task], LABEL_CHARS)}', label '{visible_line(label, LABEL_CHARS)}'"
+            raise UsageError(
+                f"{shown}: expected a unit of at most {UNIT_CHARS} characters and a label of 1 to {LABEL_CHARS}, both "
+                f"{PRINTABLE_WORDS}"
+            ) from None
         found.append(Scale(task=task, outcome=outcome, margin=margins[task], worst=worsts.get(task)))
     return tuple(found)
 

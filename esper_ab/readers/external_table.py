@@ -17,6 +17,8 @@ from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.wording import listed, visible_line
 from esper_ab.readers.binary_files import refuse_binary
 from esper_ab.readers.cells import NOTHING, cell_text, outcome_of
+from esper_ab.readers.group_columns import check_groups
+from esper_ab.readers.run_states import without_crashed
 from esper_ab.readers.seed_names import one_name_per_seed
 from esper_ab.readers.wide_table import ask_for_groups, long_of
 from esper_ab.verdict.observations import ITEMS, Observation, Observations, is_integer, names_items
@@ -53,6 +55,9 @@ def observations_of(
             f"{source} has no rows: it needs one row per run, with the columns group, seed (or pair or run) and "
             "outcome, and also task and cluster if there are several tasks or clusters"
         )
+    if "group" in (names or {}):
+        check_groups(source, used["group"], rows)
+    rows, crashed = without_crashed(source, columns, used.values(), rows)
     items = [name for name in columns if names_items(name)]
     if "run" in used:
         _check_once(source, rows, "run", used["run"], ITEMS)
@@ -62,8 +67,8 @@ def observations_of(
         why = f"{listed(items)} {'names' if len(items) == 1 else 'name'} items: {ITEMS}" if items else "one row per run"
         _check_once(source, rows, "replicate", used[pair_column], why)
     return Observations(
-        source=source, pair_column=pair_column, rows=tuple(rows), outcome_column=used["outcome"], notes=notes,
-        run_column=used[pair_column or "run"],
+        source=source, pair_column=pair_column, rows=tuple(rows), outcome_column=used["outcome"],
+        notes=(*notes, *crashed), run_column=used[pair_column or "run"],
     )
 
 

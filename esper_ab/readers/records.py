@@ -9,9 +9,7 @@ import math
 import os
 import re
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from decimal import Decimal
 from importlib import resources
 from itertools import chain, count, islice
@@ -27,6 +25,7 @@ from esper_ab.contracts.wording import counted, visible_line
 from esper_ab.journal.events import is_episode
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.load import load
+from esper_ab.readers.bounded import in_time, more_memory
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -39,14 +38,19 @@ if TYPE_CHECKING:
 #
 # DuckDB reads episode records from the file when a query needs them, and only the columns of the view, because a
 # journal may exceed memory. Everything else is a table. After the views are made, external access is disabled except
-# for that one file, and the configuration is locked. Queries cannot spill to disk, so they are limited to this
-# machine's memory.
+# for that one file, and the configuration is locked. Queries cannot spill to disk. Their time, memory and rows are
+# limited, because the SQL may be somebody else's.
 
 
 LIMIT_S = 300.0  # for the answer to a query
+MOST_BYTES = 4 << 30  # memory of a query with its rows; of DuckDB's own buffers, and of the process in addition
+MOST_ROWS = 5_000_000
+MOST_TEXT_BYTES = 512 << 20
 VIEWS = ("runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "incidents")
 _LONGEST_LINE_BYTES = 16 << 20  # longest episode line; DuckDB keeps two such buffers per core
 _GLOB = "*?["  # characters that DuckDB treats as a file pattern
+_ROWS_AT_ONCE, _PIECE_BYTES = 1024, 1 << 20  # fetched at once; rows with more text are fetched one by one
+_LESS = "query less, for example with LIMIT; `esper-ab export` writes whole tables"
 _SECOND_NAMES = {"held_out_accuracy": "final_accuracy"}  # of an outcome, as the first plan of dual-policy tests has it
 _ROWS_SHOWN = 200  # in the table for the terminal; --json and --csv give all
 _LOCK = """
@@ -79,36 +83,45 @@ class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
 def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResult:
     """Run `sql` and return its rows.
 
-    Raises UsageError, with a one-line message, if DuckDB refuses the query or the query takes longer than `limit_s`,
-    and JournalError if the journal is damaged.
+    Raises UsageError, with a one-line message, if DuckDB refuses the query, if the query takes longer than `limit_s` or
+    needs more than MOST_BYTES of memory, or if the result is too large; and JournalError if the journal is damaged.
     """
     import duckdb
 
     loaded = load(experiment_dir)
-    made = viewed(experiment_dir, loaded.lines, loaded.history.design.measures)
-    with made as connection, _interrupted(connection, limit_s):
-        lock(connection)
-        found = relation(connection, sql, VIEWS)
-        try:
-            return QueryResult(columns=tuple(found.columns), rows=tuple(found.fetchall()))
-        except duckdb.InterruptException:
-            raise UsageError(f"SQL: no answer within {limit_s:g} s; query less, or allow more time") from None
-        except duckdb.Error as error:
-            raise UsageError(f"SQL: {one_line(error)}") from None
-        except RuntimeError:  # what DuckDB makes of Ctrl-C
-            raise KeyboardInterrupt from None
+    connection = viewed(experiment_dir, loaded.lines, loaded.history.design.measures)
+    connection.execute(f"SET memory_limit = '{MOST_BYTES >> 20}MiB'")
+    lock(connection)
 
+    def answer() -> QueryResult:
+        with connection:  # closed by this thread, because closing waits for the query
+            found = relation(connection, sql, VIEWS)
+            return QueryResult(columns=tuple(found.columns), rows=tuple(_rows(connection.execute(sql))))
 
-@contextmanager
-def _interrupted(connection: DuckDBPyConnection, limit_s: float) -> Iterator[None]:
-    """Inside this context, interrupt the connection's query after `limit_s`."""
-    timer = threading.Timer(limit_s, connection.interrupt)
-    timer.daemon = True
-    timer.start()
     try:
-        yield
-    finally:
-        timer.cancel()
+        with more_memory(MOST_BYTES):
+            return in_time(answer, connection.interrupt, limit_s)
+    except (TimeoutError, duckdb.InterruptException):
+        raise UsageError(f"SQL: no answer within {limit_s:g} s; query less, or allow more time") from None
+    except (MemoryError, duckdb.OutOfMemoryException):
+        raise UsageError(f"SQL: more than {MOST_BYTES >> 30} GiB of memory needed; {_LESS}") from None
+    except duckdb.Error as error:
+        raise UsageError(f"SQL: {one_line(error)}") from None
+
+
+def _rows(result: DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a result, fetched in pieces; raises UsageError if there are too many, or too large ones."""
+    rows, text_bytes, at_once = 0, 0, 1
+    while piece := result.fetchmany(at_once):
+        size = sum(len(value) for row in piece for value in row if isinstance(value, str | bytes))
+        at_once = min(2 * at_once, _ROWS_AT_ONCE) if size < _PIECE_BYTES else 1
+        rows += len(piece)
+        text_bytes += size
+        if rows > MOST_ROWS:
+            raise UsageError(f"SQL: more than {MOST_ROWS:,} rows; {_LESS}")
+        if text_bytes > MOST_TEXT_BYTES:
+            raise UsageError(f"SQL: more than {MOST_TEXT_BYTES >> 20} MiB of text in the rows; {_LESS}")
+        yield from piece
 
 
 def viewed(experiment_dir: Path, lines: int, measures: TaskMeasures) -> DuckDBPyConnection:

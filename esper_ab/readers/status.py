@@ -15,7 +15,7 @@ from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.contracts.experiment_files import PAGE, VERDICT
 from esper_ab.contracts.files import UNREADABLE, read_regular
 from esper_ab.contracts.measures import Measure
-from esper_ab.contracts.wording import counted, n_pairs, shell_command, visible, visible_line
+from esper_ab.contracts.wording import counted, n_pairs, shell_command, visible, visible_json, visible_line
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import History, RunState
 from esper_ab.journal.load import Loaded, load
@@ -174,7 +174,7 @@ def status_of(experiment_dir: Path, loaded: Loaded) -> Status:
 def status_json(experiment_dir: Path, **more: Any) -> str:
     """Return the status of `experiment_dir`, followed by the keys of `more`, as indented JSON."""
     tree = msgspec.to_builtins(status(experiment_dir)) | more
-    return msgspec.json.format(msgspec.json.encode(tree), indent=2).decode()
+    return visible_json(msgspec.json.format(msgspec.json.encode(tree), indent=2))
 
 
 def status_text(experiment_dir: Path) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from esper_ab.analysis.analyse import Analysis, analyse
 from esper_ab.analysis.reward_audit import RewardAuditFindings
-from esper_ab.contracts.wording import shell_command
+from esper_ab.contracts.wording import shell_command, visible_json
 from esper_ab.design.design import Design, rule
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome
@@ -141,8 +141,9 @@ def render_verdict(content: Content) -> bytes:
 
 
 def indented(document: dict[str, Any]) -> bytes:
-    """Return a document as indented JSON, keys in the order in which they are given."""
-    return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(document)), indent=2)
+    """Return a document as indented JSON for terminals and files, keys in the order in which they are given."""
+    data = msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(document)), indent=2)
+    return visible_json(data).encode()
 
 
 def _noise(noise: EvaluationNoise | None) -> dict[str, Any] | None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from functools import partial
 
 from esper_ab.analysis.analyse import task_and_budget
-from esper_ab.contracts.wording import capital, named, shell_command, visible, visible_line
+from esper_ab.contracts.wording import shell_command, visible, visible_line
 from esper_ab.plan.text import question
 from esper_ab.report.answer import basis, next_steps, reproduction
 from esper_ab.report.content import Content
 from esper_ab.report.document import (
-    Card,
     Commands,
     Document,
     Figures,
@@ -29,8 +28,6 @@ from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables import comparison, groups, reward_audit, trust
 from esper_ab.report.tables.comparison import cards_of
 from esper_ab.report.text import next_step, paragraph, warned
-from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.headline import alike, headline_of
 from esper_ab.verdict.sentences import rule_sentence
 
 
@@ -71,40 +68,12 @@ def render_brief(content: Content, page: str) -> str:
 
 
 # --- verdicts --------------------------------------------------------------------------------------------------------
-# Many comparisons are grouped.
-
-
-_APART = 3  # most comparisons that are printed in full; if there are more, only the table has their numbers
 
 
 def verdicts(content: Content) -> Verdicts:
     """Return the verdicts in the order of the design; many comparisons are grouped by verdict."""
-    comparisons, scope = content.comparisons, task_and_budget(content.history)
-    if len(comparisons) <= _APART:
-        cards, shared = cards_of(comparisons)
-        return Verdicts(cards, scope, shared)
-    folded: dict[tuple[str, ...], list[Comparison]] = {}
-    for item in comparisons:
-        folded.setdefault(alike(item) or (str(item.verdict), item.question.a, item.question.b), []).append(item)
-    order = list(dict.fromkeys(item.verdict for item in comparisons))
-    by_verdict = sorted(folded.values(), key=lambda items: order.index(items[0].verdict))
-    return Verdicts(tuple(map(_folded, by_verdict)), scope, tuple(_named_caveats(comparisons)))
-
-
-def _named_caveats(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Yield each caveat of many comparisons once, with their groups unless it applies to all."""
-    pairs: dict[str, list[tuple[str, str]]] = {}
-    for item in comparisons:
-        for text in item.warnings:
-            pairs.setdefault(text, []).append((item.question.a, item.question.b))
-    for text, those in pairs.items():
-        yield text if len(those) == len(comparisons) else f"{capital(named(those))}: {text}"
-
-
-def _folded(items: Sequence[Comparison]) -> Card:
-    first = items[0]
-    pairs = [(item.question.a, item.question.b) for item in items]
-    return Card(first.verdict, first.headline if len(items) == 1 else headline_of(pairs, first))
+    cards, shared = cards_of(content.comparisons)
+    return Verdicts(cards, task_and_budget(content.history), shared)
 
 
 # --- sections --------------------------------------------------------------------------------------------------------

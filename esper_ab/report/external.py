@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
 from esper_ab.contracts.wording import counted, shell_command, visible
 from esper_ab.design.design import rule
 from esper_ab.report.content import comparison_json, indented
-from esper_ab.report.document import Document, Paragraphs, Section, Verdicts
+from esper_ab.report.document import Card, Document, Paragraphs, Section, Verdicts
 from esper_ab.report.tables.comparison import beside_tables, cards_of, deciding_table, looks_table, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
 from esper_ab.report.text import paragraph, written
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.text import digits_for
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.profiles import HONEST_FROM, Aggregate
 from esper_ab.verdict.sentences import rule_sentence
-from esper_ab.verdict.vocabulary import MEAN
+from esper_ab.verdict.vocabulary import MEAN, Verdict
 
 EXPLORATORY = (
     "EXPLORATORY. Nothing was declared before these runs: the verdicts are those of a plan with one look. "
@@ -26,6 +29,7 @@ EXPLORATORY = (
     "To decide: `esper-ab design`, then fresh runs, then `esper-ab judge`."
 )
 SCHEMA = 1
+_RANKED = 20  # groups in a list
 
 
 def external_report(result: Answer) -> Document:
@@ -145,9 +149,37 @@ def heading(task: str) -> str:
 
 def verdicts(result: Answer, task: str) -> Verdicts:
     """Return the verdicts in one task."""
-    compared = compared_in(result, task)
-    cards, shared = cards_of(compared, "exploratory " if result.exploratory else "")
+    compared, mark = compared_in(result, task), "exploratory " if result.exploratory else ""
+    if result.exploratory and len(compared) > 1 and all(one.verdict is Verdict.NO_INFERENCE for one in compared):
+        card = Card(f"{mark}{Verdict.NO_INFERENCE}", _too_few(result, task, compared))
+        return Verdicts((card,), compared[0].question.scope, where=heading(task))
+    cards, shared = cards_of(compared, mark)
     return Verdicts(cards, compared[0].question.scope, shared, heading(task))
+
+
+def _too_few(result: Answer, task: str, compared: Sequence[Comparison]) -> str:
+    """Say, for several comparisons of which none has enough runs, what is missing, how they look, and what to do."""
+    observations, design = result.observations, compared[0].design
+    unit = observations.pair_column if compared[0].samples is None else "run"
+    values = {group: _values(result, group, task) for group in result.design.groups}
+    most = max(map(len, values.values()))
+    who = "No group has" if most < LEAST_PAIRS else "No two of the compared groups share"
+    least = counted(LEAST_PAIRS, unit)
+    said = [f"{who} {least}, so no difference between the {len(values)} groups can be judged."]
+    means = {group: fmean(found) for group, found in values.items() if found}
+    order = sorted(means, key=lambda group: -design.outcome.sign * means[group])
+    if order:
+        more = f", and {len(order) - _RANKED} more" if len(order) > _RANKED else ""
+        shown = ", ".join(f"{group} {design.value(means[group])}" for group in order[:_RANKED])
+        said.append(f"Their means, best first, which may be luck: {shown}{more}.")
+    said.append(f"To decide, name the few groups that matter and run each with {LEAST_PAIRS} fresh {unit}s or more.")
+    return " ".join(said)
+
+
+def _values(result: Answer, group: str, task: str) -> list[float]:
+    """Return the outcomes of a group in one task; none for the mean over tasks."""
+    runs = (run for (of, at, _), run in result.observations.cells.items() if (of, at) == (group, task))
+    return [run.value for run in runs if run.value is not None]
 
 
 def _groups(result: Answer) -> Table:

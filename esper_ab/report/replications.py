@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from esper_ab.contracts.wording import counted, listed
-from esper_ab.journal.fold import History
-from esper_ab.report.content import Content, comparison_json, content, indented
+from esper_ab.report.content import Content, comparison_json, indented
 from esper_ab.report.document import Document, Node, Paragraphs, Section, Verdicts
 from esper_ab.report.experiment import verdicts
 from esper_ab.report.tables.groups import results_table
@@ -16,14 +15,13 @@ from esper_ab.report.tables.groups import results_table
 SCHEMA = 1
 
 
-def replications_report(sources: Sequence[tuple[str, History]], remarks: Sequence[str]) -> Document:
-    """Return the report on the histories of `sources`, which have names; `remarks`: facts that differ between them."""
-    seeds = listed([str(history.plan.experiment.rng_seed) for _, history in sources])
+def replications_report(found: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> Document:
+    """Return the report on experiments with these names and contents; `remarks`: facts that differ between them."""
+    seeds = listed([str(one.experiment.rng_seed) for _, one in found])
     same = (
         f"The same groups with different rng seeds ({seeds}): replications, whose runs share no randomness and so form "
         "no pairs. Each experiment is judged by its own plan, and the verdicts are not pooled."
     )
-    found = [(name, content(history, place=name)) for name, history in sources]
     return Document(rest="the same command with -v", nodes=(
         Paragraphs((same,)), *(node for name, one in found for node in _verdicts(name, one)),
         Paragraphs(tuple(remarks), "Differs besides the rng seed", "caveat"),
@@ -31,9 +29,8 @@ def replications_report(sources: Sequence[tuple[str, History]], remarks: Sequenc
     ))  # fmt: skip
 
 
-def replications_json(sources: Sequence[tuple[str, History]], remarks: Sequence[str]) -> str:
+def replications_json(found: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> str:
     """Render one JSON object; every key is in docs/data.md."""
-    found = [(name, content(history, place=name)) for name, history in sources]
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "replications": [

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
+from msgspec import Meta
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.measures import PRINTABLE_WORDS
 from esper_ab.contracts.settings import (
     GYM_PREFIX,
     INFO_PREFIX,
@@ -26,8 +28,8 @@ from esper_ab.contracts.settings import (
     expected_instead,
     shown,
 )
-from esper_ab.contracts.trainer import is_command
-from esper_ab.contracts.wording import did_you_mean
+from esper_ab.contracts.trainer import is_command, names_placeholder
+from esper_ab.contracts.wording import did_you_mean, visible_line
 from esper_ab.settings.experiment import AskedExperiment
 
 # --- foreign keys ----------------------------------------------------------------------------------------------------
@@ -82,6 +84,7 @@ def foreign(key: str) -> str:
 SHORT = {"reward": "reward.mode", "controller": "controller.name"}
 _NO_FUNCTIONS = (GYM_PREFIX, INFO_PREFIX)  # prefixes of names with a colon that are not functions
 TOO_MANY_DIGITS = "a whole number has too many digits"  # Python refuses to parse thousands of digits
+_SHOWN_CHARS = 60  # of a value, in a message
 _CLOSING = {"[": "]", '"': '"', "'": "'"}
 
 
@@ -224,6 +227,9 @@ def _instead(field: Field, raw: object, value: object, said: str) -> str:
         return f"unknown value {raw!r}; {did_you_mean(str(raw), [str(choice) for choice in get_args(field.type)])}"
     if words := _words(field.type):
         return f"expected a positive whole number, or {words}, not {value!r}"
+    most = next((one.max_length for one in getattr(field.bounded, "__metadata__", ()) if isinstance(one, Meta)), None)
+    if most is not None and isinstance(value, str):
+        return f"expected at most {most} characters, {PRINTABLE_WORDS}, not '{visible_line(value, _SHOWN_CHARS)}'"
     expected = said.split(", got")[0].split(" - at")[0].replace("`", "")
     return f"{expected[0].lower()}{expected[1:]}, not {value!r}"
 
@@ -267,7 +273,8 @@ def _constant(assignment: Assignment) -> bool | int | float | str:
 def _own_value(assignment: Assignment) -> bool | int | float | str:
     """Return a trainer's own setting as written; text is converted by the preflight, which finds out the type."""
     key, value, origin = assignment.key, assignment.value, assignment.origin
-    if not key.removeprefix(TRAINER).isidentifier():
+    name = key.removeprefix(TRAINER)
+    if not (name.isidentifier() or names_placeholder(name)):
         raise UsageError(f"{origin}: {key!r} is not a trainer's setting; write {TRAINER}NAME, as in trainer.lr")
     if not isinstance(value, bool | int | float | str):
         raise UsageError(f"{origin}: expected true or false, a number or text, not {value!r}")

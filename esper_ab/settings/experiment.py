@@ -14,7 +14,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from esper_ab.contracts.measures import Margin
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.measures import Margin, Unit
 from esper_ab.contracts.records import GroupName
 from esper_ab.contracts.settings import (
     TRAINER_PREFIX,
@@ -29,9 +30,11 @@ from esper_ab.contracts.settings import (
     Spec,
     as_text,
 )
+from esper_ab.contracts.trainer import check_reference
 
 Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
-ErrorRate = Annotated[float, Meta(gt=0.0, lt=0.5), Spec(same=True)]  # an equivalence test uses an interval at 2 alpha
+# An equivalence test uses an interval at 2 alpha; below 1e-12, quantiles are less exact than alpha is small.
+ErrorRate = Annotated[float, Meta(ge=1e-12, lt=0.5), Spec(same=True)]
 _ONE_LOOK = Spec(alone="all parts are judged once, when they are done")
 _MANY_LOOKS = Spec(alone="all parts are judged once, so their number of seeds is fixed")
 _OURS = Spec(("growth", "gymnasium"))  # a user's trainer does this differently, or not at all
@@ -62,7 +65,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     outcome: Annotated[str, Spec(("gymnasium", "trainer"), names="function")] = ""
     # "": higher; required for a trainer.
     outcome_better: Annotated[Literal["", "higher", "lower"], Spec(("gymnasium", "trainer"))] = ""
-    outcome_unit: Annotated[str, Spec(("trainer",))] = ""
+    outcome_unit: Annotated[Unit, Spec(("trainer",))] = ""
     # LOW..HIGH, either may be omitted; a NaN counts as the worse end.
     outcome_range: Annotated[str, Spec(("gymnasium", "trainer"))] = ""
     slots: tuple[str, ...]  # network order
@@ -127,10 +130,25 @@ class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     placement: Literal["spread", "share", "sequence"] = "spread"
     arithmetic: Arithmetic = Arithmetic()
 
+    def __post_init__(self) -> None:
+        if self.trainer:
+            check_reference(self.trainer)
+
     @property
     def task_title(self) -> str:
         """The task's name for users; a trainer's name omits the prefix of the kind."""
         return self.task.removeprefix(TRAINER_PREFIX)
+
+
+MOST_RUNS = 200_000  # of an experiment, in all parts; more would take minutes to plan and gigabytes to keep
+
+
+def refuse_too_many(groups: int, seeds: int, parts: int = 1) -> None:
+    """Raise UsageError if an experiment would have more than MOST_RUNS runs."""
+    if (runs := groups * seeds * parts) > MOST_RUNS:
+        whole = f"{runs:,} runs, but an experiment has at most {MOST_RUNS:,}"
+        raise UsageError(Setting("seeds", seeds), f": {whole}; with so many groups, at most ",
+                         Setting("seeds", max(1, MOST_RUNS // (groups * parts))))  # fmt: skip
 
 
 # --- differences -----------------------------------------------------------------------------------------------------

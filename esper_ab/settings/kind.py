@@ -12,7 +12,7 @@ from esper_ab.contracts.settings import GroupSettings, KindName
 from esper_ab.settings.assignments import FIELDS, Assignment, refuse_unknown
 from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
 from esper_ab.settings.machine import resolve_devices
-from esper_ab.settings.outcome_range import read_range
+from esper_ab.settings.outcome_range import check_outcome_name, read_range
 
 
 def is_user_reward(mode: str) -> bool:
@@ -48,6 +48,7 @@ class SettingsKind:
             self._check_group(group.name, group.settings)
             _refuse_reward_as_outcome(asked.outcome, group)
         read_range(asked.outcome_range)
+        check_outcome_name(asked)
         return asked
 
     def ask(self, asked: AskedExperiment) -> Questions:

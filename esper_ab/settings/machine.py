@@ -20,15 +20,21 @@ def asked_gpus(experiment: AskedExperiment) -> tuple[str, ...]:
 
 
 def _cpu_lanes(experiment: AskedExperiment, machine: Machine) -> tuple[str, ...]:
-    """Return the names of the CPU lanes: one per core, or one per run of a block if that is more."""
+    """Return the names of the CPU lanes: one per core, or one per run of a block if that is more.
+
+    For a user's trainer, which may wait more than it computes, there are as many as --max-parallel asks for. Only on
+    this machine, where lanes are not bound to cores.
+    """
     needed = len(experiment.groups) * experiment.devices_per_run
+    if experiment.trainer and not any(device.node for device in machine.devices):
+        needed = max(needed, experiment.max_parallel)
     return tuple(f"cpu:{index}" for index in range(max(needed, len(machine.names("cpu")))))
 
 
 def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: bool) -> tuple[str, ...]:
     """Return the device pool: the requested devices; if none are requested, all GPUs, or CPU lanes if there is no GPU.
 
-    There is one CPU lane per core, or one per run of a block if that is more. With `on_cores`, environments and
+    There are as many CPU lanes as `_cpu_lanes` says. With `on_cores`, environments and
     policies use only the CPU. Raises UsageError for a device that is missing or would be idle.
     """
     if not experiment.devices:

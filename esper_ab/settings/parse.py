@@ -15,8 +15,8 @@ from esper_ab.contracts.experiment_files import plain_group
 from esper_ab.contracts.records import GROUP_NAME
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.wording import did_you_mean
-from esper_ab.settings.assignments import FIELDS, Assignment, of_group, typed
-from esper_ab.settings.experiment import AskedExperiment, Group
+from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment, of_group, typed
+from esper_ab.settings.experiment import AskedExperiment, Group, refuse_too_many
 from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.kinds import kind_of
 from esper_ab.settings.request import Layer, Request
@@ -57,6 +57,7 @@ def parse(request: Request) -> AskedExperiment:
     values = {key: value for key, value in values.items() if not of_group(key)}
     layers = (request.common, *(layer for group in asked for layer in (group.table, group.own)))
     asked_for = msgspec.convert({**nest(values), "groups": groups}, type=AskedExperiment)
+    refuse_too_many(len(groups), asked_for.seeds)
     experiment = kind.read(asked_for, [one for layer in layers for one in layer.values()])
     if len(groups) < 2:
         only = groups[0].name
@@ -69,7 +70,10 @@ def parse(request: Request) -> AskedExperiment:
 def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # dotted keys -> nested tables
     tree: dict[str, Any] = {}
     for key, value in values.items():
-        *sections, name = key.split(".")
+        if key.startswith(TRAINER):
+            sections, name = [TRAINER.rstrip(".")], key.removeprefix(TRAINER)  # "algo.lr" is one name of the user's
+        else:
+            *sections, name = key.split(".")
         branch = tree
         for section in sections:
             branch = branch.setdefault(section, {})

@@ -17,7 +17,7 @@ import msgspec
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.assignments import FIELDS, SHORT, Assignment, read_assignment, split_commas
-from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.experiment import AskedExperiment, refuse_too_many
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import Request, of_flags
 
@@ -72,6 +72,7 @@ def parse_parts(request: Request) -> Parts | None:
         except UsageError as error:
             raise UsageError(f"{name}: ", *error.args) from None
         _refuse_alone(asked)
+        refuse_too_many(len(asked.groups), asked.seeds, len(named))
         parts.append(Part(name=name, asked=asked))
     first = parts[0].asked
     share = share_of(first.alpha, len(parts), len(first.groups), controlled=bool(first.control))

@@ -12,13 +12,13 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, get_origin
 
 from esper_ab.contracts.errors import Setting, UsageError, as_flag
 from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.settings import whole_number
+from esper_ab.contracts.trainer import is_command, placeholders
 from esper_ab.contracts.wording import visible_line, which_setting
 from esper_ab.settings.assignments import (
     FIELDS,
@@ -88,7 +88,8 @@ class Request:
 
         Raises UsageError as `request` does, and also if a setting is already set.
         """
-        found = _layer(written, free=bool(self.said("trainer")))
+        trainer = self.said("trainer") or ""
+        found = _layer(_as_meant(written, trainer), free=bool(trainer))
         for key, one in found.items():
             if key in self.strong:
                 raise UsageError(f"{one.origin}: {key} is set twice")
@@ -99,20 +100,32 @@ class Request:
         return replace(self, groups=groups, alone=True, strong={**self.strong, **self.more(of_flags(flags))})
 
 
-def _varied(text: str, *, trained: bool) -> dict[str, list[Assignment]]:
-    """Parse --vary KEY=V1,V2,… into one group KEY=VALUE per value; with `trained`, KEY needs no `trainer.` prefix."""
+def _varied(text: str, trainer: str) -> dict[str, list[Assignment]]:
+    """Parse --vary KEY=V1,V2,… into one group KEY=VALUE per value; with a trainer, KEY needs no `trainer.` prefix."""
     key, equals, values = (part.strip() for part in text.partition("="))
     origin, found = f"--vary {text}", dict[str, list[Assignment]]()
     pieces = split_commas(values, origin) if equals and key else []
     if len(pieces) < 2 or not all(pieces):
         raise UsageError(f"{origin}: expected a key and at least two values, as in lr=3e-4,1e-3")
-    full = f"{TRAINER}{key}" if trained and "." not in key else SHORT.get(key, key)
+    own = trainer and ("." not in key or (is_command(trainer) and key not in FIELDS and not key.startswith(TRAINER)))
+    full = f"{TRAINER}{key}" if own else SHORT.get(key, key)
     for piece in pieces:
         name = f"{key}={_NO_NAME.sub('-', piece)}"[:_NAME_CHARS]
         if name in found:
-            raise UsageError(f"{origin}: two groups would be named {name}; remove one value, or use --group")
+            raise UsageError(f"{origin}: {_why_same_name(name, full, str(found[name][0].value), piece)}")
         found[name] = [Assignment(full, piece, origin, Path.cwd(), is_text=True)]
     return found
+
+
+def _why_same_name(name: str, key: str, first: str, second: str) -> str:
+    """Say why two values of --vary give the same group name, and what to write instead."""
+    if first == second:
+        return f"the value {first} is given twice; remove one"
+    return (
+        f"two groups would be named {name}, because a name keeps only the letters a to z, digits and _.=+-, and at "
+        f"most {_NAME_CHARS} characters; name the groups yourself, as in --group first:{key}={first} "
+        f"--group second:{key}={second}"
+    )
 
 
 def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Request:
@@ -156,11 +169,15 @@ def request(
     if len(tasks) > 1:
         said.pop("task", None)
     strong = [*(read_assignment(text, f"--set {text}") for text in assignments), *of_flags(said)]
-    trained = any(one.key == "trainer" and one.value for one in (*common, *strong))
-    layer, altered = partial(_layer, free=trained), _read_alterations(group)
+    trainer = next((str(one.value) for one in (*strong, *common) if one.key == "trainer" and one.value), "")
+    altered = _read_alterations(group)
     if vary:
-        altered = _varied(vary, trained=trained)
+        altered = _varied(vary, trainer)
         strong += of_flags({"control": next(iter(altered))})
+
+    def layer(written: Iterable[Assignment], *, in_group: bool = False) -> Layer:
+        return _layer(_as_meant(written, trainer), free=bool(trainer), in_group=in_group)
+
     return Request(
         groups=groups or file.groups, folder=Path.cwd() if groups else file.folder, alone=bool(groups),
         weak=layer(common), strong=layer(strong),
@@ -187,6 +204,15 @@ def of_flags(flags: Mapping[str, object]) -> list[Assignment]:
         Assignment(key, value, as_flag(Setting(key.rpartition(".")[2])), Path.cwd(), is_text=False)
         for key, value in flags.items()
     ]
+
+
+def _as_meant(written: Iterable[Assignment], trainer: str) -> Iterable[Assignment]:
+    """Prefix dotted keys that are placeholders of a command, "algo.lr" or "trainer.max_epochs", with `trainer.`."""
+    names = placeholders(trainer) if is_command(trainer) else ()
+    for one in written:
+        plain = one.key.startswith(TRAINER) and one.key.removeprefix(TRAINER) in names
+        own = "." in one.key and one.key in names and one.key not in FIELDS and not plain
+        yield replace(one, key=f"{TRAINER}{one.key}") if own else one
 
 
 def _layer(written: Iterable[Assignment], *, free: bool, in_group: bool = False) -> Layer:
@@ -296,7 +322,7 @@ def read_toml(path: Path) -> FileSettings:
     """
     try:
         tree = tomllib.loads(read_regular(path).decode("utf-8-sig"))
-        record = tree.pop("record", {})  # in an experiment.toml: facts from the time of planning
+        record = tree.pop("record", None)  # in an experiment.toml: facts from the time of planning
         sha256 = settings_sha256(tree)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
@@ -306,7 +332,12 @@ def read_toml(path: Path) -> FileSettings:
         raise UsageError(f"{path}: {TOO_MANY_DIGITS}") from None
     except RecursionError:
         raise UsageError(f"{path}: lists or tables are nested too deeply") from None
-    if isinstance(record, dict) and record.get("settings", sha256) != sha256:
+    if record is not None and not (isinstance(record, dict) and isinstance(record.get("settings"), str)):
+        raise UsageError(
+            f"{path}: [record] is the table in which esper_ab keeps the hash of the settings, and this one has none; "
+            "delete it"
+        )
+    if record is not None and record["settings"] != sha256:
         raise UsageError(
             f"{path}: the settings do not match the hash in [record], so they were edited, or the file is damaged; "
             "if you edited a copy on purpose, delete its [record] table"

@@ -11,7 +11,7 @@ from esper_ab.stats.pair import outcomes
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.sentences import looks_to_come, on_collapse, on_losses
-from esper_ab.verdict.vocabulary import DIFFERENT, Verdict
+from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, MEAN, ROWS, Verdict
 
 # --- descriptive -----------------------------------------------------------------------------------------------------
 # All descriptive statistics of one comparison, from the catalogue esper_ab/stats/descriptive. Pure.
@@ -49,9 +49,10 @@ _FEW = 10  # from this number of runs on, unequal numbers cost little
 def caveats(evidence: Evidence) -> tuple[str, ...]:
     """Write the caveats on a verdict, each in one or two sentences."""
     if not evidence.data:
-        return (*_on_progress(evidence), *on_losses(evidence))
+        return (*_on_progress(evidence), *on_losses(evidence), *_on_rows(evidence))
     return (
-        *_on_progress(evidence), *on_losses(evidence), *on_collapse(evidence), *_on_data(evidence),
+        *_on_progress(evidence), *on_losses(evidence), *_on_rows(evidence), *on_collapse(evidence),
+        *_on_margin(evidence), *_on_data(evidence),
         *_on_design(evidence), *_on_numbers(evidence),
     )  # fmt: skip
 
@@ -64,6 +65,35 @@ def _on_progress(evidence: Evidence) -> Iterator[str]:
     # Under the anytime-valid rule, one may look after every pair.
     how = f"{only}the rate of false claims." if looks_to_come(evidence) else ""
     yield f"{done} of {planned} planned pairs are complete.{how}"
+
+
+def _on_rows(evidence: Evidence) -> Iterator[str]:
+    """Tell what is unusual about the rows of a table, and what may be missing from it."""
+    question = evidence.question
+    yield from (finding.sentence for finding in evidence.findings if finding.kind == ROWS)
+    if question.recorded or evidence.samples is None or evidence.verdict not in CLAIMS:
+        return
+    samples, lost = evidence.samples, evidence.lost
+    counts = {question.a: len(samples.a) + lost.a, question.b: len(samples.b) + lost.b}
+    if counts[question.a] != counts[question.b]:
+        fewer, more = sorted(counts, key=lambda group: counts[group])
+        yield (
+            f"{fewer} has {counts[fewer]} rows and {more} {counts[more]}: if runs of {fewer} failed and left no row, "
+            "this compares survivors; give each failed run a row with an empty outcome."
+        )
+
+
+def _on_margin(evidence: Evidence) -> Iterator[str]:
+    """Say that the margin is at least as large as the spread of all outcomes, as it is in a wrong unit."""
+    values = [value for side in outcomes(evidence.data) for value in side]
+    if evidence.verdict not in CLAIMS or evidence.question.task == MEAN:
+        return
+    if max(values) - min(values) <= evidence.design.margin:
+        low, high = evidence.design.value(min(values)), evidence.design.value(max(values))
+        yield (
+            f"The margin of {evidence.design.margin_words} is at least as large as the spread of all outcomes "
+            f"({low} to {high}): check its unit, unless the outcome varies so little."
+        )
 
 
 def _on_data(evidence: Evidence) -> Iterator[str]:

@@ -20,7 +20,7 @@ NAMED, ASKED = 0.1, 0.001  # copies are named, asked about, if chance gives as m
 _MOST_TRIALS = 1000  # largest n of a grid k/n
 _LOOKED_AT = 200  # distinct outcomes that a grid is looked for in
 _WINDOW = 3  # steps within which neighbours tell how many outcomes coincide by chance
-_COARSE = 4  # outcomes are too coarse to tell if one run in this many coincides with another by chance
+_COARSE = 8  # outcomes are too coarse to tell if one run in this many coincides with another by chance
 _NEAR = 1e-4  # spread within groups, relative to the difference between them
 
 

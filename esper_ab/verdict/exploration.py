@@ -7,18 +7,18 @@ from collections.abc import Sequence
 
 import msgspec
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import OpenQuestion, Setting, UsageError
 from esper_ab.design.design import Contrast
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, design_over, make_plan
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.follow import pairings_of
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.observations import ITEMS, Observations
+from esper_ab.verdict.observations import ITEMS, POSITION, Observations
+from esper_ab.verdict.row_questions import on_pairings
 from esper_ab.verdict.vocabulary import Scale
 
 _MOST_GROUPS = 100  # without a control: nearly 5,000 comparisons
 _MOST_TAKEN_FOR_RUNS = 30  # rows per group and task; more are probably items, because few users train more runs
-_ONE_IN = 10  # share of rows that may lack a partner: one in this many
 
 
 def explore(
@@ -28,17 +28,34 @@ def explore(
     """Compare all groups in every task and in the mean over tasks; the answer is exploratory, whatever the result.
 
     `rule` has no looks, because there is a single look at the end. `paired`: whether runs with the same seed form a
-    pair; if None, the seeds decide this. `rows`: "runs" declares that every row is a training run, however many there
-    are. `rng_seed`: seed of the bootstraps; if None, it is derived from the observations. Raises UsageError if no two
-    groups share a pair.
+    pair; if None, the seeds decide this, and a run without a partner means that the partner was lost. `rows`: "runs"
+    declares that every row is a training run, however many there are. `rng_seed`: seed of the bootstraps; if None, it
+    is derived from the observations. Raises UsageError if no two groups share a pair.
     """
-    explored = msgspec.structs.replace(observations, exploratory=True)
+    explored = _explored(observations, paired, rows)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
     if not any(pairing.pairs for pairing in pairings_of(plan, explored).values()):
         source, column = observations.source, observations.pair_column
         both = f"no {column} has an outcome in two groups" if plan.paired else "no two groups have outcomes"
         raise UsageError(f"{source}: {both}, so nothing can be compared")
     return judge(plan, explored, rng_seed=rng_seed)
+
+
+def questions_on(
+    observations: Observations, scales: Sequence[Scale], rule: Rule, *, paired: bool | None = None,
+    rows: str | None = None,
+) -> tuple[OpenQuestion, ...]:  # fmt: skip
+    """Return what only the user can say about these rows before `explore` is called with the same arguments."""
+    explored = _explored(observations, paired, rows)
+    plan = _plan(explored, scales, rule, paired=paired, rows=rows)
+    pairings = pairings_of(plan, explored)
+    return tuple(on_pairings(explored, pairings, plan.replicates, pairing_told=paired is not None))
+
+
+def _explored(observations: Observations, paired: bool | None, rows: str | None) -> Observations:
+    return msgspec.structs.replace(
+        observations, exploratory=True, partners_left_out=paired is True, rows_are_runs=rows == "runs"
+    )
 
 
 def _plan(
@@ -55,6 +72,8 @@ def _plan(
         )
     rule = Rule(control=rule.control, alpha=rule.alpha, looks=(len(order),))
     plan, unpaired = make_plan(groups, order, scales, rule), paired is False  # as the user says
+    if not unpaired:
+        _check_positions(observations)
     if paired is None:
         paired = observations.pair_column != "" and _forms_pairs(observations, plan.design.comparisons)
     most = _most_rows(observations, rows, unpaired=unpaired)
@@ -92,22 +111,36 @@ def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) 
 
 
 def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> bool:
-    """True if the runs form pairs by seed, which means that in every comparison at most one row in ten has no partner.
+    """True if the runs form pairs by seed, which means that the groups of every comparison share seeds.
 
-    Raises UsageError if some runs form pairs but more than one row in ten has no partner.
+    Raises UsageError if the groups of some comparisons share seeds and those of others share none.
     """
     cells = observations.cells
     names = {
         one: [{name for of, task, name in cells if (of, task) == (group, one.task)} for group in one.groups]
         for one in contrasts
     }
-    lonely = next((one for one, (a, b) in names.items() if len(a ^ b) * _ONE_IN > len(a) + len(b)), None)
-    same = ({name.lstrip("0") for name in a} & {name.lstrip("0") for name in b} for a, b in names.values())
-    if lonely is not None and any(same):  # 07 and 7 are one seed, to be written alike
-        a, b = names[lonely]
+    apart = next((one for one, (a, b) in names.items() if a and b and not a & b), None)
+    if not any(a & b for a, b in names.values()):
+        return False
+    if apart is not None:
+        a, b = names[apart]
         raise UsageError(
-            f"{observations.source}: {len(a ^ b)} of {len(a) + len(b)} rows of {lonely.a} and {lonely.b} have no "
+            f"{observations.source}: {len(a ^ b)} of {len(a) + len(b)} rows of {apart.a} and {apart.b} have no "
             f"partner with the same {observations.pair_column}: ", Setting("paired"), " leaves them out, ",
             Setting("unpaired"), " compares all runs without pairing",
         )  # fmt: skip
-    return lonely is None
+    return True
+
+
+def _check_positions(observations: Observations) -> None:
+    """Raise UsageError if outcomes that pair by position are lists of unequal length."""
+    counts = Counter((row.group, row.task) for row in observations.rows)
+    if observations.pair_column == POSITION and len({*counts.values()}) > 1:
+        (most, _), longest = counts.most_common()[0]
+        (least, _), shortest = counts.most_common()[-1]
+        raise UsageError(
+            f"{observations.source}: {most} has {longest} outcomes and {least} {shortest}, so positions do not tell "
+            "which runs belong together: put NaN where a run failed, give a mapping of seeds to outcomes, or use ",
+            Setting("unpaired"), " for runs that form no pairs",
+        )  # fmt: skip

@@ -197,8 +197,13 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
 
 def pairings_of(plan: AnalysisPlan, observations: Observations) -> dict[Contrast, Pairing]:
     """Form the pairs of exploratory observations, or two samples if the runs are unpaired."""
-    form, cells = pair_up if plan.paired else sampled, observations.cells
-    return {one: form(cells, one, plan.scales, plan.replicates) for one in plan.design.comparisons}
+    cells, absent_lost = observations.cells, not observations.partners_left_out
+    if not plan.paired:
+        return {one: sampled(cells, one, plan.scales, plan.replicates) for one in plan.design.comparisons}
+    return {
+        one: pair_up(cells, one, plan.scales, plan.replicates, absent_lost=absent_lost)
+        for one in plan.design.comparisons
+    }
 
 
 def _ready(plan: AnalysisPlan, cells: Cells, contrast: Contrast) -> int:

@@ -21,6 +21,7 @@ from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.follow import Courses, take_looks
 from esper_ab.verdict.observations import Observations, seed_key
 from esper_ab.verdict.pairing import Pairing, Question
+from esper_ab.verdict.rows import on_rows
 from esper_ab.verdict.sensitivity import drifting
 from esper_ab.verdict.tuning import Tuned, tune
 from esper_ab.verdict.vocabulary import MEAN, Finding
@@ -181,6 +182,8 @@ def _of_data(
     """Yield the findings that follow from the outcomes: pairs that are dependent, and differences that drift over time.
     """
     pairing = followed.pairings[contrast]
+    if observations.facts is None:
+        yield from on_rows(observations, pairing, contrast, plan.replicates)
     for unit in pairing.clusters[:1] if not observations.exploratory else ():
         more = f", and so do {len(pairing.clusters) - 1} other sets of them" if pairing.clusters[1:] else ""
         where = f" in {contrast.task}" if contrast.task else ""
@@ -227,12 +230,6 @@ def _notes(observations: Observations, followed: Courses) -> Iterator[str]:
         yield _LOOKED
     for contrast, one in followed.pairings.items() if observations.exploratory else ():
         where = f" ({contrast.task})" if contrast.task else ""
-        if one.single:
-            what = f"{observations.pair_column} {listed_short(one.single)}"
-            yield (
-                f"{contrast.a} and {contrast.b}{where}: {what} has no run of the other group and is not used; if such "
-                "a run failed, give it a row with an empty outcome."
-            )
         if one.clusters:
             runs = len(one.pairs) + sum(len(unit) - 1 for unit in one.clusters)
             yield (

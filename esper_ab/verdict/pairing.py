@@ -104,23 +104,27 @@ class Pairing:
 
     pairs: tuple[Pair, ...] | Samples  # one per independent unit
     lost: Lost
-    single: tuple[str, ...]  # "3 of new": replicates of which only one group has runs
+    single: tuple[str, ...]  # "3 of new": runs that are left out, because the other group has none in the replicate
+    absent: tuple[str, ...]  # "3 of old": runs that count as lost, because the replicate has a run of the other group
     clusters: tuple[tuple[str, ...], ...]  # replicates of each independent unit that has several
 
 
 def pair_up(
-    cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, planned: bool = False
+    cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, planned: bool = False,
+    absent_lost: bool = False,
 ) -> Pairing:  # fmt: skip
     """Pair the runs of `contrast`, replicate by replicate in `order`.
 
     The runs are those of the contrast's task; for a contrast of the mean, they are the runs of all tasks in `scales`.
     If the runs were `planned`, pairs that share a cluster are reported but kept apart, and a failed run without a
-    partner is not lost: the partner is not needed, or its run is still to come.
+    partner is not lost: the partner is not needed, or its run is still to come. `absent_lost`: a run that does not
+    exist counts as lost if its partner exists, because most programs write no row for a run that crashed.
     """
     pairs: list[Pair] = []
     clusters: dict[int, set[str]] = {}  # replicate -> clusters of its pair's runs
     halves: list[HalfPair] = []
     single: list[str] = []
+    absent: list[str] = []
     for place, replicate in enumerate(order):
         runs_a, runs_b = (
             runs_of(cells, group, contrast.task, scales, replicate, partial=not planned) for group in contrast.groups
@@ -133,6 +137,10 @@ def pair_up(
             clusters[place] = {run.cluster for run in (*runs_a, *runs_b) if run.cluster}
             continue
         failed_a, failed_b = _failed(runs_a), _failed(runs_b)
+        for group in _absent(cells, contrast, scales, replicate) if absent_lost else ():
+            absent.append(f"{replicate} of {group}")
+            failed_a = failed_a or group == contrast.a
+            failed_b = failed_b or group == contrast.b
         if (runs_a and runs_b) or (not planned and (failed_a or failed_b)):
             halves.append(HalfPair(
                 replicate=place, a=a, b=b, failed_a=failed_a, failed_b=failed_b, position_a=at_a, position_b=at_b,
@@ -142,7 +150,7 @@ def pair_up(
     units = _units(pairs, clusters)
     return Pairing(
         pairs=tuple(pairs if planned else map(_joined, units)), lost=Lost(replicates=tuple(halves)),
-        single=tuple(single),
+        single=tuple(single), absent=tuple(absent),
         clusters=tuple(tuple(order[pair.replicate] for pair in unit) for unit in units if len(unit) > 1),
     )  # fmt: skip
 
@@ -163,7 +171,7 @@ def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Se
             HalfPair(replicate=0, a=None, b=None, failed_a=of_a, failed_b=of_b, position_a=0, position_b=1)
             for of_a, of_b in lost
         )),
-        single=(), clusters=(),
+        single=(), absent=(), clusters=(),
     )  # fmt: skip
 
 
@@ -177,6 +185,18 @@ def runs_of(
     names = [scale.task for scale in scales] if task == MEAN else [task]
     found = tuple(run for name in names if (run := cells.get((group, name, replicate))))
     return found if len(found) == len(names) or (partial and _failed(found)) else ()
+
+
+def _absent(cells: Cells, contrast: Contrast, scales: Sequence[Scale], replicate: str) -> list[str]:
+    """Return the groups that lack a run which their replicate has of the other group, in any task of the contrast.
+
+    A task in which neither group has a run of this replicate was not meant to have one.
+    """
+    tasks = [scale.task for scale in scales] if contrast.task == MEAN else [contrast.task]
+    has = {(group, task): (group, task, replicate) in cells for group in contrast.groups for task in tasks}
+    if not all(any(has[group, task] for group in contrast.groups) for task in tasks):
+        return []
+    return [group for group in contrast.groups if not all(has[group, task] for task in tasks)]
 
 
 def _failed(runs: Sequence[Observation]) -> bool:

@@ -3,18 +3,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from esper_ab.contracts.errors import OpenQuestion, Setting
+from esper_ab.design.design import Contrast
+from esper_ab.verdict.copies import ASKED
 from esper_ab.verdict.observations import ITEMS, Observations, names_items
+from esper_ab.verdict.pairing import Pairing
+from esper_ab.verdict.rows import copied, sorted_by_seed
+
+# Words of outcomes of which lower ones are usually better.
+_LOWER = frozenset({
+    "loss", "losses", "error", "errors", "err", "regret", "perplexity", "ppl", "time", "times", "runtime", "walltime",
+    "seconds", "secs", "cost", "costs", "latency", "duration", "mse", "rmse", "mae", "nll", "wer", "cer",
+})
+_MOST_COPIES = 3  # sets of copies that a question names
+_RUNS = (Setting("rows", "runs"),)
+_OWN = "if each row is a training run of its own"
 
 
-def on_items(observations: Observations) -> Iterator[OpenQuestion]:
+def on_items(observations: Observations, rows: str | None) -> Iterator[OpenQuestion]:
     """Yield a question if the column that names or pairs runs is called like the items of a run."""
     column = observations.run_column
-    if names_items(column) and not observations.rows_are_runs:
-        yield OpenQuestion(
-            f"the column {column} names items of a run, not training runs, and {ITEMS}; if each row is a training run "
-            "of its own",
-            (Setting("rows", "runs"),),
-        )
+    if names_items(column) and rows != "runs":
+        yield OpenQuestion(f"the column {column} names items of a run, not training runs, and {ITEMS}; {_OWN}", _RUNS)
+
+
+def on_direction(column: str, told: Mapping[str, object]) -> Iterator[OpenQuestion]:
+    """Yield a question if no direction is `told`, and the outcome is called like one of which less is better.
+
+    `column`: the source's name for the outcome; "": there is no source yet.
+    """
+    if told.get("better"):
+        return
+    for name in (column, str(told.get("label", ""))):
+        if _lower_is_likely(name):
+            yield OpenQuestion(
+                f"which outcomes are better, if the outcome is called {name}",
+                (Setting("better", "lower"), Setting("better", "higher")),
+            )
+            return
+
+
+def _lower_is_likely(name: str) -> bool:
+    words = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
+    return not _LOWER.isdisjoint(words) or "steps to" in " ".join(words)
+
+
+def on_pairings(
+    observations: Observations, pairings: Mapping[Contrast, Pairing], replicates: Sequence[str], *, pairing_told: bool
+) -> Iterator[OpenQuestion]:
+    """Yield a question if half of the outcomes of a group or more are copies, and one if rows were sorted.
+
+    `pairing_told`: the user said whether runs form pairs.
+    """
+    if not observations.rows_are_runs:
+        seen = (text for one, pairing in pairings.items() for text, many in copied(one, pairing, ASKED) if many)
+        if texts := tuple(dict.fromkeys(seen)):
+            yield OpenQuestion(f"{'; '.join(texts[:_MOST_COPIES])}; {_OWN}", _RUNS)
+    if not pairing_told:
+        for contrast, pairing in pairings.items():
+            if text := sorted_by_seed(contrast, pairing, replicates):
+                yield OpenQuestion(text, (Setting("unpaired"), Setting("paired")))
+                return

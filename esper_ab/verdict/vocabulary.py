@@ -44,6 +44,9 @@ Weight = Literal["blocks", "caps", "caps equivalence", "notes"]
 _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 
+ROWS = "rows"  # kind of a finding on rows of unknown origin, which stands beside the verdict
+
+
 class Finding(msgspec.Struct, frozen=True):
     """A possible cause of a difference besides the groups' settings."""
 

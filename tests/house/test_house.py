@@ -176,6 +176,7 @@ WRITES_ITSELF = {
     "commands/export.py": "drafts in a folder that `below` made",
     "health/examination.py": "tries whether a folder can be written",
     "readers/records.py": "a temporary file without a name to be found",
+    "live/console.py": "likewise",
     "workers/commands/fetch.py": "the user's data",
     "workers/growth/preflight.py": "a temporary folder", "workers/gymnasium_task/preflight.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
@@ -215,7 +216,7 @@ def _changes(source: str) -> list[str]:
 # Who reads files in a way of its own: only what the system or this installation has, or the process itself has made.
 READS_ITSELF = {
     "contracts/files.py": "the one place", "health/control_groups.py": "the system's files",
-    "contracts/guard.py": "likewise", "contracts/users_shell.py": "likewise",
+    "contracts/guard.py": "likewise", "contracts/users_shell.py": "likewise", "readers/bounded.py": "likewise",
     "workers/process/entry.py": "likewise", "workers/process/setup.py": "likewise",
     "workers/commands/describe.py": "likewise",
     "report/page.py": "a part of the package", "readers/records.py": "likewise",

@@ -14,6 +14,7 @@ from support.patience import eventually
 from support.standstill import coordinator, stood_still
 
 from esper_ab.analysis.trained_by import result_hash
+from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.local import LocalLauncher
 
@@ -59,6 +60,52 @@ def test_nothing_outlives_a_coordinator_that_ends_while_it_starts(tmp_path, prog
     finally:
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
+
+
+TRAINER = """
+import json, os, sys
+seed, x, out = sys.argv[1:]
+if not os.path.exists("seen"):
+    open("seen", "w").close()
+    open("begun", "w").close()
+    open("gate").close()
+score = {score}
+json.dump({{"score": score}}, open(out + "/r.json", "w"))
+"""
+
+
+def launched_and_cut_in_the_rehearsal(folder, score):
+    """A launch whose terminal closes while a program is rehearsed for the first time; its exit status."""
+    (folder / "train.py").write_text(TRAINER.format(score=score))
+    for name in ("begun", "gate"):
+        os.mkfifo(folder / name)
+    words = ("launch", f"{sys.executable} train.py {{seed}} {{x}} {{out}}", "--vary", "x=1,2", "--seeds", "1",
+             "--higher", "score", "--margin", "1", "--name", "it")  # fmt: skip
+    master, slave = os.openpty()
+    begin = f"import os, signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); os.login_tty({slave})"
+    program = f"{begin}; os.execv({sys.executable!r}, {[sys.executable, '-m', 'esper_ab.commands.cli', *words]!r})"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], cwd=folder, env=environment(), pass_fds=[slave], start_new_session=True
+    ) as launch:
+        os.close(slave)
+        (folder / "begun").open().close()
+        os.close(master)  # the kernel sends SIGHUP to the session's leader
+        (folder / "gate").open("w").close()
+        return launch.wait(PATIENCE_S)
+
+
+def test_a_launch_whose_terminal_closes_in_the_rehearsal_goes_on_and_writes_to_its_directory(tmp_path):
+    assert launched_and_cut_in_the_rehearsal(tmp_path, "int(seed) % 1000 + float(x)") == 0
+    console = (tmp_path / "experiments/it/console.log").read_text()
+    assert "the terminal has closed; its output continues here" in console
+    assert "report: experiments/it/report.html" in console
+
+
+def test_a_launch_that_is_refused_after_its_terminal_closed_leaves_a_word_beside_the_experiments(tmp_path):
+    assert launched_and_cut_in_the_rehearsal(tmp_path, "1") == UsageError.exit_code
+    console = (tmp_path / "experiments/console.log").read_text()
+    assert "error: " in console
+    assert "3 seeds gave the same outcome" in console
 
 
 # --- on clusters: tests/cluster ---

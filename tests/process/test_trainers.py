@@ -77,6 +77,30 @@ def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path, monkeypatch):
         assert foreign not in page + log
 
 
+LISTENS = """
+import json, pathlib, socket, sys
+seed, rate, port, out = sys.argv[1:]
+with socket.create_server(("", int(port))):
+    pathlib.Path(out, "config.json").write_text(json.dumps({"rate": rate, "port": port}))
+    pathlib.Path(out, "result.json").write_text(json.dumps({"return": int(seed) % 7 + float(rate)}))
+"""
+
+
+def test_a_command_has_dotted_placeholders_a_port_of_its_own_and_several_files(tmp_path, monkeypatch):
+    (tmp_path / "train.py").write_text(LISTENS)
+    monkeypatch.chdir(tmp_path)
+    history = launched(
+        tmp_path, "ports", f"{sys.executable} train.py {{seed}} {{algo.lr}} {{port}} {{out}}",
+        "--higher", "return", "--seeds", "2", "--vary", "algo.lr=1,2",
+    )  # fmt: skip
+    found = {name: run.outcome for name, run in outcomes(history).items()}
+    assert {name for name, value in found.items() if value is None} == set()
+    given = [json.loads(path.read_text()) for path in tmp_path.glob("runs/ports/runs/*/out/config.json")]
+    assert sorted(one["rate"] for one in given) == ["1", "1", "2", "2"]
+    again = tmp_path / "runs/ports/experiment.toml"
+    assert "algo.lr=2" in done("launch", again, "--rng-seed", "1", "--name", "again", "--dry-run")
+
+
 KILLED = """
 import os, pathlib
 import esper_ab

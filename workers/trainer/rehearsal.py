@@ -26,7 +26,7 @@ from esper_ab.contracts import users_shell
 from esper_ab.contracts.child import child_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE
-from esper_ab.contracts.measures import RESERVED
+from esper_ab.contracts.measures import PRINTABLE_WORDS, RESERVED, is_printable
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
@@ -44,7 +44,7 @@ from esper_ab.contracts.trainer import (
 from esper_ab.contracts.wording import end_told
 from workers.devices import pinned
 from workers.devices.by_torch import seen_gpus
-from workers.trainer import module, script
+from workers.trainer import module, ports, script
 from workers.trainer.module import Run
 from workers.trainer.script import read_outcome
 
@@ -116,9 +116,14 @@ def rehearse(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
 
 
 def measure_names(metrics: Iterable[str]) -> dict[str, str]:
-    """Return a unique measure name for each metric, made of lower-case letters, digits and underscores."""
+    """Return a unique measure name for each metric, made of lower-case letters, digits and underscores.
+
+    Raises ValueError for a metric whose own name cannot be a label in figures.
+    """
     names: dict[str, str] = {}
     for metric in metrics:
+        if not metric or not is_printable(metric):
+            raise ValueError(f"the metric {metric!r} needs a name {PRINTABLE_WORDS}")
         base = re.sub(r"[^a-z0-9]+", "_", metric.lower()).strip("_")[:_NAME_CHARS]
         base = base if base[:1].isalpha() else f"metric_{base}".rstrip("_")
         tries = itertools.chain((base, f"metric_{base}"), (f"{base}_{number}" for number in itertools.count(2)))
@@ -259,13 +264,15 @@ def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
         def outcome(seed: int, words: str) -> float:
             doing(f"rehearsing the command with {words}")
             out = script.fresh_folder(Path(folder), "out").resolve()
-            filled = script.words_of(
-                question.reference, {**settings, **question.rehearsal}, script.seed_at(_rng(question, seed)), out
-            )
-            script.run_script(
-                filled, question.directory, script.environment(shell, source, out, pins), (Path(folder), _LOG),
-                lambda: None, shell,
-            )  # fmt: skip
+            with ports.claimed(question.reference) as port:
+                filled = script.words_of(
+                    question.reference, {**settings, **question.rehearsal, **port},
+                    script.seed_at(_rng(question, seed)), out,
+                )  # fmt: skip
+                script.run_script(
+                    filled, question.directory, script.environment(shell, source, out, pins), (Path(folder), _LOG),
+                    lambda: None, shell,
+                )  # fmt: skip
             return read_outcome(source, out)
 
         began = time.perf_counter()

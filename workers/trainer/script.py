@@ -1,7 +1,7 @@
 """Runs a command as a process: arguments, environment, output, liveness, outcome.
 
-The outcome is a key of a JSON file, the last row of a CSV column, or a key given to wandb.log. If the outcome
-cannot be read, a one-line ValueError names the file and its contents.
+The outcome is a key of a JSON file, the last cell of a CSV column that is not empty, or a key given to wandb.log. If
+the outcome cannot be read, a one-line ValueError names the file and its contents.
 """
 
 from __future__ import annotations
@@ -26,57 +26,93 @@ from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.files import folder_below, open_below, open_to_read, read_regular
 from esper_ab.contracts.messages import UsersShell
 from esper_ab.contracts.own_packages import alone_command
+from esper_ab.contracts.plain_number import plain_number
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.settings import as_float, shown
+from esper_ab.contracts.settings import as_float
 from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill, holds_outcome
 from esper_ab.contracts.wording import how_ended
 
 WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py
 _SHOWN = 12  # maximum number of names in a message
+_MOST_SEARCHED = 100  # files below {out} that are searched for the outcome's key
 
 
 def read_outcome(source: OutcomeSource, out: Path) -> float:
     """Return the number to which `source` refers below the folder `out`; the number need not be finite."""
     if source.wandb:
         return _of_wandb(source.key, out / WANDB_FILE)
-    file, key = source.path or _only_file(source.key, out), source.key
+    file, key = source.path or _file_with(source.key, out), source.key
+    text = _text(file, out)
+    if file.endswith(".csv"):
+        cell = _of_csv(file, key, text)
+        try:
+            return plain_number(cell)
+        except ValueError:
+            raise ValueError(f"{file}: {key} is {cell!r}, not a number") from None
+    found = _of_json(file, key, text)
+    if isinstance(found, str):
+        raise ValueError(f"{file}: {key} is the text {found!r}, not a number; write it without quotes")
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise ValueError(f"{file}: {key} is {type(found).__name__}, not a number")
+    return as_float(found)
+
+
+def _text(file: str, out: Path) -> str:
     try:
-        text = read_regular(out / file).decode("utf-8-sig")
+        return read_regular(out / file).decode("utf-8-sig")
     except FileNotFoundError:
         raise ValueError(f"the script left no {file} in {{out}}; it left {_list(_files(out))}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{file} in {{out}} cannot be read: {getattr(error, 'strerror', error)}") from None
-    found = _of_json(file, key, text) if file.endswith(".json") else _of_csv(file, key, text)
-    if isinstance(found, bool) or not isinstance(found, int | float | str):
-        raise ValueError(f"{file}: {key} is {type(found).__name__}, not a number")
-    try:
-        return as_float(found)
-    except ValueError:
-        raise ValueError(f"{file}: {key} is {shown(found)}, not a number") from None
 
 
 def _files(out: Path) -> list[str]:
     return sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
 
 
-def _only_file(key: str, out: Path) -> str:
-    """Return the only file that may hold the outcome; ValueError unless there is exactly one."""
+def _file_with(key: str, out: Path) -> str:
+    """Return the file that holds the outcome: the only .json or .csv file, or the only one of several that has `key`.
+
+    Raises ValueError if there is none, or if several have the key.
+    """
     there = _files(out)
     found = [name for name in there if holds_outcome(name)]
     if not found:
         raise ValueError(f"the script left no .json or .csv file in {{out}}; it left {_list(there)}")
-    if len(found) > 1:
-        example = min(found, key=lambda name: name.endswith(".csv"))  # a JSON is likelier to hold a final number
-        raise ValueError(f"the script left {_list(found)} in {{out}}; say which has {key}, as in {example}:{key}")
-    return found[0]
+    if len(found) == 1:
+        return found[0]
+    having = [name for name in found if _has(key, name, out)] if len(found) <= _MOST_SEARCHED else []
+    if len(having) == 1:
+        return having[0]
+    example = min(having or found, key=lambda name: name.endswith(".csv"))  # a JSON is likelier to hold a final number
+    if len(having) > 1:
+        raise ValueError(f"{_list(having)} in {{out}} all have {key}; say which one counts, as in {example}:{key}")
+    none = f", of which none has {key}" if len(found) <= _MOST_SEARCHED else ""
+    raise ValueError(f"the script left {_list(found)} in {{out}}{none}; say which has it, as in {example}:NAME")
+
+
+def _has(key: str, file: str, out: Path) -> bool:
+    """Whether a file has the key or column, whatever its value; a file that cannot be read has not."""
+    try:
+        text = _text(file, out)
+        if file.endswith(".json"):
+            _value_of(file, key, json.loads(text))
+            return True
+        return key in _columns(next(csv.reader(io.StringIO(_without_comments(key, text), newline="")), []))
+    except (ValueError, RecursionError, csv.Error):
+        return False
 
 
 def _of_json(file: str, key: str, text: str) -> Any:
-    """Return the value of a key; dots in a key also name nested values."""
+    """Return the value of a key; dots in a key also name nested values. A key that occurs twice is refused."""
     try:
-        tree = json.loads(text)
+        tree = json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{file}: not JSON: {error}") from None
+    return _value_of(file, key, tree)
+
+
+def _value_of(file: str, key: str, tree: Any) -> Any:
     if isinstance(tree, dict) and key in tree:
         return tree[key]
     for part in key.split("."):
@@ -84,6 +120,16 @@ def _of_json(file: str, key: str, text: str) -> Any:
             raise ValueError(f"{file}: no key {key!r}; available keys: {_list(_keys(tree))}")
         tree = tree[part]
     return tree
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; ValueError if a key occurs twice, because one of its values would be ignored."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key!r} occurs twice in one object")
+        found[key] = value
+    return found
 
 
 def _keys(tree: Any) -> list[str]:
@@ -95,17 +141,45 @@ def _keys(tree: Any) -> list[str]:
 
 
 def _of_csv(file: str, key: str, text: str) -> str:
+    """Return the last cell of a column that is not empty; a table that `judge` would refuse is refused here, too.
+
+    Stable-Baselines3 and others write evaluations in rows of their own, and leave the cells of other rows empty.
+    """
+    table = _without_comments(key, text)
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+        rows = [row for row in csv.reader(io.StringIO(table, newline=""), strict=True) if row]
     except csv.Error as error:
         raise ValueError(f"{file}: not CSV: {error}") from None
-    columns = [name.strip() for name in rows[0]] if rows else []
+    columns = _columns(rows[0]) if rows else []
     if key not in columns:
         raise ValueError(f"{file}: no column {key!r}; available columns: {_list(columns)}")
+    if columns.count(key) > 1:
+        raise ValueError(f"{file}: the column name {key!r} occurs twice")
     if len(rows) == 1:
         raise ValueError(f"{file}: it has a header but no rows")
-    index = columns.index(key)
-    return rows[-1][index] if index < len(rows[-1]) else ""
+    for place, row in enumerate(reversed(rows[1:])):
+        if len(row) != len(columns):
+            which = "the last row" if place == 0 else f"row {place + 1} from the end"
+            raise ValueError(f"{file}: {which} has {len(row)} cells, the header {len(columns)}")
+        if cell := row[columns.index(key)].strip():
+            return cell
+    raise ValueError(f"{file}: {key} is empty in every row")
+
+
+def _without_comments(key: str, text: str) -> str:
+    """Return the text of a CSV file without the lines before its header that start with #, as in Monitor's files.
+
+    A line that has the column `key` is the header, even if it starts with #.
+    """
+    lines = list(io.StringIO(text, newline=""))
+    for place, line in enumerate(lines):
+        if not line.startswith("#") or key in _columns(line.rstrip("\r\n").split(",")):
+            return "".join(lines[place:])
+    return text
+
+
+def _columns(header: list[str]) -> list[str]:
+    return [name.strip() for name in header]
 
 
 def _of_wandb(key: str, file: Path) -> float:

@@ -28,7 +28,7 @@ from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerOrder, is_command, read_source
 from workers.devices import pinned
 from workers.storage import durable
-from workers.trainer import module, script
+from workers.trainer import module, ports, script
 from workers.trainer.module import Point, Run, State
 from workers.trainer.script import read_outcome
 
@@ -191,11 +191,12 @@ class CommandSession(TrainerSession):
         began, signs = time.perf_counter(), itertools.count(1)
         out = script.fresh_folder(self.root, self.order.out).resolve()
         seed = script.seed_at(self.path)
-        words = script.words_of(self.order.reference, self.spec.settings.trainer, seed, out)
-        script.run_script(
-            words, self.order.directory, script.environment(self._shell, self._source, out, self._pins),
-            (self.root, self.spec.log_file), lambda: on_step(next(signs)), self._shell,
-        )  # fmt: skip
+        with ports.claimed(self.order.reference) as port:
+            words = script.words_of(self.order.reference, {**self.spec.settings.trainer, **port}, seed, out)
+            script.run_script(
+                words, self.order.directory, script.environment(self._shell, self._source, out, self._pins),
+                (self.root, self.spec.log_file), lambda: on_step(next(signs)), self._shell,
+            )  # fmt: skip
         try:
             outcome = read_outcome(self._source, out)
         except ValueError as error:

@@ -110,7 +110,8 @@ def _check_checkpoint(checkpoint: records.Checkpoint | None, run: records.RunRef
 
 def _numbers(kind: type[Struct]) -> Callable[[Any], tuple[float | None, ...]]:
     """Return a function that gets the float fields of a struct, which may be infinite or NaN."""
-    return attrgetter(*(field.name for field in msgspec.structs.fields(kind) if field.type in (float, float | None)))
+    floats = (records.Number, records.Number | None, records.Seconds)
+    return attrgetter(*(field.name for field in msgspec.structs.fields(kind) if field.type in floats))
 
 
 _OF_UPDATE, _OF_TIMING = _numbers(records.PPOUpdate), _numbers(records.Timing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from esper_ab.contracts.wording import n_pairs
+from esper_ab.contracts.wording import capital, n_pairs, named
 from esper_ab.design.design import Design
 from esper_ab.report.content import Content
 from esper_ab.report.document import Card
@@ -15,6 +15,7 @@ from esper_ab.stats.text import p_beside, p_text, percent
 from esper_ab.verdict import sentences
 from esper_ab.verdict.caveats import beside, on_statistics, routine, statistics
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.headline import alike, headline_of
 from esper_ab.verdict.look import Look
 from esper_ab.verdict.vocabulary import SMALL
 
@@ -73,11 +74,17 @@ def _difference(comparison: Comparison) -> str:
     return f"{comparison.question.a} - {comparison.question.b}"
 
 
-def cards_of(comparisons: Sequence[Comparison], mark: str = "") -> tuple[tuple[Card, ...], tuple[str, ...]]:
-    """Return a card per comparison, and the caveats that all comparisons share (none for a single comparison).
+_APART = 3  # most comparisons with a card each; if there are more, only the tables have all their numbers
 
-    `mark` is written before each verdict, for example "exploratory ".
+
+def cards_of(comparisons: Sequence[Comparison], mark: str = "") -> tuple[tuple[Card, ...], tuple[str, ...]]:
+    """Return a card per comparison, and the caveats that several comparisons share (none for a single comparison).
+
+    If there are more than three comparisons, those without a claim that end alike share a card. `mark` is written
+    before each verdict, for example "exploratory ".
     """
+    if len(comparisons) > _APART:
+        return _folded(comparisons, mark), tuple(_named_caveats(comparisons))
     each = [item.warnings for item in comparisons]
     shared = tuple(text for text in each[0] if all(text in other for other in each)) if len(each) > 1 else ()
     cards = (
@@ -85,6 +92,31 @@ def cards_of(comparisons: Sequence[Comparison], mark: str = "") -> tuple[tuple[C
         for item, own in zip(comparisons, each, strict=True)
     )
     return tuple(cards), shared
+
+
+def _folded(comparisons: Sequence[Comparison], mark: str) -> tuple[Card, ...]:
+    folded: dict[tuple[str, ...], list[Comparison]] = {}
+    for item in comparisons:
+        folded.setdefault(alike(item) or (str(item.verdict), item.question.a, item.question.b), []).append(item)
+    order = list(dict.fromkeys(item.verdict for item in comparisons))
+    by_verdict = sorted(folded.values(), key=lambda items: order.index(items[0].verdict))
+    return tuple(_card(items, mark) for items in by_verdict)
+
+
+def _card(items: Sequence[Comparison], mark: str) -> Card:
+    first = items[0]
+    pairs = [(item.question.a, item.question.b) for item in items]
+    return Card(f"{mark}{first.verdict}", first.headline if len(items) == 1 else headline_of(pairs, first))
+
+
+def _named_caveats(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Yield each caveat of many comparisons once, with their groups unless it applies to all."""
+    pairs: dict[str, list[tuple[str, str]]] = {}
+    for item in comparisons:
+        for text in item.warnings:
+            pairs.setdefault(text, []).append((item.question.a, item.question.b))
+    for text, those in pairs.items():
+        yield text if len(those) == len(comparisons) else f"{capital(named(those))}: {text}"
 
 
 def _deciding(comparison: Comparison) -> Iterator[Row]:

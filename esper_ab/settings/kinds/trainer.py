@@ -14,12 +14,15 @@ from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Missing, Setting, UsageError
 from esper_ab.contracts.settings import CONTROLLERS, REWARDS, TRAINER_PREFIX, ControllerSettings, GroupSettings
 from esper_ab.contracts.trainer import (
+    FILLED,
+    NAME_WORDS,
     OUT,
     SEED,
     TrainerQuestion,
     TrainerValue,
     called,
     is_command,
+    misnamed,
     placeholders,
     read_source,
 )
@@ -27,7 +30,13 @@ from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.machine import asked_gpus, resolve_devices, torch_alone
-from esper_ab.settings.outcome_range import DEFAULT_OUTCOME, outcome_measure, read_range, read_rehearsal
+from esper_ab.settings.outcome_range import (
+    DEFAULT_OUTCOME,
+    check_outcome_name,
+    outcome_measure,
+    read_range,
+    read_rehearsal,
+)
 
 # A command has one point and one outcome.
 _OF_COMMAND = {"episodes": 1, "eval_episodes": 1, "outcome_over": "evaluation"}
@@ -50,9 +59,12 @@ class TrainerKind(SettingsKind):
                     f"{one.origin}: your trainer does not read {one.key}; groups differ in the trainer's own "
                     "settings, as in --vary lr=1e-3,1e-2"
                 )
+            if not is_command(reference) and one.key.startswith(TRAINER):
+                _check_name(one)
         if missing := list(_missing(asked)):
             raise Missing(missing)
         read_range(asked.outcome_range)
+        check_outcome_name(asked)
         rehearsal = read_rehearsal(asked.rehearsal)
         if not is_command(reference):
             _check_python(reference, asked.outcome)
@@ -98,7 +110,7 @@ class TrainerKind(SettingsKind):
 def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
     """For each missing decision that only the user can make, yield the setting, an explanation and the flag."""
     if len(asked.groups) < 2:
-        free = [name for name in placeholders(asked.trainer) if name not in (SEED, OUT)]
+        free = [name for name in placeholders(asked.trainer) if name not in FILLED]
         key = (*free, "KEY")[0]
         flag = f"--group NAME:{TRAINER}{key}=VALUE" if asked.groups else f"--vary {key}=V1,V2"
         yield Setting("groups"), "at least two groups, which differ in a setting of the trainer", flag
@@ -138,12 +150,17 @@ def _check_python(reference: str, outcome: str) -> None:
         )  # fmt: skip
 
 
+def _check_name(setting: Assignment) -> None:
+    """Raise UsageError for a setting of a Python trainer whose name no field of a class can have."""
+    if not setting.key.removeprefix(TRAINER).isidentifier():
+        raise UsageError(
+            f"{setting.origin}: {setting.key!r} is not a trainer's setting; write {TRAINER}NAME, as in trainer.lr"
+        )
+
+
 def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str, TrainerValue]]) -> None:
     """Raise UsageError unless every placeholder has a value and every setting has a placeholder."""
-    try:
-        shlex.split(command)
-    except ValueError as error:
-        raise UsageError(Setting("trainer"), f": {command!r}: {str(error).lower()}") from None
+    _check_words(command)
     try:
         source = read_source(outcome)
     except ValueError as error:
@@ -162,7 +179,7 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
         )  # fmt: skip
     for group, settings in groups.items():
         for name in names:
-            if name not in (*settings, SEED, OUT):
+            if name not in (*settings, *FILLED):
                 unknown = [f"{TRAINER}{key}" for key in settings if key not in names]
                 instead = f"; the command has no placeholder for {' and '.join(unknown)}" if unknown else ""
                 raise UsageError(
@@ -172,13 +189,31 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
         _check_filled(command, settings, f"group {group!r}")
 
 
+def _check_words(command: str) -> None:
+    """Raise UsageError for a command that cannot be split into words, or that only a shell would understand."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(Setting("trainer"), f": {command!r}: {str(error).lower()}") from None
+    if re.match(r"[A-Za-z_][A-Za-z0-9_]*=", words[0]):
+        raise UsageError(
+            Setting("trainer"), f": the command is not run by a shell, so it cannot start with {words[0]}; write "
+            f"env {words[0]} {' '.join(words[1:2])} …",
+        )  # fmt: skip
+    for name in misnamed(command):
+        raise UsageError(
+            Setting("trainer"), f": {{{name}}} is not a placeholder, because the name of a placeholder consists of "
+            f"{NAME_WORDS}; rename it in the command and in the flags",
+        )  # fmt: skip
+
+
 def _check_filled(command: str, settings: Iterable[str], what: str | Setting) -> None:
     """Raise UsageError for a setting that would not change the command."""
     names = placeholders(command)
     for name in settings:
-        if name in (SEED, OUT) or name not in names:
+        if name in FILLED or name not in names:
             filled = f"esper_ab fills in {{{name}}} for every run"
-            why = filled if name in (SEED, OUT) else f"the command has no {{{name}}}"
+            why = filled if name in FILLED else f"the command has no {{{name}}}"
             raise UsageError(what, f": {TRAINER}{name} would have no effect: {why}")
 
 

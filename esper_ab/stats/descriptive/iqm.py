@@ -22,7 +22,9 @@ from esper_ab.stats.text import signed
 
 
 HONEST_FROM = 10  # runs per group
-RESAMPLES = 10_000
+RESAMPLES = 10_000  # fewer with more than 20,000 pairs, whose resamples differ little
+_MOST_DRAWS, _LEAST_RESAMPLES = 200_000_000, 500
+_DRAWS_AT_ONCE = 1 << 21  # bounds the memory; the numbers drawn do not depend on it
 LEVEL = 0.95
 
 
@@ -41,9 +43,14 @@ def iqm_difference(a: ArrayLike, b: ArrayLike, rng: Generator) -> IQMDifference:
     if n < 2:
         raise ValueError("a bootstrap needs at least two pairs")
     x, y = floats(a), floats(b)
-    drawn = rng.integers(0, n, (RESAMPLES, n))
+    count = max(_LEAST_RESAMPLES, min(RESAMPLES, _MOST_DRAWS // n))
+    at_once = max(1, _DRAWS_AT_ONCE // n)
+    resampled = []
+    for start in range(0, count, at_once):
+        drawn = rng.integers(0, n, (min(at_once, count - start), n))
+        resampled.append(interquartile_means(x[drawn]) - interquartile_means(y[drawn]))
     tail = (1.0 - LEVEL) / 2.0
-    low, high = np.quantile(interquartile_means(x[drawn]) - interquartile_means(y[drawn]), (tail, 1.0 - tail))
+    low, high = np.quantile(np.concatenate(resampled), (tail, 1.0 - tail))
     mean = float(interquartile_means(x) - interquartile_means(y))
     return IQMDifference(mean=mean, low=float(low), high=float(high), honest=n >= HONEST_FROM)
 

@@ -67,8 +67,9 @@ def test_data_that_cannot_be_read_are_refused_in_one_line(tmp_path, monkeypatch,
 
 def test_rows_and_pairs_are_told_as_the_command_is():
     many = {"new": [71.0 + place % 5 for place in range(40)], "old": [70.0 + place % 7 for place in range(31)]}
-    for paired, said in ((False, "40 and 31 runs"), (True, "31 pairs")):
-        assert said in str(esper_ab.compare_outcomes(many, margin=2.0, paired=paired, rows="runs"))
+    keyed = {group: dict(enumerate(values)) for group, values in many.items()}
+    for data, paired, said in ((many, False, "40 and 31 runs"), (keyed, True, "31 pairs")):
+        assert said in str(esper_ab.compare_outcomes(data, margin=2.0, paired=paired, rows="runs"))
     assert "rows='items'" in _refused(lambda: esper_ab.compare_outcomes(RUNS, margin=2.0, rows="items"))
 
 

@@ -2,10 +2,12 @@
 
 import shlex
 
+import msgspec
 import pytest
 from support.in_process import esper_ab
 
-from esper_ab.commands._asking import read_what
+from esper_ab.api.files import load_declaration
+from esper_ab.commands._asking import read_what, tracking_of
 
 FILES = {
     "train.py": "def train(run): ...\n", "my runs/train.py": "def train(run): ...\n",
@@ -78,3 +80,23 @@ def test_one_message_asks_for_all_that_is_missing_with_a_line_to_give(folder, li
     assert second.returncode == 2
     assert "missing" not in second.stderr
     assert "a.toml" in second.stderr
+
+
+TRACKED = (
+    "from esper_ab import create_experiment\n"
+    "experiment = create_experiment('x').add_variant('a').add_variant('b', ppo__lr=2)"
+    ".set_tracking(tensorboard=True).set_wandb_config(entity='lab', project='mine').build()\n"
+)
+
+
+@pytest.mark.parametrize(("flags", "changed"), [
+    ({"wandb_mode": "offline"}, {"wandb": "offline"}), ({"wandb_project": "other"}, {"wandb_project": "other"}),
+    ({"track": "tensorboard"}, {"wandb": "off", "wandb_entity": "", "wandb_project": ""}),
+    ({"track": "wandb", "wandb_mode": "offline"},
+     {"wandb": "offline", "wandb_entity": "", "wandb_project": "", "tensorboard": False}),
+])  # fmt: skip
+def test_flags_of_wandb_go_with_a_file_that_tracks(folder, flags: dict[str, str], changed: dict[str, object]) -> None:
+    (folder / "tracked.py").write_text(TRACKED)
+    nothing = dict.fromkeys(("track", "wandb_mode", "wandb_entity", "wandb_project"))
+    declared = load_declaration(folder / "tracked.py").tracking
+    assert tracking_of(nothing | flags, declared) == msgspec.structs.replace(declared, **changed)

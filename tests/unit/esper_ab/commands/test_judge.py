@@ -43,7 +43,7 @@ def scored(folder, design, found):
     (folder / "found.csv").write_text(csv_text(found, header="group,seed,outcome,task"))
     (folder / "plan.json").unlink()
     done("design", "--groups", "new,old", "--margin", "2", *design.split())
-    return done("judge", "plan.json", "found.csv", "--scores", "0..100")
+    return esper_ab("judge", "plan.json", "found.csv", "--scores", "0..100").stdout
 
 
 def test_scores_wait_until_every_task_has_a_run_and_for_the_cells_to_be_chosen(files):
@@ -78,3 +78,40 @@ def test_of_a_joint_experiment_the_parts_are_named_as_they_can_be_judged(tmp_pat
     assert "new is better than old" in done("judge", "both/plan.json", *named)
     with pytest.raises(UsageError, match="judge_outcomes takes them by name"):
         judge_outcomes(plan, "both")
+
+
+SWEEP = [
+    {"group": f"lr{group}", "seed": seed, "outcome": 50.0 + group + seed} for group in range(9) for seed in range(3)
+]
+
+
+def test_a_sweep_of_few_seeds_gets_one_paragraph_and_an_exit_status_of_its_own(files):
+    (files / "sweep.csv").write_text(csv_text(SWEEP))
+    found = esper_ab("judge", "sweep.csv", "--margin", "2")
+    text = " ".join(found.stdout.split())
+    assert found.returncode == 3
+    assert text.count("NO INFERENCE") == 1
+    assert "No group has 6 seeds, so no difference between the 9 groups can be judged." in text
+    assert "Their means, best first, which may be luck: lr8 59.00, lr7 58.00, " in text
+    assert "run each with 6 fresh seeds or more." in text
+    lower = " ".join(esper_ab("judge", "sweep.csv", "--margin", "2", "--better", "lower").stdout.split())
+    assert "best first, which may be luck: lr0 51.00, lr1 52.00, " in lower
+
+
+@pytest.mark.parametrize(("seeds", "status"), [(3, 3), (10, 0)])
+def test_the_exit_status_says_whether_anything_was_answered(files, seeds, status):
+    (files / "some.csv").write_text(csv_text([row for row in rows(*drawn(10, 8.0)) if int(row["seed"]) < seeds]))
+    assert esper_ab("judge", "some.csv", "--margin", "2").returncode == status
+    assert esper_ab("judge", "plan.json", "some.csv").returncode == status
+
+
+@pytest.mark.parametrize("first", ["results.csv", "folder"])
+@pytest.mark.parametrize("margin", [(), ("--margin", "2")])
+def test_two_files_get_a_word_about_files(files, first, margin):
+    (files / "folder").mkdir()
+    found = esper_ab("judge", first, "results.csv", *margin)
+    assert found.returncode == 2
+    assert found.stderr == (
+        f"error: {first} is no plan, and without a plan judge reads one CSV file, not 2: put all runs into one file "
+        "with the columns group, seed and outcome, one row per run\n"
+    )

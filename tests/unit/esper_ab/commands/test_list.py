@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from support.journals import failed_run, planted_effect, write
 
+from esper_ab.commands import logs
 from esper_ab.commands.list import _table
 from esper_ab.commands.logs import lines, sources
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.files import NotRegular
 from esper_ab.control.experiment_run import extend
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal
@@ -22,7 +24,7 @@ from esper_ab.readers.status import Listed, list_runs
 
 def told(a, b, verdict):
     """The part of a verdict.json that a list shows."""
-    return json.dumps({"comparisons": [{"a": a, "b": b, "verdict": verdict}]})
+    return json.dumps({"comparisons": [{"a": a, "b": b, "verdict": verdict, "warnings": []}]})
 
 
 @pytest.mark.parametrize("wrong", [
@@ -134,6 +136,36 @@ def test_logs_of_one_run_and_of_all(tmp_path):
     of_the_run = [("shaped/1", line) for line in ("one", "two \N{REPLACEMENT CHARACTER}", "unfinished")]
     assert list(lines(experiment_dir, viewer, "shaped/1")) == of_the_run
     assert list(lines(experiment_dir, viewer)) == [*of_the_run, ("w00", "between runs"), ("console", "on the console")]
+
+
+def test_of_a_long_log_the_end_is_shown(tmp_path, monkeypatch, capsys):
+    """It may be sparse, and longer than the memory."""
+    monkeypatch.setattr(logs, "_END_BYTES", 1 << 20)
+    experiment_dir = write(tmp_path / "run", planted_effect())
+    viewer = Viewer(experiment_dir)
+    with (experiment_dir / CONSOLE_NAME).open("wb") as file:
+        file.write(b"the start\n")
+        file.truncate(64 << 30)
+        file.seek(64 << 30)
+        file.write(b"\nthe end\n")
+    (_, long), last = lines(experiment_dir, viewer, "console")
+    assert long == "\0" * 65536 + "…"
+    assert last == ("console", "the end")
+    assert capsys.readouterr().err == f"{experiment_dir / CONSOLE_NAME}: only the last 1 of 65536 MiB are shown\n"
+
+
+@pytest.mark.parametrize("linked", ["console.log", "logs/w00.log", "logs"])
+def test_logs_follow_no_link(tmp_path, linked):
+    """An experiment directory may come from somebody else."""
+    experiment_dir = write(tmp_path / "run", planted_effect())
+    (tmp_path / "outside").mkdir()
+    secret = tmp_path / "outside" / "w00.log"
+    secret.write_text("secret\n")
+    link = experiment_dir / linked
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(secret if link.suffix else secret.parent)
+    with pytest.raises(NotRegular):
+        list(lines(experiment_dir, Viewer(experiment_dir)))
 
 
 def test_a_folder_without_runs(tmp_path):

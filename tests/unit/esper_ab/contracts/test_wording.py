@@ -1,3 +1,4 @@
+import json
 import re
 import shlex
 import signal
@@ -18,6 +19,7 @@ from esper_ab.contracts.wording import (
     shell_command,
     significant,
     visible,
+    visible_json,
     visible_line,
 )
 
@@ -90,3 +92,12 @@ def test_one_for_real_time_has_its_number():
     assert how_ended(-40) == "was killed by signal 40"
     assert how_ended(-signal.SIGKILL) == "was killed by SIGKILL"
     assert how_ended(3) == "ended with exit status 3"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.text(st.characters(exclude_categories=["Cs"])))
+def test_json_for_a_terminal_is_printable_and_means_the_same(key, value):
+    tree = {key: [value, "\N{RIGHT-TO-LEFT OVERRIDE}\x9b\x7f\u2028é日\U000e0001"]}
+    shown = visible_json(json.dumps(tree, ensure_ascii=False, indent=2).encode())
+    assert shown.replace("\n", "").isprintable()
+    assert "é日" in shown
+    assert json.loads(shown) == tree

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from support.file_size import failing, largest
 from support.short_journal import EVENTS, complete, fixed_clock, write
 
-from esper_ab.contracts.errors import DiskFull, JournalError
+from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
 from esper_ab.contracts.wording import counted
 from esper_ab.journal import file as file_module
+from esper_ab.journal import load as load_module
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, OtherVersion, Reading, cut_off, read
 from esper_ab.journal.load import follow
@@ -43,6 +44,28 @@ def test_a_journal_of_zero_bytes_is_damaged_and_not_empty(path):
     path.write_bytes(b"\0" * path.stat().st_size)
     with pytest.raises(JournalError, match="line 1: it contains zero bytes, as after a power cut"):
         next(read(path))
+
+
+@pytest.mark.parametrize("reader", [read, follow])
+def test_a_line_without_end_is_damage_and_is_not_read_to_its_end(path, monkeypatch, reader):
+    """As in a sparse file, which may be longer than the memory, and takes no room in an archive."""
+    longest = max(map(len, path.read_bytes().splitlines(keepends=True)))
+    for module in (file_module, load_module):
+        monkeypatch.setattr(module, "LONGEST_LINE_BYTES", longest)
+    assert list(reader(path)) == EVENTS
+    with path.open("ab") as file:
+        file.truncate(path.stat().st_size + (64 << 30))
+    with pytest.raises(JournalError, match=f"line {len(EVENTS) + 1}: it is longer than 0 MiB"):
+        list(reader(path))
+
+
+def test_no_line_is_written_that_readers_refuse(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_module, "LONGEST_LINE_BYTES", 50)
+    journal = Journal(tmp_path, fixed_clock)
+    with pytest.raises(UsageError, match=r"line 1 of .* would have 0 MiB, but readers accept at most 0 MiB"):
+        journal.append(EVENTS[0])
+    journal.close()
+    assert (tmp_path / JOURNAL_NAME).read_bytes() == b""
 
 
 def test_a_flipped_bit_is_never_read_as_an_event(path, journal_bytes):

@@ -1,12 +1,13 @@
 """The planner: each block has each group once, positions are balanced, no group's orders depend on another group."""
 
+import re
 from collections import Counter
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.asking import TASK, experiment, group, machine, planned
+from support.asking import TASK, experiment, group, machine, planned, rehearsed
 
 from esper_ab.contracts.children import Device, UserReward
 from esper_ab.contracts.errors import UsageError
@@ -150,6 +151,35 @@ def test_no_more_runs_train_at_the_same_time_than_allowed(most: int, placement: 
     assert len(plan.lanes) == lanes
     busy = len(plan.lanes) // (2 if placement == "sequence" else 1)
     assert not most or busy <= most
+
+
+TRAINED = {"task": "trainer:mine", "trainer": "mine.py", "margin": 1.0, "outcome_better": "lower"}
+
+
+@pytest.mark.parametrize(("seeds", "most", "changes", "lanes", "why"), [
+    (64, 32, {}, 32, ""), (64, 0, {}, 2, ""), (6, 6, {}, 6, ""),
+    (6, 32, {}, 6, "more seeds or later --looks allow more"),
+    (6, 3, {}, 2, "the 2 runs of a seed train together"),
+    (64, 32, {"devices": ("cpu",)}, 2, r"there are 2 devices \(cpu:0, cpu:1\)"),
+])  # fmt: skip
+def test_as_many_runs_of_a_users_trainer_train_on_the_cpu_as_are_allowed_or_the_plan_says_why_not(
+    seeds: int, most: int, changes: dict[str, object], lanes: int, why: str
+) -> None:
+    """It may wait for something else than a core."""
+    asked = replace(experiment(("slow", "fast"), seeds=seeds, max_parallel=most), **TRAINED, **changes)
+    plan = planned(asked, rehearsed())
+    assert len(plan.lanes) == lanes
+    shown = [note for note in plan.notes[: plan.limits] if note.startswith("--max-parallel")]
+    assert len(shown) == bool(why)
+    assert not why or re.search(f"{most}: {lanes} runs train at a time, because .*{why}", shown[0])
+
+
+def test_a_task_that_computes_gets_no_more_lanes_than_cores_and_the_plan_says_so() -> None:
+    plan = planned(experiment(seeds=40, max_parallel=32), machine(4))
+    assert len(plan.lanes) == 4
+    assert any("32: 4 runs train at a time, because there are 4 devices" in note for note in plan.notes[: plan.limits])
+    few = planned(experiment(seeds=1, max_parallel=32), machine(4))
+    assert any("2 runs train at a time, because there are 2 runs" in note for note in few.notes)
 
 
 def test_runs_that_may_not_fit_their_gpu_are_named() -> None:

@@ -15,6 +15,7 @@ from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
+from esper_ab.readers import records
 from esper_ab.readers.records import VIEWS, QueryResult, query, query_csv, query_json, query_text, viewed
 from workers.growth.measures import MEASURES
 
@@ -215,4 +216,18 @@ def test_a_query_that_never_ends_is_given_up(experiment_dir):
     endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range % 7 = b.range % 5"
     with pytest.raises(UsageError, match=r"^SQL: no answer within 0\.5 s; query less, or allow more time$"):
         query(experiment_dir, endless, limit_s=0.5)
+    assert query(experiment_dir, "SELECT 1").rows == ((1,),)
+
+
+@pytest.mark.parametrize(("sql", "words"), [
+    ("SELECT unnest(range(3000000000))", "more than 4 GiB of memory needed"),
+    ("SELECT * FROM range(2000)", "more than 1,000 rows"),
+    ("SELECT repeat('x', 100) FROM range(900)", "more than 0 MiB of text in the rows"),
+])  # fmt: skip
+def test_a_query_holds_no_more_than_its_limits(experiment_dir, monkeypatch, sql, words):
+    """The SQL may be somebody else's. The limits on rows and text are lowered here."""
+    monkeypatch.setattr(records, "MOST_ROWS", 1_000)
+    monkeypatch.setattr(records, "MOST_TEXT_BYTES", 10_000)
+    with pytest.raises(UsageError, match=f"^SQL: {words}; query less, for example with LIMIT"):
+        query(experiment_dir, sql)
     assert query(experiment_dir, "SELECT 1").rows == ((1,),)

@@ -88,10 +88,32 @@ def test_vary_excludes_groups_of_a_file_and_goes_with_the_rest_of_it(tmp_path, t
     assert {group.settings.ppo.gamma for group in asked.groups} == {0.9}
 
 
-@pytest.mark.parametrize("text", ["lr=a b,a;b", f"lr={'a' * 70}1,{'a' * 70}2"])
-def test_two_groups_of_one_name_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="two groups would be named lr="):
+@pytest.mark.parametrize("text", ["lr=a b,a;b", "lr=ä,日本", f"lr={'a' * 70}1,{'a' * 70}2"])
+def test_two_groups_of_one_name_are_refused_with_the_reason_and_a_name_for_each(text: str) -> None:
+    first, second = text.removeprefix("lr=").split(",")
+    with pytest.raises(UsageError, match=r"two groups would be named lr=.* keeps only the letters a to z") as refused:
         varied(text, **TRAINED)
+    assert f"--group first:trainer.lr={first} --group second:trainer.lr={second}" in str(refused.value)
+    with pytest.raises(UsageError, match="the value 3 is given twice"):
+        varied("lr=3,3", **TRAINED)
+
+
+DOTTED = TRAINED | {"trainer": "python t.py a={algo.lr} b={trainer.epochs} c={learning-rate} {seed} {out}"}
+
+
+@pytest.mark.parametrize("key", ["algo.lr", "trainer.epochs", "learning-rate", "trainer.algo.lr"])
+def test_a_placeholder_of_a_command_may_have_dots_and_dashes(tmp_path, key: str) -> None:
+    """Also one that looks like a setting of ours, or that begins like our prefix, as in Hydra and Lightning."""
+    name = "algo.lr" if key == "trainer.algo.lr" else key
+    others = [f"{one}=7" for one in ("algo.lr", "trainer.epochs", "trainer.learning-rate") if not one.endswith(name)]
+    values = [one.trainer for one in by_name(varied(f"{key}=1,2", set=others, **DOTTED)).values()]
+    assert [one[name] for one in values] == ["1", "2"]
+    assert {frozenset(one) for one in values} == {frozenset(("algo.lr", "trainer.epochs", "learning-rate"))}
+
+
+def test_a_key_with_a_dot_that_is_no_placeholder_of_the_command_is_told_so() -> None:
+    with pytest.raises(UsageError, match=r"the command has no \{model.lr\}"):
+        varied("model.lr=1,2", **COMMAND, set=["trainer.lr=1"])
 
 
 @pytest.mark.parametrize("better", ["higher", "lower"])

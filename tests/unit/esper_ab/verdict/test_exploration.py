@@ -9,9 +9,11 @@ from support.elsewhere import drawn, outcomes, rows, scales
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.external_plan import scales_of
+from esper_ab.readers.python_data import read_data
 from esper_ab.report.external import tables
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore
+from esper_ab.verdict.vocabulary import MEAN
 
 
 def _found(rows_, these=None, *, paired=None, named="runs", **rule):
@@ -123,19 +125,62 @@ def test_more_rows_than_anybody_trains_may_be_items():
 
 
 def test_seeds_say_whether_runs_form_pairs():
-    """One row in ten may lack a partner; no seed in common: no pairs; between the two nothing but the user knows."""
+    """No seed in common: no pairs; else a seed without a row in one group is a lost run, whatever the share."""
     a, b = drawn(20, 5.0)
     found = rows(a, b)
-    (note,) = _found(found[:-1]).notes
-    assert "seed 19 of new has no run" in note
     foreign = [row if row["group"] == "new" else row | {"seed": row["seed"] + 100} for row in found]
     assert "(20 and 20 runs)" in _said(_found(foreign))
     written = [row if row["group"] == "new" else row | {"seed": f"{row['seed']:02}"} for row in found]
     assert "(20 pairs)" in _said(_found(written))
     some = [row for row in found if row["group"] == "new" or row["seed"] < 15]
-    assert "5 of 35 rows of new and old have no partner" in _refused(some)
+    assert "no run of new and 5 runs of old were lost" in _said(_found(some)).lower()
     assert "(15 pairs)" in _said(_found(some, paired=True))
     assert "(20 and 15 runs)" in _said(_found(some, paired=False))
+
+
+@pytest.mark.parametrize(("group", "absent", "word"), [
+    ("new", 1, "INCONCLUSIVE"), ("new", 2, "INCONCLUSIVE"), ("new", 9, "INCONCLUSIVE"), ("old", 1, "BETTER"),
+    ("old", 2, "BETTER"),
+])  # fmt: skip
+def test_a_seed_without_a_row_is_a_lost_run(group, absent, word):
+    """Most programs write no row for a run that crashed. A loss of the group that looks worse weakens no claim."""
+    found = [row for row in rows(*drawn(20, 5.0)) if row["group"] != group or row["seed"] < 20 - absent]
+    result = _found(found)
+    assert _words(result) == [(word, "")]
+    assert f"{absent} run{'s' * (absent > 1)} of {group}" in _said(result)
+    counts = "has no row, so it counts as lost" if absent == 1 else "have no row, so they count as lost"
+    assert counts in _said(result)
+    empty = [row if row in found else row | {"outcome": ""} for row in rows(*drawn(20, 5.0))]
+    assert _words(_found(empty)) == [(word, "")]
+    left_out = _found(found, paired=True)
+    assert _words(left_out) == [("BETTER", "")]
+    assert "no run of the other group" in _said(left_out)
+    assert "lost" not in left_out.comparisons[0].headline
+
+
+def test_a_run_without_a_row_in_one_task_is_lost_in_the_mean():
+    """A seed of which no group has a run in a task was not meant to have one there."""
+    far, time = rows(*drawn(12, 5.0), task="far"), rows(*drawn(12, 5.0, rng_seed=2), task="time")
+    found = [*far, *(row for row in time if row["seed"] < 10 and (row["group"], row["seed"]) != ("new", 3))]
+    result = _found(found, scales(2.0, ("far", "time")))
+    lost = {one.question.task: (len(one.pairs), one.lost.a, one.lost.b) for one in result.comparisons}
+    assert lost == {"far": (12, 0, 0), "time": (9, 1, 0), MEAN: (9, 1, 0)}
+
+
+def test_lists_of_unequal_length_form_no_pairs():
+    with pytest.raises(UsageError, match="new has 7 outcomes and old 6, so positions do not tell"):
+        explore(read_data({"new": [1.0] * 7, "old": [2.0] * 6}), scales(), Rule())
+    assert _words(explore(read_data({"new": [1.0] * 7, "old": [2.0] * 6}), scales(), Rule(), paired=False))
+
+
+@pytest.mark.parametrize(("runs", "said"), [((12, 15), True), ((15, 12), True), ((15, 15), False)])
+def test_unpaired_groups_of_unequal_number_may_lack_runs(runs, said):
+    a, b = drawn(20, 8.0)
+    result = _found(unpaired(a[: runs[0]], b[: runs[1]]))
+    fewer = "new" if runs[0] < runs[1] else "old"
+    assert (f"if runs of {fewer} failed and left no row, this compares survivors" in _said(result)) == said
+    lost = _found(unpaired([*a[:12], *[""] * 3], b[:15]))
+    assert "left no row" not in _said(lost)
 
 
 @pytest.mark.parametrize(("runs", "words"), [((6, 40), "BETTER"), ((1, 9), "NO INFERENCE")])

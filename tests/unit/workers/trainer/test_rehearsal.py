@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import trainers
 
-from esper_ab.contracts.measures import RESERVED, Measure
+from esper_ab.contracts.measures import RESERVED, Measure, is_printable
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from workers.trainer.rehearsal import Trial, Tried, attempt, behaviour, measure_names, named_files, rehearse
@@ -175,7 +175,17 @@ def test_the_files_of_a_command_are_those_below_the_folder_where_it_runs(
     assert named_files(command, str(tmp_path), groups) == files
 
 
-@given(metrics=st.lists(st.text(max_size=70), unique=True, max_size=9))
+NAMES = st.text(min_size=1, max_size=70).filter(is_printable)
+
+
+@pytest.mark.parametrize("metric", ["", "a\nb", "cost_$", "\x1b[2J"])
+def test_a_metric_that_cannot_be_a_label_is_refused_with_its_name(metric: str) -> None:
+    with pytest.raises(ValueError, match="needs a name without control characters") as refused:
+        measure_names(["loss", metric])
+    assert repr(metric) in str(refused.value)
+
+
+@given(metrics=st.lists(NAMES, unique=True, max_size=9))
 def test_every_metric_has_a_measure_of_its_own(metrics: list[str]) -> None:
     names = measure_names(metrics)
     assert list(names) == metrics

@@ -229,6 +229,10 @@ def test_a_key_of_a_json_file_is_the_outcome_also_inside_of_others(
     ("a.csv:x", "x,note\n1.5,\"two\nlines\"\n2.5,first\u2028half\n", 2.5),  # only ends of lines end a row
     ("a.json:x", '\ufeff{"x": 3.5}', 3.5), ("a.csv:x", "\ufeffx,y\n3.5,1\n", 3.5),  # a byte order mark is no text
     ("a.json:x", f'{{"x": {-(10**400)}}}', -math.inf),
+    # Stable-Baselines3: monitor.csv, and progress.csv, whose last row has no evaluation.
+    ("a.csv:r", '#{"t_start": 1.5, "env_id": "Pendulum-v1"}\nr,l,t\n-825.1,200,0.1\n-640.5,200,0.2\n', -640.5),
+    ("a.csv:eval/mean", "time,eval/mean,rollout\n1,,5\n2,7.5,\n3,8.5,\n4,,6\n", 8.5),
+    ("a.csv:#step", "#step,x\n1,2\n", 1.0),
 ])  # fmt: skip
 def test_an_outcome_is_read_from_odd_text(tmp_path: Path, source: str, text: str, outcome: float) -> None:
     assert left(tmp_path, source, text) == outcome
@@ -242,7 +246,18 @@ def test_an_outcome_is_read_from_odd_text(tmp_path: Path, source: str, text: str
     ("a.json:x", '{"x": ', "a.json: not JSON"),
     ("a.csv:x", "y,z\n1,2\n", "no column 'x'; available columns: y, z"),
     ("a.csv:x", "x\n", "no rows"),
-    ("a.csv:y", "x,y\n1\n", "y is '', not a number"),
+    ("a.csv:y", "x,y\n1\n", "the last row has 1 cells, the header 2"),
+    ("a.csv:y", "x,y\n1,\n2, \n", "y is empty in every row"),
+    ("a.csv:y", "x,y\n1\n2,\n", "row 2 from the end has 1 cells, the header 2"),
+    ("a.csv:y", "x,y\n1,2\n2,none\n", "y is 'none', not a number"),
+    ("a.csv:y", '#{"t": 1}\nx\n1\n', "no column 'y'; available columns: x"),
+    ("a.csv:y", '#{"t": 1}\n', "no column 'y'; available columns: #{"),
+    ("a.csv:x", "x,y,x\n1,2,3\n", "the column name 'x' occurs twice"),
+    ("a.csv:x", 'x,y\n1,"2', "a.csv: not CSV: unexpected end of data"),
+    ("a.csv:x", "x\n1_0\n", "x is '1_0', not a number"),
+    ("a.csv:x", "x\n\u0663.5\n", "x is '\u0663.5', not a number"),
+    ("a.json:x", '{"x": "0.5"}', "x is the text '0.5', not a number; write it without quotes"),
+    ("a.json:x", '{"x": 1, "x": 2}', "a.json: not JSON: the key 'x' occurs twice"),
     ("a.csv:x", "", "no column 'x'; available columns: nothing"),
     ("a.csv:x", f"x\n{'y' * 200_000}\n", "a.csv: not CSV: field larger"),
     ("a.json:x", f'{{"x": 1{"0" * 5000}}}', "a.json: not JSON"),
@@ -255,7 +270,7 @@ def test_an_outcome_that_cannot_be_read_says_what_is_there(tmp_path: Path, sourc
 
 @pytest.mark.parametrize(("name", "text"), [
     ("result.json", '{"return": 2.5}'), ("log.csv", "step,return\n1,9\n2,2.5\n"),
-    ("deep/down/eval.json", '{"return": "2.5"}'),
+    ("deep/down/eval.json", '{"return": 2.5}'),
 ])  # fmt: skip
 def test_a_name_alone_is_of_the_only_file_that_may_have_it(tmp_path: Path, name: str, text: str) -> None:
     file = tmp_path / name
@@ -271,10 +286,35 @@ def test_a_name_alone_needs_its_file_where_there_are_several(tmp_path: Path) -> 
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps({"return": value}))
     (tmp_path / "0.csv").write_text("return\n3\n")
-    with pytest.raises(ValueError, match=r"0.csv, a/x.json, b.json in \{out\}; say which has return, as in a/x"):
+    with pytest.raises(ValueError, match=r"0.csv, a/x.json, b.json in \{out\} all have return; .*as in a/x.json:"):
         read_outcome(read_source("return"), tmp_path)
     found = [read_outcome(read_source(f"{name}:return"), tmp_path) for name in ("b.json", "a/x.json", "0.csv")]
     assert found == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(("other", "text"), [
+    ("config.json", '{"lr": 0.1}'), ("log.csv", "step,loss\n1,2\n"), ("config.json", "{ // no JSON"),
+    ("log.csv", 'step,loss\n1,"2'),
+])  # fmt: skip
+def test_of_several_files_the_only_one_with_the_name_is_taken(tmp_path: Path, other: str, text: str) -> None:
+    (tmp_path / other).write_text(text)
+    (tmp_path / "result.csv").write_text('#{"of": "a monitor"}\nreturn\n2.5\n')
+    assert read_outcome(read_source("return"), tmp_path) == 2.5
+
+
+@pytest.mark.parametrize("broken", ['{"return": 1, "return": 2}', '{"return": "1"}'])
+def test_a_file_that_has_the_name_counts_although_its_value_cannot_be_used(tmp_path: Path, broken: str) -> None:
+    (tmp_path / "a.json").write_text(broken)
+    (tmp_path / "b.json").write_text('{"return": 2.5}')
+    with pytest.raises(ValueError, match=r"a.json, b.json in \{out\} all have return"):
+        read_outcome(read_source("return"), tmp_path)
+
+
+def test_where_no_file_has_the_name_all_are_named(tmp_path: Path) -> None:
+    for name in ("a.json", "b.csv"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(ValueError, match=r"left a.json, b.csv in \{out\}, of which none has return; say which has it"):
+        read_outcome(read_source("return"), tmp_path)
 
 
 @pytest.mark.parametrize(("source", "there", "said"), [

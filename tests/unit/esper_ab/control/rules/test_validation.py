@@ -117,14 +117,26 @@ def spoilt(value, number):
 
 
 def test_no_number_escapes():
+    """Decoding refuses every number that JSON cannot hold or that is beyond the range of a record."""
     for record in (EPISODE, EVALUATION):
         plain = msgspec.msgpack.decode(msgspec.msgpack.encode(record))
-        copies = [copy for number in (math.nan, -math.inf) for copy in spoilt(plain, number)]
-        assert len(copies) > 50
+        copies = [copy for number in (math.nan, -math.inf, 1e101) for copy in spoilt(plain, number)]
+        assert len(copies) > 75
         for copy in copies:
-            broken = msgspec.convert(copy, type=type(record))
-            assert not all_finite(broken), next(not_finite(copy, "record"))
+            with pytest.raises(msgspec.ValidationError, match=r"Expected `float` [<>]= "):
+                msgspec.convert(copy, type=type(record))
         assert all_finite(record)
+
+
+def test_a_number_that_is_not_finite_is_found_in_a_record_that_was_not_decoded():
+    for number in (math.nan, -math.inf):
+        envs = tuple(replace(env, reward_sum=number) for env in EPISODE.envs)
+        broken = replace(EPISODE, envs=envs)
+        assert not all_finite(broken)
+        assert next(not_finite(msgspec.to_builtins(broken), "record")) == "record.envs[0].reward_sum"
+        update = replace(EPISODE.ppo, value_loss=number)
+        assert not all_finite(replace(EPISODE, ppo=update))
+        assert not all_finite(replace(EPISODE, timing=replace(EPISODE.timing, total_s=number)))
 
 
 def test_numbers_whose_sum_overflows_are_finite():

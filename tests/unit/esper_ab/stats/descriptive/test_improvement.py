@@ -27,6 +27,14 @@ def test_it_is_counted_and_cliffs_delta_is_by_its_definition(rows):
     assert found.a12 == pytest.approx(stats.mannwhitneyu(a, b).statistic / len(rows) ** 2, abs=1e-12)
 
 
+def test_many_pairs_need_no_matrix_of_all_combinations():
+    """A matrix of 300,000 x 300,000 would have 720 GB."""
+    a = np.arange(300_000.0)
+    found = probability_of_improvement(a, a[::-1])
+    assert found.a12 == 0.5
+    assert probability_of_improvement(a + 1.0, a).a12 == pytest.approx(0.5 + 1 / 300_000 - 0.5 / 300_000**2, abs=1e-15)
+
+
 @given(paired)
 def test_limits_are_where_the_largest_variance_puts_them(rows):
     found, z = improvement_interval(*columns(rows)), stats.norm.isf(0.025)

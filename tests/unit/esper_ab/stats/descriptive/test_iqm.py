@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from support.paired import accuracies
 
+from esper_ab.stats.descriptive import iqm
 from esper_ab.stats.descriptive.iqm import HONEST_FROM, interquartile_means, iqm_difference
 
 
@@ -40,3 +41,12 @@ def test_a_bootstrap_of_few_runs_says_that_it_is_not_honest():
         assert iqm_difference(a, b, rng).honest is honest
     with pytest.raises(ValueError, match="at least two pairs"):
         iqm_difference([1.0], [2.0], rng)
+
+
+def test_the_interval_does_not_depend_on_how_many_resamples_are_drawn_at_once(monkeypatch):
+    """They are drawn in pieces, because 300,000 pairs times 10,000 resamples would have 24 GB."""
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(70, 3, (2, 57))
+    whole = iqm_difference(a, b, np.random.default_rng(4))
+    monkeypatch.setattr(iqm, "_DRAWS_AT_ONCE", 57 * 7 + 1)
+    assert iqm_difference(a, b, np.random.default_rng(4)) == whole

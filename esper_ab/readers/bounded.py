@@ -1,0 +1,74 @@
+"""Run a function that others may have made endless or huge: in a thread, with a time limit and a memory limit."""
+
+from __future__ import annotations
+
+import re
+import resource
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+Result = TypeVar("Result")
+_GRACE_S = 1.0  # after `interrupt`, before the thread is abandoned
+
+
+def in_time(work: Callable[[], Result], interrupt: Callable[[], None], limit_s: float) -> Result:
+    """Run `work` in a thread and return its result, or raise its exception.
+
+    Raises TimeoutError if it takes longer than `limit_s`, or KeyboardInterrupt at Ctrl-C. `interrupt` is then called
+    from this thread. If `work` does not end soon after it, its thread is abandoned and goes on in the background.
+    """
+    results: list[Result] = []
+    failures: list[BaseException] = []
+    ended = threading.Event()
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001  raised in the caller's thread
+            failures.append(error)
+        finally:
+            ended.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        on_time = ended.wait(min(limit_s, threading.TIMEOUT_MAX))
+    except BaseException:
+        interrupt()
+        raise
+    if not on_time:
+        interrupt()
+        ended.wait(_GRACE_S)
+        raise TimeoutError
+    if failures:
+        raise failures[0]
+    return results[0]
+
+
+@contextmanager
+def more_memory(most_bytes: int) -> Iterator[None]:
+    """Inside this context, the process can allocate at most `most_bytes` in addition to what it has; then MemoryError.
+
+    Without effect on systems that do not tell how much memory a process has allocated.
+    """
+    allocated = _allocated_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = (allocated or 0) + most_bytes
+    if allocated is None or (soft != resource.RLIM_INFINITY and soft <= limit):
+        yield
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _allocated_bytes() -> int | None:
+    """Return the size of the process's data as Linux counts it for RLIMIT_DATA; None on other systems."""
+    with suppress(OSError):
+        found = re.search(r"^VmData:\s*(\d+) kB$", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
+        return None if found is None else int(found[1]) << 10
+    return None

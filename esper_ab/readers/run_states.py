@@ -1,0 +1,47 @@
+"""The state that a tracker's table of runs gives for each run: an outcome of a crashed run is no result. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.wording import counted, visible_line
+from esper_ab.verdict.observations import Observation
+
+_COLUMNS = ("state", "status")  # names of the column, in lower case
+_DONE = frozenset({"finished", "completed", "complete", "success", "succeeded", "done"})
+_LOST = frozenset({"crashed", "failed", "killed", "preempted", "aborted", "cancelled", "canceled", "error", "timeout"})
+_GOING_ON = frozenset({"running", "pending", "queued", "scheduled", "preempting", "starting"})
+
+
+def without_crashed(
+    source: str, columns: Mapping[str, Sequence[object]], used: Collection[str], rows: Sequence[Observation]
+) -> tuple[list[Observation], tuple[str, ...]]:
+    """Return the rows, in which crashed runs are lost, and a note that says so; unchanged without a column of states.
+
+    A column has states if it is called "state" or "status", is not among the `used` ones, and has nothing but words for
+    states of runs. Raises UsageError if a run is still going on.
+    """
+    name = next((name for name in columns if name.strip().lower() in _COLUMNS and name not in used), "")
+    states = [str(cell).strip().lower() for cell in columns.get(name, ())]
+    if not states or not {*states} <= _DONE | _LOST | _GOING_ON:
+        return list(rows), ()
+    found, lost = list[Observation](), list[Observation]()
+    for row, state in zip(rows, states, strict=True):
+        if state in _GOING_ON:
+            raise UsageError(
+                f"{source}, row {row.row}, column {name}: the run is {state}, so its outcome is not final; remove the "
+                "row, or export the table again when the run has ended"
+            )
+        if state in _LOST:
+            lost.append(row)
+        found.append(msgspec.structs.replace(row, value=None) if state in _LOST else row)
+    return found, (_note(name, lost),) if any(row.value is not None for row in lost) else ()
+
+
+def _note(name: str, lost: Sequence[Observation]) -> str:
+    by_group = {row.group: sum(other.group == row.group for other in lost) for row in lost}
+    groups = ", ".join(f"{counted(count, 'run')} of {visible_line(group)}" for group, count in by_group.items())
+    return f"Lost, because the column {name} says that they did not finish, whatever outcome they reached: {groups}."

@@ -1,0 +1,116 @@
+"""Findings on rows of unknown origin: what stands beside every claim that rests on them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from esper_ab.contracts.wording import counted
+from esper_ab.design.design import Contrast
+from esper_ab.stats.pair import Samples, outcomes
+from esper_ab.verdict.answer import listed_short
+from esper_ab.verdict.copies import NAMED, copies, equal_groups, near_copies
+from esper_ab.verdict.observations import Observations, item_word
+from esper_ab.verdict.pairing import Pairing
+from esper_ab.verdict.vocabulary import MEAN, ROWS, Finding
+
+_LEAST_SORTED = 8  # distinct outcomes of each group; chance sorts both in one file in a billion
+
+
+def on_rows(
+    observations: Observations, pairing: Pairing, contrast: Contrast, replicates: Sequence[str]
+) -> Iterator[Finding]:
+    """Yield a finding for each thing about the rows of a comparison that a reader of its verdict must know."""
+    copies_of = (f"{text}: copies are no further runs." for text, _ in copied(contrast, pairing, NAMED))
+    order = sorted_by_seed(contrast, pairing, replicates)
+    for sentence in (
+        *_on_partners(observations, pairing), *copies_of, *([f"{order}."] if order else ()), *_on_names(observations)
+    ):
+        yield Finding(kind=ROWS, weight="notes", groups=contrast.groups, sentence=sentence)
+
+
+def _on_partners(observations: Observations, pairing: Pairing) -> Iterator[str]:
+    seeds = observations.pair_column
+    if pairing.absent:
+        has, counts = ("has", "it counts") if len(pairing.absent) == 1 else ("have", "they count")
+        yield (
+            f"{seeds} {listed_short(pairing.absent)} {has} no row, so {counts} as lost; --paired leaves out every "
+            f"{seeds} that was run in one group only."
+        )
+    if pairing.single:
+        has, are = ("has", "is") if len(pairing.single) == 1 else ("have", "are")
+        yield (
+            f"{seeds} {listed_short(pairing.single)} {has} no run of the other group and {are} not used; if such a "
+            "run failed, give it a row with an empty outcome."
+        )
+
+
+def _on_names(observations: Observations) -> Iterator[str]:
+    """Say that runs are named like items, unless the user confirmed that they are runs."""
+    words = {item_word(name) for name in observations.replicates}
+    if len(words) == 1 and "" not in words and not observations.rows_are_runs:
+        (word,) = words
+        yield (
+            f"The rows are named {observations.replicates[0]} and so on: {word}s of one checkpoint are not training "
+            "runs, and a verdict on them is about that checkpoint only."
+        )
+
+
+def copied(contrast: Contrast, pairing: Pairing, chance: float) -> Iterator[tuple[str, bool]]:
+    """Yield a text for each set of copies, and whether they are half of the outcomes of a group or more.
+
+    Equal outcomes are no copies if chance gives as many of them in at least this share of files.
+    """
+    if contrast.task == MEAN:
+        return
+    a, b = outcomes(pairing.pairs)
+    where = f" in {contrast.task}" if contrast.task else ""
+    for group, found in copies({contrast.a: a, contrast.b: b}, chance).items():
+        runs, most = len(a if group == contrast.a else b), found.most_common(1)[0]
+        total = sum(found.values())
+        yield (
+            f"{total} of {runs} outcomes of {group}{where} equal another one, such as {most[0]:g} in {most[1]} rows",
+            2 * total >= runs,
+        )
+    unordered = isinstance(pairing.pairs, Samples)
+    if equal_groups(sorted(a), sorted(b)) if unordered else equal_groups(a, b):
+        every = "run" if unordered else "pair"
+        yield f"{contrast.a} equals {contrast.b}{where} in every {every}, such as {a[0]:g}", True
+    if near_copies(a, b):
+        yield (
+            f"the {counted(len(a), 'outcome')} of {contrast.a} and the {len(b)} of {contrast.b}{where} vary by less "
+            "than a ten-thousandth of their difference, as one run under several seeds does"
+        ), True
+
+
+def sorted_by_seed(contrast: Contrast, pairing: Pairing, replicates: Sequence[str]) -> str:
+    """Describe outcomes of both groups that rise or fall with the seed in all pairs; "" if they do not.
+
+    Equal neighbours are no evidence: each group needs eight distinct outcomes.
+    """
+    if isinstance(pairing.pairs, Samples) or contrast.task == MEAN:
+        return ""
+    pairs = sorted(pairing.pairs, key=lambda pair: _natural(replicates[pair.replicate]))
+    directions = [_direction(values) for values in outcomes(pairs)]
+    if not all(directions):
+        return ""
+    where = f" in {contrast.task}" if contrast.task else ""
+    return (
+        f"{contrast.a} {directions[0]} and {contrast.b} {directions[1]}{where} from seed to seed in all {len(pairs)} "
+        "pairs, as in columns that were sorted, whose pairs mean nothing"
+    )
+
+
+def _direction(values: Sequence[float]) -> str:
+    if len(set(values)) < _LEAST_SORTED:
+        return ""
+    if all(x <= y for x, y in pairwise(values)):
+        return "rises"
+    return "falls" if all(x >= y for x, y in pairwise(values)) else ""
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """Return a sort key that puts s2 before s10."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", name)
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]

@@ -1,0 +1,83 @@
+"""A journal with a valid chain and a foreign value is read, or refused in one line: exit status 0 or 5.
+
+A seeded sample of all fields and extreme values; the slow test takes many more.
+"""
+
+import random
+
+import pytest
+from support import foreign_numbers as foreign
+from support.journals import Synthetic
+
+TREES = foreign.trees(Synthetic(replicates=6, episodes=2, n_envs=1, eval_episodes=1, more=2).events())
+FIRSTS = {tree["kind"]: number for number, tree in reversed(list(enumerate(TREES)))}
+CASES = [
+    (number, place, value)
+    for number in FIRSTS.values() for place in foreign.places(TREES[number])
+    for value in foreign.values(foreign.at(TREES[number], place))
+]  # fmt: skip
+
+
+def journal(folder, cases):
+    """A journal with all these values at once."""
+    changed = list(TREES)
+    for number, place, value in cases:
+        changed[number] = foreign.replaced(changed[number], place, value)
+    return foreign.write_chain(folder, changed)
+
+
+def overlap(one, other):
+    length = min(len(one[1]), len(other[1]))
+    return one[0] == other[0] and one[1][:length] == other[1][:length]
+
+
+def accepted(folder, cases):
+    """Those that the types and the fold let pass, of those that can stand in one journal."""
+    kept = []
+    for case in cases:
+        if any(overlap(case, other) for other in kept):
+            continue
+        if foreign.is_accepted(journal(folder, [*kept, case])):
+            kept.append(case)
+    return kept
+
+
+@pytest.mark.parametrize(("kind", "place", "value"), [
+    ("experiment_started", "plan.design.alpha", 1e18), ("experiment_started", "plan.design.alpha", 5e-324),
+    ("experiment_started", "plan.design.margin", 1e308), ("experiment_started", "plan.design.positions", -1),
+    ("experiment_started", "plan.design.positions", 1e18),
+    ("experiment_started", "plan.design.boundaries.0.open", -1),
+    ("experiment_started", "plan.design.boundaries.0.nominal_p.0", 1e18),
+    ("experiment_started", "plan.design.boundaries", [{"open": 1, "alpha": 0.05, "nominal_p": []}]),
+    ("experiment_started", "plan.design.looks", [6, 6]),
+    ("experiment_started", "plan.experiment.trainer", "python 't.py {seed} {lr} {out}"),
+    ("experiment_started", "plan.experiment.trainer", "\t"),
+    ("experiment_started", "plan.blocks.0.runs.0.ref.replicate", 5), ("episode", "record.episode", 2**63),
+    ("episode", "record.episode", "a raw number: 1e400"), ("episode", "record.envs.0.steps", "a raw number: 1e400"),
+    ("episode", "record.envs.0.outcome", 1e308), ("evaluation", "record.run.replicate", 10**18),
+])  # fmt: skip
+def test_a_number_beyond_its_range_is_refused_in_one_line(tmp_path, capfd, kind, place, value):
+    keys = tuple(int(key) if key.isdigit() else key for key in place.split("."))
+    folder = journal(tmp_path / "received", [(FIRSTS[kind], keys, value)])
+    assert not foreign.is_accepted(folder)
+    for command in foreign.COMMANDS:
+        assert foreign.wrong(folder, command, tmp_path / "out") == "", command
+
+
+def check_sample(folder, count, seed):
+    kept = accepted(folder, random.Random(seed).sample(CASES, count))
+    assert len(kept) > count // 10
+    received = journal(folder, kept)
+    for command in foreign.COMMANDS:
+        problem = foreign.wrong(received, command, folder / "exported")
+        assert not problem, (command, problem, [(TREES[number]["kind"], *case) for number, *case in kept])
+
+
+def test_a_valid_chain_with_foreign_values_is_read_or_refused(tmp_path):
+    check_sample(tmp_path / "received", 150, seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 41))
+def test_many_foreign_values_are_read_or_refused(tmp_path, seed):
+    check_sample(tmp_path / "received", 200, seed)

@@ -1,0 +1,108 @@
+"""Journals with a valid chain and one foreign value: each field of each kind of event, replaced by extreme values."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from esper_ab.commands import cli
+from esper_ab.commands._exit_status import invoke
+from esper_ab.contracts.errors import JournalError
+from esper_ab.journal.events import FIRST_PREV, AnyEvent
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.load import load
+
+Place = tuple[str | int, ...]  # of a value in the JSON of an event
+_RAW = "a raw number: "  # a string that begins so is written without quotes, because Python has no such number
+NUMBERS: tuple[Any, ...] = (
+    -1, 0, 1, 3, 2**31, 10**18, 2**63 - 1, 2**63, f"{_RAW}1e400", -1e308, -1e40, -0.5, 5e-324, 0.5, 1e18, 1e40, 1e308,
+)  # fmt: skip
+TEXTS = ("", "'", "python 't.py {seed} {lr} {out}", "{}", "\N{RIGHT-TO-LEFT OVERRIDE}", "\0", "x" * 5_000)
+OTHERS: tuple[Any, ...] = (None, True, False, [], {})
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("status", "--json"), ("status",), ("report",), ("report", "--json"), ("export", "--format", "csv"),
+    ("tidy", "--check"), ("query", "SELECT * FROM runs"),
+)  # fmt: skip
+
+
+def trees(events: Sequence[AnyEvent]) -> list[Any]:
+    """Return the events as JSON values."""
+    return [json.loads(msgspec.json.encode(event)) for event in events]
+
+
+def places(tree: Any, place: Place = ()) -> Iterator[Place]:
+    """Yield the place of every value in an event, except its kind; of a list, the places in its first item."""
+    if place:
+        yield place
+    items: Any = tree.items() if isinstance(tree, dict) else enumerate(tree[:1] if isinstance(tree, list) else [])
+    for key, item in items:
+        if key != "kind":
+            yield from places(item, (*place, key))
+
+
+def values(old: Any) -> tuple[Any, ...]:
+    """Return the values to put in the place of `old`."""
+    if isinstance(old, str):
+        return (*TEXTS, *OTHERS)
+    return (*NUMBERS, *OTHERS) if not isinstance(old, list | dict) else OTHERS
+
+
+def at(tree: Any, place: Place) -> Any:
+    """Return the value at a place."""
+    for key in place:
+        tree = tree[key]
+    return tree
+
+
+def replaced(tree: Any, place: Place, value: Any) -> Any:
+    """Return a copy of `tree` with another value at a place."""
+    if not place:
+        return value
+    key, *rest = place
+    copy = dict(tree) if isinstance(tree, dict) else list(tree)
+    copy[key] = replaced(tree[key], tuple(rest), value)
+    return copy
+
+
+def write_chain(folder: Path, changed: Sequence[Any]) -> Path:
+    """Write a journal with these events, whose CRCs are right; return its folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    prev, lines = FIRST_PREV, []
+    for n, tree in enumerate(changed):
+        event = json.dumps(tree).replace(f'"{_RAW}1e400"', "1e400")
+        body = f'{{"n":{n},"prev":"{prev}","t":"2026-01-01T00:00:00.000+00:00","event":{event}'.encode()
+        prev = f"{zlib.crc32(body):08x}"
+        lines.append(body + f',"crc":"{prev}"}}\n'.encode())
+    (folder / JOURNAL_NAME).write_bytes(b"".join(lines))
+    return folder
+
+
+def is_accepted(folder: Path) -> bool:
+    """Whether the journal is read; if it is not, the error is one of a damaged journal."""
+    try:
+        load(folder)
+    except JournalError:
+        return False
+    return True
+
+
+def wrong(folder: Path, command: Sequence[str], outside: Path) -> str:
+    """Run a command on a journal; return what is wrong with its end, or "" if nothing is."""
+    more = ("--out", str(outside)) if command[0] == "export" else ()
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = invoke(cli.group, [command[0], str(folder), *command[1:], *more], "esper-ab")
+    except Exception as error:  # noqa: BLE001  a traceback for the user
+        return f"{type(error).__name__}: {error}"
+    said = err.getvalue().strip()
+    if status not in (0, JournalError.exit_code):
+        return f"exit status {status}: {said}"
+    return f"more than a line: {said}" if status and said.count("\n") else ""

@@ -1,0 +1,57 @@
+"""A flag that takes one value and is given twice: none of its values is lost without a word."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from esper_ab.commands._parameters import Command
+from esper_ab.commands.cli import TABLE, load_command
+
+
+def every_command() -> list[click.Command]:
+    found = []
+    for name in TABLE:
+        command = load_command(name)
+        found += command.commands.values() if isinstance(command, click.Group) else [command]
+    return found
+
+
+@pytest.mark.parametrize("command", every_command(), ids=lambda command: command.name)
+def test_every_flag_of_every_command_is_said_once_or_says_so(command: click.Command) -> None:
+    assert isinstance(command, Command)
+    for option in command.params:
+        if not isinstance(option, click.Option) or option.multiple or (option.is_flag and not option.secondary_opts):
+            continue
+        flag = option.opts[-1]
+        twice = [flag, option.secondary_opts[0]] if option.is_flag else [flag, "1", flag, "2"]
+        done = CliRunner().invoke(command, twice)
+        assert (done.exit_code, "is given twice; remove one" in done.stderr) == (2, True), (flag, done.output)
+
+
+@click.command(cls=Command)
+@click.argument("words", nargs=-1)
+@click.option("--size", type=int, default=0)
+@click.option("--also", multiple=True)
+@click.option("-v", "--verbose", is_flag=True)
+@click.option("--deep/--flat", default=None)
+def small(words, size, also, verbose, deep) -> None:
+    """Print what was said."""
+    click.echo((words, size, also, verbose, deep))
+
+
+@pytest.mark.parametrize(("args", "said"), [
+    ("a --size 3 --size 3 b", "(('a', 'b'), 3, (), False, None)"),
+    ("--also 1 --also 2 -v --verbose", "((), 0, ('1', '2'), True, None)"),
+    ("--flat --flat -- --size", "(('--size',), 0, (), False, False)"),
+])  # fmt: skip
+def test_a_value_may_be_repeated_and_a_list_may_grow(args: str, said: str) -> None:
+    assert CliRunner().invoke(small, args.split()).stdout.strip() == said
+
+
+@pytest.mark.parametrize(("args", "flag"), [
+    ("--size 3 --size 4", "--size"), ("--size=3 --size=4", "--size"), ("--deep --flat", "--deep or --flat"),
+])  # fmt: skip
+def test_two_values_are_refused(args: str, flag: str) -> None:
+    done = CliRunner().invoke(small, args.split())
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"{flag} is given twice; remove one" in done.stderr

@@ -1,0 +1,35 @@
+"""Which text is a number, for CSV files and for results of commands."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.contracts.plain_number import plain_number
+
+
+@given(st.floats())
+def test_every_number_that_python_writes_is_read_back(value: float) -> None:
+    assert math.isnan(value) or plain_number(repr(value)) == value
+
+
+@pytest.mark.parametrize("text", ["1", " 1.0 ", "+1.", "1e0", "10E-1", ".1e1"])
+def test_forms_of_one_are_one(text: str) -> None:
+    assert plain_number(text) == 1.0
+
+
+@pytest.mark.parametrize("text", ["", "1_0", "\u0661", "\uff11", "0x1", "1,5", "1 0", "e1", "1e", ".", "nano", "1\n2"])
+def test_all_else_is_no_number(text: str) -> None:
+    with pytest.raises(ValueError, match="not a number"):
+        plain_number(text)
+
+
+@given(st.text())
+def test_what_is_read_is_what_python_reads(text: str) -> None:
+    try:
+        value = plain_number(text)
+    except ValueError:
+        return
+    assert repr(value) == repr(float(text))
+    assert text.isascii()

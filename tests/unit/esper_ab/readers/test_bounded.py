@@ -1,0 +1,34 @@
+"""A time limit and a memory limit around a function that may be endless or huge."""
+
+import resource
+import threading
+
+import pytest
+
+from esper_ab.readers.bounded import in_time, more_memory
+
+
+def test_a_function_in_time_returns_or_raises():
+    assert in_time(lambda: 3, lambda: None, 60.0) == 3
+    with pytest.raises(ZeroDivisionError):
+        in_time(lambda: 1 // 0, lambda: None, 60.0)
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+def test_a_function_that_is_late_is_interrupted_and_then_abandoned(obeys):
+    interrupted, late = threading.Event(), threading.Event()
+    waits_for = interrupted if obeys else late
+    with pytest.raises(TimeoutError):
+        in_time(waits_for.wait, interrupted.set, 0.01)
+    assert interrupted.is_set()
+    late.set()
+
+
+def test_memory_beyond_the_limit_is_refused_and_the_limit_is_taken_back():
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with more_memory(64 << 20):
+        assert len(bytearray(8 << 20)) == 8 << 20
+        with pytest.raises(MemoryError):
+            bytearray(1 << 30)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    assert len(bytearray(128 << 20)) == 128 << 20

@@ -1,0 +1,33 @@
+"""A column of outcomes, or of names of runs, taken for the groups would give as many groups as rows."""
+
+import pytest
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.readers.external_table import observations_of
+
+SEEDS = [str(seed) for seed in range(8)]
+
+
+def read(columns, names):
+    return observations_of("runs.csv", columns, range(2, 2 + len(columns["seed"])), names)
+
+
+def test_a_column_that_makes_nearly_every_row_a_group_is_refused():
+    wide = {"seed": SEEDS, "baseline": [f"{306.2 + 1.7 * n}" for n in range(8)], "tuned": ["347.5"] * 8}
+    with pytest.raises(UsageError, match=r"column baseline: it would make nearly .* \(8 groups in"):
+        read(wide, {"group": "baseline", "outcome": "tuned"})
+    wide["baseline"][1] = wide["baseline"][0]
+    with pytest.raises(UsageError, match="7 groups in 8 rows"):
+        read(wide, {"group": "baseline", "outcome": "tuned"})
+
+
+@pytest.mark.parametrize("groups", [["a", "b"], ["a", "a", "b", "b", "c"], ["a"] * 5 + ["b", "c", "d"]])
+def test_groups_of_a_few_runs_are_read(groups):
+    columns = {"seed": SEEDS[: len(groups)], "algo": groups, "return": ["1"] * len(groups)}
+    assert len(read(columns, {"group": "algo", "outcome": "return"}).rows) == len(groups)
+
+
+def test_a_column_that_is_called_group_is_taken_at_its_word():
+    """One run of each setting: the answer says that no group has enough seeds."""
+    columns = {"seed": ["0"] * 5, "group": list("abcde"), "outcome": ["1"] * 5}
+    assert len(read(columns, {}).groups) == 5

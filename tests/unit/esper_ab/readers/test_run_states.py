@@ -1,0 +1,63 @@
+"""A tracker's table of runs: the outcome that a crashed run had reached is not taken for a result."""
+
+import pytest
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.readers.external_plan import scales_of
+from esper_ab.readers.external_table import observations_of
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.exploration import explore
+
+ROWS = 16
+
+
+def read(states, name="State", outcomes=None, names=None):
+    columns = {
+        "Name": [f"run{row}" for row in range(ROWS)], name: states,
+        "algo": ["base"] * 8 + ["tuned"] * 8, "seed": [*range(8)] * 2,
+        "return": outcomes or [100.0 + row % 3 for row in range(8)] + [130.0 + row % 5 for row in range(8)],
+    }  # fmt: skip
+    names = {"group": "algo", "outcome": "return", **(names or {})}
+    return observations_of("wandb.csv", columns, range(2, 2 + ROWS), names)
+
+
+@pytest.mark.parametrize("name", ["State", "status", " STATE "])
+def test_crashed_runs_are_lost_and_it_is_said(name):
+    found = read(["finished"] * 14 + ["crashed", "Failed"], name)
+    assert [row.value is None for row in found.rows] == [False] * 14 + [True] * 2
+    assert found.notes == (
+        f"Lost, because the column {name} says that they did not finish, whatever outcome they reached: 2 runs of "
+        "tuned.",
+    )
+
+
+def test_a_group_that_lost_runs_is_not_called_better():
+    found = read(["finished"] * 14 + ["crashed", "killed"])
+    answer = explore(found, scales_of(("",), 2.0), Rule())
+    (compared,) = answer.comparisons
+    assert (str(compared.verdict), str(compared.unaudited)) == ("INCONCLUSIVE", "WORSE")
+    assert found.notes[0] in answer.notes
+
+
+def test_nothing_is_said_of_crashed_runs_without_an_outcome():
+    """Their empty cells already say that they are lost."""
+    found = read(["finished"] * 15 + ["crashed"], outcomes=[100.0] * 15 + [""])
+    assert (found.rows[-1].value, found.notes) == (None, ())
+
+
+@pytest.mark.parametrize(("states", "name", "names"), [
+    (["finished"] * ROWS, "State", {}),
+    (["finished"] * 15 + ["Ohio"], "State", {}),  # another kind of state
+    (["finished"] * 15 + [""], "State", {}),
+    (["crashed"] * ROWS, "ended", {}),
+    (["failed"] * 8 + ["done"] * 8, "status", {"group": "status"}),  # it names the groups
+])  # fmt: skip
+def test_other_columns_lose_no_run(states, name, names):
+    found = read(states, name, names=names)
+    assert all(row.value is not None for row in found.rows)
+    assert found.notes == ()
+
+
+def test_a_run_that_goes_on_has_no_final_outcome():
+    with pytest.raises(UsageError, match=r"row 5, column State: the run is running, so its outcome is not final"):
+        read(["finished"] * 3 + ["Running"] + ["finished"] * 12)

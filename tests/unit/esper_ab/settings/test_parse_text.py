@@ -1,0 +1,60 @@
+"""Text of every flag, however long or odd: it is refused where it is parsed, or fits the messages that carry it."""
+
+import msgspec
+import pytest
+
+from esper_ab.contracts.children import Questions
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import Settings
+from esper_ab.settings.assignments import FIELDS
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import read_request
+
+ASKED = {
+    "growth": {"groups": "shaped,wait"},
+    "gymnasium": {"task": "gym:CartPole-v1", "groups": "env,random", "margin": 1.0},
+    "command": {"trainer": "python t.py {lr} {seed} {out}", "vary": "lr=1,2", "higher": "score", "margin": 1.0},
+    "trainer": {"trainer": "t.py", "vary": "lr=1,2", "higher": "score", "margin": 1.0},
+}  # fmt: skip
+TEXTS = ("x" * 21, "x" * 61, "x" * 5000, "a\nb", "a\x1b[2J", "a\x7f", "$x$", "\u202ex", "a b", "ü", "-", "")
+FLAGS = ["higher", "lower", *(field.flag for field in FIELDS.values() if field.type in (str, tuple[str, ...]))]
+
+
+def carried(message: Settings) -> None:
+    """Encode a message and decode it, which checks every bound."""
+    assert msgspec.json.decode(msgspec.json.encode(message), type=type(message)) == message
+
+
+@pytest.mark.parametrize("kind", ASKED)
+@pytest.mark.parametrize("flag", FLAGS)
+def test_text_of_a_flag_is_refused_or_fits_into_every_message(kind: str, flag: str) -> None:
+    for text in TEXTS:
+        for written in (text, f"info:{text}", f"{text}=1"):
+            asked_for: dict[str, object] = ASKED[kind] | {flag: written}
+            if flag == "lower":
+                asked_for.pop("higher", None)
+            if flag in ("controller.schedule", "growth.blueprints"):
+                asked_for[flag] = f"[{written}]"
+            try:
+                asked = parse(read_request({key: value for key, value in asked_for.items() if "." not in key} | {
+                    "set": [f"{key}={value}" for key, value in asked_for.items() if "." in key],
+                }))  # fmt: skip
+            except UsageError:
+                continue
+            assert isinstance(asked, AskedExperiment)
+            carried(asked)
+            questions = kind_of(asked.task, trained=bool(asked.trainer)).ask(asked)
+            assert isinstance(questions, Questions)
+            carried(questions)
+
+
+@pytest.mark.parametrize(("flags", "said"), [
+    ({"outcome_unit": "points of the evaluation score"}, "--outcome-unit: expected at most 20 characters"),
+    ({"outcome_unit": "a\x1b[2J"}, r"--outcome-unit: expected .* without control characters and .*, not 'a\\x1b"),
+    ({"higher": "a\nb"}, r"--higher or --lower: expected a name without control characters and .*, not 'a\\nb'"),
+])  # fmt: skip
+def test_the_flag_and_its_bound_are_named(flags: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse(read_request(ASKED["command"] | flags))

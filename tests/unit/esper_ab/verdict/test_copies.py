@@ -1,0 +1,77 @@
+"""Copies in tables of unknown origin, and equal outcomes that are none."""
+
+import numpy as np
+import pytest
+
+from esper_ab.verdict.copies import ASKED, copies, equal_groups, near_copies
+
+
+def _normal(count, digits, seed, sd=4.0):
+    return [float(value) for value in np.round(np.random.default_rng(seed).normal(60.0, sd, count), digits)]
+
+
+def _share(values, chance=ASKED):
+    """Share of the outcomes of a group that are copies, beside an ordinary group."""
+    found = copies({"a": values, "b": _normal(20, 2, 99)}, chance)
+    return sum(found["a"].values()) / len(values) if "a" in found else 0.0
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(("runs", "times"), [(3, 2), (5, 2), (10, 2), (4, 3), (5, 4), (5, 6)])
+def test_pasted_runs_are_copies(runs, times, seed):
+    """But for those that end in a zero, which have fewer than four significant digits."""
+    values = _normal(runs, 3, seed)
+    assert _share(values * times) == sum(len(f"{value:g}") >= 5 for value in values) / runs >= 0.5
+
+
+def test_one_pair_of_equal_long_numbers_is_named():
+    found = copies({"a": [*_normal(9, 12, 1), 60.123456, 60.123456], "b": _normal(9, 12, 2)})
+    assert {group: dict(values) for group, values in found.items()} == {"a": {60.123456: 2}}
+
+
+NO_COPIES = {
+    "few digits": lambda rng: [round(float(value), 1) for value in rng.normal(60.0, 4.0, 20)],
+    "trailing zeros": lambda rng: [59.500, 59.500, 60.100, 60.100, *rng.normal(60.0, 4.0, 16).tolist()],
+    "a cap": lambda rng: np.minimum(rng.normal(60.0, 4.0, 20), 61.23456).tolist(),
+    "a floor": lambda rng: np.maximum(rng.normal(60.0, 4.0, 20), 58.76543).tolist(),
+    "a cap and a floor": lambda rng: np.clip(rng.normal(60.0, 4.0, 20), 58.76543, 61.23456).tolist(),
+    "k of 30": lambda rng: (rng.binomial(30, 0.6, 20) / 30).tolist(),
+    "k of 300": lambda rng: (rng.binomial(300, 0.6, 20) / 300).tolist(),
+    "k of 300, rounded": lambda rng: np.round(rng.binomial(300, 0.6, 20) / 300, 4).tolist(),
+    "k of 300 in percent": lambda rng: np.round(100 * rng.binomial(300, 0.6, 20) / 300, 2).tolist(),
+    "k of 10,000": lambda rng: (rng.binomial(10_000, 0.98, 20) / 10_000).tolist(),
+}
+
+
+@pytest.mark.parametrize("law", NO_COPIES)
+def test_a_cap_a_floor_and_a_grid_are_no_copies(law):
+    """Of 200 files with such outcomes, none is asked about, and at most one in ten names copies."""
+    rng = np.random.default_rng(7)
+    files = [{"a": NO_COPIES[law](rng), "b": NO_COPIES[law](rng)} for _ in range(200)]
+    asked = [file for file in files for group, found in copies(file, ASKED).items()
+             if 2 * sum(found.values()) >= len(file[group])]  # fmt: skip
+    assert len(asked) == 0
+    assert sum(bool(copies(file)) for file in files) <= 20
+
+
+def test_a_group_that_equals_another_in_every_pair_is_a_copy_unless_outcomes_are_coarse():
+    a = _normal(8, 3, 1)
+    assert equal_groups(a, list(a))
+    assert not equal_groups(a, [*a[:7], a[7] + 0.001])
+    assert not equal_groups([0.0, 1.0, 1.0, 0.0], [0.0, 1.0, 1.0, 0.0])
+    assert not equal_groups([60.123] * 4, [60.123] * 4)
+    assert not equal_groups([60.123], [60.123])
+
+
+@pytest.mark.parametrize(("a", "b", "near"), [
+    ([57.25001, 57.25002, 57.25003], [55.00001, 55.00002, 55.00001], True),
+    ([57.25] * 3, [55.01] * 3, True),
+    ([500.0] * 8, [9.0] * 8, False), ([1.0] * 8, [0.0] * 8, False),
+    ([57.25, 57.26, 57.27], [55.00001, 55.00002, 55.00001], False), ([57.25001], [55.00001], False),
+])  # fmt: skip
+def test_near_copies_vary_little_within_both_groups(a, b, near):
+    assert near_copies(a, b) == near_copies(b, a) == near
+
+
+def test_no_outcomes_are_no_copies():
+    assert copies({"a": [], "b": []}) == {}

@@ -1,0 +1,67 @@
+"""Margins in another unit than the outcome."""
+
+import pytest
+
+import esper_ab
+from esper_ab.contracts.errors import UsageError
+
+FRACTIONS = {"new": [0.95, 0.97, 0.94, 0.95, 0.96, 0.93], "old": [0.10, 0.08, 0.11, 0.10, 0.09, 0.12]}
+WINS = {"new": [1, 1, 1, 1, 0, 1], "old": [0, 0, 1, 0, 0, 0]}
+
+
+def _refused(call):
+    with pytest.raises(UsageError) as refused:
+        call()
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("runs", [FRACTIONS, WINS])
+@pytest.mark.parametrize("margin", [1, 2, 50.0])
+def test_fractions_allow_no_margin_of_1_and_more(runs, margin):
+    told = _refused(lambda: esper_ab.compare_outcomes(runs, margin=margin))
+    assert told.startswith(f"margin {margin:g}: all 12 outcomes lie between {min(map(min, runs.values())):g} and ")
+    assert told.endswith("or declare a wider range with scores=WORST..TARGET")
+    plan = esper_ab.design_comparison(["new", "old"], 6, margin=margin)
+    assert _refused(lambda: esper_ab.judge_outcomes(plan, runs)) == told
+    assert esper_ab.judge_outcomes(plan, runs, scores=f"0..{margin + 1}").verdicts
+    assert esper_ab.compare_outcomes(runs, margin=margin, scores=f"0..{margin + 1}").verdicts
+
+
+@pytest.mark.parametrize("runs", [
+    {"new": [1.0] * 6, "old": [1.0] * 6}, {"new": [0.5, 0.6, 1.01], "old": [0.5, 0.6, 0.7]},
+    {"new": [-0.01, 0.6, 0.7], "old": [0.5, 0.6, 0.7]},
+])  # fmt: skip
+def test_other_outcomes_allow_any_margin(runs):
+    assert esper_ab.compare_outcomes(runs, margin=2).verdicts
+    assert esper_ab.compare_outcomes(FRACTIONS, margin=0.99).verdicts
+
+
+def test_a_margin_of_a_declared_range_and_more_is_refused():
+    runs = {group: [100 * value for value in values] for group, values in FRACTIONS.items()}
+    told = "margin 100: outcomes range from 0 to 100, so no difference is larger; give the margin in the unit"
+    assert _refused(lambda: esper_ab.compare_outcomes(runs, margin=100, unit="%")).startswith(told)
+    assert _refused(lambda: esper_ab.compare_outcomes(runs, margin=100, scores="100..0")).startswith(told)
+    assert _refused(lambda: esper_ab.design_comparison(["a", "b"], 6, margin=100, unit="%")).startswith(told)
+    assert esper_ab.compare_outcomes(runs, margin=99, unit="%").verdicts
+
+
+def test_each_task_has_its_own_unit():
+    rows = {"group": ["new", "old"] * 12, "seed": [place // 2 % 6 for place in range(24)],
+            "task": ["small"] * 12 + ["large"] * 12,
+            "outcome": [value for pair in zip(*FRACTIONS.values(), strict=True) for value in pair] * 2}  # fmt: skip
+    rows["outcome"][12:] = [100 * value for value in rows["outcome"][12:]]
+    assert esper_ab.compare_outcomes(rows, margin={"small": 0.1, "large": 10}).verdicts
+    told = _refused(lambda: esper_ab.compare_outcomes(rows, margin=10))
+    assert told.startswith("margin 10 in small: all 12 outcomes lie between 0.08 and 0.97")
+
+
+@pytest.mark.parametrize(("margin", "said"), [(3.0, True), (0.5, False)])
+def test_a_margin_as_large_as_all_that_was_seen_is_named_beside_the_claim(margin, said):
+    runs = {"new": [60.0 + 0.05 * (place * 7 % 16) for place in range(16)],
+            "old": [60.0 + 0.05 * (place * 5 % 16) for place in range(16)]}  # fmt: skip
+    found = esper_ab.compare_outcomes(runs, margin=margin)
+    (one,) = found.comparisons
+    assert one.verdict == "EQUIVALENT"
+    sentence = "The margin of 3 is at least as large as the spread of all outcomes (60.00 to 60.75)"
+    assert (sentence in " ".join(one.caveats)) == said
+    assert ("at least as large as the spread" in " ".join(str(found).split())) == said
