@@ -13,6 +13,8 @@ from typing import Protocol, Self
 class ChildProcess(AbstractContextManager["ChildProcess"], Protocol):
     """A started process, with the interface of `subprocess.Popen`; leaving the context waits for its end."""
 
+    pid: int
+
     def wait(self, timeout: float | None = None) -> int:
         """Return the exit status; raises subprocess.TimeoutExpired while the process runs."""
 
@@ -34,6 +36,10 @@ class Child:
         asked.seek(0)
         self._process = begin([file.fileno() for file in self._files])
         self.returncode: int | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def communicate(self, *, timeout: float | None = None) -> tuple[bytes, bytes]:
         """Same as `Errand.communicate`."""

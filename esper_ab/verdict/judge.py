@@ -76,7 +76,7 @@ def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observa
     )
     theirs, ours = next(iter(names.items()))
     more = f", and likewise {len(names) - 1} more" if len(names) > 1 else ""
-    note = f"{observations.pair_column} {theirs} is the plan's {ours}{more}."
+    note = f"{observations.pair_column.capitalize()} {theirs} is the plan's {ours}{more}."
     return msgspec.structs.replace(observations, rows=tuple(rows), notes=(*observations.notes, note))
 
 
