@@ -153,7 +153,7 @@ def _why(run: RunHistory, history: History) -> str:
         kinds = _DEATHS if run.failed else ("cancelled",)
         return _last(entries, kinds) or _last(entries, ("dropped_pair",)) or "its seed was given up"
     ended = history.ended
-    how = f"the experiment {ended.status}: {ended.detail}" if ended and ended.detail else "the experiment did not end"
+    how = f"the experiment {ended.status}" if ended and ended.detail else "the experiment did not end"
     return f"{'not finished' if run.started else 'not started'}; {how}"
 
 

@@ -70,6 +70,8 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "outcome_unit": takes("UNIT", "Unit of the trainer's outcome."),
         "outcome_range": takes("LOW..HIGH",
             "Range of the outcome, for Gymnasium or a trainer; a NaN counts as the worst value."),
+        "end_idle": switched(
+            "End a command that has written its result and then does nothing for 30 s; its result counts."),
         "rehearsal": takes("NAME=VALUE,…",
             "Settings that shorten the trainer's rehearsal; they apply to the rehearsal only."),
     },

@@ -46,6 +46,7 @@ class Child:
         self._process = subprocess.Popen(
             command, stdin=asked, stdout=answer, stderr=complaint, env=environment, start_new_session=True
         )
+        self.pid = self._process.pid
         self.returncode: int | None = None
 
     def communicate(self, *, timeout: float | None = None) -> tuple[bytes, bytes]:

@@ -29,6 +29,8 @@ class UserCodeFailed(ValueError):
 
     again = False  # whether a retry may succeed; False, because a function would get the same input again
     stops = False  # whether all other runs would fail, too, until the user has mended something
+    in_log = False  # whether the log ends with the words of the program, which a traceback would only hide
+    cause = ""  # equal for equal failures; "": as `contracts/failure_cause.py` makes it of the exception
 
 
 class CodeChanged(UserCodeFailed):

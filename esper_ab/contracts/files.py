@@ -7,7 +7,6 @@ import io
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
@@ -268,23 +267,3 @@ def _make_above(root: Path, path: Path) -> None:
     """Create the folders between `root`, which must exist, and `path`."""
     if path.parent != root and root.is_dir():
         make_folder(path.parent)
-
-
-# --- private folder --------------------------------------------------------------------------------------------------
-# A folder in the system's temporary folder that no other user can enter.
-
-
-_PREFIX = "esper-"
-_SHORT_TMP = 60  # characters, because the path of a unix socket is limited to 107 bytes
-
-
-def private_folder(*, below: int = 0) -> Path:
-    """Create a temporary folder with mode 0700.
-
-    The caller must remove it. After a caller that was killed, it stays until the system cleans its temporary files.
-
-    The folder's path is short enough for sockets. `below`: how many characters the caller adds between the folder and a
-    socket's name.
-    """
-    long = len(tempfile.gettempdir()) + below > _SHORT_TMP
-    return Path(tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp" if long else None))

@@ -26,7 +26,7 @@ from esper_ab.contracts.records import (
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, NonNegativeInt, PositiveInt
 from esper_ab.contracts.trainer import TrainerOrder
 
-PROTOCOL = 19
+PROTOCOL = 20
 # A relative path without "." and ".."; users may name their files freely.
 _PART = r"(?!\.{1,2}(?:/|\Z))[^/\0]+"
 CopyBelow = Annotated[str, Meta(max_length=1024, pattern=rf"\A(?:{_PART}(?:/{_PART})*)?\Z")]  # "": there is none
@@ -199,6 +199,8 @@ class Failed(Message, frozen=True, kw_only=True, tag="Failed"):
     traceback: str  # "": users' code failed, and the summary says everything
     again: bool = True  # whether a retry with the same orders may succeed
     stops: bool = False  # whether all other runs would fail, too, until the user has mended something
+    # Why the user's program failed, without what differs between runs; equal for equal failures. "": another reason.
+    cause: Annotated[str, Meta(max_length=400)] = ""
 
 
 class Pong(Message, frozen=True, kw_only=True, tag="Pong"):

@@ -49,6 +49,7 @@ class TrainerQuestion(_Told, frozen=True, kw_only=True):
     rng_seed: int
     threads: int
     deterministic: bool
+    ends_idle: bool = False  # whether a command that has its result and does nothing is ended, in runs, too
     gpu: str  # first GPU of the requested pool, "cuda:1"; "cuda": any; "": none
 
 
@@ -65,6 +66,7 @@ class TrainerFacts(_Told, frozen=True, kw_only=True):
     repeats: bool = False  # whether the same seed gave the same numbers twice, to the bit
     resumption: Resumption = "anew"
     evaluates_alike: bool = True  # whether a process that did not train gets the same results, as far as they repeat
+    ends_idle: bool = False  # as in the question
     shortened: str = ""  # settings of the rehearsal only, as text
     point_s: Seconds = 0.0  # time of one point in the rehearsal; for a command, of the whole script
     evaluate_s: Seconds = 0.0
@@ -82,6 +84,7 @@ class TrainerOrder(_Told, frozen=True, kw_only=True):
     sha256: str
     metrics: dict[str, str]  # of a point, by the trainer's name -> the measure's
     out: FileBelow  # the run's own folder, relative to the experiment directory
+    ends_idle: bool = False  # whether a command that has its result and does nothing is ended
     resumes: bool  # whether an interrupted run continues from a saved state; if not, it starts over
 
     def __post_init__(self) -> None:

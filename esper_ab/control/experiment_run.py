@@ -11,6 +11,8 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+import msgspec
+
 from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.contracts import users_shell
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, EsperError, Interrupted, UsageError, WorkerFailed, naming
@@ -25,7 +27,7 @@ from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
 from esper_ab.control.rules import commands
 from esper_ab.control.rules.incidents import LAST_WORDS_LINES
 from esper_ab.control.rules.machine import CTRL_C, LAST_WORDS_S, ExperimentMachine
-from esper_ab.control.rules.runs import nothing_left
+from esper_ab.control.rules.runs import any_complete, nothing_left
 from esper_ab.control.rules.workers import Limits
 from esper_ab.control.signals import CaughtSignals
 from esper_ab.journal import events
@@ -34,6 +36,7 @@ from esper_ab.journal.fold import History, begin, fold
 from esper_ab.launchers import Launcher
 from esper_ab.plan.experiment_directory import versions
 from esper_ab.plan.plan import Extension, Plan
+from esper_ab.plan.users_code import mended
 from esper_ab.stats import distributions
 
 # --- coordinator -----------------------------------------------------------------------------------------------------
@@ -203,7 +206,7 @@ def resume(
 
     def resumed(history: History) -> list[events.AnyEvent]:
         check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
-        return []
+        return _mended_trainer(experiment_dir, history)
 
     _go_on(experiment_dir, resumed, launcher, observers, limits)
 
@@ -224,6 +227,18 @@ def _go_on(
         raise
     sink = EventSink(journal, history, observers)
     _perform(sink, [events.ExperimentContinued(**_here()), *more], experiment_dir, launcher, limits)
+
+
+def _mended_trainer(experiment_dir: Path, history: History) -> list[events.AnyEvent]:
+    """Return the event of a trainer whose files have changed; nothing once a seed is complete, which is compared."""
+    facts = history.plan.trainer
+    if facts is None or any_complete(history):
+        return []
+    if history.mended is not None:
+        facts = msgspec.structs.replace(facts, sha256=history.mended.sha256)
+    sha256 = mended(experiment_dir, facts, history.plan.experiment.trainer)
+    before = tuple(name for name, run in history.runs.items() if len(run.columns))
+    return [events.TrainerMended(sha256=sha256, before=before)] if sha256 else []
 
 
 def _here() -> dict[str, dict[str, str]]:
@@ -301,7 +316,7 @@ def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: Histor
     line = f"to go on: {shell_command('resume', experiment_dir)}"
     trainer = history.plan.experiment.trainer
     rewards = (code for block in history.blocks for spec in block.runs for code in spec.reward_code)
-    copied = bool(trainer and not is_command(trainer)) or any(code.folder for code in rewards)
+    copied = bool(trainer and not is_command(trainer) and any_complete(history)) or any(code.folder for code in rewards)
     if isinstance(error, WorkerFailed) and copied:
         line = f"runs use a copy of your code made at the start: if you change your code, launch again\n{line}"
     if isinstance(error, EsperError):

@@ -9,7 +9,6 @@ worker makes the key pair and reports the public key at start-up. Even so, messa
 from __future__ import annotations
 
 import select
-import shutil
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -19,8 +18,8 @@ import zmq
 from zmq.utils import z85
 
 from esper_ab.contracts.codec import ProtocolError, decode_from_worker, encode
-from esper_ab.contracts.files import private_folder
 from esper_ab.contracts.messages import CoordinatorMessage, WorkerMessage
+from esper_ab.contracts.private_folder import private_folder, remove_private
 from esper_ab.contracts.wire_limits import LARGEST_BYTES
 from esper_ab.launchers import Transport
 
@@ -238,7 +237,7 @@ class Hub:
         self._watched.close()
         self._socket.close(0)
         self._context.term()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_private(self._folder)
 
     def _messages(self) -> Iterator[Received | BadMessage]:
         """Yield a limited number of messages, so that a flood cannot hide signals and exits."""

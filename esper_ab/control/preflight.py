@@ -38,6 +38,7 @@ from esper_ab.launchers import Errand, Launcher, Node, begin_here
 LIMIT_S = 120.0  # on an idle machine; importing torch from a cold network disk takes tens of seconds
 _MODULE = "workers.commands.describe"
 _SAY_S = 10.0  # after this time, the user is told what the preflight is doing
+_SAY_AGAIN_S = 30.0
 _LOOK_S = 0.5
 _LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously
 _SPARE_BYTES = 64 << 20  # policies, report, and room for others
@@ -77,7 +78,7 @@ def examine(
 
 def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]:
     """Return the preflight's stdout and stderr; after the limit, raise WorkerHung with the last step."""
-    said, longest_s = False, limit_s
+    say_at, longest_s = _SAY_S, limit_s
     while True:
         try:
             return child.communicate(timeout=_LOOK_S)
@@ -86,10 +87,10 @@ def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]
         waited_s, longest_s = time.monotonic() - began, max(longest_s, limit_s * crowding())
         if waited_s > longest_s:
             raise WorkerHung(f"the preflight gave no answer within {longest_s:.0f} s; it was still {_last_doing(told)}")
-        if waited_s > _SAY_S and not said:
+        if waited_s > say_at:
             limit = "" if longest_s == math.inf else f", of at most {longest_s:.0f} s"
             _warn(f"before the start: {_last_doing(told)}; {waited_s:.0f} s so far{limit}")
-            said = True
+            say_at += _SAY_AGAIN_S
 
 
 def _last_doing(told: Sequence[str]) -> str:

@@ -13,7 +13,16 @@ from typing import Annotated, Literal
 import msgspec
 
 from esper_ab.contracts.files import UNREADABLE, open_to_read
-from esper_ab.contracts.records import Checkpoint, Count, EpisodeRecord, EvaluationRecord, Index, RunRef, Seconds
+from esper_ab.contracts.records import (
+    Checkpoint,
+    Count,
+    EpisodeRecord,
+    EvaluationRecord,
+    Index,
+    RunRef,
+    Seconds,
+    Sha256,
+)
 from esper_ab.design.design import Contrast
 from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.plan.plan import Extension, Plan
@@ -105,6 +114,13 @@ class PlanExtended(Event, frozen=True, kw_only=True, tag="plan_extended"):
     extension: Extension
 
 
+class TrainerMended(Event, frozen=True, kw_only=True, tag="trainer_mended"):
+    """A trainer's files were changed before any seed was complete; from this event on, runs use the new files."""
+
+    sha256: Sha256
+    before: tuple[str, ...]  # runs with records that were made with earlier files
+
+
 class Incident(Event, frozen=True, kw_only=True, tag="incident"):
     """A possible confounder of the comparison, shown with the results."""
 
@@ -127,7 +143,7 @@ class ExperimentEnded(Event, frozen=True, kw_only=True, tag="experiment_ended"):
 
 AnyEvent = (
     ExperimentStarted | ExperimentContinued | WorkerStarted | RunStarted | RunReady | EpisodeRecorded | RunEvaluated
-    | MilestoneReleased | LookTaken | PlanExtended | Incident | ExperimentEnded
+    | MilestoneReleased | LookTaken | PlanExtended | TrainerMended | Incident | ExperimentEnded
 )
 SCHEMA = 9
 

@@ -107,6 +107,7 @@ class History:
     present: dict[str, events.WorkerStarted] = field(default_factory=dict)  # lane -> the last one started there
     incidents: list[events.Incident] = field(default_factory=list)
     ended: events.ExperimentEnded | None = None
+    mended: events.TrainerMended | None = None  # the trainer's files that runs use instead of those in the plan
     keeps_records: bool = field(compare=False)  # False: keep only the columns of new training episodes
 
     @property
@@ -164,6 +165,8 @@ class History:
                 self._take_look(event)
             case events.PlanExtended():
                 self._extend(event)
+            case events.TrainerMended():
+                self._take_mended(event)
             case events.Incident():
                 self._take_entry(event)
             case _:
@@ -210,6 +213,11 @@ class History:
             if entry.category in ("dropped_pair", "cancelled"):
                 run.lost, run.failed = True, entry.category == "dropped_pair"
         self.incidents.append(entry)
+
+    def _take_mended(self, event: events.TrainerMended) -> None:
+        if self.plan.trainer is None:
+            raise Inconsistent("a trainer is mended, but the plan has none")
+        self.mended = event
 
     def _take_look(self, look: events.LookTaken) -> None:
         self.looks.append(look)

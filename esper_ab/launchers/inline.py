@@ -57,6 +57,8 @@ class InlineWorker:
         try:
             call(self._entry, self._order, self._theirs)
             self.exitcode = 0
+        except SystemExit:  # the log says why
+            self.exitcode = 1
         except BaseException:  # noqa: BLE001  any exception ends the worker, as in a process
             self.exitcode = 1
             with self._log() as log:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import atexit
 import errno
 import os
-import shutil
 import sys
 import time
 from collections import Counter
@@ -26,9 +25,9 @@ import msgspec
 
 from esper_ab.contracts import supervisor
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.files import private_folder
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.private_folder import private_folder, remove_private
 from esper_ab.contracts.wording import counted
 from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transport, _ray_actor
 from esper_ab.launchers._ray_actor import Actor, ActorEnded, NotYet, RayErrand, RaySupervisor, answer, in_one_line
@@ -309,7 +308,7 @@ def _connect(ray: Any, address: str) -> None:
 def _end(ray: Any, folder: Path) -> None:
     """Shut down a cluster that this process started, and remove its files."""
     ray.shutdown()
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_private(folder)
 
 
 def bundles(lanes: Sequence[Lane]) -> list[dict[str, float]]:

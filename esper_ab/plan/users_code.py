@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from esper_ab.contracts.children import UserReward
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import folder_below
@@ -69,6 +71,12 @@ _ALONE = (
 )
 
 
+_ENDED_IDLE = (
+    "--end-idle: a run that has its result and then uses no CPU time and writes nothing for 30 s is ended, and its "
+    "result counts."
+)
+
+
 def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrder:
     """Return the TrainerOrder for a user's trainer, without the folder of a run."""
     command = is_command(experiment.trainer)
@@ -77,7 +85,26 @@ def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrde
         outcome=experiment.outcome or DEFAULT_OUTCOME, worst=worst_outcome(experiment),
         folder=facts.root if command else _folder_of(_TRAINER, facts.sha256), files=facts.files, sha256=facts.sha256,
         metrics=facts.metrics, out="", resumes=facts.resumption != "anew",
+        ends_idle=facts.ends_idle,
     )  # fmt: skip
+
+
+def mended_order(order: TrainerOrder, sha256: str) -> TrainerOrder:
+    """Return the order with the trainer's files of another state, which `keep_trainer` has kept."""
+    folder = order.folder if is_command(order.reference) else _folder_of(_TRAINER, sha256)
+    return msgspec.structs.replace(order, folder=folder, sha256=sha256)
+
+
+def mended(experiment_dir: Path, facts: TrainerFacts, reference: str) -> str:
+    """Keep the trainer's files as they are now; return their sha256, or "" if they are as planned or not readable."""
+    try:
+        sha256 = source_sha256(Path(facts.root), facts.files) if facts.files else facts.sha256
+    except OSError:
+        return ""
+    if sha256 == facts.sha256:
+        return ""
+    keep_trainer(experiment_dir, msgspec.structs.replace(facts, sha256=sha256), reference)
+    return sha256
 
 
 def keep_trainer(experiment_dir: Path, facts: TrainerFacts, reference: str) -> None:
@@ -104,5 +131,7 @@ def found(facts: TrainerFacts, reference: str) -> str:
         if facts.files:
             files = ", ".join(facts.files)
             watched = f" A run starts only if {files} has not changed since; other files are not checked."
+    if facts.ends_idle:
+        watched += f" {_ENDED_IDLE}"
     alone = "" if facts.evaluates_alike else f" {_ALONE}"
     return f"The {what}, as rehearsed{short}: {repeats}; {RESUMPTIONS[facts.resumption]}.{alone}{watched}"

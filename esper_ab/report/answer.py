@@ -54,9 +54,16 @@ def next_steps(content: Content) -> tuple[Item, ...]:
         return (Item("It is still running; follow it.", shell_command("status", place, "--follow")),)
     if word in ("stale", "interrupted", "failed"):
         if any(run.expected for run in content.history.runs.values()):
-            return (Item("Resume it from its checkpoints.", shell_command("resume", place)),)
+            return (Item(_resume(content), shell_command("resume", place)),)
         return (Item("No seed is left: fix what failed, then launch it again.", _anew(content, "fixed")),)
     return tuple(_after(content))
+
+
+def _resume(content: Content) -> str:
+    """Return what to do before and with an experiment that has not finished."""
+    if not content.history.plan.experiment.trainer:
+        return "Resume it from its checkpoints."
+    return "Fix what failed, then resume it." if content.state.word == "failed" else "Resume it."
 
 
 def _after(content: Content) -> Iterator[Item]:

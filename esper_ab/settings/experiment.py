@@ -68,6 +68,8 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     outcome_unit: Annotated[Unit, Spec(("trainer",))] = ""
     # LOW..HIGH, either may be omitted; a NaN counts as the worse end.
     outcome_range: Annotated[str, Spec(("gymnasium", "trainer"))] = ""
+    # For a command: end a run that has its result and does nothing.
+    end_idle: Annotated[bool, Spec(("trainer",))] = False
     slots: tuple[str, ...]  # network order
     n_envs: Annotated[PositiveInt, Spec(("growth", "gymnasium"), by_kind={"gymnasium": 8})] = 4
     episodes: Annotated[PositiveInt, Spec(by_kind={"gymnasium": 50})] = 3

@@ -170,15 +170,13 @@ OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", 
 # Who changes files by themselves: those that others go through, and those whose files are in no experiment directory.
 WRITES_ITSELF = {
     "contracts/files.py": "the one place",
-    "control/hub.py": "removes it",
-    "launchers/ray.py": "likewise",
+    "contracts/private_folder.py": "temporary folders",
     "control/preflight.py": "an empty temporary file", "contracts/children.py": "temporary files without names",
     "commands/export.py": "drafts in a folder that `below` made",
     "health/examination.py": "tries whether a folder can be written",
     "readers/records.py": "a temporary file without a name to be found",
     "live/console.py": "likewise",
     "workers/commands/fetch.py": "the user's data",
-    "workers/growth/preflight.py": "a temporary folder", "workers/gymnasium_task/preflight.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
     "workers/trainer/script.py": "rmtree in a folder that `below` made, which follows no link",
     "workers/trainer/rehearsal.py": "a temporary folder",
@@ -215,6 +213,7 @@ def _changes(source: str) -> list[str]:
 
 # Who reads files in a way of its own: only what the system or this installation has, or the process itself has made.
 READS_ITSELF = {
+    "contracts/private_folder.py": "opens the file that it locks, without blocking",
     "contracts/files.py": "the one place", "health/control_groups.py": "the system's files",
     "contracts/guard.py": "likewise", "contracts/users_shell.py": "likewise", "readers/bounded.py": "likewise",
     "workers/process/entry.py": "likewise",

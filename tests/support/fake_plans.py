@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from esper_ab.contracts.children import Machine
 from esper_ab.contracts.settings import GroupSettings
+from esper_ab.contracts.trainer import TrainerOrder
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import Group, ResolvedExperiment
@@ -33,3 +34,14 @@ def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Pl
 def plan_of(experiment: ResolvedExperiment) -> Plan:
     """The plan of an experiment that has its devices."""
     return make_plan(experiment, machine(len(experiment.devices)))[0]
+
+
+def of_trainer(plan):
+    """The plan with runs of a user's own trainer."""
+    order = TrainerOrder(
+        reference="python train.py {seed}", directory="/", outcome="r", folder="/", files=(), sha256="", metrics={},
+        out="runs/a-0/out", resumes=False,
+    )  # fmt: skip
+    return replace(plan, blocks=tuple(
+        replace(block, runs=tuple(replace(spec, trainer=order) for spec in block.runs)) for block in plan.blocks
+    ))  # fmt: skip

@@ -17,7 +17,8 @@ from support.orders import order
 
 ROUND_S = (1.0, 1.0, 9.0, 60.0)  # the last: the coordinator itself stood still
 MOST_ROUNDS = 300  # of a world without further faults; those here take a tenth of it
-FAULTS = ("progress", "repeat", "die", "die", "fail", "hang", "garbage", "late word", "ahead", "out of turn")
+CAUSES = ("ValueError: #", "KeyError: #")  # of failures of a user's program
+FAULTS = ("progress", "repeat", "die", "die", "fail", "program", "hang", "garbage", "late word", "ahead", "out of turn")
 
 
 def limits_of(deaths=3):
@@ -103,8 +104,8 @@ class SimulatedWorker:
         self.said.append(report)
         return report
 
-    def failed(self):
-        return Failed(summary="RuntimeError: the planted error", traceback="")
+    def failed(self, cause=""):
+        return Failed(summary="RuntimeError: the planted error", traceback="", cause=cause)
 
 
 class World:
@@ -126,6 +127,7 @@ class World:
         self.lacking = 0  # rounds until they can
         self.started = Counter(event.worker for event in self.journal if type(event).__name__ == "WorkerStarted")
         self.error = None
+        self.warnings = []
         self.machine = ExperimentMachine(fold(self.journal), self.limits, self.now)
         for n, lane in enumerate(plan.lanes):
             self.queue(lane, f"w{n:02d}")
@@ -171,7 +173,7 @@ class World:
             if self.error is not None:
                 return
             match command:
-                case commands.Append() | commands.Sync():
+                case commands.Append() | commands.Sync() | commands.Warn():
                     self.keep(command)
                 case commands.Send(identity, message):
                     self.check_sent(message)
@@ -189,6 +191,9 @@ class World:
                     self.error = error
 
     def keep(self, command):
+        if isinstance(command, commands.Warn):
+            self.warnings.append(command.text)
+            return
         if isinstance(command, commands.Append):
             self.journal.append(command.event)
             self.recorded.add(command.event)
@@ -213,7 +218,7 @@ class World:
             assert run.expected, "it has its outcome, or will have none"
             assert message.milestone == max(0, run.recorded)
         elif isinstance(message, Cancel):
-            assert not self.recorded.runs[message.run_name].expected
+            assert not self.recorded.runs[message.run_name].expected or "is set aside" in message.reason
 
     def check_barrier(self, run, milestone):
         """Nobody works towards a milestone before everybody who has to be at the one before is there."""
@@ -256,8 +261,8 @@ class World:
             case "die" if not worker.hung:
                 worker.hung = True
                 self.machine.exited(worker.order.lane.name, self.now)
-            case "fail" if not worker.hung:
-                self.hear(worker, worker.failed())
+            case "fail" | "program" if not worker.hung:
+                self.hear(worker, worker.failed(choices.one(CAUSES) if action == "program" else ""))
             case "hang":
                 worker.hung = True
             case "garbage":

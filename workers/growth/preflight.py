@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 import numpy as np
@@ -14,6 +12,7 @@ import torch
 
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.children import Questions, TaskFacts, UserReward
+from esper_ab.contracts.private_folder import scratch_folder
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
 from workers.datasets.task import Split, Task
@@ -76,9 +75,9 @@ def user_reward(reference: str, n_slots: int, doing: Callable[[str], None]) -> U
     doing(f"rehearsing {reference}")
     what = f"reward mode {reference!r}"
     try:
-        with TemporaryDirectory() as folder:
-            found, planned = copied(what, reference, Path(folder), "copy")
-            function = find_reward(reference, as_planned([planned], Path(folder)))
+        with scratch_folder() as folder:
+            found, planned = copied(what, reference, folder, "copy")
+            function = find_reward(reference, as_planned([planned], folder))
             return msgspec.structs.replace(found, repeats=rehearse(function, reference, n_slots))
     except (ValueError, OSError) as error:
         problem = str(error).removeprefix(what).removeprefix(":").strip()

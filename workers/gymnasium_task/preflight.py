@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 import numpy as np
 
 from esper_ab.contracts.children import Questions, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
+from esper_ab.contracts.private_folder import scratch_folder
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GYM_PREFIX, GYMNASIUM, is_own_outcome
@@ -38,9 +38,9 @@ _LIMIT = 2000  # maximum number of steps of an episode that is played again
 
 def probe(questions: Questions, names: AboutTask) -> AboutTask:
     """Load the user's code from copies, as runs do, and play one episode; return `names` with the findings added."""
-    with TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         try:
-            return _played(questions, names, Path(folder))
+            return _played(questions, names, folder)
         except (ValueError, OSError) as error:
             problem = " ".join(str(error).removeprefix(f"task {questions.task!r}").lstrip(": ").split())
             return replace(names, task_problem=problem)

@@ -25,7 +25,7 @@ class Trainer(Kind):
         names = AboutTask(rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
         if question is None or outcome is None:
             return names
-        facts = rehearse(question, doing)
+        facts = rehearse(question, outcome, doing)
         measures = tuple(Measure(name=name, label=metric[:60]) for metric, name in facts.metrics.items())
         task = TaskFacts(
             name=questions.task, title=question.reference, kind=TRAINER,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from esper_ab.contracts import link_keys, users_shell
 from esper_ab.contracts.errors import USER_FAULTS, OutOfMemory, UserCodeFailed
+from esper_ab.contracts.failure_cause import cause_of_exception
 from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import sources_imported
@@ -72,6 +73,8 @@ def _serve(
         return serve(link, order, log_to)
     except USER_FAULTS as error:
         link.send(failure(error))
+        if isinstance(error, UserCodeFailed) and error.in_log:
+            raise SystemExit(1) from None
         if isinstance(error, SystemExit):  # Python would exit without writing to the log
             raise RuntimeError("a user's code called sys.exit()") from error
         raise
@@ -81,12 +84,16 @@ def _serve(
 
 def failure(error: BaseException) -> Failed:
     """Return the report of an error: one line and, unless only the user is at fault, the end of the traceback."""
+    cause = cause_of_exception(error)
     if isinstance(error, UserCodeFailed):
         summary = str(error).splitlines()[0][:_SUMMARY_CHARS]
-        return Failed(summary=summary, traceback="", again=error.again, stops=error.stops)
+        cause = error.cause if error.in_log else cause
+        return Failed(summary=summary, traceback="", again=error.again, stops=error.stops, cause=cause)
     summary = f"{type(error).__name__}: {error}".splitlines()[0][:_SUMMARY_CHARS]
     lines = "".join(traceback.format_exception(error))
-    return Failed(summary=summary, traceback=lines[-_TRACEBACK_CHARS:], again=not isinstance(error, OutOfMemory))
+    if isinstance(error, OutOfMemory):
+        return Failed(summary=summary, traceback=lines[-_TRACEBACK_CHARS:], again=False)
+    return Failed(summary=summary, traceback=lines[-_TRACEBACK_CHARS:], cause=cause)
 
 
 def _set_threads(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:

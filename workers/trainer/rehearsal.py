@@ -13,12 +13,13 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -26,8 +27,9 @@ from esper_ab.contracts import users_shell
 from esper_ab.contracts.children import Child
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE
-from esper_ab.contracts.measures import PRINTABLE_WORDS, RESERVED, is_printable
+from esper_ab.contracts.measures import PRINTABLE_WORDS, RESERVED, Measure, is_printable
 from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.private_folder import scratch_folder
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import source_sha256
@@ -45,8 +47,11 @@ from esper_ab.contracts.wording import end_told
 from workers.devices import pinned
 from workers.devices.by_torch import seen_gpus
 from workers.trainer import module, ports, script
+from workers.trainer.idling import IDLE_LIMITS, IdleLimits, Watch, idle_words
 from workers.trainer.module import Run
+from workers.trainer.possible_outcome import refuse_impossible
 from workers.trainer.script import read_outcome
+from workers.trainer.seed_effect import Numbers, apart, is_in_doubt, refuse_no_effect
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,14 +108,17 @@ EVALUATIONS = 16  # outcomes an evaluation may return as a list when no number w
 _SEEDS = 3  # seeds to try before equal results count as one run, because two seeds may both reach a task's maximum
 _NAME_CHARS = 48
 _LOG = "rehearsal.log"
+_LOOK_S = 1.0  # between two looks at whether a process does anything
 Doing = Callable[[str], None]
 _decode = msgspec.json.Decoder(Tried).decode
 
 
-def rehearse(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
-    """Load and rehearse a trainer; a fault becomes the `problem` of the answer."""
+def rehearse(
+    question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits = IDLE_LIMITS
+) -> TrainerFacts:
+    """Load and rehearse a trainer, whose outcome is declared as `measure`; a fault becomes the answer's `problem`."""
     try:
-        return (_of_command if is_command(question.reference) else _of_python)(question, doing)
+        return (_of_command if is_command(question.reference) else _of_python)(question, measure, doing, limits)
     except (ValueError, OSError) as error:
         return TrainerFacts(problem=" ".join(str(error).split()))
 
@@ -148,13 +156,6 @@ def _text(settings: Mapping[str, TrainerValue]) -> str:
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 
-def _refuse_one_run(results: Sequence[object], shown: str, remedy: str) -> None:
-    """Raise ValueError if all seeds gave the same result."""
-    if all(result == results[0] for result in results):
-        raise ValueError(f"{len(results)} seeds gave the same {shown}, so every seed would repeat the same "
-                         f"run; {remedy}")  # fmt: skip
-
-
 def _settings_of_groups(trainer: module.PythonTrainer, question: TrainerQuestion) -> dict[str, dict[str, TrainerValue]]:
     """Return each group's settings, read by the trainer; ValueError with the group's name if it refuses them."""
     settings = {}
@@ -166,14 +167,33 @@ def _settings_of_groups(trainer: module.PythonTrainer, question: TrainerQuestion
     return settings
 
 
-def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
+def _numbers(tried: Tried, outcome: str) -> Numbers:
+    """Return a trial's metrics at each point, with the outcomes of the evaluation after those of the points."""
+    points = tried.points
+    numbers = {name: tuple(float(point[name]) for point in points) for name in points[0]}
+    return {**numbers, outcome: (*numbers[outcome], *map(float, tried.outcomes))}
+
+
+def _seeds_and_repeats(
+    whole: Tried, other: Tried, again: Tried, outcome: str, trial: Callable[[int, str], Tried]
+) -> tuple[list[Numbers], list[Numbers]]:
+    """Return the numbers of different seeds and of one seed run repeatedly; run more of both if two leave a doubt."""
+    seeds = [_numbers(whole, outcome), _numbers(other, outcome)]
+    repeats = [_numbers(whole, outcome), _numbers(again, outcome)]
+    if is_in_doubt(seeds, repeats, outcome):
+        seeds += [_numbers(trial(seed, f"seed {seed + 1}"), outcome) for seed in range(2, _SEEDS)]
+        repeats.append(_numbers(trial(0, "the same seed once more"), outcome))
+    return seeds, repeats
+
+
+def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
     doing(f"loading {question.reference}")
     trainer, code = module.load(question.reference)
     settings = _settings_of_groups(trainer, question)
     short = module.flat(trainer.settings({**next(iter(settings.values())), **question.rehearsal}))
     last, pins = min(2, question.points), _pins(question)
     gpu = bool(pins["CUDA_VISIBLE_DEVICES"])
-    with TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         states, trained = str(Path(folder, "state")), "trained"
 
         def trial(seed: int, words: str, *, first: int = 0, keep: str = "", within: str = "") -> Tried:
@@ -183,7 +203,7 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
             return _tried(Trial(
                 question=question, settings=short, rng=_rng(question, seed), folder=str(place), gpu=gpu, last=last,
                 first=first, state_file=f"{states}{first - 1}" if first else "", keep=keep,
-            ), pins)  # fmt: skip
+            ), pins, limits)  # fmt: skip
 
         at_once = 1 if gpu else 3  # a run may need all of a GPU's memory
         with ThreadPoolExecutor(at_once) as pool:
@@ -195,22 +215,18 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
             evaluated = pool.submit(trial, 0, "its evaluation alone", first=last, within=trained)
             went_on = pool.submit(trial, 0, "from a state", first=1) if last > 1 else None
             alone, resumed = _evaluated(evaluated), went_on.result() if went_on else None
-        others = [other]
-        if other.outcomes == whole.outcomes and other.points == whole.points:
-            others += [trial(seed, f"seed {seed + 1}") for seed in range(2, _SEEDS)]
-    _refuse_one_run(
-        [(one.points, one.outcomes) for one in (whole, *others)], f"results ({question.outcome} {whole.outcomes[0]})",
-        "draw everything from run.seed(…)",
-    )
+        seeds, repeats = _seeds_and_repeats(whole, other, again, question.outcome, trial)
+    refuse_impossible(itertools.chain(*(numbers[question.outcome] for numbers in seeds)), measure)
+    refuse_no_effect(seeds, repeats, question.outcome, "draw everything from run.seed(…)")
     if question.evaluations and len(whole.outcomes) != question.evaluations:
         found = len(whole.outcomes)
         raise ValueError(f"evaluate returned {found} outcomes; --eval-episodes asks for {question.evaluations}")
-    repeats, resumption = behaviour(whole, again, resumed, alone)
+    bit_equal, resumption = behaviour(whole, again, resumed, alone)
     return TrainerFacts(
         settings=settings, root=str(code.root), files=code.files, sha256=code.sha256,
         metrics=measure_names(name for name in whole.points[0] if name != question.outcome),
-        evaluations=len(whole.outcomes), repeats=repeats, resumption=resumption,
-        evaluates_alike=not repeats or alone.outcomes == whole.outcomes,
+        evaluations=len(whole.outcomes), repeats=bit_equal, resumption=resumption,
+        evaluates_alike=not bit_equal or alone.outcomes == whole.outcomes,
         shortened=_text(question.rehearsal), point_s=whole.point_s, evaluate_s=whole.evaluate_s,
     )  # fmt: skip
 
@@ -236,14 +252,21 @@ def _pins(question: TrainerQuestion) -> dict[str, str]:
     return pinned.variables(own, Arithmetic(threads=question.threads, deterministic=question.deterministic))
 
 
-def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:
+def _tried(trial: Trial, pins: Mapping[str, str], limits: IdleLimits) -> Tried:
     """Run one trial in its own process.
 
     Raises ValueError with the fault that the process reports or, if the process crashes, with the last line of output.
     """
     command = child_command("workers.commands.try_trainer")
+    name, watch = Path(trial.question.reference).name, Watch(paths=(Path(trial.folder),), limits=limits)
     with Child(command, msgspec.json.encode(trial), {**os.environ, **pins}) as child:
-        answer, complaint = child.communicate()
+        while True:
+            try:
+                answer, complaint = child.communicate(timeout=_LOOK_S)
+                break
+            except subprocess.TimeoutExpired:
+                if idle := watch.look(child.pid):
+                    raise ValueError(f"{name} {idle_words(idle, limits)}, so it was ended") from None
     try:
         return _decode(answer)
     except UNREADABLE:
@@ -251,42 +274,74 @@ def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:
     if child.returncode == UsageError.exit_code and said and said[-1].startswith("error: "):
         raise ValueError(said[-1].removeprefix("error: ").removeprefix("ValueError: "))
     ended = end_told(child.returncode or 0, said)
-    raise ValueError(f"{Path(trial.question.reference).name} ended its process: it {ended}")
+    raise ValueError(f"{name} ended its process: it {ended}")
 
 
-def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
-    source, settings = read_source(question.outcome), next(iter(question.groups.values()))
+@dataclass(frozen=True)
+class _Command:
+    """A command that is rehearsed in a temporary folder."""
+
+    question: TrainerQuestion
+    folder: Path
+    doing: Doing
+    limits: IdleLimits
+
+    def outcome(self, seed: int, words: str) -> float:
+        """Run the command to its end, and return its outcome; ValueError if it fails or does not end by itself."""
+        question, source = self.question, read_source(self.question.outcome)
+        settings = {**next(iter(question.groups.values())), **question.rehearsal}
+        step = f"rehearsing the command with {words}"
+        self.doing(step)
+        out = script.fresh_folder(self.folder, "out").resolve()
+        def has_outcome() -> bool:
+            return script.has_outcome(source, out)
+
+        def tell(idle_s: float) -> None:
+            what = "its result is there" if has_outcome() else "no result yet"
+            self.doing(f"{step}; {what}, and it has used no CPU time and written nothing for {idle_s:.0f} s")
+
+        shell = users_shell.current()
+        watch = Watch(paths=(out, self.folder / _LOG), limits=self.limits, has_result=has_outcome, tell=tell)
+        with ports.claimed(question.reference) as port:
+            filled = script.words_of(
+                question.reference, {**settings, **port}, script.seed_at(_rng(question, seed)), out
+            )
+            ended = script.run_script(
+                filled, question.directory, script.environment(shell, source, out, _pins(question)),
+                (self.folder, _LOG), watch, shell,
+            )  # fmt: skip
+        found = read_outcome(source, out)
+        if not (ended or question.ends_idle):
+            raise ValueError(
+                f"the command wrote its result ({source.key} {found:g}), then used no CPU time and wrote nothing for "
+                f"{self.limits.with_result_s:g} s without ending; a run that does so is killed as stuck. Make it end, "
+                "or give --end-idle: then such a run is ended, and its result counts"
+            )
+        return found
+
+
+def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
+    name = read_source(question.outcome).key
     files = named_files(question.reference, question.directory, question.groups.values())
-    sha256, pins = source_sha256(Path(question.directory), files), _pins(question)
-    shell = users_shell.current()
-    with TemporaryDirectory() as folder:
-
-        def outcome(seed: int, words: str) -> float:
-            doing(f"rehearsing the command with {words}")
-            out = script.fresh_folder(Path(folder), "out").resolve()
-            with ports.claimed(question.reference) as port:
-                filled = script.words_of(
-                    question.reference, {**settings, **question.rehearsal, **port},
-                    script.seed_at(_rng(question, seed)), out,
-                )  # fmt: skip
-                script.run_script(
-                    filled, question.directory, script.environment(shell, source, out, pins), (Path(folder), _LOG),
-                    lambda: None, shell,
-                )  # fmt: skip
-            return read_outcome(source, out)
-
+    sha256 = source_sha256(Path(question.directory), files)
+    with scratch_folder() as folder:
+        outcome = _Command(question, folder, doing, limits).outcome
         began = time.perf_counter()
         first = outcome(0, "a seed")
         took_s = time.perf_counter() - began
-        others = [repr(outcome(1, "another seed"))]
-        if others[0] == repr(first):
-            others += [repr(outcome(seed, "one more seed")) for seed in range(2, _SEEDS)]
-        again = outcome(0, "the same seed again")
-    _refuse_one_run([repr(first), *others], f"outcome ({first:g})", "does the script read the seed that it is given?")
+        refuse_impossible([first], measure)
+        seeds = [{name: (first,)}, {name: (outcome(1, "another seed"),)}]
+        repeats = [seeds[0], {name: (outcome(0, "the same seed again"),)}]
+        if is_in_doubt(seeds, repeats, name):
+            seeds += [{name: (outcome(seed, "one more seed"),)} for seed in range(2, _SEEDS)]
+            repeats.append({name: (outcome(0, "the same seed once more"),)})
+    refuse_impossible((value for numbers in seeds for value in numbers[name]), measure)
+    refuse_no_effect(seeds, repeats, name, "does the script read the seed that it is given?")
     return TrainerFacts(
         settings=question.groups, root=question.directory, files=files, sha256=sha256, evaluations=1,
-        repeats=repr(first) == repr(again), resumption="anew", shortened=_text(question.rehearsal), point_s=took_s,
-    )
+        ends_idle=question.ends_idle, repeats=apart(repeats, name) == 0.0, resumption="anew",
+        shortened=_text(question.rehearsal), point_s=took_s,
+    )  # fmt: skip
 
 
 def named_files(

@@ -13,8 +13,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ import psutil
 
 from esper_ab.contracts import guard
 from esper_ab.contracts.errors import UserCodeFailed
+from esper_ab.contracts.failure_cause import cause_of_exit
 from esper_ab.contracts.files import folder_below, open_below, open_to_read, read_regular
 from esper_ab.contracts.messages import UsersShell
 from esper_ab.contracts.own_packages import alone_command
@@ -31,6 +31,7 @@ from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import as_float
 from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill, holds_outcome
 from esper_ab.contracts.wording import how_ended
+from workers.trainer.idling import Idle, Watch, idle_words
 
 WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py
 _SHOWN = 12  # maximum number of names in a message
@@ -64,6 +65,15 @@ def _text(file: str, out: Path) -> str:
         raise ValueError(f"the script left no {file} in {{out}}; it left {_list(_files(out))}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{file} in {{out}} cannot be read: {getattr(error, 'strerror', error)}") from None
+
+
+def has_outcome(source: OutcomeSource, out: Path) -> bool:
+    """Whether `read_outcome` would return a number."""
+    try:
+        read_outcome(source, out)
+    except ValueError:
+        return False
+    return True
 
 
 def _files(out: Path) -> list[str]:
@@ -200,12 +210,19 @@ _LOOK_S = 1.0  # between two liveness checks
 _STAND_IN = Path(__file__).parent / "standin"
 _SEEDS = 2**31  # a seed that every library accepts
 _LINES, _LINE_CHARS = 3, 160  # of a command's output, in a message
+_LINES_READ = 50  # of a command's output, in search of its last exception
 
 
 class ScriptFailed(UserCodeFailed):
     """A command failed; the message is one line with the end of the command's output."""
 
     again = True  # the fault may be gone next time
+    in_log = True
+
+    def __init__(self, message: str, cause: str = "") -> None:
+        """`cause`: see `contracts/failure_cause.py`."""
+        super().__init__(message)
+        self.cause = cause
 
 
 def seed_at(path: RngPath) -> int:
@@ -241,14 +258,18 @@ def environment(shell: UsersShell, source: OutcomeSource, out: Path, pins: Mappi
 
 
 def run_script(
-    words: list[str], directory: str, variables: Mapping[str, str], log: tuple[Path, str],
-    on_sign: Callable[[], None], shell: UsersShell,
-) -> None:  # fmt: skip
+    words: list[str], directory: str, variables: Mapping[str, str], log: tuple[Path, str], watch: Watch,
+    shell: UsersShell,
+) -> bool:  # fmt: skip
     """Run a program to its end; ScriptFailed if it fails. Its command line and output go to `log` (root, name).
 
     Its environment is `variables`; everything else that it inherits is as in `shell`.
-    `on_sign` is called while the program works, that is, if CPU time was used or output was written since the last
-    check. An exception in `on_sign` ends the program, and so does the end of this process.
+
+    Returns False if `watch` found that the program idled with a result, and it was therefore ended. If it idles without
+    a result, it is ended and ScriptFailed is raised.
+
+    `watch.on_sign` is called while the program works, that is, if CPU time was used or output was written since the
+    last check. An exception in it ends the program, and so does the end of this process.
     """
     root, name = log
     output = open_below(root, name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -262,25 +283,37 @@ def run_script(
     finally:
         os.close(output)
     assert guarded.stdin is not None, "it is a pipe"
-    worked: object = None
     try:
-        while True:
-            try:
-                status = guarded.wait(_LOOK_S)
-                break
-            except subprocess.TimeoutExpired:
-                now = (_times(guarded.pid), (root / name).stat().st_size)
-                if now != worked:
-                    on_sign()
-                worked = now
+        idle = _watched(guarded, root / name, watch)
     finally:
         guarded.stdin.close()  # tells the guard to end the program, if still running
-        guarded.wait()
-    if status:
-        end = _end_of(root / name, before)
+        status = guarded.wait()
+    if idle not in ("", "with a result"):
+        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {idle_words(idle, watch.limits)}, so it was ended")
+    if status and not idle:
+        lines = _end_of(root / name, before)
+        end = " | ".join(lines[-_LINES:]) or "it wrote nothing"
         if "IsADirectoryError" in end:
             end += f"; {{{OUT}}} is a folder: give the script a file in it, as in {{{OUT}}}/result.json"
-        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how_ended(status)}: {end}")
+        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how_ended(status)}: {end}", cause_of_exit(status, lines))
+    return not idle
+
+
+def _watched(guarded: subprocess.Popen[bytes], log: Path, watch: Watch) -> Idle:
+    """Wait until a program ends or, as `watch` finds, idles; call `watch.on_sign` while it works."""
+    worked: object = None
+    idle: Idle = ""
+    while not idle:
+        try:
+            guarded.wait(_LOOK_S)
+            break
+        except subprocess.TimeoutExpired:
+            now = (_times(guarded.pid), log.stat().st_size)
+            if now != worked:
+                watch.on_sign()
+            worked = now
+            idle = watch.look(guarded.pid)
+    return idle
 
 
 def _times(guarding: int) -> dict[int, tuple[float, ...]]:
@@ -293,10 +326,9 @@ def _times(guarding: int) -> dict[int, tuple[float, ...]]:
     return found
 
 
-def _end_of(log: Path, begin: int) -> str:
-    """Return the last lines written after byte `begin`, as one line."""
+def _end_of(log: Path, begin: int) -> list[str]:
+    """Return the last lines written after byte `begin`, without blank ones."""
     with open_to_read(log) as file:
         file.seek(max(begin, log.stat().st_size - (64 << 10)))
         text = file.read().decode(errors="replace")
-    lines = deque((line.strip()[:_LINE_CHARS] for line in text.splitlines() if line.strip()), maxlen=_LINES)
-    return " | ".join(lines) or "it wrote nothing"
+    return [line.strip()[:_LINE_CHARS] for line in text.splitlines() if line.strip()][-_LINES_READ:]

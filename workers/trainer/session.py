@@ -14,6 +14,7 @@ import msgspec
 
 from esper_ab.contracts import users_shell
 from esper_ab.contracts.errors import CodeChanged, UserCodeFailed
+from esper_ab.contracts.failure_cause import without_particulars
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
@@ -29,8 +30,9 @@ from esper_ab.contracts.trainer import TrainerOrder, is_command, read_source
 from workers.devices import pinned
 from workers.storage import durable
 from workers.trainer import module, ports, script
+from workers.trainer.idling import IDLE_LIMITS, NEVER, IdleLimits, Watch
 from workers.trainer.module import Point, Run, State
-from workers.trainer.script import read_outcome
+from workers.trainer.script import has_outcome, read_outcome
 
 OnStep = Callable[[int], None]
 STATE_FORMAT = 1
@@ -179,11 +181,13 @@ class PythonSession(TrainerSession):
 class CommandSession(TrainerSession):
     """A run of a command, whose only point is at its end."""
 
-    def __init__(self, spec: RunSpec, experiment_dir: Path, uuids: Iterable[str]) -> None:
+    def __init__(
+        self, spec: RunSpec, experiment_dir: Path, uuids: Iterable[str], limits: IdleLimits = IDLE_LIMITS
+    ) -> None:
         super().__init__(spec, experiment_dir)
         self._source = read_source(self.order.outcome)
         self._pins = pinned.variables(uuids, spec.arithmetic)
-        self._shell = users_shell.current()
+        self._shell, self._limits = users_shell.current(), limits if self.order.ends_idle else NEVER
         check_files(self.order)
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
@@ -191,16 +195,20 @@ class CommandSession(TrainerSession):
         began, signs = time.perf_counter(), itertools.count(1)
         out = script.fresh_folder(self.root, self.order.out).resolve()
         seed = script.seed_at(self.path)
+        watch = Watch(
+            lambda: on_step(next(signs)), (out, self.root / self.spec.log_file), self._limits,
+            lambda: has_outcome(self._source, out),
+        )  # fmt: skip
         with ports.claimed(self.order.reference) as port:
             words = script.words_of(self.order.reference, {**self.spec.settings.trainer, **port}, seed, out)
             script.run_script(
                 words, self.order.directory, script.environment(self._shell, self._source, out, self._pins),
-                (self.root, self.spec.log_file), lambda: on_step(next(signs)), self._shell,
+                (self.root, self.spec.log_file), watch, self._shell,
             )  # fmt: skip
         try:
             outcome = read_outcome(self._source, out)
         except ValueError as error:
-            raise script.ScriptFailed(str(error)) from None
+            raise script.ScriptFailed(str(error), without_particulars(str(error))) from None
         self.point, self.done = 1, repr(outcome).encode()
         return self._record(episode, outcome, {}, began)
 

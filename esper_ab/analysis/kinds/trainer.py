@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from esper_ab.analysis.kinds import AnalysisKind
 from esper_ab.analysis.observe import Pairs
 from esper_ab.contracts.trainer import is_command
+from esper_ab.journal.events import TrainerMended
 from esper_ab.journal.fold import History
 from esper_ab.plan.users_code import found
 from esper_ab.settings.experiment import ResolvedExperiment
@@ -17,6 +18,17 @@ def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
     facts, reference = history.plan.trainer, history.plan.experiment.trainer
     if facts is not None:
         yield Finding("rehearsal", "notes", (), found(facts, reference))
+    if history.mended is not None:
+        yield Finding("mended", "notes", (), (
+            f"The trainer's files were changed after the rehearsal, before a seed was complete; the new ones were not "
+            f"rehearsed. {_made_before(history.mended)}"
+        ))  # fmt: skip
+
+
+def _made_before(mended: TrainerMended) -> str:
+    if not mended.before:
+        return "All records were made with the new files."
+    return f"Made with the earlier files: records of {', '.join(mended.before)}."
 
 
 def _budget(experiment: ResolvedExperiment) -> str:

@@ -30,6 +30,14 @@ class BlocksInProgress:
         """Add a block before any of its runs has arrived."""
         self._barriers[block.replicate] = barrier_of(block, plan)
 
+    def begin_or_restore(self, block: Block, history: History) -> None:
+        """Add a block; if it was begun before and then set aside, add it from its records."""
+        kept = runs.in_progress(history, block)
+        if kept:
+            self.restore(block, kept, history.plan)
+        else:
+            self.begin(block, history.plan)
+
     def restore(self, block: Block, kept: Sequence[RunHistory], plan: Plan) -> None:
         """Add a block from its records; its runs have no workers yet."""
         stood = {run.ref.name: (run.recorded, run.released) for run in kept}
@@ -125,6 +133,10 @@ class WaitingBlocks:
 
     def __bool__(self) -> bool:
         return bool(self._blocks)
+
+    def put_back(self, block: Block) -> None:
+        """Add a block that was begun and then set aside; it starts before the others."""
+        self._queue([block, *self._blocks])
 
     def looked(self, more: Iterable[Block]) -> None:
         """Update after a look: drop the runs that the look made superfluous, and add the blocks of an extension."""

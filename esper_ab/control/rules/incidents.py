@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from esper_ab.analysis.pathologies import pathologies
-from esper_ab.contracts.errors import Interrupted
+from esper_ab.contracts.errors import Interrupted, WorkerHung
 from esper_ab.contracts.messages import Hello, Ready, RunSpec, WorkerOrder
-from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, EvaluationRecord
+from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, EvaluationRecord, RunRef
 from esper_ab.contracts.wording import times
+from esper_ab.control.rules.failures import Failure
 from esper_ab.control.rules.runs import NOWHERE, episode_at, event_of, stage
 from esper_ab.control.rules.validation import Report
 from esper_ab.control.rules.workers import Laggard, Sign, WorkerState
@@ -145,6 +146,21 @@ def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, h
         category="hung_worker" if hung else "worker_death", run_name=name, episode=episode, detail=line,
         last_words=tuple(text[:_LINE_CHARS] for text in log.splitlines()[-LAST_WORDS_LINES:]),
     )  # fmt: skip
+
+
+def program_failed(
+    worker: WorkerState, run: RunHistory, failure: Failure, others: Collection[RunRef], times: int
+) -> Incident:
+    """Return the incident of a failure of the user's program; what was told before is not repeated.
+
+    `others`: runs that failed in the same way before; `times`: how often this run has failed so.
+    """
+    hung = failure.kind is WorkerHung
+    if times == 1 and not others:
+        return death(worker, run, failure.line, failure.log, hung=hung)
+    before = "before" if times > 1 else next(iter(others)).name
+    line = f"{worker.title} failed in the same way as {before}"
+    return death(worker, run, line, failure.log if hung else "", hung=hung)
 
 
 def restart(worker: WorkerState, run: RunHistory | None) -> Incident:

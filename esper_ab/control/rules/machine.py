@@ -12,22 +12,20 @@ import math
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
-from esper_ab.contracts.wording import visible_line
-from esper_ab.control.rules import commands, incidents, looks, runs
+from esper_ab.control.rules import commands, failures, incidents, looks, runs
 from esper_ab.control.rules.blocks import BlocksInProgress, WaitingBlocks
 from esper_ab.control.rules.commands import Command, Outbox
+from esper_ab.control.rules.failures import Failure, Failures
+from esper_ab.control.rules.giving_up import NOTHING_LEFT, Dropped, GivingUp
 from esper_ab.control.rules.runs import Deaths, any_complete, nothing_left
 from esper_ab.control.rules.validation import Rejected, Report, check_hello, milestone_of
 from esper_ab.control.rules.workers import ASSIGNED, START_UP, Limits, Liveness, Sign, Workers, WorkerState
 from esper_ab.journal.events import Incident, MilestoneReleased, PlanExtended, RunStarted
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.plan.plan import Block
 
 CTRL_C = "Ctrl-C"
 LAST_WORDS_S = 0.5  # grace after a worker's end: its last message, which may say why, can arrive later
-_SUMMARY_CHARS = 1000  # of an error that a worker reports
 _SAY_AGAIN_S = 60.0
-_NOTHING_LEFT = "every seed was given up, so there is nothing to compare"
 
 
 class ExperimentMachine:
@@ -44,19 +42,23 @@ class ExperimentMachine:
         self._say_at = math.inf  # when to name the workers that the stop waits for
         self._out = Outbox(history)
         self._waiting = WaitingBlocks(history)
+        self._failures = Failures()
+        self._giving_up = GivingUp(history, self._out, self._blocks, self._workers, self._liveness, self._deaths)
 
     # --- where the experiment is ---
 
     @property
     def in_progress(self) -> bool:
         """True while blocks are in progress or waiting; after a stop, only while runs are at work."""
-        return bool(self._blocks.at_work() if self._stopped_by else self._blocks or self._waiting)
+        if self._stopped_by:
+            return bool(self._blocks.at_work())
+        return bool(self._blocks or self._waiting or self._giving_up.any_aside)
 
     def error_at_end(self) -> EsperError | None:
         """Return why the experiment is incomplete although nothing is in progress; None if it is complete."""
         if self._stopped_by:
             return incidents.stopped(self._stopped_by)
-        return WorkerFailed(_NOTHING_LEFT) if nothing_left(self._history) else None
+        return WorkerFailed(NOTHING_LEFT) if nothing_left(self._history) else None
 
     # --- what happens ---
 
@@ -82,12 +84,18 @@ class ExperimentMachine:
     def take_over(self) -> tuple[Command, ...]:
         """Continue where the history ends, once every lane has its worker."""
         history = self._history
+        busy = set[str]()
         for block in history.blocks:
             kept = runs.in_progress(history, block)
+            lanes = {run.ref.device for run in kept}
+            if lanes & busy:
+                self._waiting.put_back(block)  # it was set aside, and its lanes were used again
+                continue
+            busy |= lanes
             if kept:
                 self._blocks.restore(block, kept, history.plan)
             elif runs.given_up(history, block):
-                self._give_up(block, "the earlier coordinator had begun to give it up")
+                self._giving_up.give_up(block, "the earlier coordinator had begun to give it up")
             for run in kept:
                 if run.evaluation is None:
                     self._workers.on_lane(run.ref.device).run = run.spec
@@ -111,9 +119,7 @@ class ExperimentMachine:
                 case messages.Pong():
                     self._liveness.pong(worker.identity, now)
                 case messages.Failed():
-                    worker.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
-                    worker.traceback, worker.hopeless = message.traceback, not message.again
-                    worker.told, worker.stops = not message.traceback, message.stops
+                    worker.failed(message)
         except Rejected as error:
             worker.fault = str(error)
         return self._out.taken()
@@ -191,6 +197,11 @@ class ExperimentMachine:
             self._out.do(commands.Fail(incidents.ended_together(self._stopped_by, worker, where)))
             return self._out.taken()
         line, log = f"{worker.title} {how}, {where}", log or worker.traceback
+        kind = WorkerHung if hung else WorkerFailed
+        charged = run is not None and worker.greeted and run.evaluation is None and not blameless
+        if run is not None and charged and (cause := failures.cause_of(worker, run, hung=hung)):
+            self._lost_by_program(run, worker, Failure(cause=cause, how=how, line=line, log=log, kind=kind))
+            return self._out.taken()
         self._out.record(incidents.death(worker, run, line, log, hung=hung))
         account = f"{line}\n{log}" if log and not worker.told else line
         told_before = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{worker.traceback or log}")
@@ -201,23 +212,54 @@ class ExperimentMachine:
                 commands.Warn(f"{worker.title} ended, {where}, in the same way as before" if told_before else account)
             )
         self._liveness.forget(worker.identity)
-        kind = WorkerHung if hung else WorkerFailed
         failure: EsperError | None = None
         if run is not None and worker.greeted and run.evaluation is not None:
             worker.run = None
-        elif run is None or not worker.greeted or blameless:
+        elif run is None or not charged:
             if run is not None and worker.greeted:
                 self._blocks.died(run)
             if self._deaths.outside(lane):
                 failure = kind(f"{account}\nthat was the third time in a row")
         elif ends:
-            failure = kind(self._give_all_up(run, account) if worker.told and not worker.stops else account)
+            failure = kind(self._giving_up.give_all_up(run, account) if worker.told and not worker.stops else account)
         else:
             self._blocks.died(run)
             if self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless:
-                failure = self._drop(run, how, kind(account))
+                deaths = 1 if worker.hopeless else self._limits.deaths
+                failure = self._drop(Dropped(run=run, deaths=deaths, how=how, error=kind(account)))
         self._out.do(commands.RestartWorker(lane) if failure is None else commands.Fail(failure))
         return self._out.taken()
+
+    def _lost_by_program(self, run: RunHistory, worker: WorkerState, failure: Failure) -> None:
+        """Handle the end of a worker by a failure of the user's program: retry, set aside, or end the experiment.
+
+        The failure is told once in full: with its first run, or at the end of the experiment.
+        """
+        others, times = self._failures.add(run.ref, failure.cause)
+        self._out.record(incidents.program_failed(worker, run, failure, others, times))
+        self._liveness.forget(worker.identity)
+        complete = any_complete(self._history)
+        if others and (not complete or len({run.ref.group_id, *(other.group_id for other in others)}) > 1):
+            self._out.do(commands.Fail(failures.repeated((*others, run.ref), failure)))
+            return
+        if times == 1:
+            self._out.do(commands.Warn(failures.first(run.ref, failure)))
+        self._blocks.died(run)
+        error: EsperError | None = None
+        if self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless or times > 1:
+            dropped = Dropped(run=run, deaths=times, how=failure.how, error=failure.kind(failure.account))
+            if complete:
+                error = self._drop(dropped)
+            else:
+                self._giving_up.set_aside(dropped)
+        self._out.do(commands.RestartWorker(worker.lane) if error is None else commands.Fail(error))
+
+    def _drop(self, *dropped: Dropped) -> EsperError | None:
+        """Give up replicates, then take the look that may be due; return an error if this ends the experiment."""
+        errors = [error for one in dropped if (error := self._giving_up.drop(one)) is not None]
+        if dropped and not errors and not self._stopped_by:
+            self._look()
+        return errors[-1] if errors else None
 
     def end_round(self, now: float) -> tuple[Command, ...]:
         """Release the runs that may continue, and start the blocks whose lanes are free.
@@ -225,6 +267,9 @@ class ExperimentMachine:
         Call this after all messages of a round are handled.
         """
         self._release_due(now)
+        due = self._giving_up.due(nothing_else=not (self._blocks or self._waiting)) if not self._stopped_by else ()
+        if (error := self._drop(*due)) is not None:
+            self._out.do(commands.Fail(error))
         self._start_blocks(now)
         self._out.do(commands.Flush())
         self._say_whom_it_waits_for(now)
@@ -235,7 +280,8 @@ class ExperimentMachine:
     def _greet(self, worker: WorkerState, hello: messages.Hello, now: float) -> None:
         check_hello(hello, worker.order)
         if worker.greeted and worker.run is not None and self._liveness.is_just_assigned(worker.identity):
-            self._out.send(worker, runs.assignment(self._history.runs[worker.run.ref.name]))  # lost with a connection
+            run = self._history.runs[worker.run.ref.name]
+            self._out.send(worker, runs.assignment(run, self._history.mended))  # lost with a connection
         if worker.greeted:
             return
         worker.greeted = True
@@ -325,8 +371,9 @@ class ExperimentMachine:
     def _start_blocks(self, now: float) -> None:
         free = {worker.lane for worker in self._workers if worker.is_free}
         for block in () if self._stopped_by else self._waiting.take(free):
-            self._blocks.begin(block, self._history.plan)
-            for spec in block.runs:
+            self._blocks.begin_or_restore(block, self._history)
+            expected = [spec for spec in block.runs if self._history.runs[spec.ref.name].evaluation is None]
+            for spec in expected:
                 worker = self._workers.on_lane(spec.ref.device)
                 worker.run = spec
                 self._assign(worker, spec, now)
@@ -337,47 +384,8 @@ class ExperimentMachine:
         if not run.started:
             order = worker.order
             self._out.record(RunStarted(run=spec.ref, worker=order.worker, incarnation=order.incarnation))
-        self._out.send(worker, runs.assignment(run))
+        self._out.send(worker, runs.assignment(run, self._history.mended))
         self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run_name=spec.ref.name), now)
-
-    def _drop(self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung) -> EsperError | None:
-        """Give up the replicate of a run that keeps dying; return an error if this ends the experiment, else None."""
-        hopeless = self._workers.on_lane(run.ref.device).hopeless
-        block = next(block for block in self._history.blocks if block.replicate == run.ref.replicate)
-        died = incidents.died(run, 1 if hopeless else self._limits.deaths)
-        self._give_up(block, f"{died}: {what}", failed=run.ref.name)
-        self._out.do(commands.Sync())
-        if self._deaths.gave_up(what) and not any_complete(self._history):
-            return type(error)(f"{error}\nseveral seeds were given up for the same reason and none was completed")
-        if nothing_left(self._history):
-            return type(error)(f"{error}\n{_NOTHING_LEFT}")
-        if not self._stopped_by:
-            self._look()
-        return None
-
-    def _give_all_up(self, run: RunHistory, account: str) -> str:
-        """Give up all replicates, because every run would use the same faulty user code; return the message."""
-        for block in self._history.blocks:
-            self._give_up(block, f"{run.ref.name} failed, and every retry would fail, too", failed=run.ref.name)
-        self._out.do(commands.Sync())
-        return f"{account}\nevery seed was given up, as a retry would fail in the same way: fix it, then launch again"
-
-    def _give_up(self, block: Block, why: str, failed: str = "") -> None:
-        """Give up the block: its unfinished runs get no outcome, and all of its workers are free again.
-
-        `failed`: the run that caused it.
-        """
-        self._blocks.remove(block.replicate)
-        reason = f"seed {block.replicate} was given up: {why}"
-        for spec in sorted(block.runs, key=lambda spec: spec.ref.name != failed):  # record the failed run first
-            if self._history.runs[spec.ref.name].expected:
-                self._out.record(incidents.run_given_up(spec, reason, failed=spec.ref.name == failed))
-            worker = self._workers.on_lane(spec.ref.device)
-            if worker.run == spec:
-                worker.run = None
-                if worker.greeted:
-                    self._out.send(worker, messages.Cancel(run_name=spec.ref.name, reason=reason))
-                    self._liveness.forget(worker.identity)
 
     def _say_whom_it_waits_for(self, now: float) -> None:
         if now < self._say_at:

@@ -6,13 +6,16 @@ import re
 from collections import Counter
 from typing import Literal
 
+import msgspec
+
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Ready, RunSpec
 from esper_ab.contracts.wording import counted
 from esper_ab.control.rules import barrier
 from esper_ab.control.rules.validation import Rejected, Report
-from esper_ab.journal.events import EpisodeRecorded, RunEvaluated, RunReady
+from esper_ab.journal.events import EpisodeRecorded, RunEvaluated, RunReady, TrainerMended
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.plan import Block, Plan
+from esper_ab.plan.users_code import mended_order
 
 
 def barrier_of(block: Block, plan: Plan) -> barrier.BarrierState:
@@ -30,10 +33,12 @@ NOWHERE = barrier.BEFORE_START
 _CHECKPOINTS_OFFERED = 3  # a worker keeps two generations, and one may have been written without its record
 
 
-def assignment(run: RunHistory) -> Assign:
-    """Return the orders for a worker that continues the run from its last record."""
-    newest = tuple(reversed(run.checkpoints))[:_CHECKPOINTS_OFFERED]
-    return Assign(spec=run.spec, milestone=max(0, run.recorded), checkpoints=newest)
+def assignment(run: RunHistory, mended: TrainerMended | None) -> Assign:
+    """Return the orders for a worker that continues the run from its last record, with the trainer as it is now."""
+    newest, spec = tuple(reversed(run.checkpoints))[:_CHECKPOINTS_OFFERED], run.spec
+    if mended is not None and spec.trainer is not None:
+        spec = msgspec.structs.replace(spec, trainer=mended_order(spec.trainer, mended.sha256))
+    return Assign(spec=spec, milestone=max(0, run.recorded), checkpoints=newest)
 
 
 def arrival(run: RunHistory, stands: int, milestone: int, report: Report) -> Literal["new", "again", "repeat"]:

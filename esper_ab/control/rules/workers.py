@@ -11,8 +11,10 @@ from itertools import islice
 
 import msgspec
 
-from esper_ab.contracts.messages import RunSpec, WorkerOrder
+from esper_ab.contracts.messages import Failed, RunSpec, WorkerOrder
+from esper_ab.contracts.wording import visible_line
 
+_SUMMARY_CHARS = 1000  # of an error that a worker reports
 _STEPS_WAITED = 10  # an estimate may be off by a factor of 2 or 3, and seed modules and neighbours slow a step down
 
 
@@ -221,7 +223,15 @@ class WorkerState:
     hopeless: bool = False  # whether a restart would fail in the same way
     stops: bool = False  # whether the experiment must stop until the user has mended something
     told: bool = False  # whether `fault` says all that concerns the user, so that the log need not be shown
+    cause: str = ""  # why the user's program failed, equal for equal failures; "": another reason
     traceback: str = ""  # as the worker reported it, in case it leaves no log
+
+    def failed(self, message: Failed) -> None:
+        """Note the worker's own report that it cannot continue."""
+        self.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
+        self.traceback, self.cause = message.traceback, message.cause
+        self.hopeless, self.stops = not message.again, message.stops
+        self.told = not message.traceback
 
     @property
     def identity(self) -> str:

@@ -67,6 +67,8 @@ class TrainerKind(SettingsKind):
         check_outcome_name(asked)
         rehearsal = read_rehearsal(asked.rehearsal)
         if not is_command(reference):
+            if asked.end_idle:
+                raise UsageError(Setting("end_idle"), " is only for a command")
             _check_python(reference, asked.outcome)
             return msgspec.structs.replace(asked, task=_task(reference), n_envs=1, steps=1)
         for one in said:
@@ -132,6 +134,7 @@ def _question(asked: AskedExperiment) -> TrainerQuestion:
         rehearsal=read_rehearsal(asked.rehearsal), points=asked.episodes,
         evaluations=0 if asked.eval_episodes == "auto" else asked.eval_episodes, rng_seed=asked.rng_seed,
         threads=asked.arithmetic.threads, deterministic=asked.arithmetic.deterministic,
+        ends_idle=asked.end_idle,
         gpu=next(iter(asked_gpus(asked)), ""),
     )  # fmt: skip
 

@@ -2,10 +2,6 @@
 
 import errno
 import os
-import shutil
-import socket
-import stat
-import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +19,6 @@ from esper_ab.contracts.files import (
     make_folder,
     open_below,
     open_to_read,
-    private_folder,
     read_regular,
     remove_below,
     remove_empty_below,
@@ -224,27 +219,3 @@ def test_a_synced_file_is_on_the_disk_with_its_folders(root, monkeypatch):
     assert [folder.partition("/.")[0] for folder in folders] == [
         str(root), str(root / "x"), str(root / "x" / "y"), str(root / "x" / "y"),
     ]  # fmt: skip
-
-
-# The folder of sockets and keys is nobody else's, and its name is short enough for sockets.
-
-
-def test_only_its_owner_may_enter(monkeypatch: pytest.MonkeyPatch) -> None:
-    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as place:
-        monkeypatch.setattr(tempfile, "tempdir", place)
-        folder = private_folder()
-        assert folder.parent == Path(place)
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-
-
-def test_a_socket_fits_whatever_the_temporary_place_is_called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    deep = tmp_path / ("x" * 100)
-    deep.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(deep))
-    folder = private_folder()
-    try:
-        with socket.socket(socket.AF_UNIX) as bound:
-            bound.bind(str(folder / "w00.1"))
-        assert (folder / "w00.1").is_socket()
-    finally:
-        shutil.rmtree(folder)

@@ -13,23 +13,35 @@ from support import trainers
 from esper_ab.contracts.measures import RESERVED, Measure, is_printable
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
-from workers.trainer.rehearsal import Trial, Tried, attempt, behaviour, measure_names, named_files, rehearse
+from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
+from workers.trainer import rehearsal
+from workers.trainer.idling import IDLE_LIMITS, IdleLimits
+from workers.trainer.rehearsal import Trial, Tried, attempt, behaviour, measure_names, named_files
 from workers.trainer.session import open_session
 
 pytestmark = pytest.mark.usefixtures("warm_children")
 
 
+MEASURE = Measure(name="outcome", label="score", better="higher")
+
+
 def silent(what: str) -> None: ...
+
+
+def rehearse(
+    question: TrainerQuestion, measure: Measure = MEASURE, limits: IdleLimits = IDLE_LIMITS
+) -> TrainerFacts:
+    return rehearsal.rehearse(question, measure, silent, limits)
 
 
 def of_python(tmp_path: Path, fault: str = "") -> Any:
     groups = {"a": {"lr": "1", "fault": fault}, "b": {}}
-    return rehearse(trainers.question(trainers.python_file(tmp_path), tmp_path, groups=groups), silent)
+    return rehearse(trainers.question(trainers.python_file(tmp_path), tmp_path, groups=groups))
 
 
 def of_command(tmp_path: Path, lr: str = "1", **changes: Any) -> Any:
     groups = {"a": {"lr": lr}, "b": {"lr": "2"}}
-    return rehearse(trainers.question(trainers.command(tmp_path), tmp_path, groups=groups, **changes), silent)
+    return rehearse(trainers.question(trainers.command(tmp_path), tmp_path, groups=groups, **changes))
 
 
 def tried(tmp_path: Path, fault: str, **changes: Any) -> Tried:
@@ -68,7 +80,7 @@ def evaluating(tmp_path: Path, outcome: str, **changes: Any) -> Any:
     left = "LEFT.append(1), (run.folder / 'kept').write_text('1')"
     text = path.read_text().replace("run.alive(1)", left).replace('[state["x"]] * 3', outcome)
     path.write_text(f"{text}\n\nLEFT = []\n")
-    return rehearse(trainers.question(str(path), tmp_path, **changes), silent)
+    return rehearse(trainers.question(str(path), tmp_path, **changes))
 
 
 @pytest.mark.parametrize(("outcome", "points", "resumption", "alike"), [
@@ -93,20 +105,20 @@ def test_an_evaluation_that_fails_without_what_training_left_is_refused_with_its
 
 def test_a_trainer_that_ignores_its_seed_is_refused(tmp_path: Path) -> None:
     problem = of_python(tmp_path, "ignores its seed").problem
-    assert re.match(r"3 seeds gave the same results \(score.*so every seed would repeat the same run", problem)
+    assert re.match(r"3 seeds gave the same result \(score.*so every seed would repeat the same run", problem)
 
 
 def test_a_trainer_that_exits_is_told_like_one_that_raises(tmp_path: Path) -> None:
     path = Path(trainers.python_file(tmp_path))
     path.write_text(path.read_text().replace("run.alive(1)", "raise SystemExit(0)"))
-    assert rehearse(trainers.question(str(path), tmp_path), silent).problem == "SystemExit: 0 (mine.py, line 19)"
+    assert rehearse(trainers.question(str(path), tmp_path)).problem == "SystemExit: 0 (mine.py, line 19)"
     path.write_text("import sys\nsys.exit()\n")
-    assert "running mine.py failed: SystemExit" in rehearse(trainers.question(str(path), tmp_path), silent).problem
+    assert "running mine.py failed: SystemExit" in rehearse(trainers.question(str(path), tmp_path)).problem
 
 
 def test_a_command_is_rehearsed_with_the_variables_of_a_run(tmp_path: Path) -> None:
     command = trainers.shell_command(tmp_path)
-    assert rehearse(trainers.question(command, tmp_path, threads=3), silent).problem == ""
+    assert rehearse(trainers.question(command, tmp_path, threads=3)).problem == ""
     rehearsed = trainers.variables(tmp_path)
     spec = trainers.spec(command, tmp_path, {}, directory=tmp_path)
     spec = msgspec.structs.replace(spec, arithmetic=Arithmetic(threads=3))
@@ -128,7 +140,7 @@ def test_a_rehearsal_sees_the_first_gpu_of_the_pool_and_no_other(
     monkeypatch.setattr(torch.cuda, "device_count", lambda: len(uuids))
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: SimpleNamespace(uuid=uuids[index]))
     command = trainers.shell_command(tmp_path)
-    assert rehearse(trainers.question(command, tmp_path, gpu=gpu), silent).problem == ""
+    assert rehearse(trainers.question(command, tmp_path, gpu=gpu)).problem == ""
     assert trainers.variables(tmp_path)["CUDA_VISIBLE_DEVICES"] == seen
 
 
@@ -137,7 +149,7 @@ def test_a_python_trainer_is_rehearsed_with_the_variables_of_a_worker(tmp_path: 
     names = "('OMP_NUM_THREADS', 'CUDA_VISIBLE_DEVICES', 'CUBLAS_WORKSPACE_CONFIG')"
     told = f"raise ValueError(str([os.environ.get(name) for name in {names}]))"
     path.write_text(path.read_text().replace("run.alive(1)", told).replace("import random", "import os, random"))
-    assert rehearse(trainers.question(str(path), tmp_path, threads=2), silent).problem == "['2', '', ':4096:8']"
+    assert rehearse(trainers.question(str(path), tmp_path, threads=2)).problem == "['2', '', ':4096:8']"
 
 
 @pytest.mark.parametrize(("lr", "repeats"), [("1", True), ("9", False)])
@@ -148,11 +160,63 @@ def test_a_rehearsal_finds_whether_a_command_repeats(tmp_path: Path, lr: str, re
 
 
 def test_a_command_that_ignores_its_seed_or_fails_is_refused_also_with_settings_of_its_own(tmp_path: Path) -> None:
-    assert "3 seeds gave the same outcome (0.134364)" in of_command(tmp_path, "0").problem
+    assert "3 seeds gave the same result (return 0.134364)" in of_command(tmp_path, "0").problem
     assert "ValueError: lr must be positive" in of_command(tmp_path, rehearsal={"lr": "-1"}).problem
     assert of_command(tmp_path, rehearsal={"lr": "3"}).shortened == "lr=3"
-    found = rehearse(trainers.question("no-such-program {seed}", tmp_path), silent)
+    found = rehearse(trainers.question("no-such-program {seed}", tmp_path))
     assert "no-such-program: No such file or directory" in found.problem
+
+
+def test_a_trainer_that_ignores_its_seed_but_for_rounding_is_refused(tmp_path: Path) -> None:
+    """As on a GPU whose sums depend on their order: no two runs are equal."""
+    fixed, noise = "10 + random.Random(1).random()", "random.SystemRandom().gauss(0, 1e-5)"
+    command, script = trainers.command(tmp_path), tmp_path / "train.py"
+    drawn = '(random.SystemRandom() if lr == "9" else random).random()'
+    script.write_text(script.read_text().replace(drawn, f"{fixed} + {noise}"))
+    path = Path(trainers.python_file(tmp_path))
+    path.write_text(path.read_text().replace("draw.random()", f"{fixed} + {noise}"))
+    for reference in (command, str(path)):
+        problem = rehearse(trainers.question(reference, tmp_path)).problem
+        assert re.match(r"3 seeds differ no more than one seed run 3 times, and only by rounding \(\w+ \d+\.", problem)
+
+
+SOON = IdleLimits(with_result_s=0.1)
+PAUSES = "import signal; signal.pause()"
+
+
+def test_a_command_that_idles_with_its_result_is_ended_and_its_result_counts_where_that_is_declared(
+    tmp_path: Path,
+) -> None:
+    command = trainers.command(tmp_path)
+    with (tmp_path / "train.py").open("a") as file:
+        file.write(PAUSES)
+    problem = rehearse(trainers.question(command, tmp_path), limits=SOON).problem
+    assert re.match(r"the command wrote its result \(return 1\.\d+\), then used no CPU .* give --end-idle:", problem)
+    found = rehearse(trainers.question(command, tmp_path, ends_idle=True), limits=SOON)
+    assert (found.problem, found.ends_idle, found.repeats) == ("", True, True)
+
+
+@pytest.mark.parametrize(("code", "limits", "said"), [
+    (PAUSES, IdleLimits(without_result_s=0.1), r"used no CPU time and wrote nothing for 0\.1 s, so it was ended"),
+    ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", IdleLimits(with_result_s=0.1),
+     r"was stopped by a signal \(SIGSTOP or the like\)"),
+])  # fmt: skip
+def test_a_trainer_that_does_nothing_is_ended(tmp_path: Path, code: str, limits: IdleLimits, said: str) -> None:
+    command, path = trainers.command(tmp_path), Path(trainers.python_file(tmp_path))
+    (tmp_path / "train.py").write_text(code)
+    path.write_text(path.read_text().replace("run.alive(1)", code))
+    for reference in (command, str(path)):
+        assert re.search(said, rehearse(trainers.question(reference, tmp_path), limits=limits).problem)
+
+
+@pytest.mark.parametrize(("measure", "said"), [
+    (Measure(name="outcome", label="r", better="higher", low=10.0, high=20.0), r"r was [\d.]+ .*-range 10\.\.20;"),
+    (Measure(name="outcome", label="r", better="lower", high=0.5), r"r was [\d.]+ .*outside --outcome-range \.\.0\.5;"),
+])  # fmt: skip
+def test_an_outcome_outside_the_declared_range_is_refused(tmp_path: Path, measure: Measure, said: str) -> None:
+    groups = {"a": {"lr": "1"}}
+    for reference in (trainers.command(tmp_path), trainers.python_file(tmp_path)):
+        assert re.search(said, rehearse(trainers.question(reference, tmp_path, groups=groups), measure).problem)
 
 
 @pytest.mark.parametrize(("command", "files"), [

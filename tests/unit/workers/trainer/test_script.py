@@ -15,6 +15,7 @@ from esper_ab.contracts import users_shell
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.trainer import OutcomeSource, read_source
 from workers.trainer import script
+from workers.trainer.idling import Watch
 from workers.trainer.script import WANDB_FILE, read_outcome
 
 JSON = OutcomeSource("result.json", "return")
@@ -29,7 +30,7 @@ def run(tmp_path: Path, code: str, *arguments: str, on_sign: Callable[[], None] 
     words = [sys.executable, "-c", code, *arguments]
     shell = users_shell.of_this_process()
     variables = script.environment(shell, source, tmp_path, {})
-    script.run_script(words, str(tmp_path), variables, (tmp_path, "run.log"), on_sign, shell)
+    script.run_script(words, str(tmp_path), variables, (tmp_path, "run.log"), Watch(on_sign), shell)
     return (tmp_path / "run.log").read_text()
 
 
@@ -92,8 +93,9 @@ import sys
 from pathlib import Path
 from esper_ab.contracts import users_shell
 from workers.trainer import script
+from workers.trainer.idling import Watch
 words, shell = [sys.executable, "-c", {code!r}], users_shell.of_this_process()
-script.run_script(words, "/", {{}}, (Path({str(tmp_path)!r}), "run.log"), lambda: None, shell)
+script.run_script(words, "/", {{}}, (Path({str(tmp_path)!r}), "run.log"), Watch(), shell)
 """
     pid = os.spawnve(os.P_NOWAIT, sys.executable, [sys.executable, "-c", worker],
                      {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})  # fmt: skip

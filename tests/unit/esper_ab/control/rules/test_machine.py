@@ -26,6 +26,7 @@ PLANS = {
     "independent": fake_plans.plan(seeds=3, sync="independent"),
     "sequence": fake_plans.plan(seeds=2, cores=1, placement="sequence"),
     "early stop": fake_plans.plan(seeds=9, groups=("a1", "a2", "b"), cores=6, episodes=1, unpaired=True, margin=0.001),
+    "trainer": fake_plans.of_trainer(fake_plans.plan(seeds=3, groups=("a", "b", "c"), cores=6)),
     "open-ended": fake_plans.plan(seeds=2, episodes=1, unpaired=True, margin=0.001, open_ended=True),
 }
 EVERY_PLAN = pytest.mark.parametrize("name", PLANS)

@@ -78,7 +78,7 @@ def test_a_repeat_agrees_with_the_record_if_its_digest_does_and_a_ready_always(m
 
 def test_an_order_offers_the_newest_checkpoints_first():
     run = fold(planted_effect()).runs["shaped/0"]
-    assert assignment(run).milestone == run.spec.episodes + 1
+    assert assignment(run, None).milestone == run.spec.episodes + 1
     fresh = recorded_up_to(NOWHERE)
     fresh.checkpoints = list(range(9))
-    assert [assignment(fresh).checkpoints, assignment(fresh).milestone] == [(8, 7, 6), 0]
+    assert [assignment(fresh, None).checkpoints, assignment(fresh, None).milestone] == [(8, 7, 6), 0]

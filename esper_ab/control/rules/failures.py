@@ -1,0 +1,73 @@
+"""Failures of users' programs: which ones are the same, and what is said about them.
+
+A failure is the same as another one if both have the same *cause*: the exit status and the last line of a command, or
+the exception of a Python trainer, without numbers, paths and addresses, which differ between runs. The worker makes
+the cause. A run that gives no sign of life is a failure, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from esper_ab.contracts.errors import WorkerFailed, WorkerHung
+from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.wording import listed
+from esper_ab.control.rules.workers import WorkerState
+from esper_ab.journal.fold import RunHistory
+
+_HUNG = "it gave no sign of life"
+_NAMED = 3  # runs in a message
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """One failure of a user's program."""
+
+    cause: str
+    how: str  # how the worker ended
+    line: str  # which worker ended, how and where
+    log: str  # the end of the run's log, after a line with the log's path; "" for none
+    kind: type[WorkerFailed | WorkerHung]
+
+    @property
+    def account(self) -> str:
+        return f"{self.line}\n{self.log}" if self.log else self.line
+
+
+def cause_of(worker: WorkerState, run: RunHistory, *, hung: bool) -> str:
+    """Return the cause of a worker's end; "" if it was not the user's program, or if the user must act first."""
+    if run.spec.trainer is None or worker.stops:
+        return ""
+    return worker.cause or (_HUNG if hung else "")
+
+
+class Failures:
+    """The runs that failed, by cause."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, Counter[RunRef]] = {}
+
+    def add(self, run: RunRef, cause: str) -> tuple[tuple[RunRef, ...], int]:
+        """Add a failure; return the other runs that failed so, and how often this run has now failed so."""
+        runs = self._runs.setdefault(cause, Counter())
+        runs[run] += 1
+        return tuple(other for other in runs if other != run), runs[run]
+
+
+def first(run: RunRef, failure: Failure) -> str:
+    """Return the warning for the first failure of a run."""
+    return f"{run.name} failed and is tried again: {failure.cause}{_log_of(failure)}"
+
+
+def repeated(runs: tuple[RunRef, ...], failure: Failure) -> WorkerFailed | WorkerHung:
+    """Return the error that ends the experiment after several runs failed in the same way."""
+    names = [run.name for run in runs]
+    shown = listed(names) if len(names) <= _NAMED else f"{', '.join(names[:_NAMED])} and others"
+    line = f"{shown} failed in the same way, so the experiment ends, with every seed kept: {failure.cause}"
+    return failure.kind(f"{line}\n{failure.log}" if failure.log else line)
+
+
+def _log_of(failure: Failure) -> str:
+    where = failure.log.partition("\n")[0].removeprefix("the end of ").removesuffix(":")
+    return f"; its output is in {where}" if where else ""

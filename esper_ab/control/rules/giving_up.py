@@ -1,0 +1,107 @@
+"""Replicates without outcome: those that are given up, and those that are set aside until it is clear what is at fault.
+
+A run that keeps failing gives its replicate up in every group. But if another run fails in the same way, the user's
+program is at fault and not the seed. So while no replicate is complete, a replicate whose run fails by the program's
+fault is only set aside: if a second run fails so, the experiment ends with all seeds kept, and can be resumed when the
+program is mended. Once a replicate is complete, or no other run is left to try, the replicates set aside are given up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from esper_ab.contracts import messages
+from esper_ab.contracts.errors import EsperError, WorkerFailed, WorkerHung
+from esper_ab.control.rules import commands, incidents
+from esper_ab.control.rules.blocks import BlocksInProgress
+from esper_ab.control.rules.commands import Outbox
+from esper_ab.control.rules.runs import Deaths, any_complete, nothing_left
+from esper_ab.control.rules.workers import Liveness, Workers
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.plan.plan import Block
+
+NOTHING_LEFT = "every seed was given up, so there is nothing to compare"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dropped:
+    """A replicate to give up: the run that failed, how often and how, and the error if this ends the experiment."""
+
+    run: RunHistory
+    deaths: int
+    how: str
+    error: WorkerFailed | WorkerHung
+
+
+class GivingUp:
+    """Gives replicates up, or sets them aside."""
+
+    def __init__(
+        self, history: History, out: Outbox, blocks: BlocksInProgress, workers: Workers, liveness: Liveness,
+        deaths: Deaths,
+    ) -> None:  # fmt: skip
+        self._history, self._out = history, out
+        self._blocks, self._workers, self._liveness = blocks, workers, liveness
+        self._deaths = deaths
+        self._aside: list[Dropped] = []
+
+    @property
+    def any_aside(self) -> bool:
+        return bool(self._aside)
+
+    def set_aside(self, dropped: Dropped) -> None:
+        """Free the lanes of the replicate; the journal records nothing, so a later coordinator begins it again."""
+        block = self._block_of(dropped.run)
+        self._free_lanes(block, f"seed {block.replicate} is set aside: {dropped.run.ref.name} failed: {dropped.how}")
+        self._aside.append(dropped)
+
+    def due(self, *, nothing_else: bool) -> tuple[Dropped, ...]:
+        """Take the replicates that were set aside, if one is complete or there is `nothing_else` to train."""
+        if not self._aside or not (nothing_else or any_complete(self._history)):
+            return ()
+        due = tuple(self._aside)
+        self._aside.clear()
+        return due
+
+    def drop(self, dropped: Dropped) -> EsperError | None:
+        """Give up the replicate of a run that keeps failing; return an error if this ends the experiment, else None."""
+        died = incidents.died(dropped.run, dropped.deaths)
+        self.give_up(self._block_of(dropped.run), f"{died}: {dropped.how}", failed=dropped.run.ref.name)
+        self._out.do(commands.Sync())
+        error = dropped.error
+        if self._deaths.gave_up(dropped.how) and not any_complete(self._history):
+            return type(error)(f"{error}\nseveral seeds were given up for the same reason and none was completed")
+        if nothing_left(self._history):
+            return type(error)(f"{error}\n{NOTHING_LEFT}")
+        return None
+
+    def give_all_up(self, run: RunHistory, account: str) -> str:
+        """Give up all replicates, because every run would use the same faulty user code; return the message."""
+        for block in self._history.blocks:
+            self.give_up(block, f"{run.ref.name} failed, and every retry would fail, too", failed=run.ref.name)
+        self._out.do(commands.Sync())
+        return f"{account}\nevery seed was given up, as a retry would fail in the same way: fix it, then launch again"
+
+    def give_up(self, block: Block, why: str, failed: str = "") -> None:
+        """Give up the block: its unfinished runs get no outcome, and all of its workers are free again.
+
+        `failed`: the run that caused it.
+        """
+        reason = f"seed {block.replicate} was given up: {why}"
+        for spec in sorted(block.runs, key=lambda spec: spec.ref.name != failed):  # record the failed run first
+            if self._history.runs[spec.ref.name].expected:
+                self._out.record(incidents.run_given_up(spec, reason, failed=spec.ref.name == failed))
+        self._free_lanes(block, reason)
+
+    def _free_lanes(self, block: Block, reason: str) -> None:
+        self._blocks.remove(block.replicate)
+        for spec in block.runs:
+            worker = self._workers.on_lane(spec.ref.device)
+            if worker.run == spec:
+                worker.run = None
+                if worker.greeted:
+                    self._out.send(worker, messages.Cancel(run_name=spec.ref.name, reason=reason))
+                    self._liveness.forget(worker.identity)
+
+    def _block_of(self, run: RunHistory) -> Block:
+        return next(block for block in self._history.blocks if block.replicate == run.ref.replicate)

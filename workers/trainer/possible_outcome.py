@@ -1,0 +1,28 @@
+"""Whether runs could record the outcomes that a rehearsal found. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from esper_ab.contracts.measures import LARGEST_OUTCOME, Measure, countable
+
+
+def refuse_impossible(outcomes: Iterable[float], measure: Measure) -> None:
+    """Raise ValueError if an outcome is too large or not a number, or lies outside the declared range.
+
+    An outcome that is too large or not a number counts as the worse end of the range, if that end is declared.
+    """
+    worst = measure.high if measure.better == "lower" else measure.low
+    for outcome in outcomes:
+        if countable(outcome):
+            if not measure.possible(outcome):
+                low, high = ("" if end is None else f"{end:g}" for end in (measure.low, measure.high))
+                raise ValueError(
+                    f"{measure.label} was {outcome:g} in the rehearsal, outside --outcome-range {low}..{high}; correct "
+                    "the range, or the outcome that is read"
+                )
+        elif worst is None:
+            raise ValueError(
+                f"{measure.label} was {outcome:g} in the rehearsal, not a number from -{LARGEST_OUTCOME:g} to "
+                f"{LARGEST_OUTCOME:g}; to count such an outcome as the worse end of a range, set --outcome-range"
+            )
