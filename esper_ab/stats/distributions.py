@@ -12,7 +12,6 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-
 _BISECTIONS = 60  # of an interval of about |t| + 20
 _LARGEST_T = 1e4  # above, limits are proportional to t, and scipy's function has no value
 

@@ -97,13 +97,13 @@ def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -
 # of all runs gives a larger standard error, which is used (docs/internals/verdict-rules.md).
 
 
-_SKEWED = 1.0  # larger |skewness| of the larger group: its spread counts for the smaller group, too
+_SKEWED = 0.5  # smaller |skewness| of the larger group: its spread says nothing about the smaller group
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     """Compare the means of a [n], b [m] with Welch's t-test; None if a group has no run.
 
-    The standard error is Welch's. If the skewness of the larger group is above 1 or below -1, it is at least that of a
+    The standard error is Welch's. If the skewness of the larger group is above 0.5 or below -0.5, it is at least that of a
     common standard deviation, which differs if n != m.
     The result has no test if neither group varies. It also has no test if more than half of all runs have the same
     outcome and fewer than LEAST_PAIRS runs have a different one, because a claim would depend on these few.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from esper_ab.stats.descriptive.iqm import HONEST_FROM, LEVEL, interquartile_means
 from esper_ab.stats.floats import Floats, floats
@@ -56,16 +56,21 @@ def iqm_groups(a: ArrayLike, b: ArrayLike, rng: Generator) -> GroupIQMs:
     )  # fmt: skip
 
 
-def _places(shares: Floats, n: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+def _places(shares: Floats, n: int) -> NDArray[np.int64]:
     """Return places in 0 ... n - 1 [resamples, n], from numbers in [0, 1) [resamples, >= n]."""
     return np.asarray(shares[:, :n] * n, dtype=np.int64)
 
 
 def _show(found: GroupIQMs, beside: Beside) -> str:
-    of_a = f"{beside.a} {found.a:.{beside.digits}f} ({found.low_a:.{beside.digits}f} to {found.high_a:.{beside.digits}f})"
-    of_b = f"{beside.b} {found.b:.{beside.digits}f} ({found.low_b:.{beside.digits}f} to {found.high_b:.{beside.digits}f})"
+    of_a = _with_limits(beside.a, (found.a, found.low_a, found.high_a), beside.digits)
+    of_b = _with_limits(beside.b, (found.b, found.low_b, found.high_b), beside.digits)
     level = "95 %" if found.honest else "nominally 95 %, less with fewer than ten runs"
     return f"{of_a}, {of_b} ({level})"
+
+
+def _with_limits(group: str, numbers: tuple[float, float, float], digits: int) -> str:
+    mean, low, high = (f"{number:.{digits}f}" for number in numbers)
+    return f"{group} {mean} ({low} to {high})"
 
 
 STATISTIC = Statistic[GroupIQMs](
