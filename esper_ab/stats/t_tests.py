@@ -103,8 +103,8 @@ _SKEWED = 0.5  # smaller |skewness| of the larger group: its spread says nothing
 def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     """Compare the means of a [n], b [m] with Welch's t-test; None if a group has no run.
 
-    The standard error is Welch's. If the skewness of the larger group is above 0.5 or below -0.5, it is at least that of a
-    common standard deviation, which differs if n != m.
+    The standard error is Welch's. If the skewness of the larger group is above 0.5 or below -0.5, it is at least that
+    of a common standard deviation, which differs if n != m.
     The result has no test if neither group varies. It also has no test if more than half of all runs have the same
     outcome and fewer than LEAST_PAIRS runs have a different one, because a claim would depend on these few.
     """

@@ -53,7 +53,9 @@ def t_and_df(a: Floats, b: Floats) -> tuple[dict[str, Floats], Floats]:
     return {name: difference / error for name, error in errors.items()}, df
 
 
-def rates(laws: tuple[Draw, Draw], numbers: tuple[int, int], sd: float, up: float = 0.0) -> dict[str, tuple[float, float]]:
+def rates(
+    laws: tuple[Draw, Draw], numbers: tuple[int, int], sd: float, up: float = 0.0
+) -> dict[str, tuple[float, float]]:
     """By rule: the share (%) of two-sided p <= 0.05, and the larger share of one-sided p <= 0.05, of either side.
 
     The SD of the larger group is `sd` times that of the smaller one, whose mean is higher by `up` of its SDs.
@@ -78,7 +80,9 @@ def head(first: str) -> str:
     return f"| {first} | {' | '.join(RULES)} |\n|---|{'---|' * len(RULES)}"
 
 
-def worst(laws: tuple[Draw, Draw], numbers: tuple[tuple[int, int], ...], sds: tuple[float, ...], side: int) -> list[float]:
+def worst(
+    laws: tuple[Draw, Draw], numbers: tuple[tuple[int, int], ...], sds: tuple[float, ...], side: int
+) -> list[float]:
     """By rule, the largest rate over numbers of runs and SDs; `side` 0: two-sided, 1: one-sided."""
     found = [rates(laws, pair, sd) for pair in numbers for sd in sds]
     return [max(one[name][side] for one in found) for name in RULES]

@@ -74,5 +74,6 @@ def _with_limits(group: str, numbers: tuple[float, float, float], digits: int) -
 
 
 STATISTIC = Statistic[GroupIQMs](
-    label="IQM of each group", kind="effect", place=4, compute=iqm_groups, show=_show, of_unpaired=True, of_binary=False,
+    label="IQM of each group", kind="effect", place=4, compute=iqm_groups, show=_show, of_unpaired=True,
+    of_binary=False,
 )  # fmt: skip
