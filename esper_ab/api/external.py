@@ -15,6 +15,7 @@ import msgspec
 from esper_ab.api.arguments import arguments, path_of, typed
 from esper_ab.api.setting_names import in_python, plain, spelled
 from esper_ab.contracts.errors import Unanswered, UsageError, refused
+from esper_ab.contracts.margins import check_margin
 from esper_ab.readers.cells import cell_text
 from esper_ab.readers.external_plan import Told, make_external_plan, ranges_of, read_plan, save_plan, scales_of
 from esper_ab.readers.external_table import read_csv
@@ -29,7 +30,7 @@ from esper_ab.verdict.exploration import explore, questions_on
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.row_questions import on_direction, on_items
-from esper_ab.verdict.units import check_margin, check_units
+from esper_ab.verdict.units import check_units
 from esper_ab.verdict.vocabulary import Scale
 
 if TYPE_CHECKING:

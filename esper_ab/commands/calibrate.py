@@ -17,6 +17,7 @@ from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution.experiment import Beforehand
 from esper_ab.execution.job import AskedJob, Job, describe, encode, make_directory, one_part, plan_job
 from esper_ab.execution.launching import make_launcher, read_launcher_flags
+from esper_ab.settings.outcome_range import read_range
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import Request
 
@@ -27,7 +28,7 @@ _OWN = (
     "grid", "scores", "calibration", "reward_audit", "fail_unless", "yes", "track", "wandb_mode", "wandb_entity",
     "wandb_project", "parallel", "no_retry", "verbose",
 )
-_NO_MARGIN = 1.0  # placeholder for an A/A plan without a margin: decides nothing, and the calibration replaces it
+_NO_MARGIN = 0.1  # placeholder for an A/A plan without a margin: decides nothing, and the calibration replaces it
 
 
 @command_with(
@@ -89,7 +90,8 @@ def _plan(mode: str | None, runs: int, options: Flags, request: Request) -> Job:
     condition = "" if trainer else f"={mode or (ENV_REWARD if gym else 'shaped')}"
     own: dict[str, object] = {"seeds": pairs, "looks": [pairs], "early_stop": False, "unpaired": True}
     if (trainer or gym) and request.said("margin") is None:
-        own["margin"] = _NO_MARGIN
+        low, high = read_range(str(request.said("outcome_range") or ""))
+        own["margin"] = _NO_MARGIN if low is None or high is None else min(_NO_MARGIN, (high - low) / 2.0)
     asked = AskedJob(
         parts=one_part(parse(request.also((f"a{condition}", f"b{condition}"), own))),
         output_dir=options["output_dir"], launcher=read_launcher_flags(options).over(request.launcher),

@@ -15,7 +15,7 @@ from esper_ab.commands._parameters import Flags, json_flag, valued
 from esper_ab.commands._questions import answers_to
 from esper_ab.contracts.errors import Unanswered, UsageError
 from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.wording import shell_command
+from esper_ab.contracts.wording import shell_command, visible_line
 from esper_ab.readers.joint_directory import refuse_joint
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ _RULE = (*RULE, "rows", "paired")  # flags that a plan replaces
 @external_options("scores", "columns", "groups", "figure", "verbose")
 @json_flag
 @valued("--fail-unless", "REQUIREMENT",
-    "Exit with status 12 if the verdict does not support it, as in 'new better-than old'; for several tasks, the "
-    "verdict on their mean. Repeatable.", "requirements", multiple=True)
+    "Exit with status 12 if the verdict does not support it, as in 'new better-than old'; of several tasks, "
+    "better-than asks about their mean, not-worse-than about each. Repeatable.", "requirements", multiple=True)
 @external_options(*_RULE)
 @click.pass_context
 def command(
@@ -77,8 +77,8 @@ def command(
     asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
     found = judged(plan, _read(words[1:], table, plan.scales), told_by_task(options["scores"]))
     click.echo(printed(found, **shown), nl=False)
-    last = found.comparisons[-1].question.task
-    require(asked, [one for one in found.comparisons if one.question.task == last])
+    for note in require(asked, found.comparisons):
+        click.echo(f"note: {visible_line(note)}", err=True)
     return status_of(found.comparisons)
 
 

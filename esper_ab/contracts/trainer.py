@@ -46,6 +46,7 @@ class TrainerQuestion(_Told, frozen=True, kw_only=True):
     rehearsal: dict[str, TrainerValue]  # settings that shorten the rehearsal and apply only there
     points: int
     evaluations: int  # 0: as many as the trainer returns
+    margin: Number  # with which the rehearsal compares the outcomes that it finds
     rng_seed: int
     threads: int
     deterministic: bool

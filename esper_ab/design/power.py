@@ -1,8 +1,9 @@
 """Compute, before any training, the power of a plan, its detectable difference, and the seeds that a margin needs.
 
 Power is the probability that a comparison, tested at its initial share of alpha, crosses its boundary at some look in
-the right direction. For one look it is exact, from the noncentral t distribution. For several looks, the paths of t are
-simulated (see `boundaries.py`).
+the right direction. For one look it is exact, from the noncentral t distribution; with 7 or 8 pairs, the share of these
+claims that the exact sign-flip test supports is simulated. For several looks, the paths of t are simulated (see
+`boundaries.py`).
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from esper_ab.design.counterbalance import cycle, order
 from esper_ab.design.design import adjusts, default_looks, find_bounds, futility_of
 from esper_ab.design.pairs_needed import MOST_NAMED, POWER, SD_LIMITS
 from esper_ab.stats.distributions import nct_sf, t_isf
+from esper_ab.stats.exact_signs import BACKED_BY_SIGNS, signs_p
 from esper_ab.stats.floats import Bools, Floats
-from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
 from esper_ab.stats.variances import sd_limits
 
 _PATHS = 100_000  # standard error of a power of 0.8: 0.0013
+_BACKED_PATHS = 2_000  # standard error of the share that the sign-flip test supports: 0.01
 _BISECTIONS = 16  # for five digits, because the bracket is no wider than its upper end
 
 
@@ -163,6 +166,9 @@ class Simulation:
     def __init__(self, scheme: Scheme, rng: Generator, paths: int = _PATHS) -> None:
         self.scheme = scheme
         self._draws = draw(scheme.process, paths, rng) if len(scheme.nominal_p) > 1 else None
+        one = len(scheme.nominal_p) == 1 and scheme.replicates in BACKED_BY_SIGNS
+        backed = one and smallest_p(scheme.replicates) <= scheme.nominal_p[0]
+        self._normal = rng.standard_normal((_BACKED_PATHS, scheme.replicates)) if backed else None
 
     def power(self, effect: float) -> float:
         """Return the probability of crossing the boundary in the right direction; 0.0 if the plan decides nothing.
@@ -174,9 +180,19 @@ class Simulation:
         if self._draws is None:  # noncentral t; the tail in the wrong direction does not count
             (df,), (information,) = self.scheme.process.df, self.scheme.process.information
             bound = float(t_isf(self.scheme.nominal_p[0] / 2.0, df))
-            return float(nct_sf(bound, df, effect * math.sqrt(information)))
+            return float(nct_sf(bound, df, effect * math.sqrt(information))) * self._backed(effect)
         crossed, stop, t = self._beyond(effect, self._draws)
         return float(np.mean(crossed.any(axis=0) & (np.take_along_axis(t, stop[None], axis=0)[0] > 0.0)))
+
+    def _backed(self, effect: float) -> float:
+        """Return the share of the t-test's claims that the exact sign-flip test supports; 1.0 if it is not required."""
+        if self._normal is None:
+            return 1.0
+        alpha, d = self.scheme.nominal_p[0], self._normal + effect
+        n = d.shape[1]
+        t = d.mean(axis=1) * math.sqrt(n) / d.std(axis=1, ddof=1)
+        claims = d[t >= t_isf(alpha / 2.0, n - 1)]
+        return float(np.mean(signs_p(claims) <= alpha)) if claims.size else 1.0
 
     def expected_replicates(self, effect: float) -> float | None:
         """Return the mean number of replicates if decided comparisons stop; None if the plan decides nothing."""

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import PAGE
+from esper_ab.contracts.wording import visible_line
 from esper_ab.design.design import Contrast
 from esper_ab.live.console import waiting
 from esper_ab.readers.external_plan import read_plan
 from esper_ab.readers.joint_directory import PLAN_NAME, is_joint, read_joint
 from esper_ab.report.build import Report, build_report, printed
 from esper_ab.verdict.requirement import Requirement, parse_requirement, require
+
+if TYPE_CHECKING:
+    from esper_ab.verdict.comparison import Comparison
 
 
 def write_report(experiment_dir: Path) -> Report:
@@ -34,8 +39,7 @@ def show_answer(directory: Path, texts: Sequence[str] = (), form: str = "brief")
     """Write the report and print it in one of these forms.
 
     "brief" is the verdict, "text" is one screen, "whole" is everything, and "md" is Markdown. `texts` are the
-    conditions of --fail-unless; in a joint experiment the conditions apply to the mean over the parts. Raises
-    ConditionNotMet if a condition does not hold.
+    conditions of --fail-unless. Raises ConditionNotMet if a condition does not hold.
     """
     if is_joint(directory):
         _show_joint(directory, texts, form)
@@ -44,7 +48,7 @@ def show_answer(directory: Path, texts: Sequence[str] = (), form: str = "brief")
     history = paths.content.history
     requirements = parse_requirements(texts, history.groups, history.design.comparisons)
     click.echo(printed(paths, form))
-    require(requirements, paths.content.comparisons)
+    _require(requirements, paths.content.comparisons)
 
 
 def _show_joint(directory: Path, texts: Sequence[str], form: str) -> None:
@@ -52,10 +56,8 @@ def _show_joint(directory: Path, texts: Sequence[str], form: str) -> None:
         raise UsageError("--format md is only for a single experiment; a joint experiment has text and json")
     # Imported here, because it needs scipy, which --help does not.
     from esper_ab.readers.joint import judge_directory
-    from esper_ab.report.external import compared_in
     from esper_ab.report.joint import render_joint_brief, render_joint_json, write_joint_report
     from esper_ab.report.text import render_text
-    from esper_ab.verdict.vocabulary import MEAN
 
     joint, plan = read_joint(directory), read_plan(directory / PLAN_NAME)
     with waiting("writing the report"):
@@ -68,4 +70,10 @@ def _show_joint(directory: Path, texts: Sequence[str], form: str) -> None:
         click.echo(render_text(document, whole=form == "whole"), nl=False)
     else:
         click.echo(render_joint_brief(result, directory / PAGE))
-    require(requirements, compared_in(result.judged, MEAN))
+    _require(requirements, result.judged.comparisons)
+
+
+def _require(requirements: Sequence[Requirement], comparisons: Sequence[Comparison]) -> None:
+    """Raise ConditionNotMet if a requirement does not hold; print on stderr what those that hold leave open."""
+    for note in require(requirements, comparisons):
+        click.echo(f"note: {visible_line(note)}", err=True)

@@ -8,6 +8,8 @@ from esper_ab.contracts.errors import OpenQuestion, Setting, Unanswered, UsageEr
 from esper_ab.contracts.wording import did_you_mean, listed
 from esper_ab.readers.cells import outcome_of
 
+_INDEX = ("", "Unnamed: 0")  # pandas' names for a column with the numbers of the rows
+
 
 def long_of(
     source: str, columns: Mapping[str, Sequence[object]], row_numbers: Sequence[int], groups: Sequence[str], *,
@@ -47,7 +49,7 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
 
     Nothing in the table tells groups from different measures of the same runs.
     """
-    likely = tuple(name for name, cells in columns.items() if _are_outcomes(cells))
+    likely = tuple(name for name, cells in columns.items() if name not in _INDEX and _are_outcomes(cells))
     if len(likely) > 1:
         raise Unanswered(source, [OpenQuestion(
             f"it has no columns 'group' and 'outcome'; if each row is a seed, and {listed(likely)} are the groups",

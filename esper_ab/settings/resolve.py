@@ -9,6 +9,7 @@ import msgspec
 
 from esper_ab.contracts.children import Machine, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.margins import check_margin
 from esper_ab.settings.assignments import refuse_unknown
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
 from esper_ab.settings.kinds import kind_of
@@ -42,7 +43,10 @@ def _find_task(experiment: AskedExperiment, machine: Machine) -> TaskFacts:
 
 
 def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
-    """Return the requested margin or, if there is none, the task's margin; UsageError if neither exists."""
+    """Return the requested margin or, if there is none, the task's margin; UsageError if neither exists.
+
+    Also raises UsageError if the margin is at least as large as the range of the outcome.
+    """
     margin, outcome = experiment.margin or task.measures.margin, task.measures.outcome
     if margin is None:
         unit = f" (unit: {outcome.apart})" if outcome.apart else ""
@@ -50,4 +54,5 @@ def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
             Setting("margin"), f" is missing: task {task.name} declares none; give the smallest difference in "
             f"'{outcome.label}' worth acting on{unit}. `esper-ab calibrate` shows how much runs of one group differ",
         )  # fmt: skip
+    check_margin(outcome, margin)
     return margin

@@ -14,3 +14,8 @@ LEAST_OPEN_ENDED_PAIRS = 25
 def smallest_p(pairs: int) -> float:
     """Return the smallest two-sided p of an exact sign or rank test of `pairs` pairs: 2 of 2^pairs patterns."""
     return min(1.0, 2.0 * 0.5**pairs)
+
+
+def unseen_rate(runs: int) -> float:
+    """Return the rate of failures that strike none of `runs` runs with a chance of 5 %; rarer ones do so more often."""
+    return float(1.0 - 0.05 ** (1.0 / runs))

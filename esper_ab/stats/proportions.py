@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import msgspec
 
 from esper_ab.stats.anytime_t import anytime_interval
-from esper_ab.stats.distributions import norm_isf
+from esper_ab.stats.distributions import f_ppf, norm_isf
 
 
 class Proportions(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,3 +115,13 @@ def wilson(share: float, n: int, z: float) -> tuple[float, float]:
     scale, half = 1.0 + z * z / n, z * math.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2)
     centre = share + z * z / (2.0 * n)
     return min(share, (centre - half) / scale), max(share, (centre + half) / scale)
+
+
+def share_limits(count: int, n: int, missed: float) -> tuple[float, float]:
+    """Return the exact limits, at the level 1 - `missed`, of a share of which `count` > 0 of `n` > count were seen.
+
+    Clopper & Pearson (1934), Biometrika 26, 404-413.
+    """
+    fewer, more = n - count + 1, count + 1
+    below, above = f_ppf(missed / 2.0, 2 * count, 2 * fewer), f_ppf(1.0 - missed / 2.0, 2 * more, 2 * (n - count))
+    return 1.0 / (1.0 + fewer / (count * float(below))), 1.0 / (1.0 + (n - count) / (more * float(above)))

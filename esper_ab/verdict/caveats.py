@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from math import fsum
 from typing import Any
 
 from esper_ab.contracts import catalog
-from esper_ab.stats.pair import outcomes
+from esper_ab.contracts.wording import n_pairs
+from esper_ab.stats.pair import Pair, outcomes
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.sentences import looks_to_come, on_collapse, on_losses
+from esper_ab.verdict.shapes import on_shapes
 from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, MEAN, ROWS, Verdict
 
 # --- descriptive -----------------------------------------------------------------------------------------------------
@@ -51,8 +54,8 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
     if not evidence.data:
         return (*_on_progress(evidence), *on_losses(evidence), *_on_rows(evidence))
     return (
-        *_on_progress(evidence), *on_losses(evidence), *_on_rows(evidence), *on_collapse(evidence),
-        *_on_margin(evidence), *_on_data(evidence),
+        *_on_progress(evidence), *_on_later(evidence), *on_losses(evidence), *_on_rows(evidence),
+        *on_collapse(evidence), *on_shapes(evidence), *_on_margin(evidence), *_on_data(evidence),
         *_on_design(evidence), *_on_numbers(evidence),
     )  # fmt: skip
 
@@ -65,6 +68,27 @@ def _on_progress(evidence: Evidence) -> Iterator[str]:
     # Under the anytime-valid rule, one may look after every pair.
     how = f"{only}the rate of false claims." if looks_to_come(evidence) else ""
     yield f"{done} of {planned} planned pairs are complete.{how}"
+
+
+def _on_later(evidence: Evidence) -> Iterator[str]:
+    """Give the mean of the pairs after the decision, and say whether they contradict it."""
+    course, difference = evidence.course, evidence.design.difference
+    later = course.later
+    if not later:
+        return
+    mean, whole = (_mean_difference(pairs) for pairs in (later, (*evidence.pairs[: evidence.used], *later)))
+    against = mean * course.direction < 0.0
+    if course.decision == "equivalent":
+        against = abs(mean) >= evidence.design.margin
+    said = "contradict it" if against else "are not used"
+    yield (
+        f"The {n_pairs(len(later))} after the decision {said}: their mean is {difference(mean)}, that of all "
+        f"{n_pairs(evidence.used + len(later))} {difference(whole)}."
+    )
+
+
+def _mean_difference(pairs: Sequence[Pair]) -> float:
+    return fsum(pair.a - pair.b for pair in pairs) / len(pairs)
 
 
 def _on_rows(evidence: Evidence) -> Iterator[str]:
@@ -136,7 +160,7 @@ def _on_design(evidence: Evidence) -> Iterator[str]:
 def routine(evidence: Evidence) -> tuple[str, ...]:
     """Return the caveats that describe how experiments of this kind are judged, not this particular result."""
     unseen = evidence.unseen
-    survives = unseen is not None and unseen.survives
+    survives = unseen is not None and unseen.survives is True
     return (_POSITIONS, *_on_progress(evidence), *(on_collapse(evidence) if survives else ()))
 
 

@@ -11,11 +11,12 @@ import msgspec
 from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design
 from esper_ab.design.pairs_needed import PairsNeeded
+from esper_ab.stats.exact_signs import BACKED_BY_SIGNS
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.pair import Pair, Samples, commonest, outcomes, resolution, steady
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.t_tests import Equivalence, PairedDifference
-from esper_ab.stats.text import percent
+from esper_ab.stats.text import p_text, percent
 from esper_ab.verdict.follow import Course
 from esper_ab.verdict.look import Effect, Look
 from esper_ab.verdict.pairing import Lost, Question
@@ -174,6 +175,22 @@ class Numbers:
             return "the last planned look"
         least = least or LEAST_EQUIVALENCE_PAIRS
         return "" if look.pairs >= least else self.worded(n_pairs(least))
+
+    @property
+    def lacking_signs(self) -> str:
+        """Say that the t-test reached its bound but the exact sign-flip test, which so few pairs also need, did not.
+
+        "" otherwise. Only the plain p is printed, so a design that adjusts for positions prints none.
+        """
+        look = self.last_look
+        if look is None or look.p is None or look.bound_p is None or look.crossed or self.proportions is not None:
+            return ""
+        if look.pairs not in BACKED_BY_SIGNS or self.samples is not None or not 0.0 < look.p <= look.bound_p:
+            return ""
+        flip = self.descriptive["sign_flip"]
+        found = "" if flip is None or flip.p is None or self.design.adjusted else f"p {p_text(flip.p)}, "
+        needed = f"with {n_pairs(look.pairs)} a claim also needs the exact sign-flip test"
+        return f"{needed} ({found}{look.alpha:.3g} required)"
 
     @property
     def last_look(self) -> Look | None:

@@ -6,14 +6,14 @@ among comparisons and passes it on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import msgspec
 
 from esper_ab.design.design import Contrast, Design
-from esper_ab.stats.pair import Data
+from esper_ab.stats.pair import Data, Pair, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.look import Look, take_look
 from esper_ab.verdict.observations import Cells, Observations
@@ -43,6 +43,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     decided_at: int | None  # replicates
     direction: int  # +1: a lies above b, -1: below, 0: not crossed
     finished: bool  # every required look was taken; if comparisons stop early, the deciding look is the last
+    later: tuple[Pair, ...] = ()  # pairs after the decision, which no number uses
 
     @property
     def last(self) -> Look | None:
@@ -188,11 +189,23 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
         ready = {contrast: _ready(plan, cells, contrast) for contrast in plan.design.comparisons}
         pairings = {one: pair_up(cells, one, plan.scales, plan.replicates, planned=True) for one in ready}
     complete, courses = _looked(plan, pairings, ready)
+    existing = {one: () if isinstance(found.pairs, Samples) else found.pairs for one, found in pairings.items()}
     for contrast, course in courses.items() if not (observations.repeatable or observations.exploratory) else ():
         ended = course.decided_at if plan.design.early_stop else None
         used = plan.replicates[: ready[contrast] if ended is None else ended]
         pairings[contrast] = pair_up(cells, contrast, plan.scales, used, planned=True)
+    pairings = {one: replace(found, existing=existing[one]) for one, found in pairings.items()}
+    if plan.design.early_stop:
+        courses = {one: _with_later(course, existing[one]) for one, course in courses.items()}
     return Courses(complete=complete, courses=courses, pairings=pairings)
+
+
+def _with_later(course: Course, existing: Sequence[Pair]) -> Course:
+    """Return the course with the pairs after its decision."""
+    if course.decided_at is None:
+        return course
+    later = tuple(pair for pair in existing if pair.replicate >= course.decided_at)
+    return msgspec.structs.replace(course, later=later)
 
 
 def pairings_of(plan: AnalysisPlan, observations: Observations) -> dict[Contrast, Pairing]:

@@ -161,7 +161,9 @@ def _why_open(evidence: Evidence) -> str:
         return _NO_SPREAD if evidence.degenerate else "these pairs give no interval"
     if low <= 0.0 <= high:
         return _EARLY if evidence.small_from else _ZERO
-    return "the first planned look is still to come" if evidence.last_look is None else _BOUND
+    if evidence.last_look is None:
+        return "the first planned look is still to come"
+    return evidence.lacking_signs or _BOUND
 
 
 def _yet(evidence: Evidence) -> str:

@@ -76,7 +76,7 @@ def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observa
     )
     theirs, ours = next(iter(names.items()))
     more = f", and likewise {len(names) - 1} more" if len(names) > 1 else ""
-    note = f"{observations.pair_column} {theirs} is the plan's {ours}{more}."
+    note = f"{observations.pair_column.capitalize()} {theirs} is the plan's {ours}{more}."
     return msgspec.structs.replace(observations, rows=tuple(rows), notes=(*observations.notes, note))
 
 
@@ -204,11 +204,14 @@ def _drift(
 ) -> Iterator[Finding]:
     """Yield a finding that caps the verdict if the comparison's differences drift and the order of its pairs is known.
 
-    The order is known from the rows' `order`, from numeric seeds, or from a plan.
+    The order is known from the rows' `order` or from a plan; the numbers of seeds do not tell when runs were made. All
+    pairs that exist count, including those after a decision.
     """
-    pairs, replicates = pairing.pairs, plan.replicates
-    if isinstance(pairs, Samples):
+    replicates = plan.replicates
+    if isinstance(pairing.pairs, Samples):
         return
+    used = {pair.replicate for pair in pairing.pairs}
+    pairs = (*pairing.pairs, *(pair for pair in pairing.existing if pair.replicate not in used))
     told: dict[str, list[int]] = {}
     for row in observations.rows:
         if row.order is not None and row.group in contrast.groups and contrast.task in (row.task, MEAN):
@@ -217,7 +220,7 @@ def _drift(
     if all(replicates[pair.replicate] in when for pair in pairs):
         ordered = sorted(pairs, key=lambda pair: when[replicates[pair.replicate]])
         pairs = tuple(msgspec.structs.replace(pair, replicate=place) for place, pair in enumerate(ordered))
-    elif observations.exploratory and not observations.numbered:
+    elif observations.exploratory:
         return
     remedy = _AGAIN if observations.facts is None else _REPEAT
     yield from drifting(plan.design_of(contrast), contrast, pairs, remedy)

@@ -9,11 +9,13 @@ import math
 from collections.abc import Set
 
 import msgspec
+import numpy as np
 
 from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
-from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.exact_signs import BACKED_BY_SIGNS, signs_p
+from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import Data, Samples, before, outcomes
 from esper_ab.stats.proportions import Proportions, proportions
 from esper_ab.stats.t_tests import welch
@@ -42,7 +44,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None
     simultaneous_low: float | None  # interval at the initial share of alpha: valid for all comparisons jointly
     simultaneous_high: float | None
-    crossed: bool
+    crossed: bool  # the bound is reached and, with 7 or 8 pairs, the exact sign-flip test agrees
     small: bool  # enough pairs, and the simultaneous interval lies within the margin
     equivalence_p: float | None  # required of each one-sided test at the margin: bound_p at the first share, or None
     equivalence_low: float | None  # interval at twice equivalence_p or half the first e-value (proportions: at it)
@@ -98,6 +100,7 @@ def take_look(design: Design, replicates: int, data: Data, n_open: int) -> Look:
     limits = [limit for found in intervals for limit in found or (None, None)]
     within = _small(pairs, equal, margin, least)
     crosses = interval is not None and (interval[0] > 0.0 or interval[1] < 0.0)
+    crosses = crosses and (anytime or _backed(used, effect, design.alpha / n_open))
     look = Look(
         replicates=replicates, pairs=pairs, alpha=design.alpha / n_open, mean=effect.mean if effect else None,
         **{**_NOT_ASKED, **asked}, **dict(zip(_LIMITS, limits, strict=True)),
@@ -108,6 +111,19 @@ def take_look(design: Design, replicates: int, data: Data, n_open: int) -> Look:
         return look
     stop = design.futility.nominal_p[design.looks.index(replicates)]
     return _with_futility(look, effect, stop, margin) if stop else look
+
+
+def _backed(used: Data, effect: Effect | None, alpha: float) -> bool:
+    """True unless the exact sign-flip test must support the t-test of so few pairs at `alpha` and does not.
+
+    It is not required if so few pairs could never reach `alpha`, as when many comparisons share it.
+    """
+    if isinstance(used, Samples) or not isinstance(effect, AdjustedDifference) or len(used) not in BACKED_BY_SIGNS:
+        return True
+    of = {one.position: one.mean for one in effect.positions}
+    moved = [of.get(pair.position_a, 0.0) - of.get(pair.position_b, 0.0) for pair in used]
+    p = float(signs_p(np.array([pair.a - pair.b for pair in used]) - moved))
+    return p <= alpha or smallest_p(len(used)) > alpha
 
 
 def _planned(design: Design, replicates: int, effect: Effect | None, n_open: int) -> _Tested:

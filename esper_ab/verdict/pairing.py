@@ -107,6 +107,7 @@ class Pairing:
     single: tuple[str, ...]  # "3 of new": runs that are left out, because the other group has none in the replicate
     absent: tuple[str, ...]  # "3 of old": runs that count as lost, because the replicate has a run of the other group
     clusters: tuple[tuple[str, ...], ...]  # replicates of each independent unit that has several
+    existing: tuple[Pair, ...] = ()  # all pairs, including those after a gap or a decision; () if runs form no pairs
 
 
 def pair_up(

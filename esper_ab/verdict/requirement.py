@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.contracts.wording import did_you_mean, n_pairs, named
 from esper_ab.design.design import Contrast
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.verdict.vocabulary import SMALL, Verdict
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS, unseen_rate
+from esper_ab.verdict.vocabulary import MEAN, SMALL, Verdict
 
 if TYPE_CHECKING:
     from esper_ab.verdict.comparison import Comparison
 
 RELATIONS = ("better-than", "worse-than", "equivalent-to", "not-worse-than")
+_ABOUT_SIZE = RELATIONS[2:]  # which say that a difference is small, or no loss: on every task
 EXAMPLE = '--fail-unless "simplified better-than shaped"'
 
 
@@ -55,20 +56,73 @@ def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Co
     return Requirement(left=left, relation=words[at[0]], right=right)
 
 
-def require(requirements: Iterable[Requirement], comparisons: Sequence[Comparison]) -> None:
-    """Raise ConditionNotMet if any requirement does not hold; the error lists all that do not, with their verdicts."""
-    failed = []
+def require(requirements: Iterable[Requirement], comparisons: Sequence[Comparison]) -> list[str]:
+    """Raise ConditionNotMet if any requirement does not hold; the error lists all that do not, with their verdicts.
+
+    `comparisons`: those of one task, or of all tasks and of their mean. Returns what the requirements leave open
+    although they hold, in a sentence each.
+
+    - equivalent-to, not-worse-than: hold on every task, whatever the mean.
+    - better-than, worse-than: hold on the mean, and no task has the opposite verdict beyond the margin.
+    """
+    failed, notes = list[str](), list[str]()
     for requirement in requirements:
         names = {requirement.left, requirement.right}
-        comparison = next(item for item in comparisons if {item.question.a, item.question.b} == names)
-        if not holds(requirement, comparison):
-            question = comparison.question
-            stopped = ", stopped for futility" if comparison.inconclusive == "futile" else ""
-            few = _too_few(requirement, comparison)
-            said = f"{question.a} against {question.b} is {comparison.verdict}{stopped}{few}"
-            failed.append(f'"{requirement}" does not hold: {said}')
+        between = [item for item in comparisons if {item.question.a, item.question.b} == names]
+        tasks = [item for item in between if item.question.task != MEAN]
+        deciding = tasks if requirement.relation in _ABOUT_SIZE else between[-1:]  # the mean is the last one
+        against = [_failing(requirement, item) for item in deciding if not holds(requirement, item)]
+        if requirement.relation not in _ABOUT_SIZE and len(tasks) > 1:
+            against += [_failing(requirement, item) for item in tasks if _opposite(requirement, item)]
+        if against:
+            failed.append(f'"{requirement}" does not hold: {"; ".join(against)}')
+        elif requirement.relation in _ABOUT_SIZE:
+            notes += [said for item in tasks if (said := _unseen(requirement, item))]
     if failed:
         raise ConditionNotMet("; ".join(failed))
+    return notes
+
+
+def _failing(requirement: Requirement, comparison: Comparison) -> str:
+    """Say which verdict does not support a requirement, and on which of several tasks."""
+    question = comparison.question
+    where = f"on {question.task}, " if question.task and question.task != MEAN else ""
+    mean = " on the mean over tasks" if question.task == MEAN else ""
+    stopped = ", stopped for futility" if comparison.inconclusive == "futile" else ""
+    few = "" if _opposite(requirement, comparison) else _too_few(requirement, comparison)
+    return f"{where}{question.a} against {question.b} is {comparison.verdict}{mean}{stopped}{few}"
+
+
+def _opposite(requirement: Requirement, comparison: Comparison) -> bool:
+    """True if the verdict is BETTER or WORSE, not below the margin, and against the group that should be ahead."""
+    forwards = (comparison.question.a == requirement.left) == (requirement.relation != "worse-than")
+    return comparison.verdict == (Verdict.WORSE if forwards else Verdict.BETTER)
+
+
+def _unseen(requirement: Requirement, comparison: Comparison) -> str:
+    """Say what failures that struck no run could cost, although a requirement holds; "" if less than the margin."""
+    look, design, question = comparison.last_look, comparison.design, comparison.question
+    if look is None or comparison.verdict == Verdict.IDENTICAL:
+        return ""
+    where = f" on {question.task}" if question.task else ""
+    rate = unseen_rate(look.pairs)
+    missed = f"failures in up to {round(100.0 * rate)} % of a group's runs may be unseen with {n_pairs(look.pairs)}"
+    said = f'"{requirement}" holds{where}, but {missed}'
+    if design.worst is None:
+        flag = "--outcome-range" if question.recorded else "--worst"
+        return (
+            f"{said}, and no worst outcome is declared ({flag}); where all that makes a group worse by the margin is "
+            "rare failures, such a condition holds in 9 to 63 % of experiments with 15 pairs"
+        )
+    of_a = sum(pair.a for pair in comparison.pairs[: comparison.used]) / comparison.used
+    of_b = sum(pair.b for pair in comparison.pairs[: comparison.used]) / comparison.used
+    means = {question.a: of_a, question.b: of_b}
+    at_risk = (requirement.left,) if requirement.relation == "not-worse-than" else (question.a, question.b)
+    cost, group = max((rate * abs(means[group] - design.worst), group) for group in at_risk)
+    if cost < design.margin:
+        return ""
+    worst = design.value(design.worst)
+    return f"{said}: at the worst outcome declared ({worst}), they worsen the mean of {group} by {design.size(cost)}"
 
 
 def holds(requirement: Requirement, comparison: Comparison) -> bool:

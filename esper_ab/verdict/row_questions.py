@@ -40,7 +40,7 @@ def on_direction(column: str, told: Mapping[str, object]) -> Iterator[OpenQuesti
     for name in (column, str(told.get("label", ""))):
         if _lower_is_likely(name):
             yield OpenQuestion(
-                f"which outcomes are better, if the outcome is called {name}",
+                f"the outcome is called {name}, so it is unclear whether lower or higher is better",
                 (Setting("better", "lower"), Setting("better", "higher")),
             )
             return

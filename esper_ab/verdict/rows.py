@@ -32,16 +32,17 @@ def on_rows(
 
 def _on_partners(observations: Observations, pairing: Pairing) -> Iterator[str]:
     seeds = observations.pair_column
+    named = seeds.capitalize()
     if pairing.absent:
         has, counts = ("has", "it counts") if len(pairing.absent) == 1 else ("have", "they count")
         yield (
-            f"{seeds} {listed_short(pairing.absent)} {has} no row, so {counts} as lost; --paired leaves out every "
+            f"{named} {listed_short(pairing.absent)} {has} no row, so {counts} as lost; --paired leaves out every "
             f"{seeds} that was run in one group only."
         )
     if pairing.single:
         has, are = ("has", "is") if len(pairing.single) == 1 else ("have", "are")
         yield (
-            f"{seeds} {listed_short(pairing.single)} {has} no run of the other group and {are} not used; if such a "
+            f"{named} {listed_short(pairing.single)} {has} no run of the other group and {are} not used; if such a "
             "run failed, give it a row with an empty outcome."
         )
 

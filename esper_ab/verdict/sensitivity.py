@@ -20,7 +20,9 @@ from esper_ab.verdict.vocabulary import Finding
 # What a claim could not have seen: a rare collapse of one group's runs. Pure.
 #
 # A test of means cannot show a collapse that hit none of its runs. So a claim is made again with one further pair, in
-# which a run that supports the claim has the worst outcome seen in either group, and the other has its group's mean.
+# which a run that supports the claim has the declared worst outcome, and the other has its group's mean. If no worst
+# outcome is declared, nothing is said about the effect: where no run collapsed, the worst outcome seen is an ordinary
+# one, and the claim would survive it although it is false.
 
 
 _MISSED = 0.05  # chance that a collapse which strikes each run with probability `Unseen.rate` strikes none
@@ -30,8 +32,8 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
     """A collapse that may have gone unseen."""
 
     rate: float  # share of a group's runs; a more frequent collapse would have shown with a chance of 95 %
-    worst: float  # the outcome of a collapsed run
-    survives: bool  # whether the claim is still made with one further pair, or run, of this kind
+    worst: float | None  # the outcome of a collapsed run: the declared worst, or a worse one seen; None: none declared
+    survives: bool | None  # whether the claim is still made with one further pair, or run, of this kind; None: unknown
 
 
 def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
@@ -41,11 +43,14 @@ def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
         return None
     look = course.looks[-1]
     used = before(data, look.replicates)
-    worst = design.outcome.worst([value for side in outcomes(used) for value in side])
+    rate = 1.0 - _MISSED ** (1.0 / len(used))
+    if design.worst is None:
+        return Unseen(rate=rate, worst=None, survives=None)
+    worst = design.outcome.worst((design.worst, *(value for side in outcomes(used) for value in side)))
     ahead = course.direction * design.outcome.sign
     of_a = (True, False) if not ahead else (ahead > 0.0,)
     survives = all(course.upheld_by(retake(design, look, _collapsed(used, worst, of_a=one))) for one in of_a)
-    return Unseen(rate=1.0 - _MISSED ** (1.0 / len(used)), worst=worst, survives=survives)
+    return Unseen(rate=rate, worst=worst, survives=survives)
 
 
 def _collapsed(used: tuple[Pair, ...] | Samples, worst: float, *, of_a: bool) -> Data:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from esper_ab.contracts.wording import counted, n_pairs
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
+from esper_ab.stats.exact_signs import BACKED_BY_SIGNS
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import alike, outcomes
 from esper_ab.stats.text import digits_apart, p_beside, p_text, percent, signed
@@ -42,10 +43,17 @@ def rule_sentence(design: Design) -> str:
     if not design.boundaries and design.anytime_after is None:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} seeds."
     return (
-        f"{rule(design)}. BETTER or WORSE if that bound is reached. EQUIVALENT (BELOW MARGIN after BETTER or "
-        f"WORSE) if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise INCONCLUSIVE. "
-        f"{_CAPPED[design.outcome_over == 'given']}"
+        f"{rule(design)}. BETTER or WORSE if that bound is reached{_signs(design)}. EQUIVALENT (BELOW MARGIN after "
+        f"BETTER or WORSE) if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise "
+        f"INCONCLUSIVE. {_CAPPED[design.outcome_over == 'given']}"
     )
+
+
+def _signs(design: Design) -> str:
+    """Say that looks with 7 or 8 pairs also need the exact sign-flip test; "" if the design has no such look."""
+    if design.test != "t" or not any(look in BACKED_BY_SIGNS for look in design.looks):
+        return ""
+    return " and, with 7 or 8 pairs, the exact sign-flip test agrees"
 
 
 def _when_small(design: Design) -> str:
@@ -176,7 +184,9 @@ def _undecided(evidence: Evidence) -> str:
     if evidence.unaudited not in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE) and evidence.capped_by:
         alone = f"From the {evidence.worded('pairs')} alone the verdict would be {evidence.unaudited}"
         return f"{said} {alone}, but: {' '.join(evidence.capped_by)}"
-    parts = (said, _withdrawn(evidence), _ruled_out(evidence), _early(evidence), _next_look(evidence), _more(evidence))
+    signs = f"{evidence.lacking_signs.capitalize()}." if evidence.lacking_signs else ""
+    why = (signs, _withdrawn(evidence), _ruled_out(evidence), _early(evidence))
+    parts = (said, *why, _next_look(evidence), _more(evidence))
     return " ".join(part for part in parts if part)
 
 
@@ -319,8 +329,12 @@ def losses_cap(question: Question, again: Imputed, *, small: bool) -> str:
         return f"{said}; {_imputation(question, again)} overturns the decision."
     if small and not again.lost_a == again.lost_b == 1:
         return f"{said}; a small difference is claimed only if both groups lost equally many runs, at most one each."
-    how = "--outcome-range" if question.recorded else "--worst"
-    return f"{said}, and no worst outcome is declared for them ({how})."
+    return f"{said}, and no worst outcome is declared for them ({worst_flag(question)})."
+
+
+def worst_flag(question: Question) -> str:
+    """Return the flag that declares the worst outcome of a run."""
+    return "--outcome-range" if question.recorded else "--worst"
 
 
 def _losses(question: Question, lost_a: int, lost_b: int) -> str:
@@ -367,9 +381,11 @@ def on_collapse(evidence: Evidence) -> list[str]:
     unseen, n = evidence.unseen, evidence.counted(evidence.used)
     if unseen is None:
         return []
+    missed = f"With {n}, a failure in up to {percent(round(unseen.rate, 2))} of a group's runs may be unseen"
+    if unseen.worst is None:
+        flag = worst_flag(evidence.question)
+        return [f"{missed}; its effect is unknown, because no worst outcome is declared ({flag})."]
     stands = "would" if unseen.survives else "would not"
-    return [
-        f"With {n}, a failure that hits up to {percent(round(unseen.rate, 2))} of a group's runs may have gone unseen. "
-        f"The verdict {stands} survive one more {'run' if evidence.samples else 'pair with such a run,'} at the worst "
-        f"outcome seen ({evidence.design.value(unseen.worst)})."
-    ]
+    one_more = "run" if evidence.samples else "pair with such a run,"
+    worst = evidence.design.value(unseen.worst)
+    return [f"{missed}. The verdict {stands} survive one more {one_more} at the worst outcome declared ({worst})."]

@@ -1,46 +1,13 @@
-"""Refuse a margin that no difference can reach, which means that it is in another unit than the outcome. Pure."""
+"""Compare the margins of all tasks with the outcomes of runs done elsewhere. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.measures import Measure
+from esper_ab.contracts.errors import Setting
+from esper_ab.contracts.margins import check_margin, check_seen
 from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.vocabulary import Scale
-
-_FRACTION = 1.0  # outcomes from 0 to this are fractions
-
-
-def check_margin(outcome: Measure, margin: float, task: str = "", declared: tuple[float, float] | None = None) -> None:
-    """Raise UsageError if the margin is at least as large as the range of possible outcomes.
-
-    `declared`: two outcomes that the user named as the ends of the range; if None, the range is that of the outcome, or
-    0 to 100 for percentages.
-    """
-    low, high = (min(declared), max(declared)) if declared else (outcome.low, outcome.high)
-    if low is None and high is None and outcome.unit == "%":
-        low, high = 0.0, 100.0
-    if low is not None and high is not None and margin >= high - low:
-        raise UsageError(
-            f"{_margin(margin, task)}: outcomes range from {low:g} to {high:g}, so no difference is larger; give the "
-            "margin in the unit of the outcome"
-        )
-
-
-def check_seen(outcome: Measure, margin: float, seen: Sequence[float], remedy: Setting, task: str = "") -> None:
-    """Raise UsageError if the outcomes seen are fractions and the margin is 1 or more, unless a range is declared.
-
-    Outcomes that are all equal tell nothing about their unit. `remedy`: the setting that declares a range.
-    """
-    known = outcome.low is not None and outcome.high is not None
-    if known or margin < _FRACTION or len(set(seen)) < 2 or not 0.0 <= min(seen) <= max(seen) <= _FRACTION:
-        return
-    raise UsageError(
-        f"{_margin(margin, task)}: all {len(seen)} outcomes lie between {min(seen):g} and {max(seen):g}, as fractions "
-        "do, whose differences are below 1; give the margin in the unit of the outcome, or declare a wider range with ",
-        remedy,
-    )  # fmt: skip
 
 
 def check_units(
@@ -52,7 +19,3 @@ def check_units(
         seen = [row.value for row in observations.rows if row.task == scale.task and row.value is not None]
         if scale.task not in declared:
             check_seen(scale.outcome, scale.margin, seen, Setting("scores", "WORST..TARGET"), scale.task)
-
-
-def _margin(margin: float, task: str) -> str:
-    return f"margin {margin:g}{f' in {task}' if task else ''}"

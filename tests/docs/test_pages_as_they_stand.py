@@ -61,7 +61,7 @@ def test_the_python_about_other_numbers_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     ((_, code),) = blocks("other-numbers.md", "python")
     exec(compile(code, "other-numbers.md", "exec"), {})
-    assert "The next look is after 10 seeds" in capsys.readouterr().out
+    assert "The next look is after 14 seeds" in capsys.readouterr().out
     assert (tmp_path / "plan.json").exists()
 
 

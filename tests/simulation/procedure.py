@@ -16,14 +16,17 @@ Bools = NDArray[np.bool_]
 
 ALPHA = 0.05
 LEAST, SMALL_LEAST = 6, 15  # pairs for a claim, and for a claim that a difference is small
+SIGNED = (7, 8)  # pairs at which a claim also needs the exact sign-flip test
 OPEN_ENDED_SMALL = 25  # pairs from which plans without a maximum may claim that
 GRID = np.geomspace(ALPHA / 80, ALPHA, 13)  # shares of alpha at which bounds are calibrated
 
 
 def default_looks(pairs: int) -> tuple[int, ...]:
     """The looks of a plan that names none."""
-    shares = [] if pairs < 16 else [0.7] if pairs < 20 else [0.5, 0.7]
-    return (*(max(LEAST, 2 * round(share * pairs / 2)) for share in shares), pairs)
+    half, later = (2 * round(share * pairs / 2) for share in (0.5, 0.7))
+    if pairs < 16:
+        return (pairs,)
+    return (half, later, pairs) if half >= 14 else (max(later, 14), pairs)
 
 
 def spent(share: float, alpha: Floats) -> Floats:
@@ -123,6 +126,15 @@ def degenerate(d: Floats) -> Bools:
     return np.asarray((2 * same > d.shape[-1]) & (d.shape[-1] - same < LEAST))
 
 
+def signed(d: Floats, alpha: Floats) -> Bools:
+    """[experiments] whether the sign-flip test of differences d [experiments, pairs] supports a claim at alpha, or
+    cannot: it needs more pairs than there are."""
+    pairs = d.shape[-1]
+    signs = 1 - 2 * ((np.arange(2**pairs)[:, None] >> np.arange(pairs)) & 1)
+    p = (np.abs(d @ signs.T) >= np.abs(d.sum(-1, keepdims=True)) - 1e-12 * np.abs(d).sum(-1, keepdims=True)).mean(-1)
+    return np.asarray((p <= alpha) | (2 / 2**pairs > alpha))
+
+
 def follow(d: Floats, rule: Rule, margin: float, present: Bools | None = None, coarse: bool = False) -> Outcome:
     """All looks of experiments with differences d [experiments, comparisons, replicates], with every stop.
 
@@ -153,6 +165,8 @@ def follow(d: Floats, rule: Rule, margin: float, present: Bools | None = None, c
             open_ = np.maximum(m - passed.sum(1), 1)[:, None]
             reach = np.where(now, reach, by_open[open_ - 1, pairs] * np.maximum(se, 1e-300))  # the share is kept
             new = testable & ~now & (np.abs(mean) >= reach)
+            if upto in SIGNED and not rule.anytime and present is None:
+                new[new] &= signed(d[..., :upto][new], (ALPHA / open_ + 0 * mean)[new])
             if not new.any():
                 break
             now |= new

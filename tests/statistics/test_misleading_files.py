@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
 from esper_ab.contracts.errors import ConditionNotMet
 from esper_ab.readers.external_plan import make_external_plan, scales_of
-from esper_ab.readers.external_table import read_csv
+from esper_ab.readers.external_table import observations_of, read_csv
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.judge import judge
@@ -44,17 +45,45 @@ def test_no_difference_is_called_small_where_crashes_may_have_replaced_collapses
 
 
 def test_no_group_is_better_whose_differences_drift():
-    """Runs in clock order, each group autocorrelated; seeds that are no numbers say nothing about the order."""
+    """Runs in clock order, each group autocorrelated; only the column `order` says so, never the number of a seed."""
     runs, replace = read_csv(FILES / "drift.csv"), msgspec.structs.replace
-    named = [replace(row, replicate=f"seed {row.replicate}") for row in runs.rows]
-    ordered = [replace(row, order=int(row.replicate[5:])) for row in named]
-    drifts, unknown, again = (
+    ordered = [replace(row, order=int(row.replicate)) for row in runs.rows]
+    unknown, drifts = (
         explore(replace(runs, rows=tuple(rows)), scales_of(("",), 2.0), Rule()).comparisons[0]
-        for rows in (runs.rows, named, ordered)
+        for rows in (runs.rows, ordered)
     )
-    assert [str(one.verdict) for one in (drifts, unknown, again)] == ["INCONCLUSIVE", "BETTER", "INCONCLUSIVE"]
+    assert [str(one.verdict) for one in (unknown, drifts)] == ["BETTER", "INCONCLUSIVE"]
     assert "drift" in drifts.headline
     assert "alternating order" in drifts.sentence
+
+
+def test_whole_number_seeds_are_no_clock():
+    """20 of 20 successes against 9 of 20, the rows sorted by outcome: seeds in this order are no drift."""
+    rows = [("a", seed, 100.0) for seed in range(20)] + [("b", seed, 100.0 * (seed >= 11)) for seed in range(20)]
+    columns = dict(zip(("group", "seed", "outcome"), map(list, zip(*rows, strict=True)), strict=True))
+    found = explore(observations_of("sorted", columns, range(2, 42)), scales_of(("",), 2.0), Rule()).comparisons[0]
+    assert str(found.verdict) == "BETTER"
+
+
+def ten_and_ten(after):
+    """20 planned pairs with a look after 10, where the mean is +3; those after it have the mean `after`."""
+    wave = np.tile([0.3, -0.3, 0.1, -0.1, 0.2, -0.2, 0.4, -0.4, 0.0, 0.1], 2)
+    d = wave + np.repeat([3.0, after], 10)
+    plan = make_external_plan(("a", "b"), tuple(map(str, range(20))), scales_of(("",), 1.0), Rule(looks=(10, 14, 20)))
+    columns = {"group": ["a"] * 20 + ["b"] * 20, "seed": [*range(20)] * 2, "outcome": [*(60.0 + d), *[60.0] * 20]}
+    return judge(plan, observations_of("runs", columns, range(2, 42))).comparisons[0]
+
+
+@pytest.mark.parametrize(("after", "verdict", "said"), [
+    (3.0, "BETTER", "The 10 pairs after the decision are not used: their mean is +3.01, that of all 20 pairs +3.01."),
+    (-3.0, "INCONCLUSIVE",
+     "The 10 pairs after the decision contradict it: their mean is -2.99, that of all 20 pairs +0.01."),
+])  # fmt: skip
+def test_pairs_after_the_decision_stand_beside_it_and_the_drift_check_sees_them(after, verdict, said):
+    found = ten_and_ten(after)
+    assert (found.course.decided_at, str(found.verdict)) == (10, verdict)
+    assert said in found.caveats
+    assert ("drift" in found.headline) == (verdict == "INCONCLUSIVE")
 
 
 @pytest.mark.parametrize(("name", "amount"), [("exact", "-2.00"), ("float32", "-2.10"), ("rounding", "-4.00")])

@@ -79,7 +79,7 @@ def question(reference: str, folder: Path, **changes: Any) -> TrainerQuestion:
     asked: dict[str, Any] = {
         "reference": reference, "directory": str(folder), "groups": {"a": {"lr": "1"}, "b": {"lr": "2"}},
         "outcome": "r.json:return" if is_command(reference) else "score", "rehearsal": {}, "points": 3,
-        "evaluations": 0, "rng_seed": 0, "threads": 1, "deterministic": True, "gpu": "",
+        "evaluations": 0, "margin": 0.1, "rng_seed": 0, "threads": 1, "deterministic": True, "gpu": "",
     }  # fmt: skip
     return TrainerQuestion(**asked | changes)
 

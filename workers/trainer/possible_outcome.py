@@ -1,9 +1,11 @@
-"""Whether runs could record the outcomes that a rehearsal found. Pure."""
+"""Whether runs could record the outcomes that a rehearsal found, and could differ by the margin. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.margins import check_seen
 from esper_ab.contracts.measures import LARGEST_OUTCOME, Measure, countable
 
 
@@ -26,3 +28,12 @@ def refuse_impossible(outcomes: Iterable[float], measure: Measure) -> None:
                 f"{measure.label} was {outcome:g} in the rehearsal, not a number from -{LARGEST_OUTCOME:g} to "
                 f"{LARGEST_OUTCOME:g}; to count such an outcome as the worse end of a range, set --outcome-range"
             )
+
+
+def refuse_other_unit(outcomes: Iterable[float], measure: Measure, margin: float) -> None:
+    """Raise ValueError if the outcomes of whole runs are fractions, and the margin is 1 or more."""
+    seen = [outcome for outcome in outcomes if countable(outcome)]
+    try:
+        check_seen(measure, margin, seen, Setting("outcome_range", "LOW..HIGH"))
+    except UsageError as error:
+        raise ValueError(str(error)) from None

@@ -49,7 +49,7 @@ from workers.devices.by_torch import seen_gpus
 from workers.trainer import module, ports, script
 from workers.trainer.idling import IDLE_LIMITS, IdleLimits, Watch, idle_words
 from workers.trainer.module import Run
-from workers.trainer.possible_outcome import refuse_impossible
+from workers.trainer.possible_outcome import refuse_impossible, refuse_other_unit
 from workers.trainer.script import read_outcome
 from workers.trainer.seed_effect import Numbers, apart, is_in_doubt, refuse_no_effect
 
@@ -218,6 +218,8 @@ def _of_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits
         seeds, repeats = _seeds_and_repeats(whole, other, again, question.outcome, trial)
     refuse_impossible(itertools.chain(*(numbers[question.outcome] for numbers in seeds)), measure)
     refuse_no_effect(seeds, repeats, question.outcome, "draw everything from run.seed(…)")
+    if last == question.points and not question.rehearsal:
+        refuse_other_unit(map(float, (*whole.outcomes, *other.outcomes)), measure, question.margin)
     if question.evaluations and len(whole.outcomes) != question.evaluations:
         found = len(whole.outcomes)
         raise ValueError(f"evaluate returned {found} outcomes; --eval-episodes asks for {question.evaluations}")
@@ -337,6 +339,8 @@ def _of_command(question: TrainerQuestion, measure: Measure, doing: Doing, limit
             repeats.append({name: (outcome(0, "the same seed once more"),)})
     refuse_impossible((value for numbers in seeds for value in numbers[name]), measure)
     refuse_no_effect(seeds, repeats, name, "does the script read the seed that it is given?")
+    if not question.rehearsal:
+        refuse_other_unit((value for numbers in seeds for value in numbers[name]), measure, question.margin)
     return TrainerFacts(
         settings=question.groups, root=question.directory, files=files, sha256=sha256, evaluations=1,
         ends_idle=question.ends_idle, repeats=apart(repeats, name) == 0.0, resumption="anew",

@@ -205,9 +205,12 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
         yield "with lost runs counted against it", f"{mean}: {stands}"
     unseen = comparison.unseen
     if unseen is not None:
-        stands = "the claim is still made" if unseen.survives else "the claim is not made"
         more = "run" if comparison.samples else "pair"
-        yield "collapses unseen", f"up to {percent(unseen.rate)} of runs; with one more {more} of that kind {stands}"
+        stands = "the claim is still made" if unseen.survives else "the claim is not made"
+        effect = f"with one more {more} of that kind {stands}"
+        if unseen.worst is None:
+            effect = "no worst outcome is declared"
+        yield "collapses unseen", f"up to {percent(unseen.rate)} of runs; {effect}"
 
 
 def looks_table(comparisons: Sequence[Comparison]) -> Table:

@@ -12,6 +12,7 @@ import msgspec
 
 from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Missing, Setting, UsageError
+from esper_ab.contracts.margins import check_margin
 from esper_ab.contracts.settings import CONTROLLERS, REWARDS, TRAINER_PREFIX, ControllerSettings, GroupSettings
 from esper_ab.contracts.trainer import (
     FILLED,
@@ -34,7 +35,6 @@ from esper_ab.settings.outcome_range import (
     DEFAULT_OUTCOME,
     check_outcome_name,
     outcome_measure,
-    read_range,
     read_rehearsal,
 )
 
@@ -63,8 +63,9 @@ class TrainerKind(SettingsKind):
                 _check_name(one)
         if missing := list(_missing(asked)):
             raise Missing(missing)
-        read_range(asked.outcome_range)
         check_outcome_name(asked)
+        if asked.margin is not None:
+            check_margin(outcome_measure(asked), asked.margin)  # before the rehearsal, which may take long
         rehearsal = read_rehearsal(asked.rehearsal)
         if not is_command(reference):
             if asked.end_idle:
@@ -127,13 +128,14 @@ def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
 
 
 def _question(asked: AskedExperiment) -> TrainerQuestion:
+    assert asked.margin is not None  # `read` refuses an experiment without one
     return TrainerQuestion(
         reference=asked.trainer, directory=asked.trainer_folder,
         outcome=asked.outcome or DEFAULT_OUTCOME,
         groups={group.name: group.settings.trainer for group in asked.groups},
         rehearsal=read_rehearsal(asked.rehearsal), points=asked.episodes,
-        evaluations=0 if asked.eval_episodes == "auto" else asked.eval_episodes, rng_seed=asked.rng_seed,
-        threads=asked.arithmetic.threads, deterministic=asked.arithmetic.deterministic,
+        evaluations=0 if asked.eval_episodes == "auto" else asked.eval_episodes, margin=asked.margin,
+        rng_seed=asked.rng_seed, threads=asked.arithmetic.threads, deterministic=asked.arithmetic.deterministic,
         ends_idle=asked.end_idle,
         gpu=next(iter(asked_gpus(asked)), ""),
     )  # fmt: skip

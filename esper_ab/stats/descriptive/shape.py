@@ -51,13 +51,6 @@ def _show(found: Skewness, beside: Beside) -> str:
     return f"skewness {skew or 'unknown'}; p {p_text(found.johnson_p)} by Johnson's t, which allows for it"
 
 
-def _contradicts(found: Skewness, beside: Beside) -> str:
-    if not beside.claimed or found.johnson_p <= beside.bound:
-        return ""
-    return "The groups differ in shape; the error rate here may be 10–20 %."
-
-
 STATISTIC = Statistic[Skewness](
-    label="shape", kind="test", place=3, compute=lambda a, b, _: shape(a, b), show=_show, contradicts=_contradicts,
-    of_binary=False,
+    label="shape", kind="test", place=3, compute=lambda a, b, _: shape(a, b), show=_show, of_binary=False,
 )  # fmt: skip

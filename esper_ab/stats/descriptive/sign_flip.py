@@ -1,24 +1,17 @@
-"""The exact sign-flip test of paired differences.
-
-Under the null hypothesis, both signs of every difference are equally likely. The test makes no other assumption about
-the distribution.
-"""
+"""The exact sign-flip test of paired differences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import msgspec
-import numpy as np
 from numpy.typing import ArrayLike
 
+from esper_ab.stats.exact_signs import MAX_PAIRS, signs_p
 from esper_ab.stats.least_pairs import smallest_p
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.t_tests import differences
 from esper_ab.stats.text import p_text
-
-MAX_PAIRS = 20  # 2^20 sign patterns are enumerated; beyond that they would be sampled, which is not exact
-_TIE_TOLERANCE = 1e-12  # relative to the sum of |d|: sums that differ only by the order of addition count as ties
 
 
 class SignFlip(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,17 +25,10 @@ class SignFlip(msgspec.Struct, frozen=True, kw_only=True):
 
 def sign_flip(a: ArrayLike, b: ArrayLike) -> SignFlip:
     """Return the share of the 2^pairs sign patterns of a - b [pairs] whose |sum| is at least as large as observed."""
-    d = np.abs(differences(a, b))
+    d = differences(a, b)
     n = int(d.size)
-    if n > MAX_PAIRS:
-        return SignFlip(pairs=n, p=None, exact=False, smallest_p=smallest_p(n))
-    # The sign of the first difference is kept: |sum| is the same for a pattern and its mirror image. [2^(n-1)]
-    sums = d[:1]
-    for size in d[1:]:
-        sums = np.concatenate((sums + size, sums - size))
-    observed = abs(float(np.sum(differences(a, b))))
-    p = float(np.mean(np.abs(sums) >= observed - _TIE_TOLERANCE * float(np.sum(d))))
-    return SignFlip(pairs=n, p=p, exact=True, smallest_p=smallest_p(n))
+    p = float(signs_p(d)) if n <= MAX_PAIRS else None
+    return SignFlip(pairs=n, p=p, exact=p is not None, smallest_p=smallest_p(n))
 
 
 def _show(flip: SignFlip, _: Beside) -> str:

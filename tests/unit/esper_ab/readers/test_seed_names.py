@@ -39,7 +39,7 @@ def test_a_plans_seed_may_be_written_otherwise_in_the_results(tmp_path, spelling
     found = [row | {"seed": spelling.format(row["seed"])} for row in rows(*drawn(9, 3.0))]
     told = judge_outcomes(plan, _file(tmp_path / "f.csv", found))
     assert len(told.comparisons[0].pairs) == 9
-    assert told.notes[0] == f"seed {spelling.format(0)} is the plan's 0, and likewise 8 more."
+    assert told.notes[0] == f"Seed {spelling.format(0)} is the plan's 0, and likewise 8 more."
     assert told.departures == ()
 
 

@@ -1,5 +1,6 @@
 """Files with a row per seed and a column per group."""
 
+import pandas as pd
 import pytest
 
 from esper_ab.contracts.errors import Unanswered, UsageError
@@ -37,6 +38,14 @@ def test_columns_that_may_be_groups_are_asked_about(file):
         _read(file, WIDE)
     with pytest.raises(UsageError, match="no column 'group' or 'outcome'; its columns are seed, score"):
         _read(file, "seed,score,note\n0,1,x\n")
+
+
+def test_an_index_without_a_name_is_no_group(file):
+    pd.DataFrame({"old": [1.0, 3.0], "new": [2.0, 4.0]}).to_csv(file)
+    with pytest.raises(Unanswered, match="if each row is a seed, and old and new are the groups"):
+        read_csv(file)
+    found = [row.value for row in read_csv(file, groups=("old", "new")).rows]
+    assert found == [1.0, 2.0, 3.0, 4.0]
 
 
 @pytest.mark.parametrize(("text", "groups", "why"), [

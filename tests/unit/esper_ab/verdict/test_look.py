@@ -135,3 +135,34 @@ def test_one_other_outcome_makes_it_a_t(change):
     changed = [msgspec.structs.replace(pairs[0], **change), *pairs[1:]]
     (look,) = courses_of(design(looks=(20,)), {AB: changed}, 20)[AB].looks
     assert look.p != pytest.approx(stats.binomtest(12, 13).pvalue)
+
+
+# With 7 or 8 pairs, each run of which learns or does not, the t alone claims in up to 12.5 % of experiments.
+
+
+def learned(ahead, n, *, effect=0.0, positions=0.0, alpha=0.05, **changes):
+    """One look at n pairs: in `ahead` of them only a learned, in the others only b; with an effect of the position."""
+    spread_out = np.linspace(0.1, -0.1, n)  # so that the odd pair has the largest difference
+    d = np.where(np.arange(n) < ahead, 80.0, -80.0) + spread_out + effect
+    d += positions * (1.0 - 2.0 * (np.arange(n) % 2))
+    rule = design(looks=(n,), boundaries=(Boundary(open=1, alpha=alpha, nominal_p=(alpha,)),), alpha=alpha, **changes)
+    return courses_of(rule, {AB: pairs_of(90.0 + d, np.full(n, 90.0))}, n)[AB].looks[-1]
+
+
+@pytest.mark.parametrize(("ahead", "n", "crossed"), [
+    (6, 7, False), (7, 8, False), (7, 7, True), (8, 8, True), (8, 9, True),
+])  # fmt: skip
+def test_with_seven_and_eight_pairs_a_claim_also_needs_the_sign_flip_test(ahead, n, crossed):
+    look = learned(ahead, n, adjusted=False)
+    assert look.p <= look.bound_p
+    assert look.crossed == crossed
+
+
+def test_the_sign_flip_test_is_not_required_where_so_few_pairs_cannot_reach_the_share():
+    assert learned(7, 7, alpha=0.01, adjusted=False).crossed  # the smallest p is 2 / 2^7 = 0.016
+
+
+def test_an_effect_of_the_position_that_the_design_removes_does_not_count_against_the_signs():
+    look = learned(8, 8, effect=-70.0, positions=30.0, positions_matter=True, adjusted=True)
+    assert look.crossed
+    assert not learned(8, 8, effect=-70.0, positions=30.0, adjusted=False).crossed

@@ -14,7 +14,11 @@ from esper_ab.commands.cli import group
 from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.design.design import Boundary, Contrast, Futility
 from esper_ab.journal.fold import fold
+from esper_ab.readers.external_plan import make_external_plan, scales_of
 from esper_ab.report.content import content
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.judge import judge
+from esper_ab.verdict.observations import Observation, Observations
 from esper_ab.verdict.requirement import RELATIONS, Requirement, holds, parse_requirement, require
 from esper_ab.verdict.vocabulary import Finding, Verdict
 
@@ -152,3 +156,66 @@ def test_a_stop_for_futility_supports_nothing_but_what_its_interval_shows(count,
     assert (found.inconclusive, supported(found)) == ("futile", expected)
     with pytest.raises(ConditionNotMet, match="shaped against simplified is INCONCLUSIVE, stopped for futility"):
         require([asked("shaped better-than simplified")], [found])
+
+
+def on_tasks(*differences, worst=""):
+    """The comparisons A - B on one task per difference, and on their mean, with 16 seeds and a margin of 2."""
+    tasks = tuple(f"task {place}" for place in range(len(differences))) if differences[1:] else ("",)
+    seeds = tuple(map(str, range(16)))
+    plan = make_external_plan((A, B), seeds, scales_of(tasks, 2.0, worst=worst), Rule(looks=(16,)))
+    rows = []
+    for task, difference in zip(tasks, differences, strict=True):
+        for seed, noise in zip(seeds, SMALL, strict=True):
+            rows += [
+                Observation(group=A, task=task, replicate=seed, value=70.0 + difference + float(noise)),
+                Observation(group=B, task=task, replicate=seed, value=70.0),
+            ]
+    return judge(plan, Observations(rows=tuple(rows), source="these runs", pair_column="seed")).comparisons
+
+
+def is_met(left, relation, right, comparisons):
+    try:
+        require([Requirement(left=left, relation=relation, right=right)], comparisons)
+    except ConditionNotMet:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("differences", "expected"), [
+    ((6.0, 6.0), {"better-than", "not-worse-than"}),
+    ((12.0, -6.0), set()),  # worse by three margins on one task, better on the mean
+    ((6.0, -6.0), set()),  # equivalent on the mean
+    ((12.0, 0.0), {"better-than", "not-worse-than"}),
+    ((12.0, -1.0), {"better-than", "not-worse-than"}),  # worse by less than the margin
+    ((0.0, 0.0), {"equivalent-to", "not-worse-than"}),
+])  # fmt: skip
+def test_of_several_tasks_a_size_is_asked_of_each_and_a_direction_of_the_mean(differences, expected):
+    found, turned = on_tasks(*differences), on_tasks(*(-one for one in differences))
+    assert {one for one in RELATIONS if is_met(A, one, B, found)} == expected
+    assert {one for one in RELATIONS if is_met(B, one, A, turned)} == expected
+    assert is_met(B, "worse-than", A, found) is ("better-than" in expected)
+
+
+def test_a_failing_condition_names_the_task():
+    found = on_tasks(12.0, -6.0)
+    said = f'"{A} not-worse-than {B}" does not hold: on task 1, {A} against {B} is WORSE$'
+    with pytest.raises(ConditionNotMet, match=said):
+        require([Requirement(left=A, relation="not-worse-than", right=B)], found)
+    said = f'"{A} better-than {B}" does not hold: on task 1, {A} against {B} is WORSE$'
+    with pytest.raises(ConditionNotMet, match=said):
+        require([Requirement(left=A, relation="better-than", right=B)], found)
+    said = f"hold: {A} against {B} is EQUIVALENT on the mean over tasks; on task 1, {A} against {B} is WORSE$"
+    with pytest.raises(ConditionNotMet, match=said):
+        require([Requirement(left=A, relation="better-than", right=B)], on_tasks(6.0, -6.0))
+
+
+def test_a_condition_about_size_says_what_failures_that_struck_no_run_could_cost():
+    size, direction = (Requirement(left=B, relation=one, right=A) for one in ("not-worse-than", "worse-than"))
+    (note,) = require([size], on_tasks(0.0))
+    assert "failures in up to 17 % of a group's runs may be unseen with 16 pairs" in note
+    assert "no worst outcome is declared (--worst)" in note
+    assert "holds in 9 to 63 % of experiments with 15 pairs" in note
+    (note,) = require([size], on_tasks(0.0, worst=0.0))  # its mean of 70 times 1 - 0.05^(1/16)
+    assert note.endswith("at the worst outcome declared (0.00), they worsen the mean of simplified by 11.95")
+    assert require([size], on_tasks(0.0, worst=69.0)) == []  # they cost less than the margin
+    assert require([direction], on_tasks(6.0)) == []

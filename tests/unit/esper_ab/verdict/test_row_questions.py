@@ -84,13 +84,13 @@ LOWER = ("loss", "val_loss", "Error", "regret", "Perplexity", "wall time", "seco
 @pytest.mark.parametrize("name", LOWER)
 def test_the_direction_of_what_should_be_low_is_asked_about(name):
     rows = {"group": ["new"] * 10 + ["old"] * 10, "seed": [*range(10)] * 2, name: [*A, *B]}
-    asked = f"which outcomes are better, if the outcome is called {name}: better=lower or better=higher"
+    asked = f"is called {name}, so it is unclear whether lower or higher is better: better=lower or better=higher"
     assert _asked(rows, columns={"outcome": name}).endswith(asked)
     for better, verdict in (("lower", "WORSE"), ("higher", "BETTER")):
         found = esper_ab.compare_outcomes(rows, margin=1.0, columns={"outcome": name}, better=better)
         assert set(found.verdicts.values()) == {verdict}
     assert _asked({"new": A, "old": B}, label=name).endswith(asked)
-    with pytest.raises(UsageError, match="which outcomes are better"):
+    with pytest.raises(UsageError, match="unclear whether lower or higher is better"):
         esper_ab.design_comparison(["new", "old"], 10, margin=1.0, label=name)
 
 
@@ -104,7 +104,7 @@ def test_the_direction_of_other_outcomes_is_up(name):
 def test_all_questions_are_in_one_message():
     told = _asked({"group": ["new"] * 10 + ["old"] * 10, "prompt": [*range(10)] * 2, "loss": sorted(A) + sorted(B)},
                   columns={"seed": "prompt", "outcome": "loss"})  # fmt: skip
-    for part in ("the column prompt names items", "rows=runs; which outcomes are better", "; new rises and old rises"):
+    for part in ("the column prompt names items", "rows=runs; the outcome is called loss", "; new rises and old rises"):
         assert part in told
     assert "\n" not in told
 

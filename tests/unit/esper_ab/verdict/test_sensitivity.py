@@ -11,6 +11,7 @@ from support.comparing import SMALL as NOISE
 from esper_ab.design.design import Boundary
 from esper_ab.stats.correlation import drift
 from esper_ab.stats.pair import Samples
+from esper_ab.verdict.caveats import routine
 from esper_ab.verdict.follow import courses_of
 from esper_ab.verdict.pairing import Lost
 from esper_ab.verdict.sensitivity import completed, drifting, imputed, limits_with_losses, recurs_in
@@ -168,21 +169,32 @@ def test_the_rate_is_what_n_runs_miss_with_a_chance_of_five_percent(n, rate):
 
 
 def test_a_large_effect_survives_a_collapse_and_a_small_one_does_not():
-    sure, close = of(20.0, depth=5.0), of(0.8, depth=20.0, margin=0.5)
+    sure, close = of(20.0, worst=65.0), of(0.8, worst=50.0, margin=0.5)
     assert (sure.verdict, sure.unseen.survives) == (Verdict.BETTER, True)
     assert (close.verdict, close.unseen.survives) == (Verdict.BETTER, False)
-    assert close.unseen.worst == pytest.approx(min(min(pair.a, pair.b) for pair in close.pairs))
+    assert close.unseen.worst == 50.0
     assert any("The verdict would not survive one more pair" in caveat for caveat in close.caveats)
+    assert of(0.8, depth=30.0, worst=50.0, margin=0.5).unseen.worst == 40.0  # a worse one was seen
+
+
+@pytest.mark.parametrize("shift", [0.8, 20.0])
+def test_nothing_reassures_where_no_worst_outcome_is_declared(shift):
+    """Where no run collapsed, the worst outcome seen is an ordinary one, which any claim survives."""
+    claim = of(shift, margin=0.5)
+    assert (claim.verdict, claim.unseen.worst, claim.unseen.survives) == (Verdict.BETTER, None, None)
+    (said,) = [caveat for caveat in claim.caveats if "14 %" in caveat]
+    assert said.endswith("its effect is unknown, because no worst outcome is declared (--outcome-range).")
+    assert "survive" not in " ".join(claim.caveats)
+    assert said not in routine(claim)
 
 
 def test_it_is_the_same_from_either_side_and_asked_in_both_directions_of_an_equivalence():
     a, b = 70.0 + 0.3 * WAVES, 70.0 + 0.0 * WAVES
-    there, back = compared(design(20), pairs_of(a, b)), compared(design(20), pairs_of(b, a))
+    rule = design(20, worst=40.0)
+    there, back = compared(rule, pairs_of(a, b)), compared(rule, pairs_of(b, a))
     assert (there.verdict, back.verdict) == (Verdict.EQUIVALENT, Verdict.EQUIVALENT)
     assert there.unseen == back.unseen
-    a[4], b[4] = 40.0, 40.0  # both collapsed once, so that no difference shows
-    fragile = compared(design(20), pairs_of(a, b))
-    assert (fragile.verdict, fragile.unseen.survives) == (Verdict.EQUIVALENT, False)
+    assert there.unseen.survives is False
 
 
 def test_without_losses_the_limits_are_those_of_the_look_and_without_any_pair_there_are_none():

@@ -19,7 +19,7 @@ def _refused(call):
 @pytest.mark.parametrize("margin", [1, 2, 50.0])
 def test_fractions_allow_no_margin_of_1_and_more(runs, margin):
     told = _refused(lambda: esper_ab.compare_outcomes(runs, margin=margin))
-    assert told.startswith(f"margin {margin:g}: all 12 outcomes lie between {min(map(min, runs.values())):g} and ")
+    assert told.startswith(f"margin {margin:g}: the 12 outcomes seen lie between {min(map(min, runs.values())):g} and ")
     assert told.endswith("or declare a wider range with scores=WORST..TARGET")
     plan = esper_ab.design_comparison(["new", "old"], 6, margin=margin)
     assert _refused(lambda: esper_ab.judge_outcomes(plan, runs)) == told
@@ -52,7 +52,7 @@ def test_each_task_has_its_own_unit():
     rows["outcome"][12:] = [100 * value for value in rows["outcome"][12:]]
     assert esper_ab.compare_outcomes(rows, margin={"small": 0.1, "large": 10}).verdicts
     told = _refused(lambda: esper_ab.compare_outcomes(rows, margin=10))
-    assert told.startswith("margin 10 in small: all 12 outcomes lie between 0.08 and 0.97")
+    assert told.startswith("margin 10 in small: the 12 outcomes seen lie between 0.08 and 0.97")
 
 
 @pytest.mark.parametrize(("margin", "said"), [(3.0, True), (0.5, False)])

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from esper_ab.contracts.measures import Measure
-from workers.trainer.possible_outcome import refuse_impossible
+from workers.trainer.possible_outcome import refuse_impossible, refuse_other_unit
 
 
 def measure(better: str = "higher", **ends: float) -> Measure:
@@ -35,3 +35,18 @@ def test_an_outcome_that_a_run_can_record_passes(outcome: float, declared: Measu
 ])  # fmt: skip
 def test_an_outcome_that_no_run_can_record_is_refused(outcome: float, declared: Measure, said: str) -> None:
     assert re.search(said, problem_with(outcome, declared))
+
+
+@pytest.mark.parametrize(("seen", "declared", "margin", "refused"), [
+    ((0.2, 0.9), measure(), 2.0, True), ((0.2, math.nan, 0.9), measure(low=0.0), 1.0, True),
+    ((0.0, 1.0), measure(), 2.0, True), ((0.2, 0.9), measure(low=0.0, high=50.0), 2.0, False),
+    ((0.2, 0.9), measure(), 0.5, False), ((0.2, 1.9), measure(), 2.0, False), ((1.0, 1.0), measure(), 2.0, False),
+    ((), measure(), 2.0, False),
+])  # fmt: skip
+def test_a_margin_in_another_unit_than_fractions_is_refused(seen, declared, margin, refused) -> None:
+    if not refused:
+        refuse_other_unit(seen, declared, margin)
+        assert margin < 1.0 or not seen or max(seen) >= 1.0 or declared.high is not None
+        return
+    with pytest.raises(ValueError, match=r"as fractions do, .* a wider range with --outcome-range LOW\.\.HIGH"):
+        refuse_other_unit(seen, declared, margin)

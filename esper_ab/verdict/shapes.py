@@ -1,0 +1,78 @@
+"""What the shape of the differences says about a claim: its error rate, and what a far tail may do. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from esper_ab.contracts.wording import n_pairs
+from esper_ab.design.design import Design
+from esper_ab.stats.error_rates import LookPlan, Tail, far_tail, rate_of_skewness, rate_of_tail, skewness
+from esper_ab.stats.text import percent
+from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, MEAN
+
+SAID_FROM = 0.08  # the least error rate that is said
+_SIMULATED_ALPHA = 0.05
+
+
+def on_shapes(evidence: Evidence) -> Iterator[str]:
+    """Give the means that a far tail allows, if some of them make the claim false, and the error rate of the shape."""
+    if evidence.verdict not in CLAIMS or evidence.samples is not None or evidence.proportions is not None:
+        return
+    differences = np.array([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
+    if evidence.verdict not in DIFFERENT:
+        for sign in (1.0, -1.0):
+            tail = far_tail(sign * differences)
+            if tail is not None and tail.least_mean <= -evidence.design.margin:
+                yield _on_tail(evidence, tail, sign)
+        return
+    sign, plan = float(evidence.course.direction), look_plan(evidence.design, evidence.used)
+    towards = sign * differences
+    tail = far_tail(towards)
+    if tail is not None and tail.least_mean <= 0.0:
+        yield _on_tail(evidence, tail, sign)
+        rate: float | None = rate_of_tail(tail, plan)
+        like = f"of which {percent(tail.count / tail.pairs)} fall like this"
+    else:
+        rate = rate_of_skewness(towards, plan)
+        like = f"as skewed as these (skewness {-skewness(towards):.1f} against the claim)"
+    if rate is not None and rate >= SAID_FROM:
+        yield _on_rate(evidence, rate, like)
+
+
+def look_plan(design: Design, pairs: int) -> LookPlan:
+    """Return when the comparisons of `design` are tested; a single look is taken after `pairs` pairs."""
+    tasks = {one.task for one in design.comparisons if one.task != MEAN}
+    groups = [len({name for one in design.comparisons if one.task == task for name in one.groups}) for task in tasks]
+    independent = sum(count - 1 for count in groups)
+    if not design.looks:
+        return LookPlan(looks="after every pair", first=pairs, comparisons=independent)
+    if len(design.looks) == 1:
+        return LookPlan(looks="one look", first=pairs, comparisons=independent)
+    return LookPlan(looks="several looks", first=design.looks[0], comparisons=independent)
+
+
+def _on_tail(evidence: Evidence, tail: Tail, sign: float) -> str:
+    """Say how the far tail differs from the other differences, and which means its share allows."""
+    difference = evidence.design.difference
+    low, high = tail.shares
+    means = [sign * tail.mean_at(share) for share in (low, high)]
+    lies = "lies" if tail.count == 1 else "lie"
+    return (
+        f"{tail.count} of {n_pairs(tail.pairs)} {lies} further from the others ({difference(sign * tail.mean)} against "
+        f"{difference(sign * tail.others)}) than these from one another. Such pairs may be {100.0 * low:.2g} to "
+        f"{100.0 * high:.2g} % of all, which gives a mean from {difference(means[0])} to {difference(means[1])}."
+    )
+
+
+def _on_rate(evidence: Evidence, rate: float, like: str) -> str:
+    """Say how often such a plan is wrong about differences of this shape."""
+    alpha, several = evidence.design.alpha, len(evidence.design.comparisons) > 1
+    where = "with as many pairs, tasks and groups" if several else "with as many pairs"
+    at = "" if alpha == _SIMULATED_ALPHA else f" (at an alpha of {percent(_SIMULATED_ALPHA)})"
+    return (
+        f"If the true mean is 0, differences {like} give a false claim in about {percent(round(rate, 2))} of "
+        f"experiments {where}{at}, not in {percent(alpha)}."
+    )

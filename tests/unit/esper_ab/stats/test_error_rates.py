@@ -1,0 +1,112 @@
+"""The simulated error rates: found again at their own places, simulated anew, and unbiased for false claims."""
+
+import numpy as np
+import pytest
+from simulation import procedure
+
+from esper_ab.stats import error_rate_table as table
+from esper_ab.stats.error_rates import LookPlan, Tail, far_tail, rate_of_skewness, rate_of_tail, skewness
+
+ONE_OF_10 = LookPlan(looks="one look", first=10, comparisons=1)
+
+
+def tail(count=1, pairs=20, depth=25.0):
+    return Tail(count=count, pairs=pairs, mean=-depth, others=0.0, sd=1.0)
+
+
+def of_skewness(wanted, pairs, mean=0.7):
+    """Differences with this skewness against the claim, and this mean in SDs."""
+    low, high = 0.0, 30.0
+    spots = np.linspace(0.01, 0.99, pairs)
+    for _ in range(60):
+        power = (low + high) / 2.0
+        d = -(spots**power)
+        low, high = (power, high) if -skewness(d) < wanted else (low, power)
+    return (d - d.mean()) / d.std(ddof=1) + mean
+
+
+def test_at_the_places_of_the_table_the_rates_are_its_own():
+    at, law = table.PAIRS.index(10), table.SKEWNESS.index(3.5)
+    d = of_skewness(table.SAMPLE[at][law], 10)
+    assert rate_of_skewness(d, ONE_OF_10) == pytest.approx(table.SKEWED[at][0][law] / 100.0, rel=1e-6)
+    rare = tail(count=2)
+    several = LookPlan(looks="several looks", first=14, comparisons=8)
+    own = table.COLLAPSES[len(table.PAIRS) + table.PAIRS.index(14)][table.COMPARISONS.index(8)]
+    share, depth = table.SHARES.index(0.1), table.DEPTHS.index(25.0)
+    assert rate_of_tail(rare, several) == pytest.approx(own[share][depth] / 100.0)
+    always = LookPlan(looks="after every pair", first=6, comparisons=1)
+    assert rate_of_tail(rare, always) == pytest.approx(table.COLLAPSES[-1][0][share][depth] / 100.0)
+
+
+def skewed(rng, size, skew):
+    shape = 4.0 / skew**2
+    return (shape - rng.gamma(shape, size=size)) / shape**0.5
+
+
+@pytest.mark.parametrize(("looks", "kind"), [
+    ((10,), "one look"), ((14, 20), "several looks"), ((16, 20, 30), "several looks"),
+])  # fmt: skip
+@pytest.mark.parametrize("comparisons", [1, 4])
+def test_the_rates_come_out_again_for_plans_that_the_package_makes(looks, kind, comparisons):
+    """Followed by tests/simulation, with alpha passed on; the table has looks at other shares of the pairs."""
+    rule, rng = procedure.Rule(looks, paths=100_000), np.random.default_rng(7)
+    plan = LookPlan(looks=kind, first=looks[0], comparisons=comparisons)
+    for law in (1, 2, 3):
+        d = skewed(rng, (4_000, comparisons, looks[-1]), table.SKEWNESS[law])
+        found = (procedure.follow(d, rule, 2.0).crossed != 0).any(1).mean()
+        of_law = [sample[law] for sample in table.SAMPLE]
+        observed = float(np.interp(np.log(looks[0]), np.log(table.PAIRS), of_law))
+        said = rate_of_skewness(of_skewness(observed, looks[0]), plan)
+        assert said is None or found == pytest.approx(said, abs=0.02 + 0.1 * said)
+
+
+@pytest.mark.parametrize(("share", "looks", "rate"), [
+    (0.15, (10,), 0.20), (0.15, (14, 20), 0.115), (0.05, (20,), 0.36),
+])  # fmt: skip
+def test_rare_collapses_have_the_rates_of_the_review(share, looks, rate):
+    plan = LookPlan(looks="one look" if len(looks) == 1 else "several looks", first=looks[0], comparisons=1)
+    rare = tail(count=round(100 * share), pairs=100, depth=45.0)
+    assert rate_of_tail(rare, plan) == pytest.approx(rate, abs=0.03)
+
+
+def test_more_comparisons_err_more_often_and_more_pairs_less():
+    plans = [LookPlan(looks="one look", first=10, comparisons=count) for count in (1, 2, 3, 8, 40)]
+    rates = [rate_of_skewness(of_skewness(1.0, 10), plan) for plan in plans]
+    assert rates == sorted(rates)
+    rates = [rate_of_tail(tail(), LookPlan(looks="one look", first=n, comparisons=1)) for n in (10, 11, 30, 90)]
+    assert rates == sorted(rates, reverse=True)
+
+
+@pytest.mark.parametrize("law", [2, 3, 4])
+def test_about_half_of_the_false_claims_are_told_at_least_the_rate_of_their_law(law):
+    rng, n = np.random.default_rng(law), 10
+    d = skewed(rng, (20_000, n), table.SKEWNESS[law])
+    t = d.mean(1) / d.std(1, ddof=1) * n**0.5
+    claimed = d[t > 2.262]
+    told = [rate_of_skewness(one, ONE_OF_10) or 0.05 for one in claimed]
+    true = table.SKEWED[table.PAIRS.index(n)][0][law] / 100.0
+    assert np.mean(np.array(told) >= true) == pytest.approx(0.5, abs=0.1)
+
+
+def test_nothing_is_said_of_most_normal_differences():
+    d = np.random.default_rng(3).standard_normal((2_000, 10))
+    said = [rate_of_skewness(one, ONE_OF_10) is not None for one in d]
+    assert np.mean(said) == pytest.approx(0.2, abs=0.03)
+
+
+def test_nothing_is_said_of_claims_larger_than_nearly_all_false_ones():
+    assert rate_of_skewness(of_skewness(2.0, 10, mean=1.0), ONE_OF_10) > 0.2
+    assert rate_of_skewness(of_skewness(2.0, 10, mean=20.0), ONE_OF_10) is None
+
+
+@pytest.mark.parametrize(("differences", "count"), [
+    ([1.0, 1.1, 0.9, 1.2, 1.0, -19.0], 1),
+    ([1.0, 1.1, 0.9, 1.2, 1.0, 19.0], None),  # on the side of the claim
+    ([1.0, 1.1, 0.9, 1.2, -19.0, -20.0], 2),
+    ([1.0, 1.1, 0.9, -18.0, -19.0, -20.0], None),  # as many as not: not rare
+    ([1.0, 2.0, 3.0, 4.0, 5.0, -2.0], None),
+    ([1.0, 1.0, 1.0, 1.0, 1.0, -19.0], None),
+])  # fmt: skip
+def test_a_far_tail_lies_further_from_the_others_than_these_from_one_another(differences, count):
+    found = far_tail(np.array(differences))
+    assert (found and found.count) == count
