@@ -81,6 +81,7 @@ def limits(
     facts = machine.trainer
     return (
         *((own.found(facts, experiment.trainer),) if facts is not None and not _as_wished(facts) else ()),
+        *((own.ENDED_IDLE,) if facts is not None and facts.ends_idle else ()),
         *(_UNPAIRED if experiment.unpaired else ()),
         *(_FIXED if experiment.order == "fixed" and positions_matter else ()),
         *_on_differences(experiment, machine),
