@@ -83,6 +83,7 @@ def limits(
     facts = machine.trainer
     return (
         *((own.found(facts, experiment.trainer),) if facts is not None and not _as_wished(facts) else ()),
+        *((own.ENDED_IDLE,) if facts is not None and facts.ends_idle else ()),
         *(_UNPAIRED if experiment.unpaired else ()),
         *(_FIXED if experiment.order == "fixed" and positions_matter else ()),
         *_on_quick_look(experiment, machine, lanes),
@@ -149,6 +150,7 @@ def notes(
         *_on_outcome(experiment),
         *(_on_policies(experiment) if experiment.slots else ()),
         *_on_devices(experiment, machine, lanes, idle),
+        *_on_start(machine),
     )
 
 
@@ -285,6 +287,11 @@ def _on_policies(experiment: ResolvedExperiment) -> Iterator[str]:
                 f"start: the op head of {', '.join(names)} starts with the bias {start} (policy.bias_…), so an "
                 "untrained policy prefers actions with a positive bias over those with a negative one."
             )
+
+
+def _on_start(machine: Machine) -> Iterator[str]:
+    if machine.spawned_because:
+        yield f"Each worker imports torch for itself (spawned, not forked), because {machine.spawned_because}."
 
 
 def _on_devices(

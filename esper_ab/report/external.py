@@ -28,7 +28,7 @@ EXPLORATORY = (
     "If groups, margin or number of runs were chosen after seeing outcomes, false claims are more frequent than alpha. "
     "To decide: `esper-ab design`, then fresh runs, then `esper-ab judge`."
 )
-SCHEMA = 1
+SCHEMA = 2
 _RANKED = 20  # groups in a list
 
 

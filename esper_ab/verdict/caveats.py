@@ -40,7 +40,7 @@ def describe(
     """
     return {
         name: statistic.of(a, b, rng_seed, lower=lower)
-        if (paired or statistic.of_unpaired) and (statistic.of_binary or not binary) else None
+        if (statistic.of_paired if paired else statistic.of_unpaired) and (statistic.of_binary or not binary) else None
         for name, statistic in statistics().items()
     }  # fmt: skip
 
@@ -192,6 +192,7 @@ def beside(evidence: Evidence) -> Beside:
         undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by and not evidence.proportions,
         unit=question.design.outcome.apart, digits=question.design.digits,
         pairs=max(map(len, outcomes(evidence.data))) if evidence.samples else evidence.used,
+        paired=question.paired and evidence.samples is None,
     )  # fmt: skip
 
 

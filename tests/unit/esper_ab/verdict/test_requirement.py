@@ -140,7 +140,7 @@ def test_a_report_is_a_whole_document_whether_conditions_hold_or_not(tmp_path, c
     run = str(write(tmp_path / "run", same_twice()))
     assert invoke(group, ["report", run, "--json", "--fail-unless", "a better-than b"], "esper-ab") == 12
     document = json.loads(capsys.readouterr().out)
-    assert (document["schema"], document["comparisons"][0]["verdict"]) == (7, "IDENTICAL")
+    assert (document["schema"], document["comparisons"][0]["verdict"]) == (8, "IDENTICAL")
     assert invoke(group, ["report", run, "--format", "md", "--fail-unless", "a equivalent-to b"], "esper-ab") == 0
     assert capsys.readouterr().out.startswith("## a against b")
     assert [path.name for path in (tmp_path / "run").iterdir() if path.suffix in (".md", ".txt")] == ["summary.txt"]
