@@ -76,6 +76,14 @@ def examine(
     raise EsperError(f"{what} gave no answer ({why}): it {ended}")
 
 
+def examine_here(questions: Questions, launcher: Launcher, meanwhile: Callable[[], None] = lambda: None) -> Machine:
+    """Run the preflight on this machine, in the way in which `launcher` starts workers. Raises as `examine` does."""
+    if not launcher.imports_torch_once:
+        return examine(questions, meanwhile)
+    machine = examine(questions, meanwhile, on=partial(launcher.begin, ""))
+    return msgspec.structs.replace(machine, spawned_because=launcher.spawned_because)
+
+
 def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]:
     """Return the preflight's stdout and stderr; after the limit, raise WorkerHung with the last step."""
     say_at, longest_s = _SAY_S, limit_s

@@ -29,7 +29,7 @@ from esper_ab.control.event_sink import Observer
 from esper_ab.control.preflight import (
     check_experiment_dir,
     check_launcher,
-    examine,
+    examine_here,
     examine_nodes,
     expected_bytes,
 )
@@ -117,7 +117,7 @@ def plan_part(
     questions = kind_of(asked.task).ask(asked)
     if (machine := machines.get(key := msgspec.json.encode(questions))) is None:
         with waiting("looking at this machine"):
-            machine = examine(questions, (lambda: None) if only_plan else _import_control)
+            machine = examine_here(questions, launcher, (lambda: None) if only_plan else _import_control)
         if launcher.nodes:
             with waiting(f"looking at {counted(len(launcher.nodes), 'node')}"):
                 machine = examine_nodes(machine, questions, launcher, experiment_dir.parent)

@@ -132,6 +132,7 @@ def notes(
         *_on_outcome(experiment),
         *(_on_policies(experiment) if experiment.slots else ()),
         *_on_devices(experiment, machine, lanes, idle),
+        *_on_start(machine),
     )
 
 
@@ -268,6 +269,11 @@ def _on_policies(experiment: ResolvedExperiment) -> Iterator[str]:
                 f"start: the op head of {', '.join(names)} starts with the bias {start} (policy.bias_…), so an "
                 "untrained policy prefers actions with a positive bias over those with a negative one."
             )
+
+
+def _on_start(machine: Machine) -> Iterator[str]:
+    if machine.spawned_because:
+        yield f"Each worker imports torch for itself (spawned, not forked), because {machine.spawned_because}."
 
 
 def _on_devices(
