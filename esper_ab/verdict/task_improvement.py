@@ -45,7 +45,7 @@ def task_improvements(
         if row.value is not None and row.task in signs:
             runs.setdefault((row.group, row.task), []).append(signs[row.task] * row.value)
     found = []
-    for a, b in pairs:
+    for a, b in dict.fromkeys(pairs):  # each once, though it is compared in every task
         sides = [[np.sort(runs.get((group, task), ())) for group in (a, b)] for task in signs]
         sizes = [side.size for task in sides for side in task]
         if min(sizes) > 0 and max(sizes) <= _MOST_RUNS:

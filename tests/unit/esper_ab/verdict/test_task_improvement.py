@@ -32,7 +32,8 @@ def drawn(better="higher"):
 @pytest.mark.parametrize("better", ["higher", "lower"])
 def test_it_is_the_mean_over_tasks_and_its_interval_that_of_a_stratified_bootstrap(better):
     runs, observations = drawn(better)
-    (found,) = task_improvements(observations, [scale(task, better) for task in TASKS], [("new", "old")], 3)
+    compared = [("new", "old")] * 4  # in each task, and in their mean
+    (found,) = task_improvements(observations, [scale(task, better) for task in TASKS], compared, 3)
     each = [stats.mannwhitneyu(runs["new", task], runs["old", task]).statistic / 144 for task in TASKS]
     assert (found.a, found.b, found.tasks, found.runs) == ("new", "old", 3, 12)
     assert found.probability == pytest.approx(np.mean(each))
