@@ -69,7 +69,8 @@ def began_with_cuda(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.real_gpu
 @pytest.mark.parametrize("task", ["synthetic", "digits"])
-@pytest.mark.parametrize("how", [(), ("--no-deterministic",), ("--amp", "bf16")], ids=["default", "free", "bf16"])
+@pytest.mark.parametrize("how", [(), ("--no-deterministic",), ("--amp", "bf16"), ("--amp", "fp16")],
+                         ids=["default", "free", "bf16", "fp16"])
 def test_two_groups_share_one_gpu(tmp_path: Path, gpus: Gpus, task: str, how: tuple[str, ...]) -> None:
     history = train(gpus(1), tmp_path, "--groups", "shaped,simplified", *LARGER, *SHARED, *how, "--task", task)
     assert {run.ref.device for run in history.runs.values()} == {"cuda:0/0", "cuda:0/1"}
@@ -83,6 +84,20 @@ def test_equal_groups_have_equal_records_on_a_gpu(tmp_path: Path, gpus: Gpus) ->
     history = train(gpus(1), tmp_path, *ALIKE, *LARGER, *SHARED, "--task", "digits")
     for replicate in range(2):
         assert digests(history, f"a/{replicate}") == digests(history, f"b/{replicate}")
+
+
+def test_a_gpu_without_bf16_trains_in_float16(tmp_path: Path, gpus: Gpus) -> None:
+    """bf16 is refused there in one line that names fp16; equal groups in fp16 have equal records, in two processes."""
+    env = gpus(2, capability=[7, 5])
+    refused = launched(env, tmp_path, *ALIKE, *BOTH, "--amp", "bf16")
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        "error: group 'a': growth.amp=bf16 needs compute capability 8.0, but cuda:0 has 7.5; choose growth.amp=fp16 or "
+        "off\n"
+    )
+    history = train(env, tmp_path, *ALIKE, *BOTH, "--amp", "fp16")
+    assert {run.ref.device for run in history.runs.values()} == {"cuda:0", "cuda:1"}
+    assert digests(history, "a/0") == digests(history, "b/0")
 
 
 def test_two_equal_groups_on_two_gpus_of_which_one_fails_once(tmp_path: Path, gpus: Gpus) -> None:
