@@ -53,7 +53,8 @@ def pathologies(record: EpisodeRecord) -> dict[str, str]:
     said = {
         NO_STEP: "the update stopped before its first complete step: a loss or gradient was not finite, or no step was "
         "valid",
-        RATIO_EXPLOSION: f"probability ratio up to {of('ratio_max'):.1f}",
+        RATIO_EXPLOSION: f"probability ratio up to {of('ratio_max'):.1f}; a few are normal early in training, but "
+        "lower ppo.lr if the report counts many",
         RATIO_MISMATCH: f"the ratio before the first step differs from 1 by {of('first_ratio_error'):.1e}",
         RATIO_COLLAPSE: f"{100 * of('clip_fraction'):.0f} % of the probability ratios were clipped",
         ENTROPY_COLLAPSE: f"entropy collapsed to {of('entropy'):.1e} nats per decision",

@@ -115,9 +115,10 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             show_default=False),
         "no_retry": switched(
             "Give up a run as soon as its worker dies. [default: retry; give up after two retries without progress]"),
-        "placement": takes("auto|spread|share|sequence",
-            "One run per device (spread); or all runs of a block on one device: side by side (share), or one after the "
-            "other (sequence). [default: spread if there are enough devices, else share]"),
+        "placement": takes("auto|spread|share|alternate|sequence",
+            "One run per device (spread); or all runs of a block on one device: side by side (share), in turn by "
+            "episode (alternate), or one after the other (sequence). [default: spread if there are enough devices, "
+            "else share]"),
         "order": takes("balanced|fixed|shuffled",
             "How groups are assigned to devices and start order in each block. [default: balanced]"),
         "sync": takes("lockstep|independent",

@@ -1,15 +1,12 @@
-"""Child processes of the data plane, the questions to them, and their answers.
+"""Questions to child processes of the data plane, and their answers.
 
 The children are the preflight, `growth heuristic`, `evaluate` and the reward audit.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import tempfile
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -28,49 +25,6 @@ from esper_ab.contracts.settings import (
     Settings,
 )
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
-
-
-class Child:
-    """A process that runs `command` with `line` as its input. Leaving the context kills the process.
-
-    It has a session of its own, so that a terminal that closes does not end it while this process goes on.
-
-    Input and output are files. A pipe for the input would block until the process reads it, and a pipe for the output
-    would stay open while a helper process that user code started is alive.
-    """
-
-    def __init__(self, command: Sequence[str], line: bytes, environment: Mapping[str, str]) -> None:
-        self._files = asked, answer, complaint = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  closed in __exit__
-        asked.write(line)
-        asked.seek(0)
-        self._process = subprocess.Popen(
-            command, stdin=asked, stdout=answer, stderr=complaint, env=environment, start_new_session=True
-        )
-        self.pid = self._process.pid
-        self.returncode: int | None = None
-
-    def communicate(self, *, timeout: float | None = None) -> tuple[bytes, bytes]:
-        """Same as `Errand.communicate`."""
-        try:
-            self.returncode = self._process.wait(timeout)
-        except subprocess.TimeoutExpired as error:
-            error.stderr = self._written(2)
-            raise
-        return self._written(1), self._written(2)
-
-    def _written(self, descriptor: int) -> bytes:
-        file = self._files[descriptor].fileno()
-        return os.pread(file, os.fstat(file).st_size, 0)  # leaves the offset, which the process shares
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._process:
-            self._process.kill()
-        for file in self._files:
-            file.close()
-
 
 # --- gpu names -------------------------------------------------------------------------------------------------------
 # The name of a GPU in CUDA_VISIBLE_DEVICES, which tells a worker which GPU it owns.
@@ -211,6 +165,7 @@ class Machine(Settings, frozen=True, kw_only=True):
     sources: str = ""  # hash of the code (contracts/source_files.py)
     sees_shared_file: bool = True
     start_s: float = 0.0  # measured: from the start of the child until it had imported torch
+    spawned_because: str = ""  # why workers cannot be forked from a process that has imported torch; "": they can
     cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # best bfloat16 instructions of the CPU; "": none
     user_rewards: tuple[UserReward, ...]
     trainer: TrainerFacts | None = None  # of the trainer that was asked about

@@ -175,6 +175,24 @@ def _main() -> None:
         from esper_ab.contracts.guard import end_with_parent
 
         end_with_parent(starter if parent == _WHOEVER else parent)
+    _run(module)
+
+
+def become(module: str, *standard: int) -> None:
+    """Be the program `module` in a process that another of ours has forked, in a session of its own.
+
+    `standard`: descriptors to take the place of standard input, output and error.
+    """
+    os.setsid()
+    for own, descriptor in enumerate(standard):
+        os.dup2(descriptor, own)
+        os.close(descriptor)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115  multiprocessing has made it /dev/null
+    sys.argv = [module]
+    _run(module)
+
+
+def _run(module: str) -> None:
     if module in _RUN_USERS_CODE:
         add_working_directory()  # other processes that need it are spawned, and do it themselves
     try:

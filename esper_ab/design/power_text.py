@@ -286,10 +286,18 @@ def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
     ]
 
 
-def design_power_line(design: Design, run_sd: float | None) -> str:
+class KnownSD(msgspec.Struct, frozen=True):
+    """The SD of paired differences, in the unit of differences, and the page that has it."""
+
+    sd: float
+    source: str
+
+
+def design_power_line(design: Design, run_sd: float | None, known: KnownSD | None = None) -> str:
     """Describe the difference that a design can detect with its looks; "" if it decides nothing or has no maximum.
 
     `run_sd` is the SD between runs of one group, from a calibration, or None. Pairs are assumed to be uncorrelated.
+    Without a calibration, `known` is the SD of paired differences from evidence that comes with the package.
     """
     if not design.boundaries or design.anytime_after is not None:
         return ""
@@ -303,6 +311,9 @@ def design_power_line(design: Design, run_sd: float | None) -> str:
     smallest = simulation.smallest_effect
     if smallest is None:
         return ""
+    if run_sd is None and known is not None:
+        found = design.outcome.difference(significant(smallest * known.sd))
+        return f"Finds a difference of about {found} with 80 % power (SD of pairs {known.sd:g}, from {known.source})."
     if run_sd is None:
         sds = significant(sd_of_differences(smallest, 0.0))
         return f"Finds a difference of {sds} run-to-run SDs with 80 % power; your SD is unknown (esper-ab calibrate)."

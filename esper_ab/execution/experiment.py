@@ -29,7 +29,7 @@ from esper_ab.control.event_sink import Observer
 from esper_ab.control.preflight import (
     check_experiment_dir,
     check_launcher,
-    examine,
+    examine_here,
     examine_nodes,
     expected_bytes,
 )
@@ -44,10 +44,11 @@ from esper_ab.launchers import Launcher
 from esper_ab.live.console import CONSOLE_NAME, rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.blocks import make_plan
-from esper_ab.plan.estimate import Estimate
+from esper_ab.plan.budget import EVIDENCE, known_sd_of_pairs
+from esper_ab.plan.estimate import Estimate, duration
 from esper_ab.plan.experiment_directory import PLAN_TEXT, claim_new, make_experiment_directory
 from esper_ab.plan.plan import Plan
-from esper_ab.plan.text import WIDTH, duration, plan_text, short_text
+from esper_ab.plan.text import WIDTH, plan_text, short_text
 from esper_ab.readers.joint_directory import PLAN_NAME, is_joint
 from esper_ab.settings.eval_episodes import EvalEpisodesChoice, choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
@@ -93,10 +94,14 @@ class PlannedExperiment:
     @cached_property
     def power_line(self) -> str:
         """A sentence on the difference that the plan can detect; "" if it cannot be computed before training."""
-        from esper_ab.design.power_text import design_power_line  # needs scipy, which --help does not
+        from esper_ab.design.power_text import KnownSD, design_power_line  # needs scipy, which --help does not
 
-        known, sd = self.known.calibration, self.plan.run_sd
-        return design_power_line(self.plan.design, sd if known is None else sd or known.spread.sd)
+        calibration, sd = self.known.calibration, self.plan.run_sd
+        if sd is None and calibration is not None:
+            sd = calibration.spread.sd
+        measured = known_sd_of_pairs(self.plan.experiment)
+        known = KnownSD(measured, EVIDENCE) if measured is not None else None
+        return design_power_line(self.plan.design, sd, known)
 
 
 def plan_part(
@@ -117,7 +122,7 @@ def plan_part(
     questions = kind_of(asked.task).ask(asked)
     if (machine := machines.get(key := msgspec.json.encode(questions))) is None:
         with waiting("looking at this machine"):
-            machine = examine(questions, (lambda: None) if only_plan else _import_control)
+            machine = examine_here(questions, launcher, (lambda: None) if only_plan else _import_control)
         if launcher.nodes:
             with waiting(f"looking at {counted(len(launcher.nodes), 'node')}"):
                 machine = examine_nodes(machine, questions, launcher, experiment_dir.parent)
@@ -178,6 +183,8 @@ def plan_on(
     cpu, cuda = (f"{duration(costs[kind])} on" if kind in costs else "refused on" for kind in ("cpu", "cuda"))
     note = f"Trained on {best}, by an estimate of both: {cpu} cpu, {cuda} cuda; choose with --devices cpu or cuda."
     sooner, cost = plans[best]
+    if best == "cpu":  # on the first screen, because nobody buys a GPU to leave it idle
+        return msgspec.structs.replace(sooner, notes=(note, *sooner.notes), limits=sooner.limits + 1), cost
     return msgspec.structs.replace(sooner, notes=(*sooner.notes, note)), cost
 
 

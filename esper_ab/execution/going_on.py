@@ -13,7 +13,7 @@ from esper_ab.contracts.experiment_files import CHECKPOINTS, LOGS, POLICIES, RUN
 from esper_ab.contracts.files import NotRegular, check_no_links
 from esper_ab.contracts.wording import counted, shell_command
 from esper_ab.control import experiment_run
-from esper_ab.control.preflight import examine, examine_nodes, reserve_lanes
+from esper_ab.control.preflight import examine_here, examine_nodes, reserve_lanes
 from esper_ab.control.rules.looks import all_settled
 from esper_ab.design.design import rule
 from esper_ab.execution.answer import parse_requirements, write_report
@@ -150,7 +150,7 @@ def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> N
         task=experiment.task, data_dir=experiment.data_dir, user_rewards=(), gpus=experiment.devices
     )
     with waiting("looking at this machine"):
-        machine = examine_nodes(examine(questions), questions, launcher, experiment_dir)
+        machine = examine_nodes(examine_here(questions, launcher), questions, launcher, experiment_dir)
     if own_kernel:
         check_kernel(experiment.arithmetic, machine)
     reserve_lanes(launcher, lanes, machine.devices if placed else ())

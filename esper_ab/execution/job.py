@@ -30,9 +30,8 @@ from esper_ab.execution.experiment import Beforehand, PlannedExperiment, clear, 
 from esper_ab.health.processor import Room, room
 from esper_ab.journal.lock import Lock
 from esper_ab.launchers import Launcher
-from esper_ab.plan.estimate import Estimate
+from esper_ab.plan.estimate import Estimate, duration
 from esper_ab.plan.experiment_directory import claim_new, experiment_toml
-from esper_ab.plan.text import duration
 from esper_ab.readers.external_plan import save_plan
 from esper_ab.readers.joint_directory import PLAN_NAME, Joint, JointPart, write_joint
 from esper_ab.settings.experiment import AskedExperiment

@@ -15,7 +15,8 @@ from typing import Literal, Protocol
 import msgspec
 
 from esper_ab.contracts import link_keys
-from esper_ab.contracts.children import Child, Device
+from esper_ab.contracts.child import Child, child_of
+from esper_ab.contracts.children import Device
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import child_command, child_environment
@@ -150,6 +151,7 @@ class Launcher:
     address = "127.0.0.1"  # of this machine, where workers connect to the coordinator over tcp
     nodes: tuple[Node, ...] = ()  # where its workers run; if one is lost, so are its workers; empty: this machine
     child_processes = False  # whether every worker is a child of this process, which a signal can stop or end
+    imports_torch_once = False  # whether `begin` uses a process that has imported torch, as its workers do
     descriptors: int  # file descriptors that each worker takes in this process, including its connection
     own_descriptors = 0  # file descriptors that the launcher itself takes, however many workers it has
 
@@ -159,6 +161,11 @@ class Launcher:
         if self.needs_tcp and self.transport != "tcp":
             raise UsageError(f"launcher {self.name}: {_NEEDS_TCP}")
         self._devices: dict[str, Device] = {}
+
+    @property
+    def spawned_because(self) -> str:
+        """Why each process on this machine imports torch for itself although `imports_torch_once`; "" if none does."""
+        return ""
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
         """Run one of our modules as a program on a node, as `begin_here` does on this machine."""
@@ -223,7 +230,7 @@ def _on(node: str) -> str:
 
 def begin_here(command: Sequence[str], line: bytes) -> Child:
     """Run `command` with `line` as its input, in the environment that `child_environment` derives from this one."""
-    return Child(command, line, child_environment(os.environ))
+    return child_of(command, line, child_environment(os.environ))
 
 
 class LauncherFactory(Protocol):

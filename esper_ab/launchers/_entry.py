@@ -58,6 +58,15 @@ def call_in_process(entry: str, order: WorkerOrder, coordinator: socket.socket |
     call(entry, order, coordinator)
 
 
+def call_forked(entry: str, order: str, keys: int = -1) -> None:
+    """Same as `call_in_process`, in a child of the start process.
+
+    `order`: as JSON. `keys`: descriptor of the socket for the key exchange; -1 if no keys are needed.
+    """
+    add_working_directory()
+    call(entry, _decode(order), socket.socket(fileno=keys) if keys >= 0 else None)
+
+
 def main(entry: str) -> None:
     """Run a worker with this entry point, "module:function"."""
     line = sys.stdin.buffer.readline()  # a buffered read: nothing more is sent before the key

@@ -6,16 +6,18 @@ import errno
 import faulthandler
 import os
 import socket
+import sys
 import threading
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import open_below
 from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.contracts.own_packages import ForeignPackage, claim
+from esper_ab.contracts.own_packages import ForeignPackage, add_working_directory, claim
 from esper_ab.launchers import KeyExchange, Launcher, LauncherFactory, Transport
 from esper_ab.launchers._entry import call
 
@@ -61,7 +63,7 @@ class InlineWorker:
             self.exitcode = 1
         except BaseException:  # noqa: BLE001  any exception ends the worker, as in a process
             self.exitcode = 1
-            with self._log() as log:
+            with suppress(OSError), self._log() as log:  # the directory may have been removed
                 traceback.print_exc(file=log)
         finally:
             os.eventfd_write(self.sentinel, 1)
@@ -106,6 +108,7 @@ class InlineLauncher(Launcher):
         except ForeignPackage as error:
             raise UsageError(f"launcher inline: {error}, or use launcher local") from None
         self._directory = ""  # the current directory when workers were started; they share it with this process
+        self._is_importable = False  # whether this launcher has made that directory importable
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
         """Refuse GPUs, because torch fixes the choice of GPUs and their arithmetic once per process."""
@@ -117,14 +120,19 @@ class InlineLauncher(Launcher):
         super().check_lanes(lanes)
 
     def reserve(self, lanes: Sequence[Lane]) -> None:
-        """Remember the current directory, because users' code in a thread may change it."""
-        self._directory = self._directory or str(Path.cwd())
+        """Remember the current directory, because users' code in a thread may change it, and import from it."""
+        if not self._directory:
+            self._directory = str(Path.cwd())
+            self._is_importable = self._directory not in sys.path
+            add_working_directory()
 
     def release(self) -> None:
         """Change back to the directory remembered by `reserve`, because later paths may be relative to that directory.
         """
         if self._directory:
             os.chdir(self._directory)
+        if self._is_importable and self._directory in sys.path:
+            sys.path.remove(self._directory)
         self._directory = ""
 
     def start(self, order: WorkerOrder) -> InlineWorker:

@@ -1,91 +1,94 @@
-"""Launcher of workers as local processes: one Process of multiprocessing's spawn context for each worker.
+"""Launcher of workers as local processes, which the machine's start process makes by torch.multiprocessing.
 
-`torch.multiprocessing.spawn` is not used, because it ends all processes on the first failure, whereas here a worker
-that dies is replaced. The child sets its own environment before it imports torch. Nothing is inherited by fork.
+The start process imports torch once, for the preflight and for all workers. `torch.multiprocessing.spawn` is not used,
+because it ends all processes on the first failure, whereas here a worker that dies is replaced.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import errno
 import os
 import signal
 import socket
-from multiprocessing import resource_tracker
+from collections.abc import Sequence
 from multiprocessing.connection import wait
-from multiprocessing.process import BaseProcess
 
+import msgspec
+
+from esper_ab.contracts.child import Child
 from esper_ab.contracts.messages import WorkerOrder
-from esper_ab.contracts.own_packages import nothing_of_the_user
-from esper_ab.launchers import KeyExchange, Launcher, LauncherFactory
-from esper_ab.launchers._entry import call_in_process
+from esper_ab.launchers import KeyExchange, Launcher, LauncherFactory, Transport
+from esper_ab.launchers._start_process import DESCRIPTORS, StartedProcess, StartProcess
+
+# Functions that the start process calls, by their names.
+_BE_A_WORKER = "esper_ab.launchers._entry:call_forked"
+_BE_A_PROGRAM = "esper_ab.contracts.own_packages:become"
 
 
 class LocalWorker:
-    """A started process, which is not a daemon because it may have children of its own; `join` reaps the process.
+    """A worker's process, which is not a daemon because it may have children of its own; `join` reaps the process.
 
-    The sentinel is a pidfd. The sentinel of multiprocessing is a pipe, which a forked child of the worker keeps open
-    after the worker's death.
+    The sentinel is the socket on which the start process reports the end, so its exit code is known by then.
     """
 
     ended_how = ""
 
-    def __init__(self, name: str, process: BaseProcess, keys: KeyExchange | None = None) -> None:
-        """Raises OSError, and ends the process, if no descriptor is free to watch the process."""
-        assert process.pid is not None, "the process has been started"
+    def __init__(self, name: str, process: StartedProcess, keys: KeyExchange | None = None) -> None:
+        """`process` has been started."""
         self._process = process
-        self._exitcode: int | None = None
         self.name = name
         self.keys = keys
         self.pid = process.pid
-        try:
-            self.sentinel = os.pidfd_open(self.pid)
-        except OSError:
-            process.kill()
-            process.join()
-            process.close()
-            raise
+        self.sentinel = process.fileno()
 
     @property
     def exitcode(self) -> int | None:
-        if self._exitcode is None:
-            self._exitcode = self._process.exitcode
-        return self._exitcode
+        return self._process.poll()
 
     def dump_stacks(self) -> None:
         """Request the stacks by SIGUSR1; the worker's faulthandler answers even if the worker's Python is stuck."""
-        if self.exitcode is None:
-            os.kill(self.pid, signal.SIGUSR1)
+        self._process.send_signal(signal.SIGUSR1)
 
     def kill(self) -> None:
-        if self.exitcode is None:
-            self._process.kill()
+        self._process.kill()
 
     def join(self, timeout_s: float) -> bool:
         if self.sentinel >= 0:
             wait([self.sentinel], timeout_s)
             if self.exitcode is None:
                 return False
-            os.close(self.sentinel)
             self.sentinel = -1
             self._process.close()
         return True
 
 
 class LocalLauncher(Launcher):
-    """Starts each worker as a spawned process."""
+    """Starts each worker as a process of this machine. Workers end with their launcher."""
 
     name = "local"
     child_processes = True
-    descriptors = 4  # two pipes of multiprocessing, a pidfd, a connection
+    descriptors = 4  # a socket for answers, a pidfd, a connection, and a socket for the exchange of keys
+    own_descriptors = DESCRIPTORS
+    imports_torch_once = True
+
+    def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
+        super().__init__(entry, transport)
+        self._start_process: StartProcess | None = None
+        self._newest: StartedProcess | None = None
+
+    @property
+    def spawned_because(self) -> str:
+        return self._newest.spawned_because if self._newest is not None else ""
+
+    def begin(self, node: str, module: str, line: bytes) -> Child:
+        return Child(lambda standard: self._request(module, _BE_A_PROGRAM, [module], standard), line)
 
     def start(self, order: WorkerOrder) -> LocalWorker:
         ours, theirs = socket.socketpair() if order.server_key else (None, None)
         try:
-            process = multiprocessing.get_context("spawn").Process(
-                target=call_in_process, args=(self.entry, order, theirs), name=order.identity, daemon=False
-            )
-            self._spawn(process)
-            return LocalWorker(order.identity, process, KeyExchange(ours) if ours else None)
+            words = [self.entry, msgspec.json.encode(order).decode()]
+            descriptors = [theirs.fileno()] if theirs is not None else []
+            process = self._started(order.identity, _BE_A_WORKER, words, descriptors)
         except OSError:
             if ours is not None:
                 ours.close()
@@ -93,19 +96,37 @@ class LocalLauncher(Launcher):
         finally:
             if theirs is not None:
                 theirs.close()
+        return LocalWorker(order.identity, process, KeyExchange(ours) if ours else None)
 
-    def _spawn(self, process: BaseProcess) -> None:
-        # A child inherits the mask, so signals that a terminal (Ctrl-C, hang-up) or timeout(1) (SIGTERM) sends to the
-        # whole group reach only this process, from the child's first instruction on. The resource tracker, which keeps
-        # a blocked SIGHUP blocked, is started first, because its start unblocks SIGINT and SIGTERM here.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
-        try:
-            with nothing_of_the_user():
-                resource_tracker.ensure_running()
-                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-                process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    def _started(self, name: str, function: str, words: Sequence[str], descriptors: Sequence[int]) -> StartedProcess:
+        """Start a process; if the start process has ended, replace it once. Raises OSError if no process can start."""
+        for _ in range(2):
+            process = self._request(name, function, words, descriptors)
+            try:
+                process.await_start()
+            except ConnectionError:
+                process.close()
+                self._give_up_start_process()
+            except OSError:
+                process.close()
+                raise
+            else:
+                return process
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    def _request(self, name: str, function: str, words: Sequence[str], descriptors: Sequence[int]) -> StartedProcess:
+        """Request a process from the start process, which is started first if there is none."""
+        if self._start_process is not None and self._start_process.has_ended:
+            self._give_up_start_process()
+        if self._start_process is None:
+            self._start_process = StartProcess(self.entry.partition(":")[0])
+        self._newest = self._start_process.start(name, function, words, descriptors)
+        return self._newest
+
+    def _give_up_start_process(self) -> None:
+        if self._start_process is not None:
+            self._start_process.close()
+            self._start_process = None
 
 
 LAUNCHER: LauncherFactory = LocalLauncher

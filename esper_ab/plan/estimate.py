@@ -90,6 +90,7 @@ _COPIES = 7  # most copies of a rollout's observations in a worker that learns f
 # Matrices of hidden x hidden in a policy: three of the heads and one of the critic, and eight of the LSTM. The peak
 # memory of a worker is 13 copies of them (measured with 1,024 and 2,048 hidden units, with and without LSTM).
 _MATRICES, _LSTM_MATRICES, _POLICY_COPIES = 4, 8, 13
+_SHORT_S = 10  # estimates are no more precise than this
 _DECISION_S = 1e-3  # a policy's decision for all environments, with its share of the update
 
 
@@ -212,3 +213,14 @@ def _of_all(
         duration_s=start_up_s + queue * run_s * math.ceil(experiment.seeds / at_once), start_up_s=start_up_s,
         step_s=queue * step_s, memory_bytes=len(lanes) * each, basis=basis,
     )  # fmt: skip
+
+
+def duration(seconds: float) -> str:
+    """Return an estimated duration in words."""
+    if seconds < _SHORT_S:
+        return f"under {_SHORT_S} s"
+    if seconds < 90:
+        return f"about {seconds:.0f} s"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} min"
+    return f"about {seconds / 3600:.1f} h"

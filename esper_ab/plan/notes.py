@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from esper_ab.contracts.children import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import ENV_REWARD, GROWTH, TRAINER, RewardSettings, kind_of_task
@@ -12,7 +14,8 @@ from esper_ab.contracts.wording import capital, counted, named
 from esper_ab.design.counterbalance import cycle, draws_positions
 from esper_ab.design.design import of_training
 from esper_ab.plan import users_code as own
-from esper_ab.plan.estimate import too_much
+from esper_ab.plan.budget import ENOUGH_EPISODES, enough_episodes
+from esper_ab.plan.estimate import duration, estimate, too_much
 from esper_ab.settings.experiment import UNIFORM, ResolvedExperiment, pairs_by_axes, starts
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
@@ -55,7 +58,6 @@ _FIXED = (
     "order fixed: every group keeps its device and its place in the start order, so group and device are confounded; "
     "no verdict is possible.",
 )
-ENOUGH_EPISODES = 960  # of a run on digits, so that few pairs can tell rewards apart; docs/evidence/learning.md
 _WIDEST_ACTIONS = 10.0  # half-width of bounds that actions with a standard deviation of 1 still explore
 _FEW = 4  # action dimensions named in a sentence
 
@@ -81,8 +83,10 @@ def limits(
     facts = machine.trainer
     return (
         *((own.found(facts, experiment.trainer),) if facts is not None and not _as_wished(facts) else ()),
+        *((own.ENDED_IDLE,) if facts is not None and facts.ends_idle else ()),
         *(_UNPAIRED if experiment.unpaired else ()),
         *(_FIXED if experiment.order == "fixed" and positions_matter else ()),
+        *_on_quick_look(experiment, machine, lanes),
         *_on_differences(experiment, machine),
         *(
             f"reward={reward.reference} does not repeat: it returned different values for the same facts. So groups "
@@ -94,11 +98,26 @@ def limits(
     )
 
 
+def _on_quick_look(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> Iterator[str]:
+    """Yield a note if too little training to tell rewards apart is planned, with the budget that does and its cost."""
+    learners = [group.name for group in experiment.groups if group.settings.learns]
+    enough = enough_episodes(experiment)
+    if len(learners) < 2 or enough is None:
+        return
+    longer = estimate(msgspec.structs.replace(experiment, episodes=enough), lanes, machine)
+    trained = counted(experiment.episodes * experiment.n_envs, "episode")
+    yield (
+        f"a quick look: a run trains on {trained}, so you compare early learning of {', '.join(learners)}. On "
+        f"{experiment.task}, rewards differ from about {ENOUGH_EPISODES} on: --episodes {enough}, "
+        f"{duration(longer.duration_s)} here."
+    )
+
+
 def _on_max_parallel(experiment: ResolvedExperiment, lanes: Sequence[Lane]) -> Iterator[str]:
     """Yield a note if fewer runs train at the same time than --max-parallel allows, with the reason."""
     n_groups, asked = len(experiment.groups), experiment.max_parallel
     sets = len(lanes) // n_groups
-    together = 1 if experiment.placement == "sequence" else n_groups  # runs of a block that train at the same time
+    together = 1 if experiment.takes_turns else n_groups  # runs of a block that train at the same time
     if not asked or sets * together >= asked:
         return
     units = len(experiment.devices) // experiment.devices_per_run
@@ -131,6 +150,7 @@ def notes(
         *_on_outcome(experiment),
         *(_on_policies(experiment) if experiment.slots else ()),
         *_on_devices(experiment, machine, lanes, idle),
+        *_on_start(machine),
     )
 
 
@@ -151,6 +171,8 @@ def _on_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_mat
     else:
         aliased = "; the fixed order confounds nothing" if experiment.order == "fixed" else ""
         yield f"Runs are bit-reproducible on this machine, so scheduling cannot affect results{aliased}."
+    if experiment.placement == "alternate":
+        yield "alternate: the runs of a block take turns, episode by episode."
     if experiment.placement == "sequence":
         yield "sequence: the runs of a block train one after the other."
     if experiment.sync == "independent":
@@ -255,7 +277,7 @@ def _on_policies(experiment: ResolvedExperiment) -> Iterator[str]:
     """Yield notes for growth on small training budgets, and on the bias of an untrained policy."""
     learners = [group.name for group in experiment.groups if group.settings.learns]
     trained = experiment.episodes * experiment.n_envs
-    if len(learners) > 1 and trained < ENOUGH_EPISODES:
+    if len(learners) > 1 and trained < ENOUGH_EPISODES and enough_episodes(experiment) is None:
         yield (
             f"budget: a run trains on {counted(trained, 'episode')} (episodes x environments). On digits, few pairs "
             f"tell rewards apart only from {ENOUGH_EPISODES} on. At this budget you compare early learning of "
@@ -267,6 +289,11 @@ def _on_policies(experiment: ResolvedExperiment) -> Iterator[str]:
                 f"start: the op head of {', '.join(names)} starts with the bias {start} (policy.bias_…), so an "
                 "untrained policy prefers actions with a positive bias over those with a negative one."
             )
+
+
+def _on_start(machine: Machine) -> Iterator[str]:
+    if machine.spawned_because:
+        yield f"Each worker imports torch for itself (spawned, not forked), because {machine.spawned_because}."
 
 
 def _on_devices(

@@ -10,13 +10,13 @@ from pathlib import Path
 from esper_ab.contracts.trainer import called
 from esper_ab.contracts.wording import counted, listed, shell_command, visible, visible_line
 from esper_ab.design.design import rule
-from esper_ab.plan.estimate import Estimate
+from esper_ab.plan.estimate import Estimate, duration
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 _BLOCKS_SHOWN = 12
-_SHORT_S = 10  # estimates are no more precise than this
+_GPUS_NAMED = 4
 WIDTH = 100  # longest line of a wrapped sentence, in characters
 
 
@@ -40,7 +40,7 @@ def short_text(plan: Plan, estimate: Estimate, experiment_dir: Path, power: str,
     """
     asked = plan.experiment
     n_groups, n_runs = len(asked.groups), len(asked.groups) * asked.seeds
-    in_turn = asked.placement == "sequence"  # the runs of a seed take turns on one device
+    in_turn = asked.takes_turns  # the runs of a seed take turns on one device
     at_once = min(n_runs, len(plan.lanes) // (n_groups if in_turn else 1))
     first = "At first " if asked.open_ended else ""
     facts, basis = plan.trainer, "a rough estimate"
@@ -52,12 +52,22 @@ def short_text(plan: Plan, estimate: Estimate, experiment_dir: Path, power: str,
     lines = (
         question(plan),
         f"{first}{counted(n_runs, 'run')} ({counted(n_groups, 'group')} x {counted(asked.seeds, 'seed')}), "
-        f"{at_once} at a time, {takes} ({basis})",
+        f"{at_once} at a time on {devices_in_words(plan)}, {takes} ({basis})",
         _decides(plan), power, str(experiment_dir),
         f"Ctrl-C stops it; {shell_command('resume', experiment_dir)} continues it",
         *(f"note: {note}" for note in plan.notes[: plan.limits]),
     )
     return visible("\n".join(_sentence(line, width) for line in lines if line))
+
+
+def devices_in_words(plan: Plan) -> str:
+    """Name the devices that a plan uses: "2 CPU cores", "cuda:0 and cuda:1", "8 GPUs"."""
+    names = list(dict.fromkeys(device for lane in plan.lanes for device in lane.devices))
+    cores = sum(name.startswith("cpu:") for name in names)
+    gpus = [name for name in names if not name.startswith("cpu:")]
+    if len(gpus) > _GPUS_NAMED:
+        gpus = [counted(len(gpus), "GPU")]
+    return listed([*gpus, *([counted(cores, "CPU core")] if cores else [])])
 
 
 def _decides(plan: Plan) -> str:
@@ -182,14 +192,3 @@ def _environments(plan: Plan) -> Iterator[str]:
             counts = Counter(specs[lane.name].env_devices)
             yield f"  {lane.name}: " + ", ".join(f"{count} on {device}" for device, count in counts.items())
     yield ""
-
-
-def duration(seconds: float) -> str:
-    """Return an estimated duration in words."""
-    if seconds < _SHORT_S:
-        return f"under {_SHORT_S} s"
-    if seconds < 90:
-        return f"about {seconds:.0f} s"
-    if seconds < 5400:
-        return f"about {seconds / 60:.0f} min"
-    return f"about {seconds / 3600:.1f} h"

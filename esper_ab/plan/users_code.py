@@ -71,7 +71,7 @@ _ALONE = (
 )
 
 
-_ENDED_IDLE = (
+ENDED_IDLE = (
     "--end-idle: a run that has its result and then uses no CPU time and writes nothing for 30 s is ended, and its "
     "result counts."
 )
@@ -131,7 +131,5 @@ def found(facts: TrainerFacts, reference: str) -> str:
         if facts.files:
             files = ", ".join(facts.files)
             watched = f" A run starts only if {files} has not changed since; other files are not checked."
-    if facts.ends_idle:
-        watched += f" {_ENDED_IDLE}"
     alone = "" if facts.evaluates_alike else f" {_ALONE}"
     return f"The {what}, as rehearsed{short}: {repeats}; {RESUMPTIONS[facts.resumption]}.{alone}{watched}"

@@ -26,6 +26,7 @@ class _Column:
 
     values: list[Any]
     keys: list[str] | None
+    mapped: bool = False  # the user wrote each key to its value
 
 
 def read_data(data: Any, names: Mapping[str, str] | None = None, groups: Sequence[str] = ()) -> Observations:
@@ -66,7 +67,7 @@ def _named_columns(data: Any) -> dict[str, Any]:
 def _column(name: str, given: Any) -> _Column:
     """Return the values and their keys. Iterating over a column works in the same way in all data frame libraries."""
     if isinstance(given, Mapping):
-        return _Column(list(given.values()), _keys(name, given))
+        return _Column(list(given.values()), _keys(name, given), mapped=True)
     if isinstance(given, Set):
         raise UsageError(
             f"{_SOURCE}, column {name}: a set has no order, so its outcomes cannot be paired; use a list, or a mapping "
@@ -106,7 +107,9 @@ def _by_group(groups: Mapping[str, _Column]) -> Observations:
         rows["pair"] += range(len(one.values)) if without else keyed[name]
         rows["outcome"] += one.values
     found = observations_of(_SOURCE, rows, range(len(rows["group"])))
-    return msgspec.structs.replace(found, pair_column=POSITION) if without else found
+    if without:
+        return msgspec.structs.replace(found, pair_column=POSITION)
+    return msgspec.structs.replace(found, paired_by_key=all(one.mapped for one in groups.values()))
 
 
 def _aligned(columns: Mapping[str, _Column]) -> dict[str, list[Any]]:

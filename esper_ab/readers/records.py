@@ -295,11 +295,13 @@ def add_conclusions(connection: DuckDBPyConnection, comparisons: Sequence[Compar
     connection.execute(_CONCLUDED)
     for one in comparisons:
         question, course = one.question, one.course
-        flip, improvement, correlation = map(one.descriptive.get, ("sign_flip", "improvement", "correlation"))
+        flip, hedges, improvement, correlation = map(
+            one.descriptive.get, ("sign_flip", "hedges_g", "improvement", "correlation")
+        )
         _insert(
             connection, "comparisons", question.a, question.b, str(one.verdict), one.estimate, one.low, one.high,
             str(one.level), one.effect and one.effect.p, flip and flip.p,
-            one.descriptive["hedges_g"], improvement and improvement.a12, correlation and correlation.r, one.used,
+            hedges and hedges.g, improvement and improvement.a12, correlation and correlation.r, one.used,
             len(one.pairs), question.planned, len(one.lost.replicates), question.design.margin, question.alpha,
             course.decision, course.decided_at, one.sentence,
         )  # fmt: skip

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 
 from esper_ab.analysis.learning import unsettled
 from esper_ab.contracts.wording import counted, listed, shell_command
 from esper_ab.design.design import default_looks, rule
+from esper_ab.plan.budget import ENOUGH_EPISODES, enough_episodes
 from esper_ab.report.content import Content
 from esper_ab.report.document import Item
 from esper_ab.report.kinds import kind_of
@@ -17,6 +19,7 @@ from esper_ab.verdict.vocabulary import DIFFERENT, Verdict
 
 _MOST_PAIRS = 1000  # more are no advice
 _LONGER = 4  # times as many episodes
+_SUFFIXES = ("again", "fixed", "larger", "longer", "training", "whole")  # of the names of next experiments
 
 
 def basis(content: Content) -> tuple[str, ...]:
@@ -124,9 +127,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
     needed = [pairs for item in open_ones if (pairs := _pairs(item)) is not None]
     if not needed:
         return
-    if early := unsettled(design, content.analysis.learning):
-        policies = " and ".join(early)
-        yield _longer(content, f"Train longer before more pairs: the policies of {policies} have not settled.")
+    yield from _more_training(content)
     extended, anew = max(needed, key=lambda pairs: pairs[1] if pairs[0] is None else pairs[0])
     least = anew if extended is None else min(extended, anew)
     said = f"to detect a difference of {design.margin_words} with 80 % power"
@@ -142,8 +143,21 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         yield from _larger(content, extended, anew, said)
 
 
-def _longer(content: Content, why: str) -> Item:
-    return Item(why, _anew(content, "longer", "--episodes", str(_LONGER * content.experiment.episodes)))
+def _more_training(content: Content) -> Iterator[Item]:
+    """Yield a step if longer training would help more than further pairs; a budget known to suffice comes first."""
+    early = unsettled(content.design, content.analysis.learning)
+    enough = enough_episodes(content.experiment)
+    if enough is not None:
+        on = f"on {content.experiment.task}, rewards differ from about {ENOUGH_EPISODES} training episodes on"
+        yield _longer(content, f"Train longer before more pairs: {on}.", enough)
+    elif early:
+        policies = " and ".join(early)
+        yield _longer(content, f"Train longer before more pairs: the policies of {policies} have not settled.")
+
+
+def _longer(content: Content, why: str, episodes: int | None = None) -> Item:
+    episodes = _LONGER * content.experiment.episodes if episodes is None else episodes
+    return Item(why, _anew(content, "longer", "--episodes", str(episodes)))
 
 
 def _more_spread(content: Content) -> Iterator[Item]:
@@ -200,7 +214,15 @@ def _anew(content: Content, suffix: str, *flags: str, seeds: int | None = None) 
         looks = default_looks(seeds) if len(experiment.looks) > 1 else (seeds,)
         flags = (*flags, "--looks", ",".join(map(str, looks)))
     config = f"{content.place}/experiment.toml"
-    return shell_command("launch", config, *flags, "--name", f"{experiment.name}-{suffix}")
+    return shell_command("launch", config, *flags, "--name", _next_name(experiment.name, suffix))
+
+
+def _next_name(name: str, suffix: str) -> str:
+    """Return the name with a suffix that replaces an earlier one and counts on: x, x-longer, x-larger-2, x-longer-3."""
+    earlier = re.fullmatch(rf"(.+)-(?:{'|'.join(_SUFFIXES)})(?:-(\d+))?", name)
+    if earlier is None:
+        return f"{name}-{suffix}"
+    return f"{earlier[1]}-{suffix}-{int(earlier[2] or 1) + 1}"
 
 
 def reproduction(content: Content) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ def _state(history: History, place: str, *, held: bool) -> State:
 # Content -> verdict.json: the answer for programs. Every key is documented in docs/verdict.md.
 
 
-VERDICT_SCHEMA = 7
+VERDICT_SCHEMA = 8
 # Keys that are fields of a Comparison, before and after the descriptive statistics.
 _FIRST = ("used", "same_records", "estimate", "low", "high", "level", "test", "effect", "plain")
 _LAST = (

@@ -31,7 +31,7 @@ from esper_ab.report.text import paragraph, render_text, warned, written
 from esper_ab.verdict.sentences import rule_sentence
 from esper_ab.verdict.vocabulary import MEAN
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def write_joint_report(directory: Path, result: JointResult) -> Document:

@@ -12,7 +12,7 @@ from esper_ab.report.document import Document, Node, Paragraphs, Section, Verdic
 from esper_ab.report.experiment import verdicts
 from esper_ab.report.tables.groups import results_table
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def replications_report(found: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> Document:

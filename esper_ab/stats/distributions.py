@@ -12,6 +12,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+_BISECTIONS = 60  # of an interval of about |t| + 20
+_LARGEST_T = 1e4  # above, limits are proportional to t, and scipy's function has no value
+
 
 def load() -> None:
     """Import scipy.special now, for a caller that must not import it later, when installed files may have changed."""
@@ -42,6 +45,42 @@ def nct_sf(x: ArrayLike, df: ArrayLike, shift: ArrayLike) -> Any:
 
     below = _special().nctdtr(df, shift, x)  # nan where it is too small for a float
     return np.where(np.isnan(below) & (_array(shift) > _array(x)), 1.0, 1.0 - below)
+
+
+def nct_limits(t: float, df: int, level: float) -> tuple[float, float]:
+    """Return the noncentralities between which an observed `t` with `df` degrees of freedom is likely, at `level`.
+
+    At the lower limit, P(T >= t) is (1 - level) / 2; at the upper one, P(T <= t) is.
+    """
+    tail = (1.0 - level) / 2.0
+    size = min(abs(t), _LARGEST_T)
+    scale = math.copysign(abs(t) / size if size else 1.0, t)
+    low, high = sorted(scale * _shift_at(size, df, below) for below in (tail, 1.0 - tail))
+    return low, high
+
+
+def _shift_at(t: float, df: int, below: float) -> float:
+    """Return the shift of a noncentral T with P(T <= t) = `below`, by bisection; P falls as the shift grows."""
+    cdf = _special().nctdtr
+    low, high = -10.0, t + 10.0
+    while cdf(df, high, t) > below:
+        high += high - t
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2.0
+        if cdf(df, middle, t) > below:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2.0
+
+
+def binomial_ppf(p: float, n: int, share: float) -> int:
+    """Return the least k with P(X <= k) >= p; X counts the successes in `n` trials, each with the chance `share`."""
+    import numpy as np
+
+    if share >= 1.0:  # scipy's function has no value
+        return n
+    return int(np.searchsorted(_special().bdtr(np.arange(n + 1), n, share), p))
 
 
 def norm_sf(x: ArrayLike) -> Any:

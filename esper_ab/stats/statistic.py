@@ -27,6 +27,7 @@ class Beside:
     undecided: bool  # INCONCLUSIVE, and neither audit nor losses are the reason
     unit: str = ""  # of a difference; "": none
     digits: int = 2  # decimals of a difference
+    paired: bool = True  # False: runs share no randomness, so they form no pairs, or arbitrary ones
 
     def difference(self, value: float) -> str:
         """Format a difference with sign and unit: "+1.20 points"."""
@@ -46,6 +47,7 @@ class Statistic(Generic[Result]):
     contradicts: Callable[[Result, Beside], str] = lambda *_: ""  # a sentence that questions the verdict; "": none
     orders: bool = False  # counts how often a is better; where lower is better, computed from -a and -b
     of_equal: bool = False  # whether it means anything if a and b are equal in every pair
+    of_paired: bool = True  # ... if runs form pairs
     of_unpaired: bool = False  # ... if runs form no pairs, and the groups may differ in number
     of_binary: bool = True  # ... if every outcome is 0 or 1
 

@@ -93,14 +93,18 @@ def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -
 # Runs of two groups that share nothing: Welch's t, with the degrees of freedom of Satterthwaite.
 #
 # Welch (1947); Satterthwaite (1946). Groups may differ in spread and in number. Among few runs of a skewed law none may
-# be in its tail, so that they seem to vary little; the spread of all runs then gives a larger standard error, which is
-# used (docs/internals/verdict-rules.md).
+# be in its tail, so that they seem to vary little. The larger group shows whether the law is skewed; if so, the spread
+# of all runs gives a larger standard error, which is used (docs/internals/verdict-rules.md).
+
+
+_SKEWED = 0.5  # smaller |skewness| of the larger group: its spread says nothing about the smaller group
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     """Compare the means of a [n], b [m] with Welch's t-test; None if a group has no run.
 
-    The standard error is the larger one of Welch's and that of a common standard deviation, which differs if n != m.
+    The standard error is Welch's. If the skewness of the larger group is above 0.5 or below -0.5, it is at least that
+    of a common standard deviation, which differs if n != m.
     The result has no test if neither group varies. It also has no test if more than half of all runs have the same
     outcome and fewer than LEAST_PAIRS runs have a different one, because a claim would depend on these few.
     """
@@ -120,6 +124,15 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     each = [spread / math.sqrt(n * (n - 1)) for spread, n in zip(spreads, runs, strict=True)]  # se of the mean
     own, n_all = math.hypot(*each), sum(runs)
     df = 1.0 / math.fsum((one / own) ** 4 / (n - 1) for one, n in zip(each, runs, strict=True))
-    se = max(own, math.hypot(*spreads) * math.sqrt(n_all / math.prod(runs) / (n_all - 2)))
+    common = math.hypot(*spreads) * math.sqrt(n_all / math.prod(runs) / (n_all - 2))
+    skewed = abs(skewness(max(a, b, key=len)) or 0.0) > _SKEWED
+    se = max(own, common) if skewed else own
     t = none.mean / se
     return msgspec.structs.replace(none, se=se, t=t, df=df, p=float(2.0 * t_sf(abs(t), df)))
+
+
+def skewness(values: ArrayLike) -> float | None:
+    """Return the third central moment / SD^3 of `values` [n > 0], denominators n; None if they do not vary."""
+    x = floats(values)
+    sd = norm(x - x.mean()) / math.sqrt(x.size)
+    return float(np.mean(((x - x.mean()) / sd) ** 3)) if sd > 0.0 else None

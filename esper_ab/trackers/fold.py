@@ -255,7 +255,8 @@ class Fold:
             words |= {f"{pair}/{name}": str(getattr(one, name)) for name in ("verdict", "headline", "sentence")}
             words[f"{pair}/warnings"] = " ".join(one.warnings)
             numbers |= {f"{pair}/{name}": getattr(one, name) for name in ("estimate", "low", "high", "used")}
-            numbers[f"{pair}/hedges_g"] = one.descriptive["hedges_g"]
+            hedges = one.descriptive["hedges_g"]
+            numbers[f"{pair}/hedges_g"] = hedges and hedges.g
         words |= {
             "rule": rule(history.design), "result": analysis.result_hash,
             "measured": f"{outcome.title}; {outcome.better} is better",

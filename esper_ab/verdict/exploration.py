@@ -49,7 +49,8 @@ def questions_on(
     explored = _explored(observations, paired, rows)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
     pairings = pairings_of(plan, explored)
-    return tuple(on_pairings(explored, pairings, plan.replicates, pairing_told=paired is not None))
+    told = paired is not None or observations.paired_by_key
+    return tuple(on_pairings(explored, pairings, plan.replicates, pairing_told=told))
 
 
 def _explored(observations: Observations, paired: bool | None, rows: str | None) -> Observations:

@@ -65,6 +65,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     repeatable: bool = False  # from one experiment directory with its own plan, which can be launched again or extended
     exploratory: bool = False  # nothing was declared before the runs
     rows_are_runs: bool = False  # the user confirmed that every row is a training run
+    paired_by_key: bool = False  # the user gave each outcome under its seed, as a key of a mapping
     partners_left_out: bool = False  # the user said that a seed which only one group has was never run in the other
 
     @property

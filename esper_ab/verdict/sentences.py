@@ -110,7 +110,7 @@ def _no_inference(evidence: Evidence) -> str:
         else f"Runs of one group have a standard deviation of about {design.size(sd)} (calibration)"
     )
     return (
-        f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. Nothing follows about the groups. "
+        f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. "
         f"A verdict needs at least {LEAST_PAIRS} pairs{how}."
     )
 
@@ -205,7 +205,7 @@ def _ruled_out(evidence: Evidence) -> str:
         return ""
     beyond, design = "", evidence.design
     if evidence.low is not None and evidence.high is not None:
-        beyond = f" differences beyond {design.size(max(abs(evidence.low), abs(evidence.high)))} are ruled out"
+        beyond = f" the interval excludes differences beyond {design.size(max(abs(evidence.low), abs(evidence.high)))}"
     if evidence.inconclusive == "bounded":
         return f"Bounded:{beyond}."
     if evidence.inconclusive == "futile":

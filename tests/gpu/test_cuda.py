@@ -113,7 +113,9 @@ def test_two_equal_groups_on_two_gpus_of_which_one_fails_once(tmp_path: Path, gp
     preflight, *workers = began_with_cuda(tmp_path)
     assert "workers.commands.describe" in preflight["command"]
     assert sorted(worker["gpus"] for worker in workers) == [[0], [1], [1]]
-    assert all("--multiprocessing-fork" in worker["command"] for worker in workers)  # which is also spawn's
+    assert {worker["command"][0] for worker in workers} == {"w00/1", "w01/1", "w01/2"}
+    asked = {int(pid) for pid in (tmp_path / "gpus" / "asked").read_text().split()}
+    assert asked == {process["pid"] for process in (preflight, *workers)}, "the start process did not look for GPUs"
 
     policy = tmp_path / "run" / "policies" / "a" / "0.pt"
     rows = json.loads(said(env, "esper_ab.commands.cli", "evaluate", policy, "--device", "cuda:1", "--json"))

@@ -57,7 +57,7 @@ def test_nothing_is_compared_with_itself():
 
 
 # Standard error as a whole. `"words" in done.stderr` says what is looked for, and lets progress pass.
-_WHOLE_STDERR = re.compile(r"\b\w+\.stderr(?:\.strip\(\))?(?:\.splitlines\(|\.count\(|\)? == )")
+_WHOLE_STDERR = re.compile(r"""\b\w+\.stderr(?:\.strip\(\))?(?:\.splitlines\(|\.count\(['"]\\n|\)? == )""")
 
 
 _LOOKED_FOR = ("without_progress(", "findall(", " in ")

@@ -36,7 +36,8 @@ WORKER = """
 import sys, time
 from esper_ab.launchers.local import LocalLauncher
 from support.orders import order
-LocalLauncher("support.hanging:main").start(order(experiment_dir=sys.argv[1], log_file="logs/w00.log"))
+launcher = LocalLauncher("support.hanging:main")
+worker = launcher.start(order(experiment_dir=sys.argv[1], log_file="logs/w00.log"))
 time.sleep(1e6)
 """
 
@@ -104,7 +105,7 @@ def test_a_launch_that_is_refused_after_its_terminal_closed_leaves_a_word_beside
     assert launched_and_cut_in_the_rehearsal(tmp_path, "1") == UsageError.exit_code
     console = (tmp_path / "experiments/console.log").read_text()
     assert "error: " in console
-    assert "3 seeds gave the same outcome" in console
+    assert "3 seeds gave the same result" in console
 
 
 # --- on clusters: tests/cluster ---

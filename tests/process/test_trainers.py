@@ -101,6 +101,41 @@ def test_a_command_has_dotted_placeholders_a_port_of_its_own_and_several_files(t
     assert "algo.lr=2" in done("launch", again, "--rng-seed", "1", "--name", "again", "--dry-run")
 
 
+WORKS_IN_THE_REHEARSAL_ONLY = """
+import json, pathlib, sys
+seed, rate, out = sys.argv[1:]
+if "runs" in pathlib.Path(out).parts:
+    raise RuntimeError(f"no such file: /data/{seed}.npz")
+pathlib.Path(out, "result.json").write_text(json.dumps({"return": int(seed) % 7 + float(rate) * (1 + int(seed) % 3)}))
+"""
+BROKEN = """if "runs" in pathlib.Path(out).parts:
+    raise RuntimeError(f"no such file: /data/{seed}.npz")
+"""
+
+
+def test_a_command_that_fails_in_every_run_ends_early_and_goes_on_with_every_seed_once_it_is_mended(
+    tmp_path, monkeypatch
+):
+    script = tmp_path / "train.py"
+    script.write_text(WORKS_IN_THE_REHEARSAL_ONLY)
+    monkeypatch.chdir(tmp_path)
+    failed = esper_ab(
+        "launch", f"{sys.executable} train.py {{seed}} {{lr}} {{out}}", "--higher", "return", "--vary", "lr=1,2",
+        "--margin", "0.1", "--output-dir", "runs", "--name", "mended", "--launcher", "inline",
+    )  # fmt: skip
+    assert failed.returncode == 4
+    assert failed.stderr.count("RuntimeError: no such file: /data/") == 1  # the end of one log
+    assert "/logs/lr_" in failed.stderr
+    script.write_text(WORKS_IN_THE_REHEARSAL_ONLY.replace(BROKEN, ""))
+    done("resume", "runs/mended", "--quiet")
+    history = load(tmp_path / "runs/mended").history
+    found = outcomes(history)
+    assert len(found) == 12
+    assert all(run.evaluated for run in found.values())
+    text = printed(build_report(tmp_path / "runs/mended"), "whole")
+    assert "files were changed after the rehearsal" in " ".join(text.split())
+
+
 KILLED = """
 import os, pathlib
 import esper_ab

@@ -20,8 +20,9 @@ import pytest
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
-from esper_ab.contracts.children import Child
+from esper_ab.contracts.child import Child
 from esper_ab.control import preflight
+from esper_ab.launchers.local import LocalLauncher
 from support import warm
 
 _BEGIN = preflight.begin_here
@@ -68,6 +69,7 @@ def esper_ab(*args: str | Path, folder: Path | None = None) -> subprocess.Comple
             patch.setattr(subprocess, "Popen", warm.Popen)
             if preflight.begin_here is _BEGIN:
                 patch.setattr(preflight, "begin_here", _begin_or_remember)
+                patch.setattr(LocalLauncher, "imports_torch_once", False)  # so that `begin_here` begins it
             status = invoke(group, words, "esper-ab")
     finally:
         signal.signal(signal.SIGHUP, hang_up)

@@ -51,6 +51,7 @@ from esper_ab.contracts.errors import EsperError
 from esper_ab.control import preflight
 from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import fold
+from esper_ab.launchers.local import LocalLauncher
 from esper_ab.readers.external_plan import Rule, make_external_plan, save_plan, scales_of, write_plan
 from esper_ab.readers.joint_directory import Joint, JointPart, write_joint
 from support import asking, journals
@@ -171,6 +172,7 @@ def told(refusal: Refusal) -> str:
             patch.setenv(variable, value.replace(_FOLDER, str(folder)))
         _lay_out(refusal, folder)
         patch.setattr(preflight, "begin_here", lambda *_: _answered(refusal.machine, folder))
+        patch.setattr(LocalLauncher, "imports_torch_once", False)  # so that `begin_here` begins it
         if not refusal.children:
             patch.setattr(subprocess, "Popen", _NoChild)
         text = _of_python(refusal.python, folder) if refusal.python else _of_command(refusal.run, folder)

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+# What the start process imports for all workers, and for the preflight.
+BEFORE_FORK = (
+    "torch.multiprocessing", "workers.process.loop", "workers.devices.by_torch", "workers.kinds.growth",
+    "workers.native.binding", "psutil",
+)
 _DRIVER, _DRIVER_CHARS = Path("/proc/driver/nvidia/version"), 200
 _SUMMARY_CHARS = 500
 _TRACEBACK_CHARS = 20_000
@@ -36,6 +41,7 @@ def main(order: WorkerOrder) -> None:
     process.obey_the_coordinator_only()
     users_shell.enter(order.shell)
     process.set_environment(order.lane, order.arithmetic)
+    process.set_threads_of_loaded_libraries(order.arithmetic.threads)
     process.keep_freed_memory()
     process.forked_children_end_with_it()
     if _serve(order, _pin_torch, process.redirect_output):

@@ -22,6 +22,11 @@ from workers.devices import pinned
 
 _STDERR = 2  # a descriptor, whatever it leads to
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
+# By the suffixes and prefixes that builds of OpenBLAS have; numpy brings a build with both.
+_SET_OPENBLAS_THREADS = (
+    "openblas_set_num_threads", "openblas_set_num_threads64_", "scipy_openblas_set_num_threads",
+    "scipy_openblas_set_num_threads64_",
+)
 _LARGEST_FROM_HEAP = 32 << 20  # bytes; the maximum of glibc
 _KEPT_BYTES = 1 << 30
 
@@ -37,6 +42,25 @@ def redirect_output(experiment_dir: Path, log_file: str) -> None:
 def set_environment(lane: Lane, arithmetic: Arithmetic) -> None:
     """Pin devices and threads by environment variables, which torch reads only at import and at first use of CUDA."""
     os.environ.update(pinned.variables(lane.uuids, arithmetic))
+
+
+def set_threads_of_loaded_libraries(threads: int) -> None:
+    """Set the number of threads of each OpenBLAS in this process: a forked one has loaded it before it had variables.
+
+    torch has a function of its own for this (`by_torch.pin`), and libraries that are loaded later read the variables.
+    """
+    for path in _loaded("openblas"):
+        library = ctypes.CDLL(path)
+        for name in _SET_OPENBLAS_THREADS:
+            if (set_threads := getattr(library, name, None)) is not None:
+                set_threads(threads)
+
+
+def _loaded(name: str) -> set[str]:
+    """Return the paths of the shared libraries of this process that have `name` in their own name."""
+    lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    paths = {line.split(maxsplit=5)[5] for line in lines if name in line and ".so" in line}
+    return {path for path in paths if name in Path(path).name}
 
 
 def keep_freed_memory() -> None:

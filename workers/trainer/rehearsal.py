@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts import users_shell
-from esper_ab.contracts.children import Child
+from esper_ab.contracts.child import child_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE
 from esper_ab.contracts.measures import PRINTABLE_WORDS, RESERVED, Measure, is_printable
@@ -261,7 +261,7 @@ def _tried(trial: Trial, pins: Mapping[str, str], limits: IdleLimits) -> Tried:
     """
     command = child_command("workers.commands.try_trainer")
     name, watch = Path(trial.question.reference).name, Watch(paths=(Path(trial.folder),), limits=limits)
-    with Child(command, msgspec.json.encode(trial), {**os.environ, **pins}) as child:
+    with child_of(command, msgspec.json.encode(trial), {**os.environ, **pins}) as child:
         while True:
             try:
                 answer, complaint = child.communicate(timeout=_LOOK_S)

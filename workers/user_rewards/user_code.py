@@ -32,6 +32,8 @@ from esper_ab.contracts.files import folder_below
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.source_files import copy_files, source_sha256
 from workers.arrays import Floats
+from workers.user_rewards import imports_later
+from workers.user_rewards.imports_later import without_working_directory
 
 Load = Callable[[str, str], ModuleType]  # (purpose, reference) -> the module that holds the function
 _NEVER_FORGOTTEN = ("__main__", "esper_ab", "workers")
@@ -61,7 +63,7 @@ def load(what: str, place: str) -> UserCode:
     root = _root(path)
     with _importable(root, instead_of=root) as beside:
         module = _execute(what, path, root, path)
-    _BESIDE[module] = beside
+    _keep(module, beside, [root])
     files = {file for one in beside.values() if (file := _file(one))}
     return _of(module, root, [path, *sorted(files - {path})])
 
@@ -72,10 +74,17 @@ def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
     A file outside any package gets the original's `__file__`, so that it finds data next to the original.
     """
     original, folder = Path(place), folder.resolve()
-    with _importable(folder, instead_of=original.parents[len(Path(file).parts) - 1]) as beside:
+    root = original.parents[len(Path(file).parts) - 1]
+    with _importable(folder, instead_of=root) as beside:
         module = _execute(what, folder / file, folder, original)
-    _BESIDE[module] = beside
+    _keep(module, beside, [folder, root.resolve()])
     return _of(module, folder, _copied(folder))
+
+
+def _keep(module: ModuleType, beside: dict[str, ModuleType], folders: Sequence[Path]) -> None:
+    """Remember the modules that were imported with `module`, for `known` and for imports while it runs."""
+    _BESIDE[module] = beside
+    imports_later.register(module, beside, folders)
 
 
 def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleType:
@@ -240,14 +249,19 @@ def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]
     """Inside this context, make the files in `root` importable; on exit, move them to the yielded table.
 
     They are unloaded because other code may have a module of the same name elsewhere. `root` comes after everything
-    installed. Modules in `instead_of` are hidden, including modules imported from there earlier.
+    installed and before the working directory. Modules in `instead_of` are hidden, including modules imported from
+    there earlier.
     """
     beside: dict[str, ModuleType] = {}
     with _LOADING:
+        imports_later.forget()
         path, bytecode, before = list(sys.path), sys.dont_write_bytecode, dict(sys.modules)
         for name in _lying_in(instead_of, before):
             del sys.modules[name]
-        sys.path[:] = [entry for entry in path if Path(entry).resolve() != instead_of] + [str(root)]
+        shown = [entry for entry in path if Path(entry).resolve() != instead_of]
+        installed = without_working_directory(shown)
+        here = [entry for entry in shown if entry not in installed]
+        sys.path[:] = [*installed, str(root), *here]
         sys.dont_write_bytecode = True  # keep the user's folder, or a hashed copy, unchanged
         importlib.invalidate_caches()
         try:

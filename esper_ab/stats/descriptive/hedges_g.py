@@ -1,18 +1,32 @@
 """Hedges' g: the difference of means in standard deviations of runs, with the exact small-sample correction.
 
-Hedges (1981), "Distribution theory for Glass's estimator of effect size": J = G(df/2) / (sqrt(df/2) G((df-1)/2)).
+Hedges (1981), "Distribution theory for Glass's estimator of effect size": J = G(df/2) / (sqrt(df/2) G((df-1)/2)). The
+limits are J times those of the noncentral t (Hedges & Olkin 1985), exact for unpaired normal runs of one spread. Where
+the runs of a pair correlate, they are wider than necessary.
 """
 
 from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from esper_ab.stats.floats import floats, norm
-from esper_ab.stats.pair import ROUNDING
-from esper_ab.stats.statistic import Statistic
+from esper_ab.stats.descriptive.cohens_d import cohens_d
+from esper_ab.stats.distributions import nct_limits
+from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.text import percent
+
+LEVEL = 0.95
+
+
+class HedgesG(msgspec.Struct, frozen=True, kw_only=True):
+    """g with its 95 % interval for unpaired runs."""
+
+    g: float
+    low: float
+    high: float
 
 
 def correction(df: int) -> float:
@@ -20,22 +34,26 @@ def correction(df: int) -> float:
     return math.exp(math.lgamma(df / 2) - math.lgamma((df - 1) / 2)) / math.sqrt(df / 2)
 
 
-def hedges_g(a: ArrayLike, b: ArrayLike) -> float | None:
-    """Return J (mean a - mean b) / pooled SD for a [n], b [m].
+def hedges_g(a: ArrayLike, b: ArrayLike) -> HedgesG | None:
+    """Compute J (mean a - mean b) / pooled SD for a [n], b [m].
 
     Return None for fewer than 2 runs in a group, or if nothing varies.
     """
-    x, y = floats(a), floats(b)
-    if x.size < 2 or y.size < 2:
+    d, n, m = cohens_d(a, b), np.size(a), np.size(b)
+    if d is None:
         return None
-    df = int(x.size + y.size - 2)
-    pooled = math.hypot(*(norm(side - side.mean()) for side in (x, y))) / math.sqrt(df)
-    if pooled <= ROUNDING * float(np.max(np.abs(np.concatenate((x, y))))):
-        return None
-    return correction(df) * float(np.mean(x) - np.mean(y)) / pooled
+    root, df = math.sqrt(n * m / (n + m)), n + m - 2
+    low, high = nct_limits(d * root, df, LEVEL)
+    j = correction(df)
+    return HedgesG(g=j * d, low=j * low / root, high=j * high / root)
 
 
-STATISTIC = Statistic[float](
-    label="Hedges' g", kind="effect", place=4, of_unpaired=True, compute=lambda a, b, _: hedges_g(a, b),
-    show=lambda g, _: f"{g:+.2f} standard deviations of runs",
-)  # fmt: skip
+def _show(found: HedgesG, beside: Beside) -> str:
+    ignored = ", which ignores the pairs" if beside.paired else ""
+    interval = f"{found.low:+.2f} to {found.high:+.2f} ({percent(LEVEL)}{ignored})"
+    return f"{found.g:+.2f} standard deviations of runs, {interval}"
+
+
+STATISTIC = Statistic[HedgesG](
+    label="Hedges' g", kind="effect", place=8, of_unpaired=True, compute=lambda a, b, _: hedges_g(a, b), show=_show,
+)

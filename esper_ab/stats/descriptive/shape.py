@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import t_sf
-from esper_ab.stats.floats import Floats, floats, norm
+from esper_ab.stats.floats import norm
 from esper_ab.stats.pair import degenerate
 from esper_ab.stats.statistic import Beside, Statistic
-from esper_ab.stats.t_tests import differences
+from esper_ab.stats.t_tests import differences, skewness
 from esper_ab.stats.text import p_text
 
 
@@ -42,13 +42,7 @@ def shape(a: ArrayLike, b: ArrayLike) -> Skewness | None:
     n, sd = d.size, norm(d - d.mean()) / math.sqrt(d.size - 1)
     mean, m3 = float(d.mean() / sd), float(np.mean(((d - d.mean()) / sd) ** 3))
     t = (mean + m3 / (6.0 * n) + m3 * mean**2 / 3.0) * math.sqrt(n)
-    x, y = (floats(side) for side in (a, b))
-    return Skewness(skewness_a=_skewness(x), skewness_b=_skewness(y), johnson_p=float(2.0 * t_sf(abs(t), n - 1)))
-
-
-def _skewness(values: Floats) -> float | None:
-    sd = norm(values - values.mean()) / math.sqrt(values.size)
-    return float(np.mean(((values - values.mean()) / sd) ** 3)) if sd > 0.0 else None
+    return Skewness(skewness_a=skewness(a), skewness_b=skewness(b), johnson_p=float(2.0 * t_sf(abs(t), n - 1)))
 
 
 def _show(found: Skewness, beside: Beside) -> str:

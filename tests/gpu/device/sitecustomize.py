@@ -1,7 +1,8 @@
 """In a process with TEST_GPUS=FOLDER torch's CPU build has the GPUs that FOLDER/gpus.json says (build.py).
 
 Python imports this at its start, so every child has them, too. FOLDER then holds `used`, a line for each process that
-began with CUDA; `lost-N` after GPU N has failed; `held-N`, locked by a process that has it alone.
+began with CUDA; `asked`, one for each that looked for GPUs; `lost-N` after GPU N has failed; `held-N`, locked by a
+process that has it alone.
 """
 
 import ctypes
@@ -11,6 +12,8 @@ import importlib.util
 import json
 import os
 import sys
+from functools import cached_property
+from multiprocessing import current_process
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -40,30 +43,40 @@ class Gpus:
     """What `torch.cuda` says and does in this process; torch has it as `torch.test_gpus`."""
 
     def __init__(self, made: dict) -> None:
-        self.made, self.seen = made, visible(made)
+        self.made = made
         self.library = ctypes.CDLL(made["library"], mode=ctypes.RTLD_GLOBAL)
         self.library.gpu_count.restype = ctypes.c_int64
         self.begun = False
-        for gpu in self.seen:
+
+    @cached_property
+    def seen(self) -> list[int]:
+        """The GPUs that this process sees, from the first time that it asks on, as with CUDA."""
+        with (FOLDER / "asked").open("a") as asked:
+            asked.write(f"{os.getpid()}\n")
+        made, seen = self.made, visible(self.made)
+        for gpu in seen:
             lost = FOLDER / f"lost-{gpu}"
             calls = ctypes.c_int64(-1 if lost.exists() else made["lost_after"].get(str(gpu), -1))
             taken = made["taken_later"] if "CUDA_VISIBLE_DEVICES" in os.environ else made["taken"]
             free = ctypes.c_int64(made["memory"] - taken.get(str(gpu), 0))
             self.library.gpu_add(free, calls, str(lost).encode())
+        return seen
 
     def count(self, gpu: int, what: str) -> int:
         return self.library.gpu_count(gpu, COUNTS.index(what))
 
     def begin(self) -> None:
         """CUDA begins in this process, once."""
+        seen = self.seen
         if not self.library.gpu_begin():
             raise RuntimeError("Cannot re-initialize CUDA in forked subprocess")
         if self.begun:
             return
         self.begun = True
         with (FOLDER / "used").open("a") as used:
-            used.write(json.dumps({"pid": os.getpid(), "command": sys.orig_argv, "gpus": self.seen}) + "\n")
-        for gpu in self.seen if self.made["alone"] else ():
+            command = [current_process().name, *sys.orig_argv]
+            used.write(json.dumps({"pid": os.getpid(), "command": command, "gpus": seen}) + "\n")
+        for gpu in seen if self.made["alone"] else ():
             try:  # never closed: held by this process to its end
                 fcntl.flock(os.open(FOLDER / f"held-{gpu}", os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -1,8 +1,7 @@
-"""An environment whose dynamics are in a module beside it."""
+"""An environment whose dynamics are in a module beside it, imported when it is needed."""
 
 import gymnasium
 import numpy as np
-from learner import learn
 
 
 class Course(gymnasium.Env):
@@ -15,6 +14,8 @@ class Course(gymnasium.Env):
         return np.zeros(2, np.float32), {}
 
     def step(self, action):
+        from learner import learn
+
         self.left -= 1
         gain = learn(int(self.np_random.integers(1000)), 0.01, 1) * (1 if action else -1)
         return np.zeros(2, np.float32), gain, self.left == 0, False, {}

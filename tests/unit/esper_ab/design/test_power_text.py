@@ -13,6 +13,7 @@ from esper_ab.design.power_text import (
     RHO,
     EvalEpisodesAnswer,
     Known,
+    KnownSD,
     PowerAnswer,
     design_power_line,
     next_text,
@@ -140,6 +141,15 @@ def test_what_a_plan_finds_is_what_the_noncentral_t_says(seeds):
     assert said == f"Run-to-run SD 1.5 points: power {once} at the margin, {twice} at twice the margin."
     sds = float(re.search(r"difference of ([\d.]+) run-to-run SDs", design_power_line(design, None))[1])
     assert power(sds * 1.03) > 0.8 > power(sds * 0.97)
+
+
+def test_where_the_spread_of_pairs_is_known_a_plan_names_the_difference_in_the_unit_of_the_outcome():
+    design = fake_plans.plan(seeds=6).design
+    said = design_power_line(design, None, KnownSD(5.5, "a page"))
+    (points,) = re.findall(r"about ([\d.]+) points .*SD of pairs 5.5, from a page", said)
+    effect = float(points) / 5.5 * math.sqrt(6)  # noncentrality of the paired t
+    assert nct.sf(t.isf(0.025, 5), 5, effect * 1.03) > 0.8 > nct.sf(t.isf(0.025, 5), 5, effect * 0.97)
+    assert design_power_line(design, 1.5, KnownSD(5.5, "a page")).startswith("Run-to-run SD 1.5")  # measured for it
 
 
 def test_stops_for_futility_cost_power():

@@ -69,7 +69,8 @@ def test_without_devices_growing_networks_are_trained_where_it_is_estimated_to_e
     there = with_gpu(gpu_s)
     found = made(there, asking.experiment())[0]
     assert {device.partition(":")[0] for lane in found.lanes for device in lane.devices} == {sooner}
-    assert found.notes[-1].startswith(f"Trained on {sooner}, by an estimate of both: ")
+    (said,) = (note for note in found.notes if note.startswith(f"Trained on {sooner}, by an estimate of both: "))
+    assert (said in found.notes[: found.limits]) is (sooner == "cpu")  # GPUs that idle are on the first screen
     for kind in ("cpu", "cuda"):  # asked for, it is had, and nothing is said of the other
         forced = made(there, asking.experiment(devices=(kind,)))[0]
         assert forced.lanes[0].devices[0].startswith(kind)
@@ -82,7 +83,7 @@ def test_what_one_kind_of_device_refuses_is_planned_on_the_other():
     halves = tuple(asking.group(name, growth=GrowthSettings(amp="bf16")) for name in "ab")
     found = made(there, asking.experiment(groups=halves))[0]
     assert found.lanes[0].devices == ("cpu:0",)
-    assert "refused on cuda" in found.notes[-1]
+    assert "refused on cuda" in found.notes[0]
     with pytest.raises(UsageError, match="did you mean digits"):
         made(there, asking.experiment(task="digit"))
 

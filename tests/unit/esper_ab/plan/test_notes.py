@@ -7,7 +7,8 @@ from support.asking import experiment, group, machine, planned
 from esper_ab.contracts.children import TaskFacts, UserReward
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import ControllerSettings, PPOSettings, RewardSettings
-from esper_ab.plan.notes import ENOUGH_EPISODES, positions_could_matter_by
+from esper_ab.plan.budget import ENOUGH_EPISODES
+from esper_ab.plan.notes import positions_could_matter_by
 from esper_ab.settings.experiment import AskedArithmetic
 from esper_ab.settings.resolve import resolve
 

@@ -8,7 +8,8 @@ import pytest
 from support import asking
 
 from esper_ab.contracts.children import Machine
-from esper_ab.plan.estimate import estimate
+from esper_ab.contracts.settings import RewardSettings
+from esper_ab.plan.estimate import duration, estimate
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import question, short_text
 from esper_ab.settings.experiment import AskedArithmetic
@@ -36,7 +37,7 @@ def trained(trainer: str = "mine.py", episodes: int = 4, **facts: object) -> tup
 def test_a_plan_is_six_lines() -> None:
     assert lines(power="Finds much.") == [
         "Is the held-out accuracy on digits higher with a than with b?",
-        "12 runs (2 groups x 6 seeds), 4 at a time, about 2 min (a rough estimate)",
+        "12 runs (2 groups x 6 seeds), 4 at a time on 4 CPU cores, about 2 min (a rough estimate)",
         "Decides once, after 6 seeds, at 5 %; margin 2 points. EQUIVALENT would need 15 seeds.",
         "Finds much.",
         "a folder/x",
@@ -75,14 +76,14 @@ def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], lin
 
 
 @pytest.mark.parametrize(("changes", "start"), [
-    ({"seeds": 1}, "2 runs (2 groups x 1 seed), 2 at a time, "),
-    ({"cores": 2}, "12 runs (2 groups x 6 seeds), 2 at a time, "),
-    ({"cores": 4, "placement": "sequence"}, "12 runs (2 groups x 6 seeds), 4 at a time, "),
-    ({"devices": ("cpu:0",), "placement": "sequence"}, "12 runs (2 groups x 6 seeds), 1 at a time, "),
-    ({"devices": ("cpu:0",), "placement": "share"}, "12 runs (2 groups x 6 seeds), 2 at a time, "),
-    ({"seeds": 1, "placement": "sequence"}, "2 runs (2 groups x 1 seed), 1 at a time, "),
-    ({"groups": "abc", "control": "a"}, "18 runs (3 groups x 6 seeds), 3 at a time, "),
-    ({"open_ended": True}, "At first 12 runs (2 groups x 6 seeds), 4 at a time, "),
+    ({"seeds": 1}, "2 runs (2 groups x 1 seed), 2 at a time on 2 CPU cores, "),
+    ({"cores": 2}, "12 runs (2 groups x 6 seeds), 2 at a time on 2 CPU cores, "),
+    ({"cores": 4, "placement": "sequence"}, "12 runs (2 groups x 6 seeds), 4 at a time on 4 CPU cores, "),
+    ({"devices": ("cpu:0",), "placement": "sequence"}, "12 runs (2 groups x 6 seeds), 1 at a time on 1 CPU core, "),
+    ({"devices": ("cpu:0",), "placement": "share"}, "12 runs (2 groups x 6 seeds), 2 at a time on 1 CPU core, "),
+    ({"seeds": 1, "placement": "sequence"}, "2 runs (2 groups x 1 seed), 1 at a time on 1 CPU core, "),
+    ({"groups": "abc", "control": "a"}, "18 runs (3 groups x 6 seeds), 3 at a time on 3 CPU cores, "),
+    ({"open_ended": True}, "At first 12 runs (2 groups x 6 seeds), 4 at a time on 4 CPU cores, "),
 ])  # fmt: skip
 def test_what_a_plan_takes(changes: dict[str, object], start: str) -> None:
     assert lines(**changes)[1].startswith(start)  # type: ignore[arg-type]
@@ -97,6 +98,33 @@ def test_what_a_plan_takes(changes: dict[str, object], start: str) -> None:
 ])  # fmt: skip
 def test_the_question_names_groups_task_and_direction(groups: str, changes: dict[str, object], asked: str) -> None:
     assert lines(groups, **changes)[0] == asked
+
+
+@pytest.mark.parametrize(("episodes", "said"), [(3, True), (239, True), (240, False)])
+def test_a_comparison_of_rewards_with_too_little_training_says_how_much_is_enough_and_what_it_takes(
+    episodes: int, said: bool
+) -> None:
+    """On the first screen, which stays at eight lines of a terminal."""
+    there = asking.machine()
+    rewards = tuple(asking.group(mode, reward=RewardSettings(mode=mode)) for mode in ("shaped", "simplified"))
+    plan = asking.planned(asking.experiment(groups=rewards, margin=2.0, episodes=episodes, n_envs=4), there)
+    shown = short(plan, there, "Finds much.", 100)
+    assert len(shown) == (8 if said else 6)
+    words = " ".join(line.strip() for line in shown)
+    longer = msgspec.structs.replace(plan.experiment, episodes=240)
+    takes = duration(estimate(longer, plan.lanes, there).duration_s)
+    assert (f"rewards differ from about 960 on: --episodes 240, {takes} here." in words) is said
+
+
+@pytest.mark.parametrize(("devices", "named"), [
+    (("cuda:0", "cuda:1"), "cuda:0 and cuda:1"), (("cpu:0", "cpu:1"), "2 CPU cores"), (("cpu:0",), "1 CPU core"),
+    (("cuda:0", "cpu:0"), "cuda:0 and 1 CPU core"), (tuple(f"cuda:{n}" for n in range(8)), "8 GPUs"),
+])  # fmt: skip
+def test_the_devices_of_a_plan_are_named(devices: tuple[str, ...], named: str) -> None:
+    there = asking.machine()
+    plan = asking.planned(asking.experiment(margin=2.0), there)
+    lanes = tuple(msgspec.structs.replace(plan.lanes[0], devices=(device,)) for device in devices)
+    assert f" at a time on {named}, " in short(msgspec.structs.replace(plan, lanes=lanes), there)[1]
 
 
 @pytest.mark.parametrize(("trainer", "named"), [

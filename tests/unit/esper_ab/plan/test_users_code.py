@@ -79,6 +79,12 @@ def test_the_plan_says_what_the_rehearsal_found_and_no_more(changes: dict[str, o
     assert made.notes[0] == found(made.trainer, "/mine.py")
 
 
+def test_the_first_screen_of_a_plan_says_that_idle_runs_are_ended() -> None:
+    assert not any("--end-idle" in note for note in plan(rehearsed()).notes)
+    made = plan(rehearsed(ends_idle=True))
+    assert [note for note in made.notes[: made.limits] if note.startswith("--end-idle: ")]
+
+
 def test_it_is_said_which_files_of_a_command_are_watched() -> None:
     files = msgspec.structs.replace(FACTS, files=("train.py", "conf.yaml"))
     assert "starts only if train.py, conf.yaml has not changed since; other" in found(files, COMMAND["trainer"])

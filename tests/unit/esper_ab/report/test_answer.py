@@ -11,6 +11,7 @@ from esper_ab.design.design import check_design
 from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.execution.going_on import extension
 from esper_ab.journal.fold import fold
+from esper_ab.plan.budget import ENOUGH_EPISODES
 from esper_ab.plan.text import question
 from esper_ab.report.answer import next_steps, reproduction
 from esper_ab.report.content import Content, content
@@ -121,6 +122,30 @@ def test_before_more_pairs_policies_that_have_not_settled_are_trained_longer(how
     episodes = shown.history.plan.experiment.episodes
     assert (f"--episodes {4 * episodes}" in first.command) is not settled
     assert ("left and right have not settled" in first.sentence) is not settled
+
+
+def test_after_a_quick_look_at_rewards_the_next_plan_has_the_budget_at_which_they_differ_at_once():
+    """Not four times the episodes again and again, and whether or not the policies have settled."""
+    shown = content(fold(Synthetic(groups={"a": Shape(mode="shaped"), "b": Shape(mode="sparse")}).events()), place="x")
+    steps = next_steps(shown)
+    enough = -(-ENOUGH_EPISODES // shown.experiment.n_envs)
+    assert f"--episodes {enough} " in steps[0].command
+    started, changed = shown.history.started, msgspec.structs.replace
+    plan = changed(started.plan, experiment=changed(shown.experiment, episodes=enough))
+    trained = replace(shown, history=replace(shown.history, started=changed(started, plan=plan)))
+    assert not any(str(ENOUGH_EPISODES) in step.sentence for step in next_steps(trained))
+
+
+@pytest.mark.parametrize(("name", "following"), [
+    ("x", "x-larger"), ("x-longer", "x-larger-2"), ("x-larger-2", "x-larger-3"), ("x-longer-y", "x-longer-y-larger"),
+    ("longer", "longer-larger"), ("x-2", "x-2-larger"),
+])  # fmt: skip
+def test_names_of_plans_that_follow_one_another_count_on_and_do_not_grow(name, following):
+    shown, changed = found("one seed"), msgspec.structs.replace
+    started = shown.history.started
+    plan = changed(started.plan, experiment=changed(started.plan.experiment, name=name))
+    (step,) = next_steps(replace(shown, history=replace(shown.history, started=changed(started, plan=plan))))
+    assert step.command.endswith(f" --name {following}")
 
 
 @pytest.mark.parametrize(("controller", "mode", "same"), [

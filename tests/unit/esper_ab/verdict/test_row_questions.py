@@ -1,5 +1,6 @@
 """What is asked about rows of unknown origin, and what answers it."""
 
+import pandas as pd
 import pytest
 from support.elsewhere import drawn
 
@@ -75,7 +76,14 @@ def test_a_sorted_group_and_ties_are_no_sorted_columns(a, b):
 def test_seeds_are_sorted_by_number_also_inside_names():
     names = [f"s{place}" for place in range(10)]
     data = {"new": dict(zip(names, sorted(A), strict=True)), "old": dict(zip(names, sorted(B), strict=True))}
-    assert "rises" in _asked(data)
+    assert "new rises and old rises from seed to seed" in _caveats(data)
+
+
+def test_sorted_outcomes_that_the_user_gave_by_seed_are_named_and_not_asked_about():
+    by_seed = {group: dict(enumerate(sorted(values))) for group, values in (("new", A), ("old", B))}
+    assert "new rises and old rises from seed to seed" in _caveats(by_seed)
+    series = {group: pd.Series(sorted(values)) for group, values in (("new", A), ("old", B))}
+    assert "new rises and old rises from seed to seed" in _asked(series)
 
 
 LOWER = ("loss", "val_loss", "Error", "regret", "Perplexity", "wall time", "seconds", "steps_to_threshold", "trainCost")

@@ -15,6 +15,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import RewardSettings
 from esper_ab.plan.users_code import code_of, keep_rewards
 from workers.growth.preflight import user_reward
+from workers.user_rewards import imports_later
 from workers.user_rewards.lookup import find_reward
 from workers.user_rewards.user_code import as_planned
 
@@ -223,3 +224,39 @@ def test_runs_in_threads_do_not_disturb_one_another(tmp_path):
     assert found == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     assert (sys.path, sys.dont_write_bytecode, "prices" in sys.modules) == (path, bytecode, False)
     assert {name for name in set(sys.modules) - before if not name.startswith("user_reward_")} == set()
+
+
+LATE = {  # the reward's file, and the files beside it; each is imported when the reward is called
+    "statement": {"mine.py": "import base\n\ndef reward(facts, settings):\n    import prices\n"
+                             "    assert prices.base is base\n    return facts.val_acc * 0 + prices.PRICE\n"},
+    "function": {"mine.py": "from importlib import import_module as get\nimport base\n\ndef reward(facts, settings):\n"
+                            "    assert get('base') is base\n    return facts.val_acc * 0 + get('prices').PRICE\n"},
+    "package": {"own/mine.py": "from . import base\n\ndef reward(facts, settings):\n    from . import prices\n"
+                               "    assert prices.base is base\n    return facts.val_acc * 0 + prices.PRICE\n",
+                "own/__init__.py": ""},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("files", LATE.values(), ids=LATE)
+@pytest.mark.parametrize("planned", [False, True])
+def test_a_module_beside_the_file_is_found_when_it_is_imported_late(tmp_path, monkeypatch, files, planned):
+    """Of two projects each has its own, and none has that of the working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "prices.py").write_text("PRICE = -777\n")
+    (tmp_path / "base.py").write_text("")
+    before, searched = dict(sys.modules), list(sys.path)
+    for price in (1.0, 2.0, 1.0):
+        folder = tmp_path / f"project{price}"
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        first = folder / next(iter(files))
+        (first.parent / "base.py").write_text(f"PRICE = {price}\n")
+        in_package = "from . " if "own" in str(first.parent.name) else ""
+        (first.parent / "prices.py").write_text(f"{in_package}import base\nPRICE = base.PRICE\n")
+        find = kept(f"{first}:reward", tmp_path / f"run{price}") if planned else find_reward
+        assert find(f"{first}:reward")(make_facts(), SETTINGS)[0] == price
+    imports_later.forget()
+    assert sys.path == searched
+    assert {name for name in set(sys.modules) - set(before) if not name.startswith("user_reward_")} == set()

@@ -1,4 +1,4 @@
-"""Hedges' g by its definition."""
+"""Hedges' g and its limits: by its definition, by statsmodels, and by the noncentral t of scipy."""
 
 import math
 
@@ -6,19 +6,50 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.meta_analysis import effectsize_smd
 from support.paired import accuracies
 
-from esper_ab.stats.descriptive.hedges_g import hedges_g
+from esper_ab.stats.descriptive.hedges_g import STATISTIC, correction, hedges_g
+from esper_ab.stats.statistic import Beside
 
 
 @given(st.lists(accuracies, min_size=2, max_size=9), st.lists(accuracies, min_size=2, max_size=9))
 def test_hedges_g_by_its_definition(a, b):
-    g = hedges_g(a, b)
-    assume(g is not None)
+    found = hedges_g(a, b)
+    assume(found is not None)
     pooled = math.sqrt((np.var(a, ddof=1) * (len(a) - 1) + np.var(b, ddof=1) * (len(b) - 1)) / (len(a) + len(b) - 2))
     df = len(a) + len(b) - 2
     j = math.gamma(df / 2) / (math.sqrt(df / 2) * math.gamma((df - 1) / 2))
-    assert g == pytest.approx(j * (np.mean(a) - np.mean(b)) / pooled, rel=1e-9, abs=1e-12)
+    assert found.g == pytest.approx(j * (np.mean(a) - np.mean(b)) / pooled, rel=1e-9, abs=1e-12)
+    assert found.low <= found.g <= found.high
+
+
+def test_of_many_runs_g_and_limits_are_those_of_statsmodels():
+    """It corrects g by an approximation, and its limits are normal; of 200 runs, neither matters."""
+    a, b = np.add(np.random.default_rng(2).normal(0.0, 1.0, (2, 200)), [[0.6], [0.0]])
+    found = hedges_g(a, b)
+    g, variance = effectsize_smd(a.mean(), a.std(ddof=1), a.size, b.mean(), b.std(ddof=1), b.size)
+    half = 1.96 * math.sqrt(variance)
+    assert (found.g, found.low, found.high) == pytest.approx((g, g - half, g + half), abs=0.005)
+
+
+@pytest.mark.parametrize(("n", "m", "shift"), [(6, 6, 1.0), (6, 40, -2.0), (15, 15, 0.0), (3, 3, 500.0)])
+def test_the_limits_are_the_values_that_the_data_do_not_contradict(n, m, shift):
+    rng = np.random.default_rng(4)
+    a, b = rng.normal(shift, 1.0, n), rng.normal(0.0, 1.0, m)
+    found, root, df = hedges_g(a, b), math.sqrt(n * m / (n + m)), n + m - 2
+    low, high = (limit / correction(df) * root for limit in (found.low, found.high))
+    t = stats.ttest_ind(a, b).statistic
+    assert stats.nct.sf(t, df, low) == pytest.approx(0.025, rel=1e-5)
+    assert stats.nct.cdf(t, df, high) == pytest.approx(0.025, rel=1e-5)
+
+
+def test_the_line_says_that_the_interval_ignores_pairs():
+    facts = {"a": "new", "b": "old", "pairs": 3, "alpha": 0.05, "bound": 0.05, "claimed": False, "undecided": True}
+    found = hedges_g([1.0, 2.0, 5.0], [3.0, 4.0, 6.0])
+    assert "(95 %, which ignores the pairs)" in STATISTIC.show(found, Beside(**facts))
+    assert "(95 %)" in STATISTIC.show(found, Beside(**facts, paired=False))
 
 
 def test_there_is_no_g_without_variation_or_of_one_run_each():

@@ -1,0 +1,39 @@
+"""What docs/evidence/learning.md measured on digits: episodes after which rewards differ, and the SD of pairs. Pure."""
+
+from __future__ import annotations
+
+import math
+
+from esper_ab.settings.experiment import ResolvedExperiment, differences
+
+EVIDENCE = "docs/evidence/learning.md"
+ENOUGH_EPISODES = 960  # training episodes (episodes x environments) of a run, so that few pairs tell rewards apart
+# SD of the paired differences of shaped and simplified, in points. Those of other pairs of rewards are 4.7 to 6.1 below
+# that budget, and 0.8 to 1.8 at it.
+_SD_BELOW, _SD_FROM = 5.5, 1.4
+
+
+def enough_episodes(experiment: ResolvedExperiment) -> int | None:
+    """Return the `episodes` from which the groups' rewards differ; None if that is unknown or already reached."""
+    if not _compares_rewards_on_digits(experiment) or _trained(experiment) >= ENOUGH_EPISODES:
+        return None
+    return math.ceil(ENOUGH_EPISODES / experiment.n_envs)
+
+
+def known_sd_of_pairs(experiment: ResolvedExperiment) -> float | None:
+    """Return the SD of paired differences between two rewards, in points; None if it is unknown."""
+    if not _compares_rewards_on_digits(experiment) or experiment.outcome_over != "evaluation" or experiment.unpaired:
+        return None
+    return _SD_FROM if _trained(experiment) >= ENOUGH_EPISODES else _SD_BELOW
+
+
+def _compares_rewards_on_digits(experiment: ResolvedExperiment) -> bool:
+    """Whether groups that learn differ in their reward modes, which are in the catalogue, and in nothing else."""
+    modes = [group.settings.reward.mode for group in experiment.groups]
+    learn = all(group.settings.learns for group in experiment.groups)
+    keys = [one.key for one in differences(experiment.groups)]
+    return experiment.task == "digits" and learn and keys == ["reward.mode"] and not any(":" in mode for mode in modes)
+
+
+def _trained(experiment: ResolvedExperiment) -> int:
+    return experiment.episodes * experiment.n_envs

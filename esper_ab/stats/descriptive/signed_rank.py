@@ -1,0 +1,93 @@
+"""Wilcoxon's signed-rank test of paired differences, with the Hodges-Lehmann estimate.
+
+Differences of zero are dropped, and equal sizes share their mean rank (Wilcoxon 1945). p stays exact with ties: it is
+the share of all sign patterns of the ranks that occurred. The estimate is the median of the Walsh averages (d_i + d_j)
+/ 2, i <= j (Hodges & Lehmann 1963). Both assume that differences are symmetric, not that they are normal.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from esper_ab.stats.distributions import norm_sf
+from esper_ab.stats.floats import Floats, mid_ranks
+from esper_ab.stats.pair import resolution
+from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.t_tests import differences
+from esper_ab.stats.text import p_text
+
+_EXACT_PAIRS = 100  # of differences other than 0; with more, the normal approximation is close
+_ESTIMATED_PAIRS = 2_000  # there are two million Walsh averages
+
+
+class SignedRank(msgspec.Struct, frozen=True, kw_only=True):
+    """The smaller one of the two rank sums, its two-sided p, and the Hodges-Lehmann estimate of the difference."""
+
+    w: float
+    pairs: int  # whose difference is not 0
+    p: float  # 1.0 if there are none
+    exact: bool  # False: p comes from the normal approximation, corrected for ties
+    estimate: float | None  # None with more than 2,000 pairs
+
+
+def signed_rank(a: ArrayLike, b: ArrayLike) -> SignedRank:
+    """Test the differences of a, b [pairs > 0]; differences that differ by rounding only count as equal."""
+    d = differences(a, b)
+    same = resolution(np.asarray(a), np.asarray(b))
+    estimate = hodges_lehmann(d) if d.size <= _ESTIMATED_PAIRS else None
+    kept = d[np.abs(d) > same]
+    ranks = _ranks(np.abs(kept), same)
+    w = min(float(np.sum(ranks[kept > 0.0])), float(np.sum(ranks[kept < 0.0])))
+    exact = kept.size <= _EXACT_PAIRS
+    p = _exact(w, ranks) if exact else _normal(w, ranks)
+    return SignedRank(w=w, pairs=int(kept.size), p=p, exact=exact, estimate=estimate)
+
+
+def hodges_lehmann(d: Floats) -> float:
+    """Return the median of the Walsh averages of d [n > 0], including those of each value with itself."""
+    rows, columns = np.triu_indices(d.size)
+    return float(np.median(0.5 * d[rows] + 0.5 * d[columns]))
+
+
+def _ranks(sizes: Floats, same: float) -> Floats:
+    """Return the ranks of `sizes` [n]; sizes with no gap larger than `same` between them share their mean rank."""
+    order = np.argsort(sizes, kind="stable")
+    steps = np.concatenate(([0], np.cumsum(np.diff(sizes[order]) > same)))[: sizes.size]
+    ranks = np.empty(sizes.size)
+    ranks[order] = mid_ranks(steps)
+    return ranks
+
+
+def _exact(w: float, ranks: Floats) -> float:
+    """Return twice the share of all sign patterns in which the ranks [n] of positive sign sum to `w` at most."""
+    doubled = np.rint(2.0 * ranks).astype(np.int64)  # mean ranks are multiples of 1/2
+    shares = np.zeros(int(doubled.sum()) + 1)
+    shares[0] = 1.0
+    for rank in doubled:
+        positive = 0.5 * shares[: shares.size - rank]
+        shares *= 0.5
+        shares[rank:] += positive
+    return min(1.0, 2.0 * math.fsum(shares[: round(2.0 * w) + 1]))
+
+
+def _normal(w: float, ranks: Floats) -> float:
+    n = ranks.size
+    _, tied = np.unique(ranks, return_counts=True)
+    of_ties = float(np.sum(tied.astype(np.float64) ** 3 - tied)) / 48.0
+    variance = n * (n + 1) * (2 * n + 1) / 24.0 - of_ties
+    return min(1.0, 2.0 * float(norm_sf((n * (n + 1) / 4.0 - w) / math.sqrt(variance))))
+
+
+def _show(found: SignedRank, beside: Beside) -> str:
+    kind = "exact" if found.exact else "normal approximation"
+    estimate = "" if found.estimate is None else f"; Hodges-Lehmann estimate {beside.difference(found.estimate)}"
+    return f"W = {found.w:g}, p {p_text(found.p)} ({kind}){estimate}"
+
+
+STATISTIC = Statistic[SignedRank](
+    label="signed rank", kind="test", place=2, compute=lambda a, b, _: signed_rank(a, b), show=_show, of_binary=False,
+)

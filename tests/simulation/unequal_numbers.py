@@ -1,0 +1,115 @@
+"""When a common spread should enter Welch's standard error, for unpaired groups of unequal number.
+
+    PYTHONPATH=tests python -m simulation.unequal_numbers
+
+prints the table of docs/evidence/rates.md (a minute on one core). The columns are rules: the standard error is at least
+that of a common standard deviation always, never, or if the |skewness| of the larger group is above 1 or 1/2. The
+package's code is not used.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import special
+
+from simulation.laws import SHAPES, Floats, mixture, runs
+
+EXPERIMENTS = 10_000
+NUMBERS = ((6, 10), (6, 20), (6, 40), (10, 20), (10, 40), (10, 100), (10, 200), (20, 40), (20, 100), (20, 200))
+LARGE = tuple(pair for pair in (*NUMBERS, (15, 20), (15, 40), (15, 200)) if pair[0] >= 15)  # may show EQUIVALENT
+RULES = {"always": 0.0, "|skewness| > 1/2": 0.5, "|skewness| > 1": 1.0, "never": np.inf}  # least |skewness| for it
+SKEWED = {f"skewness {skewness:g}": skewness for skewness in (0.5, 0.7, 1.0, 2.0, 3.5, 6.0)}
+Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]
+
+
+def gamma(skewness: float) -> Draw:
+    """Outcomes with mean 0, SD 1 and this skewness to the left."""
+    shape = 4.0 / skewness**2
+    return lambda rng, size: -(rng.gamma(shape, size=size) - shape) / np.sqrt(shape)
+
+
+def of_shape(name: str) -> Draw:
+    return lambda rng, size: runs(name, rng.standard_normal(size))
+
+
+SHAPES["5 % of runs collapse"] = mixture(0.05, 20)
+LAWS: dict[str, Draw] = {name: of_shape(name) for name in SHAPES} | {
+    name: gamma(skewness) for name, skewness in SKEWED.items()
+}
+
+
+def t_and_df(a: Floats, b: Floats) -> tuple[dict[str, Floats], Floats]:
+    """Welch's t of a [experiments, n] against b [experiments, m >= n] by every rule, and its degrees of freedom."""
+    n, m = a.shape[1], b.shape[1]
+    var_a, var_b = a.var(axis=1, ddof=1), b.var(axis=1, ddof=1)
+    of_a, of_b = var_a / n, var_b / m
+    own = np.sqrt(of_a + of_b)
+    df = (of_a + of_b) ** 2 / (of_a**2 / (n - 1) + of_b**2 / (m - 1))
+    common = np.sqrt(((n - 1) * var_a + (m - 1) * var_b) / (n + m - 2) * (1 / n + 1 / m))
+    apart = b - b.mean(axis=1, keepdims=True)
+    skewness = np.abs((apart**3).mean(axis=1) / (apart**2).mean(axis=1) ** 1.5)
+    difference = a.mean(axis=1) - b.mean(axis=1)
+    errors = {name: np.where(skewness > least, np.maximum(own, common), own) for name, least in RULES.items()}
+    return {name: difference / error for name, error in errors.items()}, df
+
+
+def rates(
+    laws: tuple[Draw, Draw], numbers: tuple[int, int], sd: float, up: float = 0.0
+) -> dict[str, tuple[float, float]]:
+    """By rule: the share (%) of two-sided p <= 0.05, and the larger share of one-sided p <= 0.05, of either side.
+
+    The SD of the larger group is `sd` times that of the smaller one, whose mean is higher by `up` of its SDs.
+    """
+    rng = np.random.default_rng([*numbers, round(100 * sd)])
+    (few, many), (n, m) = laws, numbers
+    found, df = t_and_df(few(rng, (EXPERIMENTS, n)) + up, sd * many(rng, (EXPERIMENTS, m)))
+    return {
+        name: (
+            100 * float(np.mean(2 * special.stdtr(df, -np.abs(t)) <= 0.05)),
+            100 * max(float(np.mean(special.stdtr(df, side * t) <= 0.05)) for side in (1.0, -1.0)),
+        )
+        for name, t in found.items()
+    }
+
+
+def row(title: str, cells: list[float]) -> str:
+    return f"| {title} | {' | '.join(f'{cell:.1f}' for cell in cells)} |"
+
+
+def head(first: str) -> str:
+    return f"| {first} | {' | '.join(RULES)} |\n|---|{'---|' * len(RULES)}"
+
+
+def worst(
+    laws: tuple[Draw, Draw], numbers: tuple[tuple[int, int], ...], sds: tuple[float, ...], side: int
+) -> list[float]:
+    """By rule, the largest rate over numbers of runs and SDs; `side` 0: two-sided, 1: one-sided."""
+    found = [rates(laws, pair, sd) for pair in numbers for sd in sds]
+    return [max(one[name][side] for one in found) for name in RULES]
+
+
+def main() -> None:
+    print("False claims, equal SDs; in the second table, the SD of the larger group is 1/4 to 4 of the smaller's.\n")
+    for sds in ((1.0,), (0.25, 0.5, 2.0, 4.0)):
+        print(head("law of both groups"))
+        for name, law in LAWS.items():
+            print(row(name, worst((law, law), NUMBERS, sds, 0)), flush=True)
+        print()
+    print("One-sided errors at 0.05, as of EQUIVALENT, equal SDs; 15 runs or more.\n")
+    print(head("law of both groups"))
+    for name, law in LAWS.items():
+        print(row(name, worst((law, law), LARGE, (1.0,), 1)), flush=True)
+    print("\nFalse claims, where only the smaller group has the law and the larger one is normal with the same SD.\n")
+    print(head("law of the smaller group"))
+    for name, law in LAWS.items():
+        print(row(name, worst((law, LAWS["normal"]), NUMBERS, (1.0,), 0)), flush=True)
+    print("\nPower, normal laws, at a difference of one SD of the smaller group.\n")
+    print(head("runs, SD of the larger group"))
+    for numbers in ((6, 20), (6, 40), (10, 40), (10, 100), (20, 40)):
+        for sd in (1.0, 2.0):
+            found = rates((LAWS["normal"], LAWS["normal"]), numbers, sd, 1.0)
+            print(row(f"{numbers[0]}, {numbers[1]}; {sd:g}", [found[name][0] for name in RULES]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

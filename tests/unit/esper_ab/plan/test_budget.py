@@ -1,0 +1,34 @@
+"""What was measured on digits is used only for plans that it was measured for, and equals the page that has it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from support.asking import experiment, group, machine, planned
+
+from esper_ab.contracts.settings import PPOSettings, RewardSettings
+from esper_ab.plan.budget import ENOUGH_EPISODES, EVIDENCE, enough_episodes, known_sd_of_pairs
+
+PAGE = Path(__file__).parents[4] / EVIDENCE
+
+
+def rewards(*modes, **settings):
+    return tuple(group(mode.partition(":")[0], reward=RewardSettings(mode=mode), **settings) for mode in modes)
+
+
+@pytest.mark.parametrize(("budget", "episodes"), [("12 x 8", 12), ("60 x 16", 120)])
+def test_the_spread_of_pairs_is_the_one_of_the_page(budget, episodes):
+    (row,) = re.findall(rf"^\| {budget} \| shaped - simplified \| 12 \| [^|]+\| ([\d.]+) ", PAGE.read_text(), re.M)
+    asked = experiment(groups=rewards("shaped", "simplified"), n_envs=8, episodes=episodes)
+    plan = planned(asked, machine()).experiment
+    assert known_sd_of_pairs(plan) == float(row)
+    assert enough_episodes(plan) == (None if episodes == ENOUGH_EPISODES // 8 else 120)
+
+
+@pytest.mark.parametrize("changes", [
+    {"groups": (group("a"), group("b", ppo=PPOSettings(lr=1e-4)))}, {"groups": (group("a"), group("b"))},
+    {"groups": rewards("shaped", "sparse", ppo=PPOSettings(lr=0.0))},
+])  # fmt: skip
+def test_nothing_is_known_of_other_differences_than_rewards_that_teach(changes):
+    plan = planned(experiment(**changes), machine()).experiment
+    assert (enough_episodes(plan), known_sd_of_pairs(plan)) == (None, None)

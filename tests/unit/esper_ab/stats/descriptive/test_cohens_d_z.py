@@ -1,0 +1,24 @@
+"""Cohen's d_z by its definition, and its limits by the noncentral t of scipy."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from esper_ab.stats.descriptive.cohens_d_z import cohens_d_z
+
+
+@pytest.mark.parametrize("shift", [-3.0, 0.0, 0.4, 9.0])
+@pytest.mark.parametrize("pairs", [6, 30])
+def test_the_limits_are_the_values_that_the_data_do_not_contradict(shift, pairs):
+    a, b = np.add(np.random.default_rng(3).normal(0.0, 1.0, (2, pairs)), [[shift], [0.0]])
+    found, d, root = cohens_d_z(a, b), a - b, math.sqrt(pairs)
+    assert found.d == pytest.approx(d.mean() / d.std(ddof=1))
+    t = stats.ttest_rel(a, b).statistic
+    assert stats.nct.sf(t, pairs - 1, found.low * root) == pytest.approx(0.025, rel=1e-6)
+    assert stats.nct.cdf(t, pairs - 1, found.high * root) == pytest.approx(0.025, rel=1e-6)
+
+
+def test_there_is_none_of_differences_without_spread():
+    assert cohens_d_z([71.0] * 6, [70.0] * 6) is None

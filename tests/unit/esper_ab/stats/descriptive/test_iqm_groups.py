@@ -1,0 +1,39 @@
+"""The interquartile mean of each group, and its bootstrap interval, against scipy."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from esper_ab.stats.descriptive import iqm_groups as module
+from esper_ab.stats.descriptive.iqm_groups import iqm_groups
+
+
+def draw(*sizes):
+    rng = np.random.default_rng(8)
+    return [rng.normal(70.0 + 4.0 * which, 3.0, n) for which, n in enumerate(sizes)]
+
+
+@pytest.mark.parametrize("sizes", [(14, 14), (12, 31)])
+def test_means_and_limits_are_those_of_scipy_but_for_resampling(sizes):
+    a, b = draw(*sizes)
+    found = iqm_groups(a, b, np.random.default_rng(10))
+    for runs, mean, limits in ((a, found.a, (found.low_a, found.high_a)), (b, found.b, (found.low_b, found.high_b))):
+        assert mean == pytest.approx(stats.trim_mean(runs, 0.25))
+        expected = stats.bootstrap(
+            (runs,), lambda x, axis: stats.trim_mean(x, 0.25, axis=axis), vectorized=True, method="percentile",
+            n_resamples=20_000, rng=np.random.default_rng(9),
+        ).confidence_interval  # fmt: skip
+        assert limits == pytest.approx((expected.low, expected.high), abs=0.06 * (expected.high - expected.low))
+
+
+def test_few_runs_of_either_group_are_said_not_to_be_enough():
+    a, b = draw(10, 9)
+    assert iqm_groups(a, a, np.random.default_rng(1)).honest
+    assert not iqm_groups(a, b, np.random.default_rng(1)).honest
+
+
+def test_limits_do_not_depend_on_how_many_resamples_are_drawn_at_once(monkeypatch):
+    a, b = draw(57, 20)
+    whole = iqm_groups(a, b, np.random.default_rng(4))
+    monkeypatch.setattr(module, "_DRAWS_AT_ONCE", 57 * 7 + 1)
+    assert iqm_groups(a, b, np.random.default_rng(4)) == whole

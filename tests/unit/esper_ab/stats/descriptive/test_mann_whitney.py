@@ -1,0 +1,57 @@
+"""The Mann-Whitney test against scipy, exact and normal."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from support.paired import accuracies
+
+from esper_ab.stats.descriptive.mann_whitney import STATISTIC, mann_whitney
+from esper_ab.stats.statistic import Beside
+
+runs = st.lists(accuracies, min_size=1, max_size=12)
+coarse = st.lists(st.integers(0, 4).map(float), min_size=2, max_size=12)
+
+
+def beside(**changes):
+    facts = {"a": "new", "b": "old", "pairs": 6, "alpha": 0.05, "bound": 0.05, "claimed": False, "undecided": True}
+    return Beside(**(facts | changes))
+
+
+@settings(deadline=None)
+@given(st.one_of(runs, coarse), st.one_of(runs, coarse))
+def test_numbers_are_those_of_scipy(a, b):
+    found = mann_whitney(a, b)
+    ties = len({*a, *b}) < len(a) + len(b)
+    assert (found.ties, found.exact) == (ties, not ties)
+    expected = stats.mannwhitneyu(a, b, method="asymptotic" if ties else "exact")
+    assert found.u == expected.statistic
+    assert found.p == pytest.approx(1.0 if len({*a, *b}) == 1 else expected.pvalue, rel=1e-12)
+    assert found.effect == expected.statistic / (len(a) * len(b))
+
+
+@pytest.mark.parametrize(("n", "m", "exact"), [(100, 100, True), (101, 100, False), (6, 1_000, True), (300, 50, False)])
+def test_many_runs_are_exact_up_to_ten_thousand_combinations(n, m, exact):
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(0.2, 1.0, n), rng.normal(0.0, 1.0, m)
+    found = mann_whitney(a, b)
+    assert found.exact is exact
+    assert found.p == pytest.approx(stats.mannwhitneyu(a, b, method="exact").pvalue, abs=1e-12 if exact else 1e-3)
+
+
+@pytest.mark.parametrize(("a", "b", "kind"), [
+    (range(3), range(3, 6), "(exact)"), (range(3), range(2, 5), "(normal approximation, corrected for ties)"),
+    (range(101), range(101, 202), "(normal approximation, many runs)"),
+])  # fmt: skip
+def test_the_line_names_the_kind_of_p(a, b, kind):
+    assert kind in STATISTIC.show(STATISTIC.of(list(a), list(b), 0), beside())
+
+
+def test_the_line_says_what_the_test_ignores_and_for_which_runs_it_is_made():
+    found = mann_whitney([1.0, 2.0, 5.0], [3.0, 4.0, 6.0])
+    assert STATISTIC.show(found, beside()) == (
+        "U = 2, p = 0.40 (exact); new is higher than old in 22 % of combinations of runs; it ignores the pairs; made "
+        "for unpaired runs (--unpaired)"
+    )
+    assert "; the usual rank test of unpaired runs (--unpaired)" in STATISTIC.show(found, beside(paired=False))
