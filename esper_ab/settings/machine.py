@@ -213,7 +213,7 @@ def precision_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machin
     if not machine.cpu_bf16 and (names := _trained_in("bf16", resolved)):
         yield f"{names}: this CPU has no bf16 instructions, so training is slower, with the same results."
     if names := _trained_in("fp16", resolved):
-        yield f"{names}: growth.amp=fp16 is meant for GPUs; on a CPU, training takes several times as long as in float32."
+        yield f"{names}: growth.amp=fp16 is meant for GPUs; on a CPU, it takes several times as long as float32."
 
 
 def _trained_in(precision: str, experiment: ResolvedExperiment) -> str:

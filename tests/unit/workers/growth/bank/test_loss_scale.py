@@ -100,8 +100,10 @@ def test_a_scale_is_kept_from_epoch_to_epoch_and_those_of_other_rows_stay() -> N
 
 
 def test_float16_trains_nearly_as_float32_and_measures_in_float32() -> None:
-    """One step of every blueprint and style. Parameters and momentum are float32; a first measurement is, to the bit."""
-    losses, momenta, seen = [], [], []
+    """One step of every blueprint and style. Parameters and momentum are float32; a measurement is, to the bit."""
+    losses = []
+    momenta = []
+    seen = []
     for amp in ("fp16", "off"):
         bank, table, split = crowded(DIGITS, CPU, 64, amp=amp, batch_size=64)
         if bank.loss_scales is not None:
