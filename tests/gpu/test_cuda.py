@@ -19,8 +19,8 @@ from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900), pytest.mark.filterwarnings("default")]
-SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "4", "--n-envs", "2", "--seeds", "1",
-         "--eval-episodes", "2")  # fmt: skip
+SMALL = {"--task": "synthetic", "--episodes": "2", "--steps": "4", "--n-envs": "2", "--seeds": "1",
+         "--eval-episodes": "2"}  # fmt: skip
 LARGER = ("--steps", "8", "--n-envs", "4", "--seeds", "2", "--eval-episodes", "4")
 ALIKE = ("--groups", "a=shaped,b=shaped")
 SHARED = ("--devices", "cuda:0", "--placement", "share")
@@ -41,8 +41,13 @@ def said(env: dict[str, str], module: str, *args: str | Path) -> str:
     return done.stdout
 
 
+def small(*args: str) -> tuple[str, ...]:
+    """`args` with the flags of SMALL that they do not set: a flag that is given twice is refused."""
+    return (*(word for flag in SMALL.items() if flag[0] not in args for word in flag), *args)
+
+
 def launched(env: dict[str, str], folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return begun(env, "esper_ab.launch", *SMALL, *args, "--output-dir", folder, "--name", "run", "--quiet")
+    return begun(env, "esper_ab.launch", *small(*args), "--output-dir", folder, "--name", "run", "--quiet")
 
 
 def train(env: dict[str, str], folder: Path, *args: str) -> History:
@@ -166,7 +171,7 @@ def test_a_run_that_does_not_fit_its_gpu_ends_the_experiment_with_the_remedy(tmp
 
 def planned(env: dict[str, str], *args: str) -> str:
     """The plan, in one line."""
-    command = (*SMALL, *args, "--dry-run", "--output-dir", env["TEST_GPUS"], "-v")
+    command = (*small(*args), "--dry-run", "--output-dir", env["TEST_GPUS"], "-v")
     return " ".join(said(env, "esper_ab.launch", *command).split())
 
 
