@@ -109,10 +109,9 @@ def _unseen(requirement: Requirement, comparison: Comparison) -> str:
     missed = f"failures in up to {round(100.0 * rate)} % of a group's runs may be unseen with {n_pairs(look.pairs)}"
     said = f'"{requirement}" holds{where}, but {missed}'
     if comparison.worst is None:
-        flag = "--outcome-range" if question.recorded else "--worst"
         return (
-            f"{said}, and no worst outcome is declared ({flag}); where all that makes a group worse by the margin is "
-            "rare failures, such a condition holds in 9 to 63 % of experiments with 15 pairs"
+            f"{said}, and no worst outcome is declared ({question.worst_flag}); where all that makes a group worse by "
+            "the margin is rare failures, such a condition holds in 9 to 63 % of experiments with 15 pairs"
         )
     costs = dict(zip((question.a, question.b), comparison.unseen_costs or (0.0, 0.0), strict=True))
     at_risk = (requirement.left,) if requirement.relation == "not-worse-than" else (question.a, question.b)
