@@ -387,5 +387,6 @@ def on_collapse(evidence: Evidence) -> list[str]:
         return [f"{missed}; its effect is unknown, because no worst outcome is declared ({flag})."]
     stands = "would" if unseen.survives else "would not"
     one_more = "run" if evidence.samples else "pair with such a run,"
-    worst = evidence.design.value(unseen.worst)
-    return [f"{missed}. The verdict {stands} survive one more {one_more} at the worst outcome declared ({worst})."]
+    source = "declared" if unseen.worst == evidence.design.worst else "seen"
+    worst = f"the worst outcome {source} ({evidence.design.value(unseen.worst)})"
+    return [f"{missed}. The verdict {stands} survive one more {one_more} at {worst}."]
