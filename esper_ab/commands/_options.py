@@ -124,8 +124,9 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "sync": takes("lockstep|independent",
             "Whether the runs of a block wait for each other after every episode. [default: lockstep]"),
         "threads": takes("N", "CPU threads of each worker. [default: 1]"),
-        "amp": takes("off|bf16|auto",
-            "Precision of host training, for all groups; auto: off, until a gain is measured. [default: off]"),
+        "amp": takes("off|bf16|fp16|auto",
+            "Precision of host training, for all groups; fp16: for GPUs without bf16; auto: off, until a gain is "
+            "measured. [default: off]"),
         "kernel": takes("auto|native|torch",
             "Compute policies, and train hosts on a CPU, with the native kernel or with torch; auto: the native kernel "
             "if it is available. [default: auto]"),

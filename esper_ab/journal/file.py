@@ -124,6 +124,7 @@ class Journal:
         """Lock the experiment directory and initialise everything except the file."""
         self.experiment_dir = experiment_dir
         self._path = experiment_dir / JOURNAL_NAME
+        self._place = self._path.absolute()  # because users' code may change the directory of this process
         self._wall_clock = wall_clock
         self._n = 0
         self._prev = FIRST_PREV
@@ -224,7 +225,7 @@ class Journal:
 
     def _check_alone(self) -> None:
         found = os.fstat(self._file)
-        if not found.st_nlink and not self._path.exists():
+        if not found.st_nlink and not self._place.exists():
             raise Removed(
                 f"{self._path} was removed while the experiment was running, and its records with it: launch the "
                 "experiment again"
@@ -244,7 +245,7 @@ class Journal:
 
     def _is_at_its_path(self, found: os.stat_result) -> bool:
         try:
-            return os.path.samestat(found, self._path.stat())
+            return os.path.samestat(found, self._place.stat())
         except FileNotFoundError:
             return False
         except OSError:

@@ -13,7 +13,6 @@ from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.contracts.wording import did_you_mean, n_pairs, named
 from esper_ab.design.design import Contrast
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS, unseen_rate
-from esper_ab.verdict.sentences import worst_flag
 from esper_ab.verdict.vocabulary import MEAN, SMALL, Verdict
 
 if TYPE_CHECKING:
@@ -110,9 +109,8 @@ def _unseen(requirement: Requirement, comparison: Comparison) -> str:
     missed = f"failures in up to {round(100.0 * rate)} % of a group's runs may be unseen with {n_pairs(look.pairs)}"
     said = f'"{requirement}" holds{where}, but {missed}'
     if comparison.worst is None:
-        flag = worst_flag(question)
         return (
-            f"{said}, and no worst outcome is declared ({flag}); if a group is worse by the margin only "
+            f"{said}, and no worst outcome is declared ({question.worst_flag}); if a group is worse by the margin only "
             "because of rare failures, such a condition still holds in 9 to 63 % of experiments with 15 pairs"
         )
     costs = dict(zip((question.a, question.b), comparison.unseen_costs or (0.0, 0.0), strict=True))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from esper_ab.contracts.wording import n_pairs
-from esper_ab.stats.descriptive.iqm import IQMDifference
+from esper_ab.stats.descriptive.iqm import LEVEL, IQMDifference
 from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.text import p_text, percent
@@ -66,19 +66,22 @@ def _on_ratio(evidence: Evidence, pairs: Sequence[Pair]) -> str:
 
 
 def _on_outliers(evidence: Evidence, pairs: Sequence[Pair]) -> Iterator[str]:
-    """Give the difference of interquartile means if pairs lie beyond Tukey's outer fences."""
+    """Give the difference of interquartile means if pairs lie beyond Tukey's outer fences on both sides.
+
+    Pairs on one side only may be what one group does wrong, and no statistic that leaves them out speaks of that.
+    """
     differences = np.array([pair.a - pair.b for pair in pairs])
     low, high = np.quantile(differences, (0.25, 0.75))
-    fences = (low - _FENCES * (high - low), high + _FENCES * (high - low))
-    far = int(np.sum((differences < fences[0]) | (differences > fences[1])))
+    below = int(np.sum(differences < low - _FENCES * (high - low)))
+    above = int(np.sum(differences > high + _FENCES * (high - low)))
     iqm: IQMDifference | None = evidence.descriptive["iqm"]
-    if not far or iqm is None or not iqm.honest:
+    if not below or not above or iqm is None or not iqm.honest:
         return
     design = evidence.design
     limits = f"{design.difference(iqm.low)} to {design.difference(iqm.high)}"
     yield (
-        f"{far} of {n_pairs(len(pairs))} {'lies' if far == 1 else 'lie'} far from the others (by more than three "
-        f"interquartile ranges) and {'widens' if far == 1 else 'widen'} the interval. The difference of the "
-        f"interquartile means, which leave out a quarter of the runs at either end, is {design.difference(iqm.mean)} "
-        f"({percent(0.95)} bootstrap interval {limits}); it decides nothing."
+        f"{below + above} of {n_pairs(len(pairs))} lie far from the others (by more than three interquartile ranges), "
+        f"{below} below and {above} above, and widen the interval. The difference of the interquartile means, which "
+        f"leave out a quarter of the runs at either end, is {design.difference(iqm.mean)} ({percent(LEVEL)} bootstrap "
+        f"interval {limits}); it decides nothing."
     )

@@ -75,7 +75,7 @@ def test_a_launch_that_was_killed_before_anything_was_recorded_is_given_again_an
     Journal(left).close()
     (left / JOURNAL_NAME).write_bytes(b'{"n":0,')
     (left / "experiment.toml").write_text("of the one that was killed")
-    assert esper_ab("resume", left).returncode == 2
+    assert esper_ab("resume", left).returncode == 5  # as `tidy --check` says
     done("launch", *TINY, "--name", "lab", folder=tmp_path)
     assert load(left).history.finished
     again = esper_ab("launch", *TINY, "--name", "lab", folder=tmp_path)

@@ -42,7 +42,7 @@ def test_no_logarithm_is_advised_without_a_constant_ratio_of_positive_outcomes(a
 
 def test_one_collapse_in_each_group_gets_the_interquartile_mean():
     found = said(design(16), BASE + 3.0 + SMALL - ONE_FALLS, BASE - OTHER_FALLS)
-    assert found.startswith("2 of 16 pairs lie far from the others")
+    assert found.startswith("2 of 16 pairs lie far from the others (by more than three interquartile ranges), 1 below")
     assert "the interquartile means, which leave out a quarter of the runs at either end, is +" in found
     assert found.endswith("it decides nothing.")
 
@@ -54,6 +54,7 @@ WIDE = 12.0 * np.sin(1.7 * np.arange(16.0))
     (BASE + WIDE, BASE, {}),  # an ordinary open comparison
     (np.full(16, 70.0), np.full(16, 70.0), {}),  # equal outcomes have a ratio of 1
     (BASE + 3.0 + SMALL - ONE_FALLS, BASE - OTHER_FALLS, {"findings": (exploded(),)}),  # the audit is the reason
+    (BASE + 3.0 + SMALL - ONE_FALLS, BASE, {}),  # the runs that fall are all of one group
     (BASE + 3.0, BASE, {}),  # a constant difference is its own answer
 ])  # fmt: skip
 def test_nothing_stands_beside_other_open_comparisons(a, b, changes):
