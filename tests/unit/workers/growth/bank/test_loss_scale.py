@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from support.tensor_world import BATCH, ENVS, crowded, env_path, make_session, orders, quiet
+from support.tensor_world import BATCH, ENVS, crowded, env_path, make_env, make_session, orders, quiet
 
 from workers.growth.bank.bank import Bank
 from workers.growth.bank.loss_scale import INITIAL_SCALE, LEAST_SCALE, LossScales, Scaling
@@ -160,6 +160,16 @@ def test_at_the_least_scale_a_step_is_taken_as_in_float32_so_that_a_divergence_i
     hosts, _ = scaling.unscale([torch.full((3, 4), float("nan")), torch.ones(2, 5)])
     assert hosts[:, 0].tolist() == [True, False, False]
     assert scaling.scales.scale[:, 0].tolist() == [LEAST_SCALE, LEAST_SCALE, LEAST_SCALE]
+
+
+def test_a_host_whose_activations_overflow_ends_its_episode_and_no_other() -> None:
+    env = make_env(3, 4, torch.float32, amp="fp16")
+    env.begin([env_path(i) for i in range(3)])
+    bank, row = env.homes[1]
+    bank.host.values[row] *= 1e6  # beyond float16's largest number, 65504
+    view = env.advance()
+    assert view.alive.tolist() == [True, False, True]
+    assert env.diverged.tolist() == [False, True, False]
 
 
 def test_a_new_episode_begins_with_new_scales() -> None:
