@@ -26,12 +26,12 @@ from esper_ab.launchers.inline import InlineLauncher
 Make = Callable[[], dict[str, Any]]  # in a folder where `prepare` was called
 _FOLDER = Path("experiments/golden")
 _ONE_CORE = ("--devices", "cpu:0", "--launcher", "inline")
-_TINY = (
-    "--episodes", "1", "--steps", "6", "--n-envs", "2", "--eval-episodes", "2", "--set", "policy.hidden=16",
-    "--set", "ppo.epochs=1",
+_SMALL = (
+    "--steps", "6", "--n-envs", "2", "--eval-episodes", "2", "--set", "policy.hidden=16", "--set", "ppo.epochs=1",
 )  # fmt: skip
+_TINY = ("--episodes", "1", *_SMALL)
 _TRAINER = (
-    "mine.py", "--higher", "score", "--margin", "2", "--groups", "a,b",
+    "mine.py", "--higher", "score", "--margin", "2",
     "--rehearsal", "fails=0,breaks=0", "--episodes", "1", "--eval-episodes", "1",
 )  # fmt: skip
 _RANGE = ("--outcome-range", "0..100")
@@ -64,7 +64,8 @@ def _growth(groups: str, *flags: str, seeds: int = 6, **more: Any) -> Make:
 
 
 def _trained(*flags: str, seeds: int = 8, **more: Any) -> Make:
-    return _launched(*_TRAINER, "--seeds", str(seeds), *flags, *_ONE_CORE, **more)
+    groups = () if "--groups" in flags else ("--groups", "a,b")
+    return _launched(*_TRAINER, *groups, "--seeds", str(seeds), *flags, *_ONE_CORE, **more)
 
 
 def _audited() -> dict[str, Any]:
@@ -76,7 +77,7 @@ def _audited() -> dict[str, Any]:
 def _killed() -> dict[str, Any]:
     """Kill an experiment without warning while its third replicate trains, then resume it."""
     line = (sys.executable, "-m", "esper_ab.commands.cli", "launch", "--groups", "shaped,sparse", "--seeds", "6",
-            *_TINY, "--episodes", "3", "--devices", "cpu:0", "--name", _FOLDER.name, "--quiet")  # fmt: skip
+            *_SMALL, "--episodes", "3", "--devices", "cpu:0", "--name", _FOLDER.name, "--quiet")  # fmt: skip
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     journal = _FOLDER / JOURNAL_NAME
     while process.poll() is None and (not journal.exists() or journal.read_bytes().count(b"\n") < _KILLED_AT):

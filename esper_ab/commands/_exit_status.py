@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import click
@@ -121,9 +122,19 @@ def _of_the_system(error: OSError, args: Sequence[str]) -> int:
         return _report(str(no_room(error)), DiskFull.exit_code, args)  # a journal's writer raises DiskFull
     if error.errno == errno.EAGAIN and error.filename is None:  # from fork
         return _report(_out_of_processes(error), UsageError.exit_code, args)
+    if error.filename is None and error.errno == errno.ENOENT and not _has_working_directory():
+        said = "the working directory was removed; change to one that exists"
+        return _report("\n".join([said, *getattr(error, "__notes__", ())]), UsageError.exit_code, args)
     if error.filename is None or error.errno not in _REFUSED:
         raise error
     return _report(f"{error.filename}: {error.strerror}", UsageError.exit_code, args)
+
+
+def _has_working_directory() -> bool:
+    try:
+        return Path.cwd().is_dir()
+    except FileNotFoundError:
+        return False
 
 
 def _open_standard_streams() -> None:

@@ -115,16 +115,18 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             show_default=False),
         "no_retry": switched(
             "Give up a run as soon as its worker dies. [default: retry; give up after two retries without progress]"),
-        "placement": takes("auto|spread|share|sequence",
-            "One run per device (spread); or all runs of a block on one device: side by side (share), or one after the "
-            "other (sequence). [default: spread if there are enough devices, else share]"),
+        "placement": takes("auto|spread|share|alternate|sequence",
+            "One run per device (spread); or all runs of a block on one device: side by side (share), in turn by "
+            "episode (alternate), or one after the other (sequence). [default: spread if there are enough devices, "
+            "else share]"),
         "order": takes("balanced|fixed|shuffled",
             "How groups are assigned to devices and start order in each block. [default: balanced]"),
         "sync": takes("lockstep|independent",
             "Whether the runs of a block wait for each other after every episode. [default: lockstep]"),
         "threads": takes("N", "CPU threads of each worker. [default: 1]"),
-        "amp": takes("off|bf16|auto",
-            "Precision of host training, for all groups; auto: off, until a gain is measured. [default: off]"),
+        "amp": takes("off|bf16|fp16|auto",
+            "Precision of host training, for all groups; fp16: for GPUs without bf16; auto: off, until a gain is "
+            "measured. [default: off]"),
         "kernel": takes("auto|native|torch",
             "Compute policies, and train hosts on a CPU, with the native kernel or with torch; auto: the native kernel "
             "if it is available. [default: auto]"),

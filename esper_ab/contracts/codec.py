@@ -6,6 +6,7 @@ the message, strictly.
 
 from __future__ import annotations
 
+import re
 from itertools import repeat
 from typing import Any, get_args
 
@@ -19,6 +20,7 @@ from esper_ab.contracts.wording import visible_line
 _WHY_CHARS = 200  # bounded because a reason may quote the peer's bytes
 # A list or map is one byte on the wire and up to seventy in memory. A message longer than _SHORT_BYTES may therefore
 # hold only one per _BYTES_PER_CONTAINER of its length; those of a typed message are longer than that.
+_FLOAT_IN_RANGE = re.compile(r"Expected `float` [<>]=? [^ ]+")  # msgspec says the same of NaN as of a small number
 _SHORT_BYTES = 64 << 10
 _BYTES_PER_CONTAINER = 16
 
@@ -75,7 +77,7 @@ def _decode(data: bytes, side: _Side) -> Any:
     try:  # by the type of this message, because msgspec takes four times as long for a union of all
         return msgspec.convert(value, type=kind, strict=True)
     except msgspec.ValidationError as error:
-        raise ProtocolError(str(error)) from None
+        raise ProtocolError(_FLOAT_IN_RANGE.sub(r"\g<0>, and not one that is not finite", str(error))) from None
 
 
 def _unpack(data: bytes, limits: WireLimits) -> Any:

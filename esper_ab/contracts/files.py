@@ -233,9 +233,11 @@ def removed_on_failure(folder: Path) -> Iterator[None]:
 def folder_below(root: Path, name: str | PurePath) -> Path:
     """Create the folder `name` below `root`, for a library that opens files by name.
 
-    Raises NotRegular if the folder or a folder above it is a link.
+    Raises NotRegular if the folder or a folder above it is a link, and FileNotFoundError if there is no `root`.
     """
     folder = _path(root, PurePath(name, "any")).parent
+    if not root.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(root))
     make_folder(folder)
     return folder
 

@@ -143,7 +143,7 @@ class GrowthSettings(Settings, frozen=True, kw_only=True):
     max_seeds: NonNegativeInt = 0  # live and fossilised seed modules per environment; 0: as many as slots
     blueprints: tuple[str, ...] = DEFAULT_BLUEPRINTS  # in the order of the blueprint head
     # Precision of activations in host training; "auto" never appears in a plan.
-    amp: Annotated[Literal["off", "bf16", "auto"], Spec(flag="amp")] = "off"
+    amp: Annotated[Literal["off", "bf16", "fp16", "auto"], Spec(flag="amp")] = "off"
 
 
 class RewardSettings(Settings, frozen=True, kw_only=True):

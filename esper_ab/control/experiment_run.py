@@ -31,7 +31,7 @@ from esper_ab.control.rules.runs import any_complete, nothing_left
 from esper_ab.control.rules.workers import Limits
 from esper_ab.control.signals import CaughtSignals
 from esper_ab.journal import events
-from esper_ab.journal.file import Journal
+from esper_ab.journal.file import Journal, Moved, Removed
 from esper_ab.journal.fold import History, begin, fold
 from esper_ab.launchers import Launcher
 from esper_ab.plan.experiment_directory import versions
@@ -311,8 +311,8 @@ def _perform(
 
 def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: History) -> None:
     """Append to the error the command that resumes the experiment, unless nothing is left to do."""
-    if isinstance(error, DiskFull) or not any(run.expected for run in history.runs.values()):
-        return  # DiskFull has said so
+    if isinstance(error, DiskFull | Moved | Removed) or not any(run.expected for run in history.runs.values()):
+        return  # these errors have said how
     line = f"to go on: {shell_command('resume', experiment_dir)}"
     trainer = history.plan.experiment.trainer
     rewards = (code for block in history.blocks for spec in block.runs for code in spec.reward_code)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -51,7 +52,8 @@ def examine(
 ) -> Machine:  # fmt: skip
     """Run the preflight and return its answers.
 
-    Raises UsageError if the preflight was ended by the user's code, and EsperError if it was ended by anything else.
+    Raises UsageError if the preflight was ended by the user's code or in a limited address space, and EsperError if it
+    was ended by anything else.
 
     `meanwhile` is called while the child imports torch, which takes a second or more. `limit_s`: time limit on an idle
     machine, to be multiplied by the crowding; WorkerHung is raised when the time is up. The rehearsal of a user's own
@@ -73,6 +75,10 @@ def examine(
     own = [*questions.user_rewards, questions.trainer.reference if questions.trainer else questions.task]
     if any(reference in doing for reference in own if ":" in reference or questions.trainer):
         raise UsageError(f"your code ended the preflight, which was {doing}: the process {ended}")
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if not node and limit != resource.RLIM_INFINITY:
+        small = f"with an address space of {limit >> 20} MiB"
+        raise UsageError(f"{what} gave no answer: {small} it {ended}; raise `ulimit -v`")
     raise EsperError(f"{what} gave no answer ({why}): it {ended}")
 
 

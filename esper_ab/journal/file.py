@@ -11,6 +11,7 @@ journal with an unfinished last line.
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 from collections.abc import Callable, Iterator
@@ -49,6 +50,22 @@ def _now() -> datetime:
 
 class OtherVersion(JournalError):
     """An intact line contains something that this version of esper_ab does not know."""
+
+
+class Removed(JournalError):
+    """The journal was removed while it was written, so nothing of the experiment can be read."""
+
+
+class Moved(JournalError):
+    """The experiment's directory was moved while its journal was written; the journal is intact at its new place."""
+
+    exit_code = UsageError.exit_code
+
+
+class FileLimit(JournalError):
+    """The journal has the size that this process or the file system allows a file; its lines are intact."""
+
+    exit_code = UsageError.exit_code
 
 
 class Journal:
@@ -107,6 +124,7 @@ class Journal:
         """Lock the experiment directory and initialise everything except the file."""
         self.experiment_dir = experiment_dir
         self._path = experiment_dir / JOURNAL_NAME
+        self._place = self._path.absolute()  # because users' code may change the directory of this process
         self._wall_clock = wall_clock
         self._n = 0
         self._prev = FIRST_PREV
@@ -142,7 +160,8 @@ class Journal:
         """Write all queued lines to the file, where readers can see them. Raises DiskFull or JournalError on failure.
 
         Also raises JournalError if other code has changed or removed the file, because new lines would not continue its
-        chain of checksums.
+        chain of checksums, and Moved if the experiment's directory is no longer at its path: a worker may have written
+        the policy of which a queued line speaks to another directory.
         """
         try:
             self._begin_anew()
@@ -206,21 +225,48 @@ class Journal:
 
     def _check_alone(self) -> None:
         found = os.fstat(self._file)
-        if found.st_size == self._size and found.st_nlink:
-            return
-        is_now = f"has {found.st_size} bytes instead of {self._size}" if found.st_nlink else "was removed"
-        check = shell_command("tidy", self.experiment_dir, "--check")
-        raise JournalError(
-            f"{self._path} was changed by other code, perhaps a reward function: the file {is_now}; `{check}` shows "
-            "what can be recovered"
-        )
+        if not found.st_nlink and not self._place.exists():
+            raise Removed(
+                f"{self._path} was removed while the experiment was running, and its records with it: launch the "
+                "experiment again"
+            )
+        if found.st_size != self._size or not found.st_nlink:
+            is_now = f"has {found.st_size} bytes instead of {self._size}" if found.st_nlink else "was replaced"
+            check = shell_command("tidy", self.experiment_dir, "--check")
+            raise JournalError(
+                f"{self._path} was changed by other code, perhaps a reward function: the file {is_now}; `{check}` "
+                "shows what can be recovered"
+            )
+        if not self._is_at_its_path(found):
+            raise Moved(
+                f"{self.experiment_dir} was moved while the experiment was running, so this stops: the records are "
+                f"intact; continue where they are now: {shell_command('resume', self._place_now())}"
+            )
+
+    def _is_at_its_path(self, found: os.stat_result) -> bool:
+        try:
+            return os.path.samestat(found, self._place.stat())
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True  # a file server that does not answer says nothing of a move
+
+    def _place_now(self) -> Path | str:
+        """Return the folder of the open file, where the system tells it."""
+        try:
+            return Path(f"/proc/self/fd/{self._file}").readlink().parent
+        except OSError:
+            return "DIRECTORY"
 
     def _cannot_write(self, error: OSError) -> DiskFull | JournalError:
         lines = self._n - len(self._since) + self._written
         intact = f"its {counted(lines, 'line')} {'is' if lines == 1 else 'are'} intact"
+        again = "" if lines else ", then run the command again"
         if error.errno in NO_ROOM:
-            go_on = f"`{shell_command('resume', self.experiment_dir)}`" if lines else "run the command again"
-            return DiskFull(f"no space on the disk for {self._path}; {intact}: free some space, then {go_on}")
+            go_on = f", then `{shell_command('resume', self.experiment_dir)}`" if lines else again
+            return DiskFull(f"no space on the disk for {self._path}; {intact}: free some space{go_on}")
+        if error.errno == errno.EFBIG:
+            return FileLimit(f"{self._path} is as large as a file may be; {intact}: raise `ulimit -f`{again}")
         return JournalError(f"cannot write {self._path}: {error.strerror}; {intact}")
 
 

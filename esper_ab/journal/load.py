@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.contracts.files import open_to_read
 from esper_ab.journal.events import LONGEST_LINE_BYTES, EpisodeRecorded, ExperimentStarted
 from esper_ab.journal.file import JOURNAL_NAME, Reading, check_there, read
@@ -40,6 +40,8 @@ def load(experiment_dir: Path) -> Loaded:
     held, path = holder(experiment_dir) is not None, experiment_dir / JOURNAL_NAME
     reading = read(path)
     first = next(reading, None)
+    if first is None and reading.torn_bytes and not held:
+        raise JournalError(f"{path}, line 1: it is cut off, so nothing was recorded; launch the experiment again")
     if first is None:
         raise UsageError(f"{path} is still empty; try again when the experiment has started")
     if not isinstance(first, ExperimentStarted):

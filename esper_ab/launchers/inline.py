@@ -10,6 +10,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -62,7 +63,7 @@ class InlineWorker:
             self.exitcode = 1
         except BaseException:  # noqa: BLE001  any exception ends the worker, as in a process
             self.exitcode = 1
-            with self._log() as log:
+            with suppress(OSError), self._log() as log:  # the directory may have been removed
                 traceback.print_exc(file=log)
         finally:
             os.eventfd_write(self.sentinel, 1)

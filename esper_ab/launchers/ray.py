@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import errno
 import os
+import resource
 import sys
 import time
 from collections import Counter
@@ -25,9 +26,11 @@ import msgspec
 
 from esper_ab.contracts import supervisor
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.guard import limit_softly
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.private_folder import private_folder, remove_private
+from esper_ab.contracts.users_shell import OF_A_JOB
 from esper_ab.contracts.wording import counted
 from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transport, _ray_actor
 from esper_ab.launchers._ray_actor import Actor, ActorEnded, NotYet, RayErrand, RaySupervisor, answer, in_one_line
@@ -295,6 +298,7 @@ def _connect(ray: Any, address: str) -> None:
     if folder is not None:
         own = {"include_dashboard": False, "object_store_memory": _STORE_BYTES, "_temp_dir": str(folder)}
         atexit.register(_end, ray, folder)
+    before, files = dict(os.environ), resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     try:
         ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **own)
     except Exception as error:  # noqa: BLE001  Ray raises all kinds, the base class among them
@@ -303,6 +307,18 @@ def _connect(ray: Any, address: str) -> None:
             f"launcher ray: no Ray cluster {where} ({in_one_line(error)}); start one with `ray start` and pass its "
             "address with --ray-address"
         ) from None
+    finally:
+        _take_back_variables(before)
+        limit_softly(resource.RLIMIT_NOFILE, files)  # Ray raises it
+
+
+def _take_back_variables(before: Mapping[str, str]) -> None:
+    """Undo what Ray has set for itself, such as PYTHONBREAKPOINT: users' programs inherit the user's variables."""
+    for name in [name for name in os.environ if not name.startswith(OF_A_JOB)]:
+        if name not in before:
+            del os.environ[name]
+        else:
+            os.environ[name] = before[name]
 
 
 def _end(ray: Any, folder: Path) -> None:

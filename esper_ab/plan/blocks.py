@@ -141,7 +141,7 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
     devices = {device.name: device for device in machine.devices}
     pool = experiment.devices
     units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]
-    each = 1 if experiment.placement == "sequence" else n_groups  # runs of a block that train at the same time
+    each = 1 if experiment.takes_turns else n_groups  # runs of a block that train at the same time
     _refuse_too_few(experiment, len(units), each)
     at_once = len(units) // (n_groups if experiment.placement == "spread" else 1)
     at_once = min(at_once, experiment.max_parallel // each or experiment.seeds)

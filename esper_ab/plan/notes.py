@@ -119,7 +119,7 @@ def _on_max_parallel(experiment: ResolvedExperiment, lanes: Sequence[Lane]) -> I
     """Yield a note if fewer runs train at the same time than --max-parallel allows, with the reason."""
     n_groups, asked = len(experiment.groups), experiment.max_parallel
     sets = len(lanes) // n_groups
-    together = 1 if experiment.placement == "sequence" else n_groups  # runs of a block that train at the same time
+    together = 1 if experiment.takes_turns else n_groups  # runs of a block that train at the same time
     if not asked or sets * together >= asked:
         return
     units = len(experiment.devices) // experiment.devices_per_run
@@ -175,6 +175,8 @@ def _on_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_mat
     else:
         aliased = "; the fixed order confounds nothing" if experiment.order == "fixed" else ""
         yield f"Runs are bit-reproducible on this machine, so scheduling cannot affect results{aliased}."
+    if experiment.placement == "alternate":
+        yield "alternate: the runs of a block take turns, episode by episode."
     if experiment.placement == "sequence":
         yield "sequence: the runs of a block train one after the other."
     if experiment.sync == "independent":

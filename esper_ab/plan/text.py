@@ -41,7 +41,7 @@ def short_text(plan: Plan, estimate: Estimate, experiment_dir: Path, power: str,
     """
     asked = plan.experiment
     n_groups, n_runs = len(asked.groups), len(asked.groups) * asked.seeds
-    in_turn = asked.placement == "sequence"  # the runs of a seed take turns on one device
+    in_turn = asked.takes_turns  # the runs of a seed take turns on one device
     at_once = min(n_runs, len(plan.lanes) // (n_groups if in_turn else 1))
     first = "At first " if asked.open_ended else ""
     facts, basis = plan.trainer, "a rough estimate"

@@ -58,6 +58,7 @@ def remarks(result: Answer) -> list[Paragraphs]:
 def tables(result: Answer) -> list[Table]:
     """Return all tables except the verdicts, in reading order."""
     found = [_groups(result), *([_profiles(result)] if result.profiles else [])]
+    found += [_improvements(result)] if result.improvements else []
     for task in tasks_of(result):
         compared = compared_in(result, task)
         beside = (
@@ -81,7 +82,7 @@ def external_document(result: Answer) -> dict[str, Any]:
         "scales": result.scales, "groups": result.observations.groups,
         "comparisons": [{"task": one.question.task, **comparison_json(one)} for one in result.comparisons],
         "departures": result.departures, "notes": result.notes, "next_step": result.next_step,
-        "profiles": result.profiles,
+        "improvements": result.improvements, "profiles": result.profiles,
     }
 
 
@@ -214,4 +215,21 @@ def _profiles(result: Answer) -> Table:
     return Table(
         "Scores over all tasks", rows=rows, columns=("group", "interquartile mean", "optimality gap", "runs"),
         note=f"95 % bootstrap intervals, stratified by task; they are descriptive and decide nothing.{honest}",
+    )
+
+
+def _improvements(result: Answer) -> Table:
+    """Build the table of probabilities of improvement over all tasks."""
+    rows = tuple(
+        (f"{one.a} over {one.b}", f"{one.probability:.2f} ({one.low:.2f} to {one.high:.2f})", str(one.runs))
+        for one in result.improvements
+    )
+    few = min(one.runs for one in result.improvements) < HONEST_FROM
+    honest = f" With fewer than {HONEST_FROM} runs per task, their coverage is below 95 %." if few else ""
+    return Table(
+        "Probability of improvement over all tasks", rows=rows, columns=("comparison", "probability", "runs"),
+        note=(
+            "The chance that a run of the first group is better than one of the second, equal ones one half, averaged "
+            f"over tasks, with 95 % bootstrap intervals, stratified by task; it decides nothing.{honest}"
+        ),
     )

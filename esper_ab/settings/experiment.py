@@ -80,7 +80,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     devices: tuple[str, ...]  # the pool: "cpu:0", "cuda:1"
     devices_per_run: Annotated[PositiveInt, _OURS] = 1
     max_parallel: NonNegativeInt = 0  # most runs that train at the same time; 0: as many as the devices allow
-    placement: Literal["auto", "spread", "share", "sequence"]
+    placement: Literal["auto", "spread", "share", "alternate", "sequence"]
     order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # how groups are assigned to positions in a block
     sync: Literal["lockstep", "independent"] = "lockstep"
     unpaired: Annotated[bool, Spec(alone="all parts are compared seed by seed, which needs paired runs")] = False
@@ -101,6 +101,11 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     # No maximum: blocks of `seeds` are added until every comparison is decided.
     open_ended: Annotated[bool, _MANY_LOOKS] = False
 
+    @property
+    def takes_turns(self) -> bool:
+        """Whether one run of a seed works at a time."""
+        return self.placement in ("alternate", "sequence")
+
 
 class AskedArithmetic(ProcessArithmetic, frozen=True, kw_only=True):
     """The arithmetic as requested; `resolve` replaces `auto` and `native` by a kernel that this machine has."""
@@ -120,7 +125,7 @@ class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     slots: Annotated[tuple[str, ...], Spec(("growth",))] = ()  # empty: all of the task's
     margin: Margin | None = None  # None: the task's own, if it declares one
     devices: tuple[str, ...] = ()  # empty: GPUs or cores, by an estimate; "cuda" or "cpu": all of a kind
-    placement: Literal["auto", "spread", "share", "sequence"] = "auto"  # spread, or share on few devices
+    placement: Literal["auto", "spread", "share", "alternate", "sequence"] = "auto"  # spread, or share on few devices
     arithmetic: AskedArithmetic = AskedArithmetic()
 
 
@@ -129,7 +134,7 @@ class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
 
     margin: Margin
     eval_episodes: PositiveInt  # played with each trained policy's sampled actions; the same for every group
-    placement: Literal["spread", "share", "sequence"] = "spread"
+    placement: Literal["spread", "share", "alternate", "sequence"] = "spread"
     arithmetic: Arithmetic = Arithmetic()
 
     def __post_init__(self) -> None:

@@ -73,7 +73,7 @@ class SettingsKind:
 
         Raises UsageError if something is missing on the machine. `eval_episodes` is the requested or chosen number.
         """
-        if asked.placement == "sequence" and asked.sync == "independent":
+        if asked.takes_turns and asked.sync == "independent":
             raise UsageError(
                 Setting("placement", asked.placement), " takes turns at the barrier, but ",
                 Setting("sync", "independent"), " has none: choose one",

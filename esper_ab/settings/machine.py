@@ -198,17 +198,24 @@ def resolve_precision(groups: Sequence[Group], devices: Sequence[str], machine: 
                 # Below 8.0 there are no bfloat16 matrix units, and cuDNN has no bfloat16.
                 raise UsageError(
                     f"group {group.name!r}: growth.amp=bf16 needs compute capability 8.0, but {name} has {capability}; "
-                    "choose growth.amp=off"
+                    "choose growth.amp=fp16 or off"
                 )
         resolved.append(group)
     return tuple(resolved)
 
 
 def precision_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> Iterator[str]:
-    """Yield a sentence on how `auto` was resolved, and a sentence on bf16 if the CPU has no bf16 instructions."""
+    """Yield a sentence on how `auto` was resolved, and one per half precision that makes training on a CPU slower."""
     if any(group.settings.growth.amp == "auto" for group in asked.groups):
         yield "--amp auto: off (bf16 was slower than float32 on CPUs at these sizes; no GPU was measured)."
-    halves = [group.name for group in resolved.groups if group.settings.growth.amp == "bf16"]
-    if halves and not machine.cpu_bf16 and any(name.startswith("cpu") for name in resolved.devices):
-        names = ", ".join(halves)
+    if not any(name.startswith("cpu") for name in resolved.devices):
+        return
+    if not machine.cpu_bf16 and (names := _trained_in("bf16", resolved)):
         yield f"{names}: this CPU has no bf16 instructions, so training is slower, with the same results."
+    if names := _trained_in("fp16", resolved):
+        yield f"{names}: growth.amp=fp16 is meant for GPUs; on a CPU, it takes several times as long as float32."
+
+
+def _trained_in(precision: str, experiment: ResolvedExperiment) -> str:
+    """Return the names of the groups whose hosts are trained in `precision`, for a sentence."""
+    return ", ".join(group.name for group in experiment.groups if group.settings.growth.amp == precision)

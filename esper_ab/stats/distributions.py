@@ -74,6 +74,15 @@ def _shift_at(t: float, df: int, below: float) -> float:
     return (low + high) / 2.0
 
 
+def binomial_ppf(p: float, n: int, share: float) -> int:
+    """Return the least k with P(X <= k) >= p; X counts the successes in `n` trials, each with the chance `share`."""
+    import numpy as np
+
+    if share >= 1.0:  # scipy's function has no value
+        return n
+    return int(np.searchsorted(_special().bdtr(np.arange(n + 1), n, share), p))
+
+
 def norm_sf(x: ArrayLike) -> Any:
     """Return P(Z > x); Z is standard normal."""
     return _special().ndtr(-_array(x))

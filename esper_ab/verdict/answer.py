@@ -13,6 +13,7 @@ from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.follow import Courses
 from esper_ab.verdict.observations import Cells, Observation, Observations
 from esper_ab.verdict.profiles import Profile, Ranges, profiles_of
+from esper_ab.verdict.task_improvement import TaskImprovement
 from esper_ab.verdict.vocabulary import MEAN, Finding, Scale
 
 
@@ -30,6 +31,7 @@ class Answer:
     departures: tuple[str, ...]  # what was not done as planned
     notes: tuple[str, ...]  # what else a reader must know about the observations
     next_step: str  # what the plan asks for now; "": nothing
+    improvements: tuple[TaskImprovement, ...] = ()  # by comparison, over all tasks; empty with one task
     profiles: tuple[Profile, ...] = ()  # by group; empty without ranges of scores
 
     @property

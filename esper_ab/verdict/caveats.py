@@ -14,6 +14,7 @@ from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.sentences import looks_to_come, on_collapse, on_losses
 from esper_ab.verdict.shapes import on_shapes
+from esper_ab.verdict.undecided import on_undecided
 from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, MEAN, ROWS, Verdict
 
 # --- descriptive -----------------------------------------------------------------------------------------------------
@@ -55,8 +56,8 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
         return (*_on_progress(evidence), *on_losses(evidence), *_on_rows(evidence))
     return (
         *_on_progress(evidence), *_on_later(evidence), *on_losses(evidence), *_on_rows(evidence),
-        *on_collapse(evidence), *on_shapes(evidence), *_on_margin(evidence), *_on_data(evidence),
-        *_on_design(evidence), *_on_numbers(evidence),
+        *on_collapse(evidence), *on_shapes(evidence), *on_undecided(evidence), *_on_margin(evidence),
+        *_on_data(evidence), *_on_design(evidence), *_on_numbers(evidence),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import fsum
 from typing import Any, Literal
 
 import msgspec
@@ -12,7 +13,7 @@ from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design
 from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.exact_signs import BACKED_BY_SIGNS
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, unseen_rate
 from esper_ab.stats.pair import Pair, Samples, commonest, outcomes, resolution, steady
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.t_tests import Equivalence, PairedDifference
@@ -193,6 +194,25 @@ class Numbers:
         return f"{needed} ({found}{look.alpha:.3g} required)"
 
     @property
+    def unseen_costs(self) -> tuple[float, float] | None:
+        """By how much failures that struck no run could worsen the means of a and of b, each at least 0.
+
+        The failures have the largest rate that may be unseen and the declared worst outcome, or a worse one that was
+        seen. None if no worst outcome is declared, or no run is used.
+        """
+        worst, sides = self.worst, outcomes(self.samples or self.pairs[: self.used])
+        if worst is None or not self.used:
+            return None
+        of_a, of_b = (unseen_rate(self.used) * abs(fsum(side) / len(side) - worst) for side in sides)
+        return of_a, of_b
+
+    @property
+    def worst(self) -> float | None:
+        """The declared worst outcome, or a worse one that was seen; None if none is declared."""
+        declared, sides = self.design.worst, outcomes(self.samples or self.pairs[: self.used])
+        return None if declared is None else self.design.outcome.worst((declared, *sides[0], *sides[1]))
+
+    @property
     def last_look(self) -> Look | None:
         """The newest look taken."""
         return self.course.last
@@ -220,3 +240,12 @@ class Evidence(Numbers):
     inconclusive: Kind | None  # the kind of INCONCLUSIVE, at the end of the plan or of the comparison; else None
     unaudited: Verdict  # the verdict of records and looks alone, before audit and losses
     verdict: Verdict
+
+    @property
+    def rules_out_margin(self) -> bool:
+        """True if the interval lies inside the margin even with the failures of either group that may be unseen."""
+        if self.low is None or self.high is None or self.unseen_costs is None:
+            return False
+        of_a, of_b = self.unseen_costs
+        down, up = (of_a, of_b) if self.question.sign > 0.0 else (of_b, of_a)
+        return -self.design.margin < self.low - down and self.high + up < self.design.margin

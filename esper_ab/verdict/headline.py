@@ -42,17 +42,12 @@ def _answer(evidence: Evidence) -> str:
     if verdict is Verdict.INCONCLUSIVE:
         return _open(evidence)
     if verdict is Verdict.EQUIVALENT:
-        margin = question.design.margin_words
-        return (
-            f"{a} and {b} are equivalent within {margin}: {_ahead(evidence)}{_bracketed(evidence)}, and a difference "
-            f"of {margin} or more is ruled out."
-        )
+        return _equivalent(evidence)
     if verdict in DIFFERENT:
         return _decided(evidence)
     if verdict is Verdict.NO_INFERENCE and evidence.estimate is not None:
-        few = evidence.worded(f"fewer than {LEAST_PAIRS} pairs; in these")
-        few = "one pair; in it" if len(evidence.pairs) == 1 else few
-        return f"Nothing follows{_yet(evidence)} from {few}, {_ahead(evidence)}{_wins(evidence)}."
+        few = evidence.worded(f"Too few pairs to decide{_yet(evidence)} ({evidence.used}; {LEAST_PAIRS} needed)")
+        return f"{few}: {_ahead(evidence)}{_wins(evidence)}."
     return headline_of([(a, b)], evidence)
 
 
@@ -66,8 +61,9 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
         return f"No answer for {them}: the audit blocks the comparison{'' if one else 's; its table says why'}."
     if verdict is Verdict.NO_INFERENCE:
         none = "no pair is complete" if evidence.samples is None else "one has no run"
-        why = f"fewer than {LEAST_PAIRS} pairs show nothing" if evidence.data else none
-        return f"Nothing can be said about {them}: {why}."
+        if evidence.data:
+            return f"{evidence.worded('Too few pairs')} to decide about {them}: {LEAST_PAIRS} are needed."
+        return f"Nothing can be said about {them}: {none}."
     if verdict is Verdict.IDENTICAL:
         them = them if one else capital(them)
         if evidence.question.same_settings:
@@ -82,6 +78,15 @@ def alike(evidence: Evidence) -> tuple[str, ...]:
     """Return the key by which `headline_of` groups comparisons in one sentence; the key () is never grouped.
     """
     return () if evidence.verdict in CLAIMS else (evidence.verdict, headline_of([("a", "b")], evidence))
+
+
+def _equivalent(evidence: Evidence) -> str:
+    """Say that a difference is small, and that a large one is ruled out only if no rare failure can hide one."""
+    question, margin = evidence.question, evidence.design.margin_words
+    said = f"{question.a} and {question.b} are equivalent within {margin}: {_ahead(evidence)}"
+    if evidence.rules_out_margin:
+        return f"{said}{_bracketed(evidence)}, and a difference of {margin} or more is ruled out."
+    return f"{said}{_bracketed(evidence, ', within the margin')}."
 
 
 def _decided(evidence: Evidence) -> str:

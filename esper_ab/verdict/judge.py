@@ -23,6 +23,7 @@ from esper_ab.verdict.observations import Observations, seed_key
 from esper_ab.verdict.pairing import Pairing, Question
 from esper_ab.verdict.rows import on_rows
 from esper_ab.verdict.sensitivity import drifting
+from esper_ab.verdict.task_improvement import task_improvements
 from esper_ab.verdict.tuning import Tuned, tune
 from esper_ab.verdict.vocabulary import MEAN, Finding
 
@@ -115,6 +116,9 @@ def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, withi
         observations=planned, scales=plan.scales, design=plan.design, courses=followed, comparisons=compared,
         plan="" if observations.exploratory else plan.digest, findings=found,
         departures=(*departures(plan, observations, followed), *clusters) if elsewhere else (),
+        improvements=task_improvements(
+            planned, plan.scales, [(one.a, one.b) for one in plan.design.comparisons], rng_seed
+        ),
         notes=tuple(_notes(planned, followed)), next_step=next_step(plan, planned, followed) if elsewhere else "",
     )  # fmt: skip
 

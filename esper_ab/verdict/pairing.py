@@ -50,6 +50,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return self.design.outcome.sign
 
     @property
+    def worst_flag(self) -> str:
+        """The flag that declares the worst outcome of a run."""
+        return "--outcome-range" if self.recorded else "--worst"
+
+    @property
     def open_ended(self) -> bool:
         """True if replicates are added until there is a decision."""
         return not self.design.looks

@@ -108,21 +108,18 @@ def _unseen(requirement: Requirement, comparison: Comparison) -> str:
     rate = unseen_rate(look.pairs)
     missed = f"failures in up to {round(100.0 * rate)} % of a group's runs may be unseen with {n_pairs(look.pairs)}"
     said = f'"{requirement}" holds{where}, but {missed}'
-    if design.worst is None:
-        flag = "--outcome-range" if question.recorded else "--worst"
+    if comparison.worst is None:
         return (
-            f"{said}, and no worst outcome is declared ({flag}); where all that makes a group worse by the margin is "
-            "rare failures, such a condition holds in 9 to 63 % of experiments with 15 pairs"
+            f"{said}, and no worst outcome is declared ({question.worst_flag}); where all that makes a group worse by "
+            "the margin is rare failures, such a condition holds in 9 to 63 % of experiments with 15 pairs"
         )
-    of_a = sum(pair.a for pair in comparison.pairs[: comparison.used]) / comparison.used
-    of_b = sum(pair.b for pair in comparison.pairs[: comparison.used]) / comparison.used
-    means = {question.a: of_a, question.b: of_b}
+    costs = dict(zip((question.a, question.b), comparison.unseen_costs or (0.0, 0.0), strict=True))
     at_risk = (requirement.left,) if requirement.relation == "not-worse-than" else (question.a, question.b)
-    cost, group = max((rate * abs(means[group] - design.worst), group) for group in at_risk)
+    cost, group = max((costs[group], group) for group in at_risk)
     if cost < design.margin:
         return ""
-    worst = design.value(design.worst)
-    return f"{said}: at the worst outcome declared ({worst}), they worsen the mean of {group} by {design.size(cost)}"
+    worst = f"at the worst outcome declared or seen ({design.value(comparison.worst)})"
+    return f"{said}: {worst}, they worsen the mean of {group} by {design.size(cost)}"
 
 
 def holds(requirement: Requirement, comparison: Comparison) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 
 from esper_ab.design.design import Contrast, Design
 from esper_ab.stats.correlation import drift
+from esper_ab.stats.least_pairs import unseen_rate
 from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
 from esper_ab.stats.text import p_text
 from esper_ab.verdict.follow import Course, retake
@@ -23,9 +24,6 @@ from esper_ab.verdict.vocabulary import Finding
 # which a run that supports the claim has the declared worst outcome, and the other has its group's mean. If no worst
 # outcome is declared, nothing is said about the effect: where no run collapsed, the worst outcome seen is an ordinary
 # one, and the claim would survive it although it is false.
-
-
-_MISSED = 0.05  # chance that a collapse which strikes each run with probability `Unseen.rate` strikes none
 
 
 class Unseen(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +41,7 @@ def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
         return None
     look = course.looks[-1]
     used = before(data, look.replicates)
-    rate = 1.0 - _MISSED ** (1.0 / len(used))
+    rate = unseen_rate(len(used))
     if design.worst is None:
         return Unseen(rate=rate, worst=None, survives=None)
     worst = design.outcome.worst((design.worst, *(value for side in outcomes(used) for value in side)))

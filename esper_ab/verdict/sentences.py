@@ -112,7 +112,7 @@ def _no_inference(evidence: Evidence) -> str:
         else f"Runs of one group have a standard deviation of about {design.size(sd)} (calibration)"
     )
     return (
-        f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. Nothing follows about the groups. "
+        f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. "
         f"A verdict needs at least {LEAST_PAIRS} pairs{how}."
     )
 
@@ -207,7 +207,7 @@ def _ruled_out(evidence: Evidence) -> str:
         return ""
     beyond, design = "", evidence.design
     if evidence.low is not None and evidence.high is not None:
-        beyond = f" differences beyond {design.size(max(abs(evidence.low), abs(evidence.high)))} are ruled out"
+        beyond = f" the interval excludes differences beyond {design.size(max(abs(evidence.low), abs(evidence.high)))}"
     if evidence.inconclusive == "bounded":
         return f"Bounded:{beyond}."
     if evidence.inconclusive == "futile":
@@ -331,12 +331,7 @@ def losses_cap(question: Question, again: Imputed, *, small: bool) -> str:
         return f"{said}; {_imputation(question, again)} overturns the decision."
     if small and not again.lost_a == again.lost_b == 1:
         return f"{said}; a small difference is claimed only if both groups lost equally many runs, at most one each."
-    return f"{said}, and no worst outcome is declared for them ({worst_flag(question)})."
-
-
-def worst_flag(question: Question) -> str:
-    """Return the flag that declares the worst outcome of a run."""
-    return "--outcome-range" if question.recorded else "--worst"
+    return f"{said}, and no worst outcome is declared for them ({question.worst_flag})."
 
 
 def _losses(question: Question, lost_a: int, lost_b: int) -> str:
@@ -385,7 +380,7 @@ def on_collapse(evidence: Evidence) -> list[str]:
         return []
     missed = f"With {n}, a failure in up to {percent(round(unseen.rate, 2))} of a group's runs may be unseen"
     if unseen.worst is None:
-        flag = worst_flag(evidence.question)
+        flag = evidence.question.worst_flag
         return [f"{missed}; its effect is unknown, because no worst outcome is declared ({flag})."]
     stands = "would" if unseen.survives else "would not"
     one_more = "run" if evidence.samples else "pair with such a run,"

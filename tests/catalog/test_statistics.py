@@ -26,7 +26,7 @@ EXCHANGED = {
     "high_b": "high_a",
 }  # fmt: skip
 DRAWN = {"low", "high", "low_a", "high_a", "low_b", "high_b", "p"}  # numbers that may depend on the generator
-OF_OUTCOMES = {"iqm_groups"}  # whose numbers are outcomes, not differences
+OUTCOMES = {"iqm_groups": "a b low_a high_a low_b high_b", "profile": "thresholds"}  # numbers that move with a shift
 # Multiples of 1/64 below 100 %: sums and shifts by whole points are exact, so that equal stays equal.
 accuracies = st.integers(0, 6400).map(lambda number: number / 64)
 samples = st.lists(st.tuples(accuracies, accuracies), min_size=1, max_size=12)
@@ -44,8 +44,16 @@ def of(statistic: Statistic[Any], rows: Rows, rng_seed: int = 3) -> Any:
 
 def numbers(result: Any) -> dict[str, Any]:
     """Every number of a result, by the name of its field; none of None."""
-    built = msgspec.to_builtins(result)
-    return built if isinstance(built, Mapping) else {} if built is None else {"": built}
+    return {} if result is None else dict(_flat(msgspec.to_builtins(result)))
+
+
+def _flat(built: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every number below a result, by the names of its fields and the places in its lists: "a.low.3"."""
+    if not isinstance(built, Mapping | list | tuple):
+        yield name, built
+        return
+    for key, value in built.items() if isinstance(built, Mapping) else enumerate(built):
+        yield from _flat(value, f"{name}.{key}" if name else str(key))
 
 
 def beside_each_other(statistic: Statistic[Any], rows: Rows, others: Rows) -> Iterator[tuple[str, Any, dict[str, Any]]]:
@@ -103,7 +111,8 @@ def test_swapping_the_groups_negates_complements_or_leaves_every_number(statisti
     """x of a, b is x, -x, 1 - x, or, of a statistic that counts comparisons of runs, n^2 - x of b, a."""
     assume(varied(rows))
     for name, value, turned in beside_each_other(statistic, rows, [(b, a) for a, b in rows]):
-        mirrored = turned[EXCHANGED.get(name, name)]
+        first, *rest = name.split(".")
+        mirrored = turned[".".join((EXCHANGED.get(first, first), *rest))]
         allowed = [turned[name], mirrored]
         if None not in (mirrored, value):
             allowed += [-mirrored, 1 - mirrored, len(rows) ** 2 - mirrored]
@@ -114,9 +123,10 @@ def test_swapping_the_groups_negates_complements_or_leaves_every_number(statisti
 @given(rows=samples, points=st.integers(1, 500))
 def test_a_shift_of_both_groups_changes_nothing(statistic: Statistic[Any], rows: Rows, points: int) -> None:
     assume(varied(rows))
-    by = points if statistic in [statistics()[name] for name in OF_OUTCOMES] else 0
+    moving = next((names.split() for key, names in OUTCOMES.items() if statistics()[key] is statistic), [])
     for name, value, moved in beside_each_other(statistic, rows, [(a + points, b + points) for a, b in rows]):
-        assert close(value + by * (name != "honest"), moved[name]) if by else close(value, moved[name]), name
+        by = points if name.split(".")[0] in moving else 0
+        assert close(value + by if by else value, moved[name]), name
 
 
 @settings(max_examples=40)
@@ -152,7 +162,8 @@ def test_its_key_and_fields_are_in_the_page_of_the_verdict(name: str) -> None:
     assert result is not None
     rows = [line for line in PAGE.splitlines() if line.startswith("|") and f"`{name}`" in line.split("|")[1]]
     assert len(rows) == 1
-    assert set(numbers(result)) - {""} <= set(re.findall(r"`(\w+)`", rows[0]))
+    fields_of = {part for name in numbers(result) for part in name.split(".") if part and not part.isdigit()}
+    assert fields_of <= set(re.findall(r"`(\w+)`", rows[0]))
 
 
 def _drawn(statistic: Statistic[Any]) -> bool:

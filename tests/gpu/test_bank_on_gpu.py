@@ -49,7 +49,7 @@ def test_an_epoch_and_a_validation_are_those_of_the_cpu(task: Task, dtype: torch
 
 
 @every_task
-@pytest.mark.parametrize("amp", ["off", "bf16"])
+@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
 @pytest.mark.usefixtures("pinned")
 def test_no_step_waits_for_the_device(task: Task, amp: str) -> None:
     needs(amp)
@@ -68,7 +68,7 @@ def test_no_step_waits_for_the_device(task: Task, amp: str) -> None:
 
 @pytest.mark.real_gpu
 @every_task
-@pytest.mark.parametrize("amp", ["off", "bf16"])
+@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
 @pytest.mark.usefixtures("deterministic")
 def test_deterministic_kernels_give_the_same_bits_again(task: Task, amp: str) -> None:
     needs(amp)
@@ -82,7 +82,7 @@ def test_deterministic_kernels_give_the_same_bits_again(task: Task, amp: str) ->
 
 
 @pytest.mark.real_gpu
-@pytest.mark.parametrize("amp", ["off", "bf16"])
+@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
 @pytest.mark.usefixtures("deterministic")
 def test_memory_pressure_changes_no_bit(amp: str) -> None:
     """Freed blocks are handed out again at once, and their old contents overwritten: a tensor that is still read by
@@ -107,10 +107,33 @@ def test_memory_pressure_changes_no_bit(amp: str) -> None:
     assert torch.equal(results[0][1], results[1][1])
 
 
+@pytest.mark.usefixtures("deterministic")
+def test_an_overflow_in_float16_concerns_its_own_environment_alone() -> None:
+    """It keeps its host and halves its scale; every other environment has the bits that it has without the overflow."""
+    found = []
+    for scale in (64.0, 2.0**60):
+        bank, table, split = crowded(digits.TASK, GPU, BATCH, amp="fp16")
+        assert bank.loss_scales is not None
+        bank.loss_scales.scale.fill_(64.0)
+        bank.loss_scales.scale[3] = scale
+        before = bank.host.values.cpu()
+        epoch(bank, table, split)
+        found.append((bank.host.values.cpu(), bank.loss_scales.scale.cpu()))
+    (clean, _), (hosts, scales) = found
+    others = [env for env in range(ENVS) if env != 3]
+    assert torch.equal(hosts[others], clean[others])
+    assert (scales[others] == 64.0).all()
+    assert torch.equal(hosts[3], before[3])
+    assert scales[3] == 2.0**59
+
+
 @pytest.mark.real_gpu
 @pytest.mark.parametrize("task", [synthetic.TASK, digits.TASK], ids=lambda task: task.name)
+@pytest.mark.parametrize("amp", ["bf16", "fp16"])
 @pytest.mark.usefixtures("pinned")
-def test_half_precision_trains_as_float32_nearly(task: Task) -> None:
-    needs("bf16")
-    half, single = crowded(task, GPU, SAMPLES, amp="bf16"), crowded(task, GPU, SAMPLES)
+def test_half_precision_trains_as_float32_nearly(task: Task, amp: str) -> None:
+    needs(amp)
+    half, single = crowded(task, GPU, SAMPLES, amp=amp), crowded(task, GPU, SAMPLES)
+    if half[0].loss_scales is not None:
+        half[0].loss_scales.scale.fill_(64.0)  # so that no step is skipped
     np.testing.assert_allclose(epoch(*half), epoch(*single), rtol=0.02)

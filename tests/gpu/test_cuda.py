@@ -19,8 +19,8 @@ from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900), pytest.mark.filterwarnings("default")]
-SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "4", "--n-envs", "2", "--seeds", "1",
-         "--eval-episodes", "2")  # fmt: skip
+SMALL = {"--task": "synthetic", "--episodes": "2", "--steps": "4", "--n-envs": "2", "--seeds": "1",
+         "--eval-episodes": "2"}  # fmt: skip
 LARGER = ("--steps", "8", "--n-envs", "4", "--seeds", "2", "--eval-episodes", "4")
 ALIKE = ("--groups", "a=shaped,b=shaped")
 SHARED = ("--devices", "cuda:0", "--placement", "share")
@@ -41,8 +41,13 @@ def said(env: dict[str, str], module: str, *args: str | Path) -> str:
     return done.stdout
 
 
+def small(*args: str) -> tuple[str, ...]:
+    """`args` with the flags of SMALL that they do not set: a flag that is given twice is refused."""
+    return (*(word for flag in SMALL.items() if flag[0] not in args for word in flag), *args)
+
+
 def launched(env: dict[str, str], folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return begun(env, "esper_ab.launch", *SMALL, *args, "--output-dir", folder, "--name", "run", "--quiet")
+    return begun(env, "esper_ab.launch", *small(*args), "--output-dir", folder, "--name", "run", "--quiet")
 
 
 def train(env: dict[str, str], folder: Path, *args: str) -> History:
@@ -69,7 +74,8 @@ def began_with_cuda(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.real_gpu
 @pytest.mark.parametrize("task", ["synthetic", "digits"])
-@pytest.mark.parametrize("how", [(), ("--no-deterministic",), ("--amp", "bf16")], ids=["default", "free", "bf16"])
+@pytest.mark.parametrize("how", [(), ("--no-deterministic",), ("--amp", "bf16"), ("--amp", "fp16")],
+                         ids=["default", "free", "bf16", "fp16"])
 def test_two_groups_share_one_gpu(tmp_path: Path, gpus: Gpus, task: str, how: tuple[str, ...]) -> None:
     history = train(gpus(1), tmp_path, "--groups", "shaped,simplified", *LARGER, *SHARED, *how, "--task", task)
     assert {run.ref.device for run in history.runs.values()} == {"cuda:0/0", "cuda:0/1"}
@@ -83,6 +89,20 @@ def test_equal_groups_have_equal_records_on_a_gpu(tmp_path: Path, gpus: Gpus) ->
     history = train(gpus(1), tmp_path, *ALIKE, *LARGER, *SHARED, "--task", "digits")
     for replicate in range(2):
         assert digests(history, f"a/{replicate}") == digests(history, f"b/{replicate}")
+
+
+def test_a_gpu_without_bf16_trains_in_float16(tmp_path: Path, gpus: Gpus) -> None:
+    """bf16 is refused there in one line that names fp16; equal groups in fp16 have equal records, in two processes."""
+    env = gpus(2, capability=[7, 5])
+    refused = launched(env, tmp_path, *ALIKE, *BOTH, "--amp", "bf16")
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        "error: group 'a': growth.amp=bf16 needs compute capability 8.0, but cuda:0 has 7.5; choose growth.amp=fp16 or "
+        "off\n"
+    )
+    history = train(env, tmp_path, *ALIKE, *BOTH, "--amp", "fp16")
+    assert {run.ref.device for run in history.runs.values()} == {"cuda:0", "cuda:1"}
+    assert digests(history, "a/0") == digests(history, "b/0")
 
 
 def test_two_equal_groups_on_two_gpus_of_which_one_fails_once(tmp_path: Path, gpus: Gpus) -> None:
@@ -151,7 +171,7 @@ def test_a_run_that_does_not_fit_its_gpu_ends_the_experiment_with_the_remedy(tmp
 
 def planned(env: dict[str, str], *args: str) -> str:
     """The plan, in one line."""
-    command = (*SMALL, *args, "--dry-run", "--output-dir", env["TEST_GPUS"], "-v")
+    command = (*small(*args), "--dry-run", "--output-dir", env["TEST_GPUS"], "-v")
     return " ".join(said(env, "esper_ab.launch", *command).split())
 
 

@@ -49,7 +49,7 @@ def environments(amp: str = "off") -> GrowthEnv:
     return GrowthEnv(spec, {"cuda:1": data_on(OWN)}, Stopwatch())
 
 
-@pytest.mark.parametrize("amp", ["off", "bf16"])
+@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
 def test_a_decision_waits_twice_however_many_environments_there_are(amp: str) -> None:
     """Once for the losses of an epoch and once for those of its validation; nothing else comes back."""
     env, rng = environments(amp), np.random.default_rng(0)
@@ -93,8 +93,8 @@ def test_the_preflight_times_until_the_gpu_has_done_its_work() -> None:
     assert counted("uploads") > uploads + blocking
 
 
-def made(device: torch.device) -> Session:
-    settings = GroupSettings(growth=GrowthSettings(batch_size=128, amp="bf16"))
+def made(device: torch.device, amp: str) -> Session:
+    settings = GroupSettings(growth=GrowthSettings(batch_size=128, amp=amp))  # type: ignore[arg-type]
     order = run_order(
         settings, task="synthetic", slots=TASK.slots, n_envs=2, steps=4, env_devices=("cuda:0",) * 2,
         arithmetic=Arithmetic(kernel="torch"),
@@ -106,9 +106,10 @@ def records(session: Session, *episodes: int) -> list[Any]:
     return [session.train(episode, quiet, quiet).digest for episode in episodes]
 
 
-def test_a_run_goes_on_from_its_checkpoint_on_another_gpu() -> None:
+@pytest.mark.parametrize("amp", ["bf16", "fp16"])
+def test_a_run_goes_on_from_its_checkpoint_on_another_gpu(amp: str) -> None:
     """To the bits of one that was not interrupted."""
-    whole, first, second = made(OWN), made(torch.device("cuda:0")), made(OWN)
+    whole, first, second = made(OWN, amp), made(torch.device("cuda:0"), amp), made(OWN, amp)
     expected, begun = records(whole, 0, 1), records(first, 0)
     second.resume(state_bytes.from_bytes(state_bytes.to_bytes(first.state())))
     assert [*begun, *records(second, 1)] == expected

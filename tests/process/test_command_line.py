@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.children import python
+from support.children import environment, python
 from support.in_process import done, esper_ab
 from support.progress import without_progress
 
@@ -75,7 +75,7 @@ def test_a_launch_that_was_killed_before_anything_was_recorded_is_given_again_an
     Journal(left).close()
     (left / JOURNAL_NAME).write_bytes(b'{"n":0,')
     (left / "experiment.toml").write_text("of the one that was killed")
-    assert esper_ab("resume", left).returncode == 2
+    assert esper_ab("resume", left).returncode == 5  # as `tidy --check` says
     done("launch", *TINY, "--name", "lab", folder=tmp_path)
     assert load(left).history.finished
     again = esper_ab("launch", *TINY, "--name", "lab", folder=tmp_path)
@@ -107,3 +107,14 @@ def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too
     assert ended.returncode == 0, ended.stderr
     history = load(elsewhere / "experiments" / "x").history
     assert history.runs["b/0"].ref.reward_mode == f"{tmp_path / 'mine.py'}:reward"  # what resume will look for
+
+
+def test_too_little_address_space_for_torch_is_refused_with_the_limit(tmp_path):
+    words = [sys.executable, "-m", "esper_ab.commands.cli", "launch", "--groups", "wait,random", "--dry-run"]
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -v 400000; exec "$@"', "bash", *words], cwd=tmp_path, env=environment(),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "with an address space of 390 MiB" in done.stderr
+    assert "raise `ulimit -v`" in done.stderr

@@ -107,7 +107,8 @@ def test_a_requirement_is_held_against_the_mean(capsys):
 
 @pytest.mark.usefixtures("place")
 def test_nothing_is_written_where_one_part_cannot_be_planned(capsys):
-    args = [*LAUNCH, "--task", "digits,gym:CartPole-v1", "--groups", "x=env,random", "--name", "new"]
+    args = [*LAUNCH, "--task", "digits,gym:CartPole-v1", "--name", "new"]
+    args[args.index("wait,random")] = "x=env,random"
     assert invoke(group, args, "esper-ab") == 2
     assert capsys.readouterr().err.startswith("error: digits: ")
     assert not Path("experiments/new").exists()

@@ -84,6 +84,14 @@ def test_the_stored_lists_name_every_mutant_once(path):
     assert len({msgspec.structs.astuple(mutant)[:5] for mutant in mutants}) == len(mutants) > 50
 
 
+def test_the_list_of_the_statistics_names_files_that_exist():
+    """A mutant whose code is gone counts as gone, but its file and its test would no longer be looked at."""
+    root = drawn.LISTS.parents[2]
+    mutants = drawn.read(drawn.LISTS / "stats.json")
+    named = {mutant.module for mutant in mutants} | {mutant.by.partition("::")[0] for mutant in mutants if mutant.by}
+    assert [name for name in sorted(named) if not (root / name).is_file()] == []
+
+
 def test_a_child_answers_crashes_or_is_ended():
     def run_on():
         while True:

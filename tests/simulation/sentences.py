@@ -245,7 +245,7 @@ def _of_the_headline(found: Comparison) -> Iterator[str]:
     verdict, margin, said = found.verdict, found.question.design.margin, found.headline
     starts = {**dict.fromkeys(UP, f"{A} is better than {B}"), **dict.fromkeys(DOWN, f"{A} is worse than {B}")}
     starts |= {Verdict.EQUIVALENT: f"{A} and {B} are equivalent", Verdict.INCONCLUSIVE: "Not decided"}
-    starts |= {Verdict.NO_INFERENCE: "Nothing "}
+    starts |= {Verdict.NO_INFERENCE: ("Nothing ", "Too few ")}
     if not said.startswith(starts.get(verdict, "")):
         yield f"{verdict}: {said}"
     for words, verdicts in ((" is better than ", UP), (" is worse than ", DOWN)):

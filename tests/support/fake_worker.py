@@ -14,6 +14,7 @@ concerns a worker whose name is given as `run`.
 import hashlib
 import math
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -268,6 +269,21 @@ def _scribble(link, report):
     return report
 
 
+def _move(link, report):
+    """Moves the experiment's directory, and puts another with a file of the same name in its place."""
+    folder = Path(os.environ[SCRIBBLE_VARIABLE]).parent
+    folder.rename(folder.with_name("moved"))
+    folder.mkdir()
+    (folder / "events.jsonl").write_text("foreign\n")
+    return report
+
+
+def _remove(link, report):
+    """Removes the experiment's directory."""
+    shutil.rmtree(Path(os.environ[SCRIBBLE_VARIABLE]).parent)
+    return report
+
+
 def _other(link, report):
     """Another result than the planted one."""
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, digest="e" * 64))
@@ -307,4 +323,5 @@ def _crowd(link, report):
 _FAULTS = {
     "crowd": _crowd, "die": _die, "leave": _leave, "raise": _raise, "hang": _hang, "garbage": partial(_noise, 10),
     "slip": partial(_noise, 1), "twice": _twice, "other": _other, "nan": _nan, "large": _large, "scribble": _scribble,
+    "move": _move, "remove": _remove,
 }

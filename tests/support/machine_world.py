@@ -231,7 +231,7 @@ class World:
             )
         elif experiment.sync == "lockstep":
             assert min(other.recorded for other in others) >= milestone
-        if experiment.placement == "sequence" and milestone <= run.spec.episodes:
+        if experiment.takes_turns and milestone <= run.spec.episodes:
             at_work = [worker for worker in self.workers.values() if worker.working and worker.run != run.ref.name]
             assert not [worker for worker in at_work if worker.at is not None]
 

@@ -6,6 +6,7 @@ wait for which:
 
 - lockstep: a milestone opens for all runs once all have arrived at it;
 - independent: each run is released from a milestone as soon as it arrives;
+- alternate: as in lockstep, but one run works at a time: in start order, and in the reverse order after odd milestones;
 - sequence: once all are warm, one run after the other goes all the way, in start order.
 
 Repeated and late arrivals change nothing, so a journal can be folded into a state any number of times.
@@ -18,7 +19,7 @@ from typing import Literal
 
 import msgspec
 
-Mode = Literal["lockstep", "independent", "sequence"]
+Mode = Literal["lockstep", "independent", "alternate", "sequence"]
 BEFORE_START = -1  # has reached no milestone, and was released from none
 
 
@@ -122,7 +123,7 @@ def _moved(state: BarrierState, run: str, at: Position) -> Advanced:
 
 
 def _release_due(state: BarrierState) -> Advanced:
-    """Release all runs that are due. In the mode sequence, the end of one run starts the next."""
+    """Release all runs that are due. In the modes alternate and sequence, one run must stop before the next starts."""
     commands: list[ReleaseRuns] = []
     while due := _due(state):
         milestone = state.positions[due[0]].arrived
@@ -140,7 +141,16 @@ def _due(state: BarrierState) -> tuple[str, ...]:
     if state.mode == "independent":
         return tuple(waiting)
     opened = state.open
-    return tuple(run for run in waiting if state.positions[run].arrived == opened)
+    due = tuple(run for run in waiting if state.positions[run].arrived == opened)
+    return _next_in_turn(state, due) if state.mode == "alternate" else due
+
+
+def _next_in_turn(state: BarrierState, due: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the run of `due` whose turn it is, if no run is working; else none."""
+    if any(_works(state, at) for at in state.positions.values()):
+        return ()
+    in_turn = due if state.open % 2 == 0 else due[::-1]
+    return in_turn[:1]
 
 
 def _next_in_sequence(state: BarrierState) -> tuple[str, ...]:

@@ -19,10 +19,12 @@ from esper_ab.plan.users_code import mended_order
 
 
 def barrier_of(block: Block, plan: Plan) -> barrier.BarrierState:
-    """Return the block's barrier before any run has arrived; in sequence, runs go in the plan's start order."""
+    """Return the block's barrier before any run has arrived; runs that take turns do so in the plan's start order."""
     experiment, runs = plan.experiment, tuple(spec.ref.name for spec in block.runs)
     last = experiment.episodes + 1
-    return barrier.begin("sequence" if experiment.placement == "sequence" else experiment.sync, runs, last)
+    if experiment.placement in ("alternate", "sequence"):
+        return barrier.begin(experiment.placement, runs, last)
+    return barrier.begin(experiment.sync, runs, last)
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from esper_ab.report.content import Content
 from esper_ab.report.figures import curves as figures_curves
 from esper_ab.report.figures import effects as figures_effects
 from esper_ab.report.figures import outcome as figures_outcome
+from esper_ab.report.figures import profiles as figures_profiles
 from esper_ab.report.figures import reward_audit as figures_reward_audit
 from esper_ab.report.figures import style
 from esper_ab.report.figures.effects import interval_rows
@@ -28,6 +29,7 @@ from esper_ab.verdict.profiles import Profile
 _BY_SECTION: FiguresOfKind = {
     "answer": {"effects": figures_effects.effects, "curves": figures_curves.outcome},
     "decides": {"outcomes": figures_outcome.outcomes, "pairs": figures_outcome.pairs},
+    "beside": {"profiles": figures_profiles.profiles},
     "training": {"entropy": figures_curves.entropy, "heads": figures_curves.heads},
     "rewards": {name: figures_reward_audit.of_experiment(draw) for name, draw in figures_reward_audit.FIGURES.items()},
     "groups": {},

@@ -27,7 +27,7 @@ def library(cache: Path, compiler: str, torch: Path, version: str) -> Path:
 def environment(folder: Path, built: Path, count: int = 2, **made: object) -> dict[str, str]:
     """Variables of a process with `count` GPUs; `made` changes what they are like."""
     usual = {"memory": 8 << 30, "taken": {}, "taken_later": {}, "lost_after": {}, "comes_back": False}
-    usual |= {"alone": False, "cuda": "13.0", "hip": None, "library": str(built), "count": count}
+    usual |= {"alone": False, "cuda": "13.0", "hip": None, "capability": [9, 0], "library": str(built), "count": count}
     (folder / "gpus.json").write_text(json.dumps(usual | made))
     known = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     return known | {"TEST_GPUS": str(folder), "PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, sys.path)])}

@@ -84,7 +84,8 @@ class Gpus:
 
     def properties(self, device: object = 0) -> SimpleNamespace:
         own = uuid(self.seen[self.index(device)])
-        return SimpleNamespace(uuid=own, name="Test GPU", total_memory=self.made["memory"], major=9, minor=0)
+        major, minor = self.made["capability"]
+        return SimpleNamespace(uuid=own, name="Test GPU", total_memory=self.made["memory"], major=major, minor=minor)
 
     @staticmethod
     def index(device: object) -> int:
@@ -97,7 +98,8 @@ class Gpus:
         cuda._lazy_init = self.begin
         cuda.device_count, cuda.is_available = lambda: len(self.seen), lambda: bool(self.seen)
         cuda.get_device_properties, cuda.get_device_name = self.properties, lambda _device=0: "Test GPU"
-        cuda.is_bf16_supported, cuda.empty_cache = lambda *_: True, lambda: None
+        cuda.is_bf16_supported = lambda *_: self.made["capability"] >= [8, 0]
+        cuda.empty_cache = lambda: None
         cuda.set_sync_debug_mode = lambda mode: library.gpu_waiting_is_an_error(mode == "error")
         cuda.synchronize = lambda device=0: library.gpu_synchronize(self.index(device))
         cuda.memory_allocated = lambda device=0: self.count(self.index(device), "bytes")

@@ -21,6 +21,7 @@ from workers.datasets.task import Task
 from workers.facts import Bools, Floats, Ints
 from workers.growth.bank import network
 from workers.growth.bank.configurations import Pass, plan_pass
+from workers.growth.bank.loss_scale import LossScales, Scaling
 from workers.growth.bank.native import Grown, NativeStep
 from workers.growth.bank.network import (
     BatchStatistics,
@@ -50,6 +51,7 @@ from workers.layers.blueprint import Blueprint, Params
 from workers.native.library import load
 from workers.vocabulary import Stage
 
+_COMPUTED_IN = {"bf16": torch.bfloat16, "fp16": torch.float16}  # growth.amp -> precision of host training
 _IN_FORWARD = (Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED)
 
 
@@ -73,6 +75,7 @@ class Epoch:
     host: Borrowed
     statistics: list[BatchStatistics]
     slots: dict[int, tuple[SlotSeeds, list[Borrowed]]]  # level -> seeds, and a loan for each group
+    scaling: Scaling | None  # for float16
 
 
 class Bank:
@@ -90,13 +93,14 @@ class Bank:
         self._spec = task.host
         self._rule = settings
         self._device, self._dtype = like.device, like.dtype
-        self._computed = like.dtype if settings.amp == "off" else torch.bfloat16  # in host training
+        self._computed = _COMPUTED_IN.get(settings.amp, like.dtype)  # in host training
         self._levels = tuple(task.slots.index(slot) for slot in slots)  # of the enabled slots
         self._blueprints: tuple[Blueprint, ...] = tuple(
             catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in settings.blueprints
         )
         self.host = Stack(host_params(task.host), len(envs), self._device, self._dtype)
         self.statistics: list[BatchStatistics] = []
+        self.loss_scales: LossScales | None = None  # for float16
         self._seeds: dict[tuple[int, int], Stack] = {}
         self._newborn: list[tuple[Stack, int | slice, Floats]] = []
         # What trains and measures in place of torch.
@@ -113,6 +117,8 @@ class Bank:
         births([(self.host, slice(None), draws)])
         self.statistics = fresh_statistics(self._spec, len(self.envs), self._device, self._dtype)
         self._seeds.clear()
+        if self._rule.amp == "fp16":
+            self.loss_scales = LossScales.fresh(len(self.envs), self.host.values)
 
     def _stack(self, slot: int, blueprint: int) -> Stack:
         """Return the stack of a blueprint's seeds and gates in one slot; create the stack when it is first needed."""
@@ -219,14 +225,31 @@ class Bank:
             slots[level] = seeds, [group.stack.borrow(group.members, group.trained, idle) for group in seeds.groups]
         host = self.host.borrow(index, None)
         statistics = [BatchStatistics(s.mean[index], s.var[index]) for s in self.statistics]
-        measured = self._sgd(Epoch(split, self._index(order), host, statistics, slots))
+        scaling = self._scaling(index, host, slots)
+        measured = self._sgd(Epoch(split, self._index(order), host, statistics, slots, scaling))
         self.host.give_back(index, host)
+        if self.loss_scales is not None and scaling is not None:
+            self.loss_scales.give_back(index, scaling.scales)
         for mine, theirs in zip(self.statistics, statistics, strict=True):
             put_rows(index, [(mine.mean, theirs.mean), (mine.var, theirs.var)])
         for seeds, loans in slots.values():
             for group, borrowed in zip(seeds.groups, loans, strict=True):
                 group.stack.give_back(group.members, borrowed)
         return measured
+
+    def _scaling(
+        self, rows: Tensor, host: Borrowed, slots: dict[int, tuple[SlotSeeds, list[Borrowed]]]
+    ) -> Scaling | None:
+        """Return the scaling of an epoch of bank rows `rows` [n]; None unless hosts are trained in float16."""
+        if self.loss_scales is None:
+            return None
+        count = len(rows)
+        loans = [host]
+        places = [Places.of(torch.arange(count, device=self._device), count)]
+        for seeds, own in slots.values():
+            loans += own
+            places += seeds.places_of_groups(count)
+        return Scaling(self.loss_scales.borrow(rows), loans, places)
 
     def _sgd(self, epoch: Epoch) -> Tensor:
         """Train all minibatches; return mean loss and accuracy in percent, [2, n], computed once at the end."""
@@ -246,12 +269,18 @@ class Bank:
                     training=True,
                 )
                 loss = F.cross_entropy(logits.flatten(0, 1), shown.flatten(), reduction="none").view(shown.shape)
+                share = 1.0 / shown.shape[1]
+                weight = share if epoch.scaling is None else epoch.scaling.scales.scale * share
                 # A scalar, because for a tensor's gradient torch imports part of its compiler, which takes a second.
-                total = (loss * (1.0 / shown.shape[1])).sum()
-            flat = [loan.flat for loan in (epoch.host, *loans)]
-            mine, *theirs = torch.autograd.grad(total, flat)
-            hosts.step([mine])
-            seeds.step(theirs)
+                total = (loss * weight).sum()
+            grads = torch.autograd.grad(total, [loan.flat for loan in (epoch.host, *loans)])
+            if epoch.scaling is None:
+                hosts.step(grads[:1])
+                seeds.step(grads[1:])
+            else:
+                taken = epoch.scaling.unscale(grads)
+                hosts.step(grads[:1], taken[:1])
+                seeds.step(grads[1:], taken[1:])
             found.append((loss.detach(), logits.detach()))
         losses, every = (torch.cat(parts, 1) for parts in zip(*found, strict=True))  # [n, N], [n, N, classes]
         correct = (every.argmax(2) == labels).to(self._dtype)

@@ -248,6 +248,13 @@ class SlotSeeds:
         delta = seed_delta(mine, x, _joined(d, 3), gates, self.blend)
         return h + (delta if self.places is None else self.places.put(delta))
 
+    def places_of_groups(self, count: int) -> list[Places]:
+        """Return, for each group, the places of its rows among the `count` rows of the activations."""
+        if not self.groups:
+            return []
+        rows = torch.arange(count, device=self.blend.live.device) if self.places is None else self.places.rows
+        return [Places.of(own, count) for own in torch.split(rows, [len(group.members) for group in self.groups])]
+
 
 def _joined(parts: list[Tensor], axis: int) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(parts, axis)

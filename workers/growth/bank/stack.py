@@ -9,6 +9,7 @@ that sort. Writes are therefore done by a gather, in which each row looks up its
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -119,20 +120,28 @@ class Borrowed:
         return by_name(self._specs, self.flat)
 
     @torch.no_grad()
-    def step(self, grad: Tensor, rule: SGD) -> None:
-        """Update from the gradient [n, P], which is overwritten."""
+    def step(self, grad: Tensor, rule: SGD, taken: Tensor | None = None) -> None:
+        """Update from the gradient [n, P], which is overwritten. `taken` [n, 1] selects rows; None: all."""
         norm = torch.linalg.vector_norm(grad, dim=1, keepdim=True)
         grad *= torch.clamp(rule.max_grad_norm / (norm + 1e-6), max=1.0)
         if rule.weight_decay:
             grad += rule.weight_decay * self.flat
-        if self.trained is None:
+        updated = _both(self.trained, taken)
+        if updated is None:
             self.momentum.mul_(rule.momentum).add_(grad)
             self.flat.sub_(self.momentum, alpha=rule.lr)
             return
         velocity = rule.momentum * self.momentum + grad
         # `where`, not a product with zero: a skipped row's non-finite gradient must not reach it.
-        self.momentum.copy_(torch.where(self.trained, velocity, self.momentum))
-        self.flat.copy_(torch.where(self.trained, self.flat - rule.lr * velocity, self.flat))
+        self.momentum.copy_(torch.where(updated, velocity, self.momentum))
+        self.flat.copy_(torch.where(updated, self.flat - rule.lr * velocity, self.flat))
+
+
+def _both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    """Return the rows that both masks select; None selects all."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a & b
 
 
 class Optimiser:
@@ -145,8 +154,12 @@ class Optimiser:
         self._momentum = [loans[index].momentum for index in self._whole]
 
     @torch.no_grad()
-    def step(self, grads: list[Tensor]) -> None:
-        """Update every borrowed stack from its gradient."""
+    def step(self, grads: Sequence[Tensor], taken: Sequence[Tensor] | None = None) -> None:
+        """Update every borrowed stack from its gradient. `taken` selects rows of each stack; None: all."""
+        if taken is not None:
+            for loan, own, rows in zip(self._loans, grads, taken, strict=True):
+                loan.step(own, self._rule, rows)
+            return
         for loan, own in zip(self._loans, grads, strict=True):
             if loan.trained is not None:
                 loan.step(own, self._rule)

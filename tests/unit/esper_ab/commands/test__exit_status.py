@@ -111,3 +111,20 @@ def test_an_error_of_the_output_is_reported_where_that_is_possible(capsys):
         status = invoke(failing, ["--json"], "esper-ab")
     assert status == DiskFull.exit_code
     assert "error: " in capsys.readouterr().err
+
+
+def test_a_working_directory_that_is_removed_is_named_with_what_there_is_to_do(tmp_path, monkeypatch, capsys):
+    @click.command()
+    def looks():
+        try:
+            Path.cwd()
+        except FileNotFoundError as error:
+            error.add_note("to go on: esper-ab resume there")
+            raise
+
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert invoke(looks, [], "esper-ab") == 2
+    said = "error: the working directory was removed; change to one that exists\nto go on: esper-ab resume there\n"
+    assert capsys.readouterr().err == said

@@ -72,3 +72,10 @@ def test_damage_is_told_while_following(path, journal_bytes):
     path.write_bytes(journal_bytes[:-40] + b"\r" + journal_bytes[-39:])
     with pytest.raises(JournalError, match="line 3"):
         list(following)
+
+
+def test_a_journal_cut_inside_its_first_line_is_damaged(tmp_path, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    path.write_bytes(journal_bytes[:100])
+    with pytest.raises(JournalError, match=f"^{path}, line 1: it is cut off, so nothing was recorded; launch"):
+        load(tmp_path)

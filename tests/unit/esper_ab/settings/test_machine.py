@@ -159,6 +159,15 @@ def test_a_cpu_without_instructions_for_it_is_a_note() -> None:
     assert note.startswith("g0: this CPU has no bf16 instructions")
 
 
+def test_float16_is_for_gpus_without_bf16_and_on_a_cpu_it_is_noted_as_slow() -> None:
+    assert precision_on(gpus("7.5"), "fp16", "off") == (["fp16", "off"], [])
+    with pytest.raises(UsageError, match=r"bf16 needs compute capability 8\.0, but cuda:0 has 7\.5.*fp16 or off"):
+        precision_on(gpus("7.5"), "bf16")
+    amps, (note,) = precision_on(machine(cpu_bf16="avx512_bf16"), "fp16", "bf16")
+    assert amps == ["fp16", "bf16"]
+    assert note.startswith("g0: growth.amp=fp16 is meant for GPUs")
+
+
 def test_the_flag_is_for_all_groups_and_one_may_differ() -> None:
     flags = read_flags({"amp": "bf16"})
     assert {one.growth.amp for one in by_name(asked("shaped", "wait", **flags)).values()} == {"bf16"}

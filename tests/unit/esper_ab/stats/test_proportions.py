@@ -106,6 +106,21 @@ def test_equivalence_errs_in_one_case_of_twenty_where_all_pairs_that_disagree_fa
     assert wrong <= 0.05
 
 
+@pytest.mark.parametrize(("runs", "margin", "rate"), [
+    (15, 0.45, 0.045), (15, 0.5, 0.051), (15, 0.6, 0.061), (15, 0.7, 0.070), (20, 0.5, 0.054), (21, 0.45, 0.047),
+])  # fmt: skip
+def test_equivalence_of_unpaired_runs_errs_at_wide_margins_as_often_as_the_page_says(runs, margin, rate):
+    """Exact, at a true difference of the margin, for the least favourable chances of success."""
+    counts_of_ones = range(runs + 1)
+    limits = [[of_runs(x, runs, y, runs).interval(0.05) for y in counts_of_ones] for x in counts_of_ones]
+    small = np.array([[-margin < low and high < margin for low, high in row] for row in limits])
+    rates = [
+        stats.binom.pmf(counts_of_ones, runs, chance + margin) @ small @ stats.binom.pmf(counts_of_ones, runs, chance)
+        for chance in np.linspace(0.0, 1.0 - margin, 61)
+    ]
+    assert max(rates) == pytest.approx(rate, abs=0.0006)
+
+
 @pytest.mark.parametrize("margin", [0.1, 0.15, 0.2])
 def test_a_look_after_every_pair_finds_equivalence_wrongly_in_at_most_one_course_of_twenty(margin):
     """Exact over 200 pairs, at a true difference of the margin, where all pairs that disagree favour one group."""

@@ -164,7 +164,7 @@ def test_inconclusive_says_whether_the_margin_was_within_reach():
     d = 2.4 * (d - d.mean()) / d.std(ddof=1)
     bounded, wide = compared(design(16), above(1.1 + d)), compared(design(16), above(0.6 + 3.0 * d))
     assert (bounded.inconclusive, wide.inconclusive) == ("bounded", "uninformative")
-    assert f"Bounded: differences beyond {bounded.high:.2f} points are ruled out." in bounded.sentence
+    assert f"Bounded: the interval excludes differences beyond {bounded.high:.2f} points." in bounded.sentence
     assert bounded.smallest_resolvable <= 2.0 < min(bounded.high, wide.smallest_resolvable)
     assert compared(design(10), above(d[:6])).inconclusive is None  # in progress
     assert small(findings=(exploded(),)).inconclusive is None  # not for want of pairs

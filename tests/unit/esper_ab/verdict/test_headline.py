@@ -36,9 +36,9 @@ HEADLINES = [
      "Not decided: shaped looks 7.3 points better than simplified, in 6 of 6 pairs, but the 95 % interval, 4.3 worse "
      "to 18.9 better, includes 0; about 241 pairs in a new plan would show a difference of 2 points."),
     (SIX, HIGH[:3], LOW[:3], {},
-     "Nothing follows from fewer than 6 pairs; in these, shaped is 4.3 points above simplified, in 3 of 3 pairs."),
+     "Too few pairs to decide (3; 6 needed): shaped is 4.3 points above simplified, in 3 of 3 pairs."),
     (SIX, HIGH[:1], LOW[:1], {},
-     "Nothing follows from one pair; in it, shaped is 4.9 points above simplified."),
+     "Too few pairs to decide (1; 6 needed): shaped is 4.9 points above simplified."),
     (SIX, (), (), {}, "Nothing can be said about shaped and simplified: no pair is complete."),
     (SIX, LOW, LOW, {"same_records": True, "same_settings": True},
      f"shaped and simplified are the same computation: {SAME}there is nothing to compare."),
@@ -62,7 +62,13 @@ HEADLINES = [
      f"{SMALLER}6 points: by 4.5 points (95 % interval 4.2 to 4.9), in 16 of 16 pairs."),
     (design(20), (LEVEL * 4)[:20], (LOW * 4)[:20], {"complete": 20},
      "shaped and simplified are equivalent within 2 points: shaped and simplified are level (90 % interval 0.05 worse "
-     "to 0.05 better), and a difference of 2 points or more is ruled out."),
+     "to 0.05 better, within the margin)."),
+    # Failures in up to 14 % of the runs may be unseen. They cost 1.5 points at an outcome of 60, and 2.9 at 50.
+    *((design(20, worst=worst), (LEVEL * 4)[:20], (LOW * 4)[:20], {"complete": 20},
+       "shaped and simplified are equivalent within 2 points: shaped and simplified are level (90 % interval 0.05 "
+       f"worse to 0.05 better{said}.") for worst, said in (
+           (60.0, "), and a difference of 2 points or more is ruled out"), (50.0, ", within the margin)"),
+       )),
     # A number has the digits that keep it on its side of 0 and of the margin.
     (design(20), TWENTY + np.linspace(0.011, 0.014, 20), TWENTY, {"complete": 20},
      f"{SMALLER}2 points: by 0.013 points (95 % interval 0.012 to 0.013), in 20 of 20 pairs."),

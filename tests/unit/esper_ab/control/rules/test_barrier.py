@@ -10,7 +10,7 @@ from esper_ab.control.rules.barrier import ReleaseRuns
 
 RUNS = ("a/0", "b/0", "c/0")
 LAST = 4  # E = 3
-MODES = ("lockstep", "independent", "sequence")
+MODES = ("lockstep", "independent", "alternate", "sequence")
 
 
 CHOICES = st.binary(max_size=150).map(Choices)
@@ -43,9 +43,9 @@ class World:
         assert run not in self.dead
         assert milestone == self.at[run]
         assert run not in self.working
-        if self.state.mode == "lockstep":
+        if self.state.mode in ("lockstep", "alternate"):
             assert min(self.at.values()) >= milestone
-        if self.state.mode == "sequence" and milestone < LAST:
+        if self.state.mode in ("alternate", "sequence") and milestone < LAST:
             assert not self.working
         self.got[run].append(milestone)
         if milestone < LAST:
@@ -141,6 +141,19 @@ def test_sequence_warms_all_up_and_then_takes_whole_runs_in_start_order(choices)
             assert min(world.at.values()) >= 0
         world.arrive(run)
     assert order == [run for run in RUNS for _ in range(LAST)]
+
+
+@given(choices=CHOICES)
+def test_runs_that_alternate_take_turns_and_begin_in_turn(choices):
+    world = World(begin("alternate"))
+    order = []
+    while not world.state.done:
+        run = choices.one(sorted(world.working))
+        if world.at[run] >= 0:
+            order.append((world.at[run], run))
+        world.arrive(run)
+    in_turn = [RUNS if milestone % 2 == 0 else RUNS[::-1] for milestone in range(LAST)]
+    assert order == [(milestone, run) for milestone, runs in enumerate(in_turn) for run in runs]
 
 
 @given(choices=CHOICES)

@@ -24,6 +24,7 @@ PLANS = {
     "lockstep": fake_plans.plan(seeds=3, groups=("a", "b", "c"), cores=3),
     "two blocks at once": fake_plans.plan(seeds=3, cores=4),
     "independent": fake_plans.plan(seeds=3, sync="independent"),
+    "alternate": fake_plans.plan(seeds=2, cores=1, placement="alternate"),
     "sequence": fake_plans.plan(seeds=2, cores=1, placement="sequence"),
     "early stop": fake_plans.plan(seeds=9, groups=("a1", "a2", "b"), cores=6, episodes=1, unpaired=True, margin=0.001),
     "trainer": fake_plans.of_trainer(fake_plans.plan(seeds=3, groups=("a", "b", "c"), cores=6)),

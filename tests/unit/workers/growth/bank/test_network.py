@@ -142,7 +142,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counted
 
 
-@pytest.mark.parametrize("amp", ["off", "bf16"])
+@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
 @pytest.mark.parametrize("samples", [BATCH, 5 * BATCH])
 def test_an_epoch_waits_once_however_many_steps_it_has_and_so_does_a_validation(
     waits: Counter[str], amp: str, samples: int

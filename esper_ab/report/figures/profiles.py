@@ -1,0 +1,50 @@
+"""Figure of the performance profiles: the share of a group's runs above an outcome, as rliable draws one task."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from esper_ab.report.content import Content
+from esper_ab.report.figures import style
+from esper_ab.report.figures.style import HALF, Drawing, grid, group_legend, outcome_label
+from esper_ab.stats.descriptive.profile import share_above
+
+_STEPS = 200
+_LEAST_RUNS = 2  # a band of one run has no width
+
+
+def profiles(content: Content) -> Drawing | None:
+    """Plot each group's share of runs above an outcome, with its band. None if no group has two outcomes."""
+    ends = {
+        index: [run.outcome for run in content.of_group(group) if run.outcome is not None]
+        for index, group in enumerate(content.groups)
+    }
+    ends = {index: values for index, values in ends.items() if len(values) >= _LEAST_RUNS}
+    if not ends:
+        return None
+    everything = np.concatenate(list(ends.values()))
+    thresholds = np.linspace(everything.min(), everything.max(), _STEPS + 1)
+    figure, (axes,) = grid(1, single=(HALF, 3.3))
+    for index, values in ends.items():
+        found = share_above(values, thresholds)
+        axes.fill_between(
+            thresholds, found.low, found.high, color=style.colour(index), alpha=0.15, linewidth=0, step="post"
+        )
+        axes.plot(
+            thresholds, found.shares, color=style.colour(index), linestyle=style.line(index), drawstyle="steps-post"
+        )
+    axes.set(
+        ylim=(-0.02, 1.02), xlabel=outcome_label(content.design, content.design.outcome.unit),
+        ylabel="share of runs above it",
+    )  # fmt: skip
+    group_legend(figure, [(index, content.groups[index]) for index in ends], markers=False)
+    middles = (
+        f"{content.groups[index]} {content.design.outcome.value(f'{np.median(values):.{content.design.digits}f}')}"
+        for index, values in ends.items()
+    )
+    return Drawing(
+        "profiles", "Performance profiles",
+        caption="The share of a group's runs whose outcome exceeds a value. Band: 95 % bootstrap over its runs, at "
+        "each value; with fewer than ten runs its coverage is below 95 %.",
+        alt="Half of the runs are above: " + "; ".join(middles) + ".", figure=figure, wide=False,
+    )  # fmt: skip

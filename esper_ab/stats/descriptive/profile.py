@@ -1,0 +1,71 @@
+"""The performance profile of each group: the share of its runs above each of several outcomes, with a pointwise band.
+
+It is the run-score distribution of rliable (Agarwal et al. 2021) on one task. The band is that of the percentile
+bootstrap over the runs of a group: a resampled share is binomial, so no number needs to be drawn.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from esper_ab.stats.distributions import binomial_ppf
+from esper_ab.stats.floats import Floats, floats
+from esper_ab.stats.statistic import Beside, Statistic
+
+LEVEL = 0.95
+_STEPS = 10  # between the least and the greatest outcome
+_SHOWN = (3, 5, 7)  # thresholds in the text
+
+
+class ShareAbove(msgspec.Struct, frozen=True, kw_only=True):
+    """Shares of runs above each threshold, with the limits of their 95 % percentile bootstrap; all [thresholds]."""
+
+    shares: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+class PerformanceProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """The profiles of both groups at common thresholds, from the least to the greatest outcome in equal steps."""
+
+    thresholds: tuple[float, ...]
+    a: ShareAbove
+    b: ShareAbove
+
+
+def profile(a: ArrayLike, b: ArrayLike) -> PerformanceProfile:
+    """Compute the profiles of a [n] and b [m]; n, m > 0."""
+    both = np.concatenate((floats(a), floats(b)))
+    thresholds = np.linspace(both.min(), both.max(), _STEPS + 1)
+    return PerformanceProfile(thresholds=_tuple(thresholds), a=share_above(a, thresholds), b=share_above(b, thresholds))
+
+
+def share_above(runs: ArrayLike, thresholds: ArrayLike) -> ShareAbove:
+    """Compute the share of `runs` [n > 0] above each of `thresholds`, with its band."""
+    ordered = np.sort(floats(runs))
+    n = int(ordered.size)
+    shares = (n - np.searchsorted(ordered, floats(thresholds), side="right")) / n
+    tail = (1.0 - LEVEL) / 2.0
+    low, high = (np.array([binomial_ppf(p, n, float(share)) / n for share in shares]) for p in (tail, 1.0 - tail))
+    return ShareAbove(shares=_tuple(shares), low=_tuple(low), high=_tuple(high))
+
+
+def _tuple(values: Floats) -> tuple[float, ...]:
+    return tuple(map(float, values))
+
+
+def _show(found: PerformanceProfile, beside: Beside) -> str:
+    above = "; ".join(
+        f"{found.thresholds[at]:.{beside.digits}f}: {beside.a} {100.0 * found.a.shares[at]:.0f} %, "
+        f"{beside.b} {100.0 * found.b.shares[at]:.0f} %"
+        for at in _SHOWN
+    )
+    return f"runs above {above}"
+
+
+STATISTIC = Statistic[PerformanceProfile](
+    label="profile", kind="effect", place=5, compute=lambda a, b, _: profile(a, b), show=_show, of_unpaired=True,
+    of_binary=False,
+)  # fmt: skip

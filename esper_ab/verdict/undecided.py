@@ -1,0 +1,84 @@
+"""What an open comparison shows although its test of a mean does not decide: direction, ratio, and outliers. Pure.
+
+Nothing here decides. The sentences stand beside INCONCLUSIVE at the end of a plan, unless the audit or lost runs are
+the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from esper_ab.contracts.wording import n_pairs
+from esper_ab.stats.descriptive.iqm import LEVEL, IQMDifference
+from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
+from esper_ab.stats.pair import Pair
+from esper_ab.stats.text import p_text, percent
+from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.vocabulary import MEAN, Verdict
+
+_STEADY = 0.1  # SD of the logarithms of ratios that count as constant, but for noise
+_CLEAR = 3.0  # SDs by which their mean must differ from 0, the logarithm of equality
+_FENCES = 3.0  # interquartile ranges beyond a quartile at which Tukey's outer fences lie
+
+
+def on_undecided(evidence: Evidence) -> Iterator[str]:
+    """Give the exact p of pairs that all agree in direction; advise logarithms, or show the interquartile mean."""
+    pairs = evidence.pairs[: evidence.used]
+    if evidence.verdict is not Verdict.INCONCLUSIVE or evidence.capped_by or not evidence.course.finished:
+        return
+    if len(pairs) < LEAST_PAIRS or evidence.proportions is not None or evidence.constant:
+        return
+    yield from _on_direction(evidence, pairs)
+    ratio = _on_ratio(evidence, pairs)
+    yield from (ratio,) if ratio else _on_outliers(evidence, pairs)
+
+
+def _on_direction(evidence: Evidence, pairs: Sequence[Pair]) -> Iterator[str]:
+    """Give the exact p if every pair has the same direction and it would suffice; ties have no direction."""
+    p, sign = smallest_p(len(pairs)), evidence.question.sign
+    towards = {float(np.sign(pair.a - pair.b)) * sign for pair in pairs}
+    if len(towards) == 1 and 0.0 not in towards and p <= evidence.question.alpha:
+        ahead = evidence.question.a if towards == {1.0} else evidence.question.b
+        yield (
+            f"{ahead} is better in all {n_pairs(len(pairs))} (exact sign test p {p_text(p)}), but how much better on "
+            "average is not shown; this decides nothing."
+        )
+
+
+def _on_ratio(evidence: Evidence, pairs: Sequence[Pair]) -> str:
+    """Advise the logarithm of the outcome if one group is nearly the same multiple of the other in every pair."""
+    if evidence.question.task == MEAN or min(min(pair.a, pair.b) for pair in pairs) <= 0.0:
+        return ""
+    logs = np.log([pair.a / pair.b for pair in pairs])
+    sd, mean = float(np.std(logs, ddof=1)), float(np.mean(logs))
+    if sd > _STEADY or abs(mean) <= _CLEAR * sd:
+        return ""
+    a, b, low, high = evidence.question.a, evidence.question.b, *np.exp([logs.min(), logs.max()])
+    return (
+        f"The outcome of {a} is {np.exp(mean):.2f} times that of {b} ({low:.2f} to {high:.2f} in all pairs): if ratios "
+        "matter, compare the logarithms of the outcomes of new runs."
+    )
+
+
+def _on_outliers(evidence: Evidence, pairs: Sequence[Pair]) -> Iterator[str]:
+    """Give the difference of interquartile means if pairs lie beyond Tukey's outer fences on both sides.
+
+    Pairs on one side only may be what one group does wrong, and no statistic that leaves them out speaks of that.
+    """
+    differences = np.array([pair.a - pair.b for pair in pairs])
+    low, high = np.quantile(differences, (0.25, 0.75))
+    below = int(np.sum(differences < low - _FENCES * (high - low)))
+    above = int(np.sum(differences > high + _FENCES * (high - low)))
+    iqm: IQMDifference | None = evidence.descriptive["iqm"]
+    if not below or not above or iqm is None or not iqm.honest:
+        return
+    design = evidence.design
+    limits = f"{design.difference(iqm.low)} to {design.difference(iqm.high)}"
+    yield (
+        f"{below + above} of {n_pairs(len(pairs))} lie far from the others (by more than three interquartile ranges), "
+        f"{below} below and {above} above, and widen the interval. The difference of the interquartile means, which "
+        f"leave out a quarter of the runs at either end, is {design.difference(iqm.mean)} ({percent(LEVEL)} bootstrap "
+        f"interval {limits}); it decides nothing."
+    )

@@ -1,0 +1,40 @@
+"""A user's program inherits what it inherits from the user's shell, on the nodes of a Slurm and of a Ray, too."""
+
+import os
+
+import pytest
+from support import ray_cluster, users_shell
+from support.ray_cluster import RayNodes
+
+from esper_ab.contracts.users_shell import OF_A_JOB
+
+ALIKE = ("folder", "Umask", "limits", "SigBlk", "path", "flags")
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture
+def ray_address(monkeypatch):
+    if reason := ray_cluster.missing():
+        pytest.skip(reason)
+    with monkeypatch.context() as patch, RayNodes(1) as made:
+        patch.delenv("PYTHONPATH", raising=False)
+        yield made.address
+
+
+def check(folder, *flags):
+    alone, launched = users_shell.told(folder, *flags)
+    assert launched
+    for one in launched:
+        changed = users_shell.changed(alone["variables"], one["variables"]) - users_shell.named_on_the_page()
+        assert {name for name in changed if not name.startswith(OF_A_JOB)} == set()
+        assert {name: one[name] for name in ALIKE} == {name: alone[name] for name in ALIKE}
+
+
+def test_a_program_inherits_the_users_shell_on_a_ray(ray_address, tmp_path):
+    check(tmp_path, "--launcher", "ray", "--ray-address", ray_address)
+
+
+@pytest.mark.usefixtures("allocation")
+def test_a_program_inherits_the_users_shell_in_an_allocation_of_slurm(tmp_path):
+    assert os.environ["SLURM_JOB_ID"]
+    check(tmp_path, "--launcher", "slurm")

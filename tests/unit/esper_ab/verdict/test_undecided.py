@@ -1,0 +1,66 @@
+"""What stands beside INCONCLUSIVE although the test of the mean does not decide, and where nothing does."""
+
+import numpy as np
+import pytest
+from support.comparing import SMALL, compared, design, exploded, pairs_of
+
+from esper_ab.verdict.undecided import on_undecided
+
+LEVELS = np.array([15.0, 30.0, 60.0, 120.0, 250.0, 500.0, 900.0, 1900.0, 4000.0, 12000.0])
+BASE = 70.0 + 3.0 * np.sin(np.arange(16))
+ONE_FALLS, OTHER_FALLS = np.eye(16)[2] * 50.0, np.eye(16)[9] * 50.0
+
+
+def said(rule, a, b, **changes):
+    found = compared(rule, pairs_of(a, b), **changes)
+    assert str(found.verdict) == "INCONCLUSIVE"
+    sentences = list(on_undecided(found))
+    assert set(sentences) <= set(found.warnings)
+    return " ".join(sentences)
+
+
+def test_pairs_that_all_agree_have_their_exact_p_and_a_constant_ratio_the_advice_of_logarithms():
+    noise = 1.0 + 0.01 * np.sin(np.arange(10))
+    found = said(design(10), 2.0 * LEVELS * noise, LEVELS)
+    assert "shaped is better in all 10 pairs (exact sign test p = 0.002)" in found
+    assert "The outcome of shaped is 2.00 times that of simplified (1.98 to 2.02 in all pairs)" in found
+    assert "logarithms" in found
+    turned = said(design(10), LEVELS, 2.0 * LEVELS * noise)
+    assert "simplified is better in all 10 pairs" in turned
+    assert "The outcome of shaped is 0.50 times that of simplified" in turned
+
+
+@pytest.mark.parametrize(("a", "b"), [
+    (LEVELS + LEVELS[::-1] ** 1.2, LEVELS),  # no constant ratio
+    (-LEVELS, -2.0 * LEVELS),  # negative outcomes have no logarithm
+])  # fmt: skip
+def test_no_logarithm_is_advised_without_a_constant_ratio_of_positive_outcomes(a, b):
+    found = said(design(10), a, b)
+    assert "shaped is better in all 10 pairs" in found
+    assert "logarithm" not in found
+
+
+def test_one_collapse_in_each_group_gets_the_interquartile_mean():
+    found = said(design(16), BASE + 3.0 + SMALL - ONE_FALLS, BASE - OTHER_FALLS)
+    assert found.startswith("2 of 16 pairs lie far from the others (by more than three interquartile ranges), 1 below")
+    assert "the interquartile means, which leave out a quarter of the runs at either end, is +" in found
+    assert found.endswith("it decides nothing.")
+
+
+WIDE = 12.0 * np.sin(1.7 * np.arange(16.0))
+
+
+@pytest.mark.parametrize(("a", "b", "changes"), [
+    (BASE + WIDE, BASE, {}),  # an ordinary open comparison
+    (np.full(16, 70.0), np.full(16, 70.0), {}),  # equal outcomes have a ratio of 1
+    (BASE + 3.0 + SMALL - ONE_FALLS, BASE - OTHER_FALLS, {"findings": (exploded(),)}),  # the audit is the reason
+    (BASE + 3.0 + SMALL - ONE_FALLS, BASE, {}),  # the runs that fall are all of one group
+    (BASE + 3.0, BASE, {}),  # a constant difference is its own answer
+])  # fmt: skip
+def test_nothing_stands_beside_other_open_comparisons(a, b, changes):
+    assert said(design(16), a, b, **changes) == ""
+
+
+def test_nothing_is_said_before_the_last_look():
+    noise = 1.0 + 0.01 * np.sin(np.arange(6))
+    assert said(design(10), 2.0 * LEVELS[:6] * noise, LEVELS[:6]) == ""
