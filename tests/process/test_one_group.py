@@ -38,7 +38,8 @@ def test_two_groups_trained_alone_on_the_same_seeds_are_compared_later(tmp_path,
 
 
 @pytest.mark.parametrize(("flags", "setting"), [
-    (("--seeds", "auto"), "--seeds auto"), (("--looks", "4,6"), "--looks 4,6"), (("--control", "wait"), "--control wait"),
+    (("--seeds", "auto"), "--seeds auto"), (("--looks", "4,6"), "--looks 4,6"),
+    (("--control", "wait"), "--control wait"),
     (("--untested", "wait"), "--untested wait"), (("--seeds", "20", "--futility", "0.8"), "--futility 0.8"),
 ])  # fmt: skip
 def test_a_setting_of_comparisons_is_refused_for_one_group(flags, setting, tmp_path, warm_children):
