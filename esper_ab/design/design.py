@@ -18,6 +18,7 @@ from esper_ab.contracts.measures import Margin, Measure, TaskMeasures
 from esper_ab.contracts.records import LARGEST_NUMBER, Index, Number
 from esper_ab.contracts.settings import Fraction, Settings
 from esper_ab.contracts.wording import counted
+from esper_ab.design.alone import check_alone
 from esper_ab.design.counterbalance import Sides, draws_positions, estimable_orders
 from esper_ab.settings.experiment import ErrorRate, ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
@@ -182,7 +183,7 @@ def check_design(experiment: ExperimentSettings) -> None:
     """Raise UsageError for an unknown control or untested group, and for invalid looks or futility."""
     names = [group.name for group in experiment.groups]
     if len(names) == 1:
-        _check_alone(experiment, names[0])
+        check_alone(experiment, names[0])
     for key, asked in (("control", (experiment.control,)), ("untested", experiment.untested)):
         for name in asked:
             if name and name not in names:
@@ -202,20 +203,6 @@ def check_design(experiment: ExperimentSettings) -> None:
     check_looks(experiment.looks, experiment.seeds)
     if experiment.futility:
         _check_futility(experiment)
-
-
-def _check_alone(experiment: ExperimentSettings, only: str) -> None:
-    """Raise UsageError if a setting that needs a comparison is given for a single group."""
-    asked = {
-        "control": experiment.control, "untested": experiment.untested, "looks": experiment.looks,
-        "futility": experiment.futility, "seeds": "auto" if experiment.open_ended else "",
-    }
-    for key, value in asked.items():
-        if value:
-            raise UsageError(
-                Setting(key, value), f" needs a comparison, but {only} is the only group; add another with ",
-                Setting("groups"), f", or leave {'the number of seeds fixed' if key == 'seeds' else 'it out'}",
-            )  # fmt: skip
 
 
 def check_looks(looks: tuple[int, ...], replicates: int) -> None:
