@@ -21,6 +21,7 @@ import numpy as np
 from esper_ab.stats import error_rate_table as table
 from esper_ab.stats.floats import Floats
 from esper_ab.stats.proportions import share_limits
+from esper_ab.stats.t_tests import skewness
 
 Looks = Literal["one look", "several looks", "after every pair"]
 _RARE = 3  # a tail is at most one difference in three
@@ -80,14 +81,6 @@ def far_tail(differences: Floats) -> Tail | None:
     return None
 
 
-def skewness(differences: Floats) -> float:
-    """Return the sample skewness of `differences` [pairs] (third central moment / SD^3, denominators n); 0.0 if none.
-    """
-    centred = differences - differences.mean()
-    sd = float(np.sqrt(np.mean(centred**2)))
-    return float(np.mean(centred**3)) / sd**3 if sd > 0.0 else 0.0
-
-
 def rate_of_tail(tail: Tail, plan: LookPlan) -> float:
     """Return the error rate of `plan` for a group that collapses as often and as deeply as the tail."""
     rates = _of_plan(table.COLLAPSES, plan)  # [shares, depths]
@@ -102,11 +95,13 @@ def rate_of_skewness(differences: Floats, plan: LookPlan) -> float | None:
     None if they are no more skewed against the claim than most normal ones, or if their mean is larger, in SDs, than
     that of nearly all false claims.
     """
-    grid, here = np.log(table.PAIRS), float(np.log(differences.size))
+    grid = np.log(table.PAIRS)
+    here = float(np.log(differences.size))
     usual, largest, medians = (
         _between(grid, here, np.array(one)) for one in (table.USUAL, table.LARGEST, table.SAMPLE)
     )
-    sd, against = float(differences.std(ddof=1)), -skewness(differences)
+    sd = float(differences.std(ddof=1))
+    against = -(skewness(differences) or 0.0)
     if against <= float(usual) or float(differences.mean()) > float(largest) * sd:
         return None
     rates = _of_plan(table.SKEWED, plan)  # [laws]

@@ -81,10 +81,18 @@ def _on_later(evidence: Evidence) -> Iterator[str]:
     against = mean * course.direction < 0.0
     if course.decision == "equivalent":
         against = abs(mean) >= evidence.design.margin
+    every = n_pairs(evidence.used + len(later))
+    if len(later) == 1:
+        said = "contradicts it" if against else "is not used"
+        yield (
+            f"The pair after the decision {said}: its difference is {difference(mean)}, the mean of all {every} "
+            f"{difference(whole)}."
+        )
+        return
     said = "contradict it" if against else "are not used"
     yield (
-        f"The {n_pairs(len(later))} after the decision {said}: their mean is {difference(mean)}, that of all "
-        f"{n_pairs(evidence.used + len(later))} {difference(whole)}."
+        f"The {n_pairs(len(later))} after the decision {said}: their mean is {difference(mean)}, that of all {every} "
+        f"{difference(whole)}."
     )
 
 

@@ -73,7 +73,8 @@ def _by_chance(seen: int, values: Sequence[float], together: Sequence[float]) ->
     distinct = np.unique(values)
     whole = np.unique(together)
     spread = float(np.std(distinct if distinct.size > 1 else whole))
-    step, pairs = _step(whole), math.comb(len(values), 2)
+    step = _step(whole)
+    pairs = math.comb(len(values), 2)
     if spread <= 0.0:
         return 1.0
     normal = pairs * step / (2.0 * math.sqrt(math.pi) * spread)

@@ -13,7 +13,7 @@ from esper_ab.verdict.observations import ITEMS, Observations, names_items
 from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.rows import copied, sorted_by_seed
 
-# Words of outcomes of which lower ones are usually better.
+# Words in the names of outcomes for which lower is usually better.
 _LOWER = frozenset({
     "loss", "losses", "error", "errors", "err", "regret", "perplexity", "ppl", "time", "times", "runtime", "walltime",
     "seconds", "secs", "cost", "costs", "latency", "duration", "mse", "rmse", "mae", "nll", "wer", "cer",
@@ -31,7 +31,7 @@ def on_items(observations: Observations, rows: str | None) -> Iterator[OpenQuest
 
 
 def on_direction(column: str, told: Mapping[str, object]) -> Iterator[OpenQuestion]:
-    """Yield a question if no direction is `told`, and the outcome is called like one of which less is better.
+    """Yield a question if no direction is `told`, and the outcome's name suggests that lower is better.
 
     `column`: the source's name for the outcome; "": there is no source yet.
     """

@@ -15,6 +15,7 @@ from esper_ab.verdict.observations import Observations, item_word
 from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.vocabulary import MEAN, ROWS, Finding
 
+_DIGITS = "0123456789"  # str.isdigit is also true of characters that int() cannot read, such as the superscript 2
 _LEAST_SORTED = 8  # distinct outcomes of each group; chance sorts both in one file in a billion
 
 
@@ -114,4 +115,4 @@ def _direction(values: Sequence[float]) -> str:
 def _natural(name: str) -> list[tuple[bool, int, str]]:
     """Return a sort key that puts s2 before s10."""
     parts = re.findall(r"[0-9]+|[^0-9]+", name)
-    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
+    return [(part[0] in _DIGITS, int(part) if part[0] in _DIGITS else 0, part) for part in parts]

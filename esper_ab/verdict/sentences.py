@@ -53,9 +53,13 @@ def rule_sentence(design: Design) -> str:
 
 def _signs(design: Design) -> str:
     """Say that looks with 7 or 8 pairs also need the exact sign-flip test; "" if the design has no such look."""
-    if design.test != "t" or not any(look in BACKED_BY_SIGNS for look in design.looks):
+    backed = [look for look in design.looks if look in BACKED_BY_SIGNS]
+    if design.test != "t" or not backed:
         return ""
-    return " and, with 7 or 8 pairs, the exact sign-flip test agrees"
+    share = design.alpha / len(design.comparisons)
+    never = any(smallest_p(look) > share for look in backed)
+    unless = ", unless so few pairs can never reach that comparison's share of alpha" if never else ""
+    return f" and, with 7 or 8 pairs, the exact sign-flip test agrees{unless}"
 
 
 def _when_small(design: Design) -> str:
@@ -384,5 +388,6 @@ def on_collapse(evidence: Evidence) -> list[str]:
         return [f"{missed}; its effect is unknown, because no worst outcome is declared ({flag})."]
     stands = "would" if unseen.survives else "would not"
     one_more = "run" if evidence.samples else "pair with such a run,"
-    worst = evidence.design.value(unseen.worst)
-    return [f"{missed}. The verdict {stands} survive one more {one_more} at the worst outcome declared ({worst})."]
+    source = "declared" if unseen.worst == evidence.design.worst else "seen"
+    worst = f"the worst outcome {source} ({evidence.design.value(unseen.worst)})"
+    return [f"{missed}. The verdict {stands} survive one more {one_more} at {worst}."]

@@ -8,12 +8,13 @@ import numpy as np
 
 from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design
-from esper_ab.stats.error_rates import LookPlan, Tail, far_tail, rate_of_skewness, rate_of_tail, skewness
+from esper_ab.stats.error_rates import LookPlan, Tail, far_tail, rate_of_skewness, rate_of_tail
+from esper_ab.stats.t_tests import skewness
 from esper_ab.stats.text import percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, MEAN
 
-SAID_FROM = 0.08  # the least error rate that is said
+SAID_FROM = 0.08  # lowest error rate that gets a caveat
 _SIMULATED_ALPHA = 0.05
 
 
@@ -28,7 +29,8 @@ def on_shapes(evidence: Evidence) -> Iterator[str]:
             if tail is not None and tail.least_mean <= -evidence.design.margin:
                 yield _on_tail(evidence, tail, sign)
         return
-    sign, plan = float(evidence.course.direction), look_plan(evidence.design, evidence.used)
+    sign = float(evidence.course.direction)
+    plan = look_plan(evidence.design, evidence.used)
     towards = sign * differences
     tail = far_tail(towards)
     if tail is not None and tail.least_mean <= 0.0:
@@ -37,7 +39,8 @@ def on_shapes(evidence: Evidence) -> Iterator[str]:
         like = f"of which {percent(tail.count / tail.pairs)} fall like this"
     else:
         rate = rate_of_skewness(towards, plan)
-        like = f"as skewed as these (skewness {-skewness(towards):.1f} against the claim)"
+        against = -(skewness(towards) or 0.0)
+        like = f"as skewed as these (skewness {against:.1f} against the claim)"
     if rate is not None and rate >= SAID_FROM:
         yield _on_rate(evidence, rate, like)
 

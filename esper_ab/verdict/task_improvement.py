@@ -16,7 +16,8 @@ from esper_ab.stats.floats import Floats
 from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.vocabulary import Scale
 
-RESAMPLES, _TAILS = 2_000, (0.025, 0.975)
+RESAMPLES = 2_000
+_TAILS = (0.025, 0.975)  # of a 95 % interval
 _MOST_RUNS = 500  # of a group in a task; with more, a resampling would take seconds
 
 

@@ -37,7 +37,8 @@ def on_undecided(evidence: Evidence) -> Iterator[str]:
 
 def _on_direction(evidence: Evidence, pairs: Sequence[Pair]) -> Iterator[str]:
     """Give the exact p if every pair has the same direction and it would suffice; ties have no direction."""
-    p, sign = smallest_p(len(pairs)), evidence.question.sign
+    p = smallest_p(len(pairs))
+    sign = evidence.question.sign
     towards = {float(np.sign(pair.a - pair.b)) * sign for pair in pairs}
     if len(towards) == 1 and 0.0 not in towards and p <= evidence.question.alpha:
         ahead = evidence.question.a if towards == {1.0} else evidence.question.b
@@ -52,10 +53,12 @@ def _on_ratio(evidence: Evidence, pairs: Sequence[Pair]) -> str:
     if evidence.question.task == MEAN or min(min(pair.a, pair.b) for pair in pairs) <= 0.0:
         return ""
     logs = np.log([pair.a / pair.b for pair in pairs])
-    sd, mean = float(np.std(logs, ddof=1)), float(np.mean(logs))
+    sd = float(np.std(logs, ddof=1))
+    mean = float(np.mean(logs))
     if sd > _STEADY or abs(mean) <= _CLEAR * sd:
         return ""
-    a, b, low, high = evidence.question.a, evidence.question.b, *np.exp([logs.min(), logs.max()])
+    a, b = evidence.question.a, evidence.question.b
+    low, high = np.exp([logs.min(), logs.max()])
     return (
         f"The outcome of {a} is {np.exp(mean):.2f} times that of {b} ({low:.2f} to {high:.2f} in all pairs): if ratios "
         "matter, compare the logarithms of the outcomes of new runs."

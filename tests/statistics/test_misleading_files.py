@@ -86,6 +86,16 @@ def test_pairs_after_the_decision_stand_beside_it_and_the_drift_check_sees_them(
     assert ("drift" in found.headline) == (verdict == "INCONCLUSIVE")
 
 
+def test_a_single_pair_after_the_decision_is_one():
+    d = np.array([3.3, 2.7, 3.1, 2.9, 3.2, 2.8, 3.4, 2.6, 3.0, 3.1, 3.0])
+    plan = make_external_plan(("a", "b"), tuple(map(str, range(20))), scales_of(("",), 1.0), Rule(looks=(10, 14, 20)))
+    columns = {"group": ["a"] * 11 + ["b"] * 11, "seed": [*range(11)] * 2, "outcome": [*(60.0 + d), *[60.0] * 11]}
+    (found,) = judge(plan, observations_of("runs", columns, range(2, 24))).comparisons
+    assert (
+        "The pair after the decision is not used: its difference is +3.00, the mean of all 11 pairs +3.01."
+    ) in found.caveats
+
+
 @pytest.mark.parametrize(("name", "amount"), [("exact", "-2.00"), ("float32", "-2.10"), ("rounding", "-4.00")])
 def test_a_constant_difference_has_one_answer_however_its_outcomes_were_rounded(name, amount):
     """A claim of "4.0 (3.9999997 to 4.0000001)" would hang on the last bits; the seed visibly changes the outcomes."""

@@ -35,7 +35,8 @@ def cohens_d_z(a: ArrayLike, b: ArrayLike) -> CohensDz | None:
     if d.size < 2 or degenerate(a, b):
         return None
     sd = norm(d - d.mean()) / math.sqrt(d.size - 1)
-    value, root = float(d.mean()) / sd, math.sqrt(d.size)
+    value = float(d.mean()) / sd
+    root = math.sqrt(d.size)
     low, high = nct_limits(value * root, d.size - 1, LEVEL)
     return CohensDz(d=value, low=low / root, high=high / root)
 

@@ -39,10 +39,12 @@ def hedges_g(a: ArrayLike, b: ArrayLike) -> HedgesG | None:
 
     Return None for fewer than 2 runs in a group, or if nothing varies.
     """
-    d, n, m = cohens_d(a, b), np.size(a), np.size(b)
+    d = cohens_d(a, b)
     if d is None:
         return None
-    root, df = math.sqrt(n * m / (n + m)), n + m - 2
+    n, m = np.size(a), np.size(b)
+    root = math.sqrt(n * m / (n + m))
+    df = n + m - 2
     low, high = nct_limits(d * root, df, LEVEL)
     j = correction(df)
     return HedgesG(g=j * d, low=j * low / root, high=j * high / root)

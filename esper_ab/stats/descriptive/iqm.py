@@ -23,7 +23,8 @@ from esper_ab.stats.text import signed
 
 HONEST_FROM = 10  # runs per group
 RESAMPLES = 10_000  # fewer with more than 20,000 pairs, whose resamples differ little
-_MOST_DRAWS, _LEAST_RESAMPLES = 200_000_000, 500
+_MOST_DRAWS = 200_000_000
+_LEAST_RESAMPLES = 500
 _DRAWS_AT_ONCE = 1 << 21  # bounds the memory; the numbers drawn do not depend on it
 LEVEL = 0.95
 

@@ -16,7 +16,8 @@ from esper_ab.stats.floats import Floats, floats
 from esper_ab.stats.statistic import Beside, Statistic
 
 RESAMPLES = 2_000  # fewer with more than 100,000 runs, whose resamples differ little
-_MOST_DRAWS, _LEAST_RESAMPLES = 200_000_000, 500
+_MOST_DRAWS = 200_000_000
+_LEAST_RESAMPLES = 500
 _DRAWS_AT_ONCE = 1 << 21  # bounds the memory; the numbers drawn do not depend on it
 
 

@@ -79,6 +79,12 @@ def test_seeds_are_sorted_by_number_also_inside_names():
     assert "new rises and old rises from seed to seed" in _caveats(data)
 
 
+def test_seeds_may_have_digits_that_are_no_decimal_numbers():
+    names = ["①", "②", "²", "x³", "٣", "½", "7", "a7", "七", "⑩"]
+    data = {"new": dict(zip(names, A, strict=True)), "old": dict(zip(names, B, strict=True))}
+    assert "sorted" not in _caveats(data)
+
+
 def test_sorted_outcomes_that_the_user_gave_by_seed_are_named_and_not_asked_about():
     by_seed = {group: dict(enumerate(sorted(values))) for group, values in (("new", A), ("old", B))}
     assert "new rises and old rises from seed to seed" in _caveats(by_seed)

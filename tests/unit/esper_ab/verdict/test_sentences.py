@@ -9,6 +9,7 @@ from simulation.sentences import contradictions
 from support.comparing import BETTER_A, BETTER_B, SMALL, compared, design, lost, open_ended, pairs_of
 
 from esper_ab.design.pairs_needed import MOST_NAMED
+from esper_ab.verdict.sentences import rule_sentence
 from esper_ab.verdict.vocabulary import Verdict
 
 PAIRS = pairs_of(BETTER_A, BETTER_B)
@@ -45,6 +46,14 @@ def test_as_many_positions_as_pairs_leave_nothing_to_test():
     said = "shaped - simplified = +4.48 points, no adjusted paired t; at this bound 6 pairs give no interval."
     assert said in result.sentence
     assert result.verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(("comparisons", "never"), [(1, False), (6, False), (8, True)])
+def test_the_rule_says_where_so_few_pairs_can_never_pass_the_sign_flip_test(comparisons, never):
+    """The smallest p of 8 pairs is 0.0078; each of 8 comparisons has 0.00625 of alpha, and is decided without it."""
+    said = rule_sentence(design(8, comparisons))
+    assert "with 7 or 8 pairs, the exact sign-flip test agrees" in said
+    assert (", unless so few pairs can never reach" in said) == never
 
 
 ALL_B = tuple((r, 70.0, None) for r in range(8))
