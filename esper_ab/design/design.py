@@ -18,7 +18,6 @@ from esper_ab.contracts.measures import Margin, Measure, TaskMeasures
 from esper_ab.contracts.records import LARGEST_NUMBER, Index, Number
 from esper_ab.contracts.settings import Fraction, Settings
 from esper_ab.contracts.wording import counted
-from esper_ab.design.alone import check_alone
 from esper_ab.design.counterbalance import Sides, draws_positions, estimable_orders
 from esper_ab.settings.experiment import ErrorRate, ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
@@ -183,6 +182,8 @@ def check_design(experiment: ExperimentSettings) -> None:
     """Raise UsageError for an unknown control or untested group, and for invalid looks or futility."""
     names = [group.name for group in experiment.groups]
     if len(names) == 1:
+        from esper_ab.design.alone import check_alone  # `status` does not need it
+
         check_alone(experiment, names[0])
     for key, asked in (("control", (experiment.control,)), ("untested", experiment.untested)):
         for name in asked:
