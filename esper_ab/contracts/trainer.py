@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
@@ -113,9 +113,20 @@ def check_reference(reference: str) -> None:
 
 
 def called(reference: str) -> str:
-    """Return a trainer's name for users: its file or, for a command, the first Python file in it, else the program."""
+    """Return a trainer's name for users: its file or, for a command, its Python file, its module, else its program."""
     words = shlex.split(reference) if is_command(reference) else [reference]
-    return PurePath(next((word for word in words if word.endswith(".py")), words[0])).name
+    script = next((word for word in words if word.endswith(".py")), "")
+    if script:
+        return PurePath(script).name
+    return _module(words) or PurePath(words[0]).name
+
+
+def _module(words: Sequence[str]) -> str:
+    """Return MODULE of a command with `python -m MODULE`; "" if it has none."""
+    for at, word in enumerate(words[:-2]):
+        if PurePath(word).name.startswith("python") and words[at + 1] == "-m":
+            return words[at + 2]
+    return ""
 
 
 def read_source(text: str) -> OutcomeSource:

@@ -36,6 +36,8 @@ def explore(
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
     if not any(pairing.pairs for pairing in pairings_of(plan, explored).values()):
         source, column = observations.source, observations.pair_column
+        if all(row.value is None for row in observations.rows):
+            raise UsageError(f"{source}: no row has an outcome, so nothing can be compared")
         both = f"no {column} has an outcome in two groups" if plan.paired else "no two groups have outcomes"
         raise UsageError(f"{source}: {both}, so nothing can be compared")
     return judge(plan, explored, rng_seed=rng_seed)

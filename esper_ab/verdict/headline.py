@@ -146,7 +146,8 @@ def _why(evidence: Evidence) -> str:
         if caps:
             return "the audit allows no verdict"
         if evidence.imputed is not None and not evidence.imputed.survives:
-            return "the lost runs could change the answer"
+            undeclared = f"; no worst outcome is declared for them ({evidence.question.worst_flag})"
+            return f"the lost runs could change the answer{undeclared if evidence.imputed.mean is None else ''}"
         return "their outcomes are not clearly better than those of a group that learns nothing"
     if evidence.estimate is None:
         return "no pair was complete at the last look"

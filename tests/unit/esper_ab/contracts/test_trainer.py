@@ -42,7 +42,7 @@ def test_a_source_has_a_key_and_never_leaves_its_folder(text: str) -> None:
 @pytest.mark.parametrize(("reference", "command", "name"), [
     ("mine.py", False, "mine.py"), ("my folder/mine.py", False, "mine.py"), ("run{lr}.py", True, "run{lr}.py"),
     ("python train.py --lr {lr}", True, "train.py"), ("./train --lr {lr}", True, "train"),
-    ("python -m lib.train {seed} {out}", True, "python"), ("python 'my train.py' {seed}", True, "my train.py"),
+    ("python -m lib.train {seed} {out}", True, "lib.train"), ("python 'my train.py' {seed}", True, "my train.py"),
 ])  # fmt: skip
 def test_a_trainer_is_a_file_or_a_command_and_is_called_by_its_script(reference: str, command: bool, name: str) -> None:
     assert (is_command(reference), called(reference)) == (command, name)

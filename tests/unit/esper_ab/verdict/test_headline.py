@@ -57,7 +57,7 @@ HEADLINES = [
      "No answer for shaped and simplified: the audit blocks the comparison."),
     (EIGHT, HIGH, LOW, {"lost": lost((6, None, 76.0), (7, None, 75.0)), "complete": 8},
      "Not decided: shaped looks 4.5 points better than simplified, in 6 of 6 pairs, but the lost runs could change the "
-     "answer."),
+     "answer; no worst outcome is declared for them (--outcome-range)."),
     (SIXTEEN, (HIGH * 3)[:16], (LOW * 3)[:16], {"complete": 16},
      f"{SMALLER}6 points: by 4.5 points (95 % interval 4.2 to 4.9), in 16 of 16 pairs."),
     (design(20), (LEVEL * 4)[:20], (LOW * 4)[:20], {"complete": 20},
