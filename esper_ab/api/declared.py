@@ -130,9 +130,8 @@ def _check_variants(experiment: ABExperiment) -> None:
         if not isinstance(variant.tags, list | tuple) or not all(isinstance(tag, str) for tag in variant.tags):
             raise UsageError(f"variant {variant.name!r}: tags must be a list, as in ['a', 'b'], not {variant.tags!r}")
         names.append(variant.name)
-    if len(names) < 2:
-        there = f"one variant ({names[0]})" if names else "no variant"
-        raise UsageError(f"{where} has {there}; a comparison needs at least two")
+    if not names:
+        raise UsageError(f"{where} has no variant; add one, or two to compare")
 
 
 def _common(experiment: ABExperiment, folder: Path) -> Iterator[Assignment]:

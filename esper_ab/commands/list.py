@@ -17,7 +17,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.wording import visible_line
 from esper_ab.readers.status import Listed, list_runs
 
-_HEADINGS = ("run", "state", "done", "last event", "groups", "verdict")
+_HEADINGS = ("experiment", "state", "done", "last event", "groups", "verdict")
 _MOST_TOLD = 3  # comparisons whose verdicts are listed one by one
 _FOLLOW_S = 5  # seconds between two writes with --follow
 

@@ -181,6 +181,10 @@ def contrasts(groups: Sequence[str], control: str, task: str = "") -> tuple[Cont
 def check_design(experiment: ExperimentSettings) -> None:
     """Raise UsageError for an unknown control or untested group, and for invalid looks or futility."""
     names = [group.name for group in experiment.groups]
+    if len(names) == 1:
+        from esper_ab.design.alone import check_alone  # `status` does not need it
+
+        check_alone(experiment, names[0])
     for key, asked in (("control", (experiment.control,)), ("untested", experiment.untested)):
         for name in asked:
             if name and name not in names:
@@ -190,7 +194,7 @@ def check_design(experiment: ExperimentSettings) -> None:
             Setting("untested", experiment.control), ": the control must be tested, because the other groups are "
             "compared with it"
         )
-    if not comparisons(experiment):
+    if len(names) > 1 and not comparisons(experiment):
         raise UsageError(Setting("untested"), " leaves fewer than two groups to compare")
     if experiment.looks and experiment.open_ended:
         raise UsageError(
@@ -247,7 +251,8 @@ def make_design(
     `positions_matter`: whether a record may depend on its lane or start order; if not, nothing is adjusted for.
     `worst`: the declared worst outcome, if there is one.
     """
-    compared, positions, looks = comparisons(experiment), len(experiment.groups), looks_of(experiment)
+    compared, positions = comparisons(experiment), len(experiment.groups)
+    looks = looks_of(experiment) if compared else ()  # no run waits for a look at which nothing is decided
     first = looks[0] if looks else LEAST_PAIRS
     # Effects of positions aliased with the groups cannot be removed; the audit then says so and blocks the verdict.
     numbers = {group.name: index for index, group in enumerate(experiment.groups)}
@@ -306,6 +311,8 @@ def rule(design: Design) -> str:
         first = f" from the {LEAST_PAIRS}th on" if design.anytime_after < LEAST_PAIRS else ""
         evidence = f"decided at an e-value of {design.evidence:g}{share}"
         said.append(f"{since}anytime-valid t after every pair{first}, {evidence}")
+    if not design.comparisons:
+        return "none: nothing is compared with one group"
     if not said:
         return f"none: a verdict needs at least {LEAST_PAIRS} seeds"
     kind = "adjusted for device and order" if design.adjusted else "not adjusted for device and order"

@@ -165,6 +165,8 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
         there = f"{experiment_dir} already has {history.replicates} seeds"
         raise UsageError(f"--seeds {replicates}: {there}; give the new total number of seeds")
     refuse_too_many(len(history.plan.experiment.groups), replicates)
+    if not history.design.comparisons:
+        raise UsageError(f"{experiment_dir}: one group has no verdict to extend; launch it again with more seeds")
     if all_settled(history):
         over = "every comparison is decided, or was stopped for futility"
         raise UsageError(f"{experiment_dir}: {over}, so more seeds would decide nothing")

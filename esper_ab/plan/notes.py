@@ -71,6 +71,8 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     measured = f"{outcome.label}, averaged over {part}," if part else f"{outcome.label}{whose}"
     unit = f", in {outcome.apart}" if outcome.apart else ""
     split = f", on the task's fixed test split of {task.sizes[2]} samples" if task.sizes[2] else ""
+    if len(experiment.groups) == 1:
+        return f"Mean {measured.removesuffix(',')} over seeds{split}; {outcome.better} is better."
     seeds = "over separate seeds for each group" if experiment.unpaired else "over the same seeds for both groups"
     return f"Mean difference in {measured} between two groups{unit}, {seeds}{split}; {outcome.better} is better."
 
@@ -157,7 +159,9 @@ def notes(
 def _on_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_matter: bool) -> Iterator[str]:
     """Yield notes on the verdicts that this number of seeds allows, and on the effects of order and placement."""
     replicates = experiment.seeds
-    if replicates == 1:
+    if len(experiment.groups) == 1:
+        pass  # the plan's own lines say that nothing is compared
+    elif replicates == 1:
         yield "1 seed: no verdict on the groups is possible, because one run per group does not show their spread."
     elif replicates < LEAST_PAIRS:
         yield f"{replicates} seeds are too few for a verdict: at least {LEAST_PAIRS} are needed (--seeds)."

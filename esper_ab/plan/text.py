@@ -17,6 +17,7 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 _BLOCKS_SHOWN = 12
 _GPUS_NAMED = 4
+ALONE = "One group answers no question of which setting is better; `compare` sets it beside another on these seeds."
 WIDTH = 100  # longest line of a wrapped sentence, in characters
 
 
@@ -73,6 +74,8 @@ def devices_in_words(plan: Plan) -> str:
 def _decides(plan: Plan) -> str:
     """Return a sentence on the looks at which a plan decides, and on the plan's error rate."""
     design, seeds = plan.design, plan.experiment.seeds
+    if not design.comparisons:
+        return ALONE
     if plan.experiment.unpaired or (plan.experiment.order == "fixed" and design.positions_matter):
         return "Decides nothing; the note explains why."
     margin, alpha = f"margin {design.margin_words}", f"{100.0 * design.alpha:g} %"
@@ -152,7 +155,7 @@ def _size(asked: ResolvedExperiment) -> str:
 def _design(plan: Plan) -> Iterator[str]:
     """Yield lines on comparisons, rule and lost runs."""
     design = plan.design
-    pairs = ", ".join(f"{one.a} - {one.b}" for one in design.comparisons)
+    pairs = ", ".join(f"{one.a} - {one.b}" for one in design.comparisons) or "none"
     better = f"{design.outcome.label}, {design.outcome.better} is better"
     outcome = f"outcome {design.outcome_over} ({better})"
     yield f"comparisons: {pairs}; {outcome}, margin {design.margin_words}"

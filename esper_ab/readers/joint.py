@@ -183,6 +183,8 @@ def _declared(sources: Sequence[Source]) -> Iterator[str]:
     """Name the comparisons that each directory planned, and the command that shows their verdicts."""
     for source, history in sources:
         names = ", ".join(f"{one.a} and {one.b}" for one in history.design.comparisons)
+        if not names:  # one group, which no plan compared
+            continue
         yield f"{source} compared {names} by its own plan; `{shell_command('report', source)}` shows that verdict."
 
 

@@ -71,6 +71,10 @@ def _resume(content: Content) -> str:
 
 def _after(content: Content) -> Iterator[Item]:
     """Yield the next steps after an experiment that has ended."""
+    if not content.comparisons:
+        other = shell_command("compare", content.place, "OTHER")
+        yield Item("To compare it, train another group alone with the same settings and seeds:", other)
+        return
     verdicts = {item.verdict for item in content.comparisons}
     if Verdict.BLOCKED in verdicts:
         yield Item("Fix what the audit found, then launch it again.", _anew(content, "fixed"))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from statistics import fmean
 
 from esper_ab.analysis.analyse import task_and_budget
-from esper_ab.contracts.wording import shell_command, visible, visible_line
-from esper_ab.plan.text import question
+from esper_ab.contracts.wording import counted, shell_command, visible, visible_line
+from esper_ab.plan.text import ALONE, question
 from esper_ab.report.answer import basis, next_steps, reproduction
 from esper_ab.report.content import Content
 from esper_ab.report.document import (
@@ -40,7 +41,7 @@ def experiment_report(content: Content) -> Document:
         rest=shell_command("report", content.place, "--verbose"),
         footer=f"{content.state.sentence} Every number follows from events.jsonl.", interactive=True,
         nodes=(
-            verdicts(content),
+            verdicts(content), *_alone(content),
             Section((Figures(partial(drawn, "answer", content)),)), Legend(content.groups),
             groups.results_table(content),
             Reasons(
@@ -63,6 +64,7 @@ def render_brief(content: Content, page: str) -> str:
     for card in found.cards:
         said += [card.headline, *(f"! {caveat}" for caveat in card.caveats)]
     said += [f"! {caveat}" for caveat in found.shared]
+    said += [paragraph for node in _alone(content) for paragraph in node.paragraphs]
     lines = [*warned(content.state), *(paragraph(visible_line(one), "", hanging="  ") for one in said)]
     return visible("\n".join([*lines, f"report: {visible_line(page)}", *map(next_step, next_steps(content)[:1])]))
 
@@ -74,6 +76,16 @@ def verdicts(content: Content) -> Verdicts:
     """Return the verdicts in the order of the design; many comparisons are grouped by verdict."""
     cards, shared = cards_of(content.comparisons)
     return Verdicts(cards, task_and_budget(content.history), shared)
+
+
+def _alone(content: Content) -> tuple[Paragraphs, ...]:
+    """Return the answer of an experiment with one group: its mean, and that nothing is compared."""
+    if content.design.comparisons or len(content.groups) != 1:
+        return ()
+    (group,), outcome = content.groups, content.design.outcome
+    ends = [one.outcome for one in content.of_group(group) if one.outcome is not None]
+    mean = f"{group}: {outcome.label} {content.design.value(fmean(ends))}, mean of {counted(len(ends), 'run')}. "
+    return (Paragraphs((f"{mean if ends else ''}{ALONE}",)),)
 
 
 # --- sections --------------------------------------------------------------------------------------------------------
@@ -96,7 +108,7 @@ def sections(content: Content) -> list[Section]:
         ("decides", "What decides"): (
             comparison.overview_table(content.design, compared),
             *map(comparison.deciding_table, compared), comparison.outcomes_table(content),
-            comparison.looks_table(compared), Paragraphs((plan.estimand, rule), "Exactly"),
+            *((comparison.looks_table(compared),) if compared else ()), Paragraphs((plan.estimand, rule), "Exactly"),
         ),
         ("beside", "Statistics that decide nothing"): comparison.beside_tables(compared),
         ("groups", "Groups"): (build(content) for build in _OF_GROUPS),

@@ -58,13 +58,7 @@ def parse(request: Request) -> AskedExperiment:
     layers = (request.common, *(layer for group in asked for layer in (group.table, group.own)))
     asked_for = msgspec.convert({**nest(values), "groups": groups}, type=AskedExperiment)
     refuse_too_many(len(groups), asked_for.seeds)
-    experiment = kind.read(asked_for, [one for layer in layers for one in layer.values()])
-    if len(groups) < 2:
-        only = groups[0].name
-        raise UsageError(
-            Setting("groups"), f": a single group ({only}) cannot be compared; add another, as in {only},wait"
-        )
-    return experiment
+    return kind.read(asked_for, [one for layer in layers for one in layer.values()])
 
 
 def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # dotted keys -> nested tables

@@ -72,6 +72,9 @@ def parse_parts(request: Request) -> Parts | None:
         except UsageError as error:
             raise UsageError(f"{name}: ", *error.args) from None
         _refuse_alone(asked)
+        if len(asked.groups) < 2:
+            only = asked.groups[0].name
+            raise UsageError(Setting("groups", only), ": a verdict over several tasks or cells needs another group")
         refuse_too_many(len(asked.groups), asked.seeds, len(named))
         parts.append(Part(name=name, asked=asked))
     first = parts[0].asked

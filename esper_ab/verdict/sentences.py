@@ -40,6 +40,8 @@ def span(low: float, high: float, design: Design) -> str:
 
 def rule_sentence(design: Design) -> str:
     """Describe the rule of a design for the reader of a report."""
+    if not design.comparisons:
+        return "None, because one group is compared with nothing."
     if not design.boundaries and design.anytime_after is None:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} seeds."
     return (

@@ -2,8 +2,8 @@
 
 A table NAME.toml has an input per key, which says in a sentence what is wrong:
 
-    ["a group alone"]
-    run = "launch --groups shaped"        # words of a command line; or a list of words
+    ["a group that does not exist"]
+    run = "launch --groups nobody"        # words of a command line; or a list of words
     python = "..."                        # in its place: statements, of which the last raises the error
     files = {"a.toml" = "..."}            # in the working directory; a name that ends with / is a folder
     experiments = {"done" = "finished"}   # experiment directories there, of the kinds in EXPERIMENTS, or "joint"

@@ -112,10 +112,10 @@ class TrainerKind(SettingsKind):
 
 def _missing(asked: AskedExperiment) -> Iterator[tuple[Setting, str, str]]:
     """For each missing decision that only the user can make, yield the setting, an explanation and the flag."""
-    if len(asked.groups) < 2:
+    if not asked.groups:
         free = [name for name in placeholders(asked.trainer) if name not in FILLED]
         key = (*free, "KEY")[0]
-        flag = f"--group NAME:{TRAINER}{key}=VALUE" if asked.groups else f"--vary {key}=V1,V2"
+        flag = f"--vary {key}=V1,V2"
         yield Setting("groups"), "at least two groups, which differ in a setting of the trainer", flag
     if not asked.outcome_better or (is_command(asked.trainer) and not asked.outcome):
         where = "the name of a number in the result of evaluate(run, state)"

@@ -58,7 +58,7 @@ COMMAND = "'python my.py --note \"a b\" --lr {lr} {seed} {out}'"
     (f"launch {COMMAND} --vary lr=1,2", "--higher --margin"),
     (f"launch {COMMAND} --vary lr=1,2 --lower loss", "--margin"),
     (f"launch {COMMAND} --margin 1", "--vary --higher"),
-    ("launch train.py --group slow:trainer.lr=1", "--group --higher --margin"),
+    ("launch train.py --group slow:trainer.lr=1", "--higher --margin"),
     ("launch train.py --groups a,b", "--higher --margin"),
     ("launch mine.toml", "--vary --higher"),
     ("launch mine.toml --higher x", "--vary"),
