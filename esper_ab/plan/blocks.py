@@ -145,7 +145,8 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
     _refuse_too_few(experiment, len(units), each)
     at_once = len(units) // (n_groups if experiment.placement == "spread" else 1)
     at_once = min(at_once, experiment.max_parallel // each or experiment.seeds)
-    at_once = _sets_at_once(experiment, at_once) if positions_matter else min(at_once, experiment.seeds)
+    confounded = positions_matter and n_groups > 1  # one group has no effect to separate from its lane's
+    at_once = _sets_at_once(experiment, at_once) if confounded else min(at_once, experiment.seeds)
     if experiment.placement == "spread":
         chosen = [units[i : i + n_groups] for i in range(0, len(units) - n_groups + 1, n_groups)]
         return tuple(tuple(_lane(unit, devices) for unit in one_set) for one_set in chosen[:at_once])

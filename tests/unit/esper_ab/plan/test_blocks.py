@@ -310,3 +310,12 @@ def test_the_start_of_the_policies_is_said_and_can_be_the_treatment() -> None:
     assert "b starts" not in text
     assert {one.key for one in plan.differences} >= {"policy.bias_prune", "policy.bias_set_alpha_target"}
     assert "their effects cannot be told apart" in text
+
+
+def test_one_group_has_a_plan_where_device_and_order_could_matter():
+    """As on GPUs, or with a trainer: there is no other group whose effect could be mixed up with a lane's."""
+    there = machine(gpus=2)
+    plan = planned(experiment(groups=(group("a"),), margin=2.0), there)
+    assert plan.design.positions_matter
+    assert [lane.devices for lane in plan.lanes] == [("cuda:0",), ("cuda:1",)]
+    assert (plan.design.comparisons, plan.design.looks) == ((), ())
