@@ -40,7 +40,7 @@ def test_what_is_left_is_not_trained_by_another_kernel(tmp_path, monkeypatch):
     arithmetic = Arithmetic(kernel="native-generic", kernel_build="a compiler that nobody has")
     experiment_dir = write(tmp_path / "run", [started(fake_plans.plan(arithmetic=arithmetic))])
     before = (experiment_dir / "events.jsonl").read_bytes()
-    monkeypatch.setattr(going_on, "examine", lambda questions: fake_plans.machine(2))
+    monkeypatch.setattr(going_on, "examine_here", lambda questions, launcher: fake_plans.machine(2))
     with pytest.raises(UsageError, match="native-generic"):
         resume(experiment_dir)
     assert (experiment_dir / "events.jsonl").read_bytes() == before

@@ -128,7 +128,7 @@ def test_the_devices_of_a_plan_are_named(devices: tuple[str, ...], named: str) -
 
 
 @pytest.mark.parametrize(("trainer", "named"), [
-    ("mine.py", "mine.py"), ("python -m run {lr} {seed} {out}", "python"), ("sh -c {lr} {seed} {out} run.py", "run.py"),
+    ("mine.py", "mine.py"), ("python -m run {lr} {seed} {out}", "run"), ("sh -c {lr} {seed} {out} run.py", "run.py"),
     ("python3 src/run.py --lr {lr} {seed} {out}", "run.py"),
 ])  # fmt: skip
 def test_a_trainer_is_called_as_people_call_it(trainer: str, named: str) -> None:
