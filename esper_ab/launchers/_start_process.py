@@ -53,7 +53,9 @@ class StartedProcess:
         Raises ConnectionResetError if the start process has ended or does not answer, and OSError if a resource is
         missing.
         """
-        if (not self.pid and not self._hear(timeout_s)) or not self.pid:
+        if not self.pid:
+            self._hear(timeout_s)
+        if not self.pid:
             raise ConnectionResetError(errno.EAGAIN, "the start process has ended or hangs")
 
     def poll(self) -> int | None:
@@ -117,7 +119,8 @@ class StartedProcess:
 
     def _take(self, pid: int, descriptors: Sequence[int], why: str) -> None:
         if not descriptors:  # the kernel could not pass it
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         self.pid, self.spawned_because = pid, why
         (self._pidfd,) = descriptors
@@ -173,7 +176,7 @@ class StartProcess:
                 "environment": child_environment(os.environ), "folder": str(Path.cwd()),
                 "blocked": sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))),
             }) as request:  # fmt: skip
-                socket.send_fds(self._requests, [b"\0"], [request, theirs.fileno(), *descriptors])
+                socket.send_fds(self._requests, [b"\0"], [theirs.fileno(), request, *descriptors])
         except OSError:
             ours.close()
             raise

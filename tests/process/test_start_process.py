@@ -51,6 +51,39 @@ time.sleep(1e6)
 """
 
 
+# Prints, for each start that was refused, its error; then whether the children from before run, and whether another
+# start succeeds once one of them has ended.
+CROWDED = """
+import errno, os, resource, sys
+from esper_ab.launchers._start_process import StartProcess
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]),) * 2)
+starter = StartProcess("support.started")
+running, refused = [], []
+while len(refused) < 3:
+    try:
+        child = starter.start("sleeps", "support.sleeping:main", [])
+        child.await_start()
+        running.append(child)
+    except OSError as error:
+        refused.append(errno.errorcode[error.errno])
+        child.close()
+alive = [child.poll() is None for child in running]
+running[0].kill()
+running[0].wait()
+running[0].close()
+again = starter.start("sleeps", "support.sleeping:main", [])
+again.await_start()
+print(len(running) > 2, set(refused), all(alive), starter.has_ended, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("limit", range(60, 67))
+def test_where_no_descriptor_is_free_a_start_is_refused_and_nothing_else_ends(limit):
+    done = python("-c", CROWDED, str(limit))
+    assert done.stdout == "True {'EMFILE'} True False\n", done.stderr
+
+
 def test_what_the_start_process_imports_asks_for_no_device_and_leaves_one_thread():
     done = python("-c", IMPORTED)
     assert done.returncode == 0, done.stderr

@@ -11,6 +11,7 @@ or ends, this process ends, and the kernel kills all its children.
 from __future__ import annotations
 
 import ctypes
+import errno
 import gc
 import json
 import multiprocessing
@@ -84,11 +85,20 @@ class Starter:
         self._own = _open_descriptors() - {control.fileno()}  # whatever is opened from now on is not for children
         self._soft_limit, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # a child takes several descriptors here
+        self._spare: int | None = None
+        self._keep_spare()
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
 
     def serve(self) -> NoReturn:
-        """Serve requests until the coordinator closes its end."""
+        """Serve requests until the coordinator closes its end, or until an error, which ends all children, too."""
+        try:
+            self._serve()
+        except BaseException:  # noqa: BLE001  whatever it is, the process must not stay
+            traceback.print_exc()
+            os._exit(1)  # exit functions would wait for the children
+
+    def _serve(self) -> NoReturn:
         while True:
             for descriptor, _ in self._poll.poll():
                 if descriptor in self._children:
@@ -98,22 +108,37 @@ class Starter:
 
     def _take_request(self) -> bool:
         """Start a child; return False if there are no more requests."""
-        data, descriptors, *_ = socket.recv_fds(self._control, 1, _MOST_DESCRIPTORS)
+        self._give_up_spare()  # so that the first descriptor, the socket for answers, has room
+        data, descriptors, flags, _ = socket.recv_fds(self._control, 1, _MOST_DESCRIPTORS)
         if not data:
             return False
-        described, answer, *given = descriptors
-        request = _decoded(os.pread(described, os.fstat(described).st_size, 0))
-        os.close(described)
+        answer, *others = descriptors
         status = socket.socket(fileno=answer)
         try:
-            self._start(request, given, status)
+            if flags & socket.MSG_CTRUNC:  # there was no room for all of them
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            self._keep_spare()
+            described, *given = others
+            self._start(_decoded(os.pread(described, os.fstat(described).st_size, 0)), given, status)
         except OSError as error:
             status.send(b"failed %d" % (error.errno or 0))
             status.close()
         finally:
-            for descriptor in given:
+            for descriptor in others:
                 os.close(descriptor)
+            self._keep_spare()
         return True
+
+    def _keep_spare(self) -> None:
+        """Open a descriptor that the next request's socket may take the place of. Raises OSError if there is no room.
+        """
+        if self._spare is None:
+            self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+    def _give_up_spare(self) -> None:
+        if self._spare is not None:
+            os.close(self._spare)
+            self._spare = None
 
     def _start(self, request: StartRequest, given: list[int], status: socket.socket) -> None:
         why = reason_to_spawn()
@@ -124,7 +149,12 @@ class Starter:
             process = context.Process(target=_become, args=arguments, name=request.name, daemon=False)
             process.start()
         assert process.pid is not None, "it has been started"
-        pidfd = os.pidfd_open(process.pid)  # still its own, because nobody else waits for it
+        try:
+            pidfd = os.pidfd_open(process.pid)  # still its own, because nobody else waits for it
+        except OSError:
+            process.kill()
+            process.join()
+            raise
         self._children[pidfd] = process, status
         self._poll.register(pidfd, select.POLLIN)
         with suppress(OSError):  # the coordinator has given it up
