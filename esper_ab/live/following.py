@@ -10,10 +10,11 @@ import msgspec
 
 from esper_ab.contracts.wording import shell_command, visible_line
 from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
+from esper_ab.journal.fold import History
 from esper_ab.live.console import rich_console
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer
-from esper_ab.readers.status import reported, status_of, status_text
+from esper_ab.readers.status import no_report, reported, status_of, status_text
 
 _LOOKS, _POLL_S = 240, 0.25  # how often to look for a report, and the pause between
 
@@ -32,13 +33,20 @@ def follow_view(experiment_dir: Path) -> None:
                         view.observe(event)
                     view.tick()
         for _ in range(looks if viewer.state == "finished" else 0):
-            if not reported(experiment_dir, viewer.history)[0]:
+            if not is_reported(experiment_dir, viewer.history):
                 time.sleep(_POLL_S)  # the coordinator is writing the report
     except KeyboardInterrupt:
         again, end = shell_command("status", experiment_dir, "--follow"), shell_command("stop", experiment_dir)
         click.echo(f"\nview closed; the experiment continues. To follow it again: {again}; to stop it: {end}")
         return
     click.echo(_last_words(experiment_dir, viewer) if console.is_terminal else status_text(experiment_dir))
+
+
+def is_reported(experiment_dir: Path, history: History) -> bool:
+    """Whether the page, which is written last, is there, and the verdicts are those of this journal."""
+    if no_report(experiment_dir):
+        return False
+    return not history.design.comparisons or bool(reported(experiment_dir, history)[0])
 
 
 def follow_json(experiment_dir: Path) -> None:

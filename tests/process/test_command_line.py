@@ -60,6 +60,15 @@ def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_package_runs_as_a_module_as_the_installed_program_does(tmp_path):
+    """Where esper-ab is not on the path; a select.py in the working directory does not hide the library's."""
+    (tmp_path / "select.py").write_text("raise SystemExit(3)")
+    asked = ("power", "--sd-run", "3.5", "--margin", "2")
+    ended = python("-m", "esper_ab", *asked, folder=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == done(*asked, folder=tmp_path)
+
+
 @pytest.mark.parametrize("args", [("--groups", "shapd,wait"), ("bad.toml",)])
 def test_bad_input_is_one_line_and_status_2(tmp_path, args):
     """What the line says, and many other inputs: tests/golden/refusals."""
