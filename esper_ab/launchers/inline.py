@@ -56,6 +56,7 @@ class InlineWorker:
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
 
     def _run(self) -> None:
+        self._folder = _identity(self._order.experiment_dir)
         try:
             call(self._entry, self._order, self._theirs)
             self.exitcode = 0
@@ -63,8 +64,9 @@ class InlineWorker:
             self.exitcode = 1
         except BaseException:  # noqa: BLE001  any exception ends the worker, as in a process
             self.exitcode = 1
-            with suppress(OSError), self._log() as log:  # the directory may have been removed
-                traceback.print_exc(file=log)
+            if _identity(self._order.experiment_dir) == self._folder:  # it has not been moved or removed meanwhile
+                with suppress(OSError), self._log() as log:
+                    traceback.print_exc(file=log)
         finally:
             os.eventfd_write(self.sentinel, 1)
 
@@ -89,6 +91,15 @@ class InlineWorker:
             os.close(self.sentinel)
             self.sentinel = -1
         return True
+
+
+def _identity(folder: str) -> tuple[int, int] | None:
+    """Return what tells a folder from another one at its path; None if there is none."""
+    try:
+        found = Path(folder).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class InlineLauncher(Launcher):
