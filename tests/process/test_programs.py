@@ -36,7 +36,7 @@ def test_calibrate_trains_independent_runs_on_all_lanes_and_checks_determinism(c
     assert len(digests) == found.spread.runs == 4  # no two runs share randomness
     assert {run.ref.device for run in history.runs.values()} == {"cpu:0", "cpu:1"}
     assert found.deterministic
-    assert (found.mode, found.experiment) == ("shaped", history.plan.digest)
+    assert found.mode == "shaped"
 
 
 @pytest.mark.slow
