@@ -45,7 +45,7 @@ NO_COPIES = {
 
 @pytest.mark.parametrize("law", NO_COPIES)
 def test_a_cap_a_floor_and_a_grid_are_no_copies(law):
-    """Of 200 files with such outcomes, none is asked about, and at most one in ten names copies."""
+    """In 200 files with such outcomes, no question is asked, and at most one file in ten has copies named."""
     rng = np.random.default_rng(7)
     files = [{"a": NO_COPIES[law](rng), "b": NO_COPIES[law](rng)} for _ in range(200)]
     asked = [file for file in files for group, found in copies(file, ASKED).items()

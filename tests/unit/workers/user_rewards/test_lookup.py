@@ -240,7 +240,7 @@ LATE = {  # the reward's file, and the files beside it; each is imported when th
 @pytest.mark.parametrize("files", LATE.values(), ids=LATE)
 @pytest.mark.parametrize("planned", [False, True])
 def test_a_module_beside_the_file_is_found_when_it_is_imported_late(tmp_path, monkeypatch, files, planned):
-    """Of two projects each has its own, and none has that of the working directory."""
+    """Each of two projects imports its own module, and neither imports the one in the working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "prices.py").write_text("PRICE = -777\n")
