@@ -1,9 +1,9 @@
 """Number of pairs needed to detect a difference of a given size, from the pairs' spread, never from the pairs' mean.
 
 The power is that of the two-sided paired t-test, computed with the noncentral t distribution; with 7 or 8 pairs, it is
-that of the t-test and the exact sign-flip test together, as a claim needs both. The range of the number
-of pairs comes from chi-square limits of the SD. If the p that rejects depends on the number of pairs, `p_bound` is a
-function of that number.
+that of the t-test and the exact sign-flip test together, as a claim needs both. With 11 to 20 pairs a claim needs both,
+too, but the second costs less than a point at 5 % and is not counted. The range of the number of pairs comes from chi-
+square limits of the SD. If the p that rejects depends on the number of pairs, `p_bound` is a function of that number.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from esper_ab.stats.distributions import chi2_ppf, nct_sf, t_isf
-from esper_ab.stats.exact_signs import BACKED_BY_SIGNS, support
+from esper_ab.stats.exact_signs import COSTLY, support
 from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
 from esper_ab.stats.variances import sd_limits
 
@@ -42,7 +42,7 @@ def power(
 ) -> float:  # fmt: skip
     """Return P(the rule rejects in the right direction | true mean difference = margin, SD of differences = sd).
 
-    The rule is the two-sided paired t at `alpha` and, if `signed`, the exact sign-flip test where a claim needs it.
+    The rule is the two-sided paired t at `alpha` and, if `signed`, the exact sign-flip test where it costs power.
     `columns` is the number of columns of the design (tau and the position effects), so df = pairs - columns.
     """
     df = pairs - columns
@@ -56,8 +56,8 @@ def power(
 
 
 def needs_signs(pairs: int, alpha: float) -> bool:
-    """True if a claim at `alpha` also needs the exact sign-flip test, which so few pairs can pass."""
-    return pairs in BACKED_BY_SIGNS and smallest_p(pairs) <= alpha
+    """True if power counts the exact sign-flip test, which a claim at `alpha` also needs and so few pairs can pass."""
+    return pairs in COSTLY and smallest_p(pairs) <= alpha
 
 
 def _with_signs(bound: float, df: int, shift: float, pairs: int, alpha: float) -> float:
@@ -121,7 +121,7 @@ def _least(sd: float, margin: float, p_bound: PBound, columns: int) -> int:
         return callable(p_bound) or power(sd, margin, pairs, alpha, columns) >= POWER
 
     low = max(LEAST_PAIRS, columns + 1)
-    while low <= max(BACKED_BY_SIGNS):  # a pair more may cost power here: a claim then needs a second test
+    while low <= max(COSTLY):  # a pair more may cost power here: a claim then needs a second test
         if enough(low):
             return low
         low += 1

@@ -15,9 +15,11 @@ from esper_ab.stats.floats import Floats
 
 MAX_PAIRS = 20  # 2^20 sign patterns are enumerated; beyond that they would be sampled, which is not exact
 # Numbers of pairs at which the t alone claims too often if each run either learns or does not: up to 12.5 % if exactly
-# one run of each pair learns (docs/evidence/rates.md). With more pairs the t keeps its rate; with 6, the exact test
-# would take a third of the power to correct an error rate of 6 %.
-BACKED_BY_SIGNS = (7, 8)
+# one run of each pair learns (docs/evidence/rates.md). With 9 and 10 the t keeps its rate; with 6, the exact test would
+# take a third of the power to correct an error rate of 7 %. Beyond MAX_PAIRS the p is not enumerated.
+BACKED_BY_SIGNS = (7, 8, *range(11, MAX_PAIRS + 1))
+BACKED = f"7, 8 or 11 to {MAX_PAIRS} pairs"  # the same in words
+COSTLY = (7, 8)  # numbers of pairs at which the second test costs more than a point of power at 5 %
 _DIRECTIONS, _STEPS = 4_000, 32  # standard error of a share: 0.008
 _TIE_TOLERANCE = 1e-12  # relative to the sum of |d|: sums that differ only by the order of addition count as ties
 

@@ -44,7 +44,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None
     simultaneous_low: float | None  # interval at the initial share of alpha: valid for all comparisons jointly
     simultaneous_high: float | None
-    crossed: bool  # the bound is reached and, with 7 or 8 pairs, the exact sign-flip test agrees
+    crossed: bool  # the bound is reached and, with few pairs, the exact sign-flip test agrees
     small: bool  # enough pairs, and the simultaneous interval lies within the margin
     equivalence_p: float | None  # required of each one-sided test at the margin: bound_p at the first share, or None
     equivalence_low: float | None  # interval at twice equivalence_p or half the first e-value (proportions: at it)

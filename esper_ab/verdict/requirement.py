@@ -111,7 +111,8 @@ def _unseen(requirement: Requirement, comparison: Comparison) -> str:
     if comparison.worst is None:
         return (
             f"{said}, and no worst outcome is declared ({question.worst_flag}); if a group is worse by the margin only "
-            "because of rare failures, such a condition still holds in 9 to 63 % of experiments with 15 pairs"
+            "because of rare failures, such a condition still holds in 9 to 63 % of experiments with 15 pairs, and "
+            "more often with fewer"
         )
     costs = dict(zip((question.a, question.b), comparison.unseen_costs or (0.0, 0.0), strict=True))
     at_risk = (requirement.left,) if requirement.relation == "not-worse-than" else (question.a, question.b)

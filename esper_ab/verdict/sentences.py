@@ -5,7 +5,7 @@ from __future__ import annotations
 from esper_ab.contracts.wording import counted, n_pairs
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
-from esper_ab.stats.exact_signs import BACKED_BY_SIGNS
+from esper_ab.stats.exact_signs import BACKED, BACKED_BY_SIGNS
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import alike, outcomes
 from esper_ab.stats.text import digits_apart, p_beside, p_text, percent, signed
@@ -52,14 +52,14 @@ def rule_sentence(design: Design) -> str:
 
 
 def _signs(design: Design) -> str:
-    """Say that looks with 7 or 8 pairs also need the exact sign-flip test; "" if the design has no such look."""
+    """Say at how many pairs a claim also needs the exact sign-flip test; "" if the design has no such look."""
     backed = [look for look in design.looks if look in BACKED_BY_SIGNS]
     if design.test != "t" or not backed:
         return ""
     share = design.alpha / len(design.comparisons)
     never = any(smallest_p(look) > share for look in backed)
     unless = ", unless so few pairs can never reach that comparison's share of alpha" if never else ""
-    return f" and, with 7 or 8 pairs, the exact sign-flip test agrees{unless}"
+    return f" and, with {BACKED}, the exact sign-flip test agrees{unless}"
 
 
 def _when_small(design: Design) -> str:

@@ -16,7 +16,7 @@ Bools = NDArray[np.bool_]
 
 ALPHA = 0.05
 LEAST, SMALL_LEAST = 6, 15  # pairs for a claim, and for a claim that a difference is small
-SIGNED = (7, 8)  # pairs at which a claim also needs the exact sign-flip test
+SIGNED = (7, 8, *range(11, 21))  # pairs at which a claim also needs the exact sign-flip test
 OPEN_ENDED_SMALL = 25  # pairs from which plans without a maximum may claim that
 GRID = np.geomspace(ALPHA / 80, ALPHA, 13)  # shares of alpha at which bounds are calibrated
 
@@ -126,13 +126,29 @@ def degenerate(d: Floats) -> Bools:
     return np.asarray((2 * same > d.shape[-1]) & (d.shape[-1] - same < LEAST))
 
 
-def signed(d: Floats, alpha: Floats) -> Bools:
-    """[experiments] whether the sign-flip test of differences d [experiments, pairs] supports a claim at alpha, or
-    cannot: it needs more pairs than there are."""
-    pairs = d.shape[-1]
-    signs = 1 - 2 * ((np.arange(2**pairs)[:, None] >> np.arange(pairs)) & 1)
-    p = (np.abs(d @ signs.T) >= np.abs(d.sum(-1, keepdims=True)) - 1e-12 * np.abs(d).sum(-1, keepdims=True)).mean(-1)
-    return np.asarray((p <= alpha) | (2 / 2**pairs > alpha))
+def sums_of_signs(d: Floats) -> Floats:
+    """[2^pairs] the sums of differences d [pairs] under all patterns of signs."""
+    signs = 1 - 2 * ((np.arange(2 ** len(d))[:, None] >> np.arange(len(d))) & 1)
+    return np.asarray(signs @ d)
+
+
+def supported(d: Floats, alpha: float) -> bool:
+    """Whether the sign-flip test of differences d [pairs] supports a claim at alpha, or cannot: it needs more pairs
+    than there are. Every sum is one of the first half plus one of the second."""
+    pairs, least = len(d), abs(d.sum()) - 1e-12 * np.abs(d).sum()
+    first, second = np.sort(sums_of_signs(d[: pairs // 2])), sums_of_signs(d[pairs // 2 :])
+    above = len(first) - np.searchsorted(first, least - second, "left")
+    return bool(2 * above.sum() / 2**pairs <= alpha or 2 / 2**pairs > alpha)
+
+
+def signed(claims: Bools, d: Floats, present: Bools | None, alpha: Floats) -> Bools:
+    """The `claims` [...] from differences d [..., pairs] that pass that test at alpha [...], or have numbers of pairs
+    that do not need it. `present` [..., pairs]: the pairs that there are."""
+    there = np.broadcast_to(True if present is None else present, d.shape)
+    rows = zip(d[claims], there[claims], np.broadcast_to(alpha, claims.shape)[claims], strict=True)
+    kept = claims.copy()
+    kept[claims] = [here.sum() not in SIGNED or supported(one[here], share) for one, here, share in rows]
+    return kept
 
 
 def follow(d: Floats, rule: Rule, margin: float, present: Bools | None = None, coarse: bool = False) -> Outcome:
@@ -165,8 +181,8 @@ def follow(d: Floats, rule: Rule, margin: float, present: Bools | None = None, c
             open_ = np.maximum(m - passed.sum(1), 1)[:, None]
             reach = np.where(now, reach, by_open[open_ - 1, pairs] * np.maximum(se, 1e-300))  # the share is kept
             new = testable & ~now & (np.abs(mean) >= reach)
-            if upto in SIGNED and not rule.anytime and present is None:
-                new[new] &= signed(d[..., :upto][new], (ALPHA / open_ + 0 * mean)[new])
+            if not rule.anytime:
+                new = signed(new, d[..., :upto], None if present is None else present[..., :upto], ALPHA / open_)
             if not new.any():
                 break
             now |= new
@@ -176,7 +192,7 @@ def follow(d: Floats, rule: Rule, margin: float, present: Bools | None = None, c
         first, one_sided = (rule.critical(k, share, sides)[0][pairs] * np.maximum(se, 1e-300) for sides in (2, 1))
         if rule.small(k):
             state.below |= now & (pairs >= SMALL_LEAST) & (np.abs(mean) + first < margin)
-            state.equivalent |= testable & ~now & (pairs >= SMALL_LEAST) & (np.abs(mean) + one_sided < margin)
+            state.equivalent |= testable & (np.abs(mean) < reach) & (pairs >= SMALL_LEAST) & (np.abs(mean) + one_sided < margin)
         reach, first = np.where(testable, reach, np.inf), np.where(testable, first, np.inf)
         limits = {"low": mean - reach, "high": mean + reach, "first_low": mean - first, "first_high": mean + first}
         for name, value in {"look": k, "pairs": pairs, **limits}.items():

@@ -150,9 +150,10 @@ def learned(ahead, n, *, effect=0.0, positions=0.0, alpha=0.05, **changes):
 
 
 @pytest.mark.parametrize(("ahead", "n", "crossed"), [
-    (6, 7, False), (7, 8, False), (7, 7, True), (8, 8, True), (8, 9, True),
+    (6, 7, False), (7, 8, False), (7, 7, True), (8, 8, True), (8, 9, True), (9, 11, False), (10, 13, False),
+    (11, 14, False), (12, 16, False), (14, 19, False), (10, 11, True), (11, 13, True), (15, 21, True),
 ])  # fmt: skip
-def test_with_seven_and_eight_pairs_a_claim_also_needs_the_sign_flip_test(ahead, n, crossed):
+def test_where_the_t_alone_errs_too_often_a_claim_also_needs_the_sign_flip_test(ahead, n, crossed):
     look = learned(ahead, n, adjusted=False)
     assert look.p <= look.bound_p
     assert look.crossed == crossed
