@@ -4,7 +4,6 @@ import json
 from dataclasses import asdict, replace
 from typing import Any
 
-import torch
 from benchmarks import kernels
 from benchmarks.gpu import GpuCase, on_gpu
 from benchmarks.machine import timed
@@ -45,7 +44,7 @@ def _cell(machine: Machine, case: GpuCase) -> dict[str, Any]:
 
 def problems(found: dict[str, Any]) -> list[str]:
     """Fewer launches than the calls counted without a GPU, more waits than documented, a GPU that did nothing."""
-    lines = []
+    lines = [] if found["cells"] else ["nothing was measured"]
     for cell in found["cells"]:
         where = f"{hosts_of(cell['case'])} with {cell['case']['n_envs']} environments"
         counted = cell["counted_per_minibatch"] * cell["case"]["batches"]

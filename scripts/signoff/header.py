@@ -13,7 +13,7 @@ from esper_ab.control import provenance
 from signoff.machine import ROOT, Machine
 
 TITLE = "The machine"
-BUDGET_S = 30
+BUDGET_S = 20
 _SMI = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
 
 

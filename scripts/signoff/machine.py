@@ -13,7 +13,7 @@ from esper_ab.journal.load import load
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = {"--devices": "cuda:0", "--placement": "share"}
-_TEST_MEMORY = 8 << 30
+TEST_MEMORY = 8 << 30
 
 
 def environment_of_gpu() -> dict[str, str]:
@@ -37,7 +37,7 @@ def environment_of_test_device(folder: Path, **made: object) -> dict[str, str]:
     compiler = os.environ.get("CXX", "g++")
     library = build.library(cache, compiler, Path(torch.__file__).parent, torch.__version__)
     folder.mkdir(parents=True, exist_ok=True)
-    made = {"memory": _TEST_MEMORY, **made}
+    made = {"memory": TEST_MEMORY, **made}
     return build.environment(folder, library, 1, **made) | {"PYTHONSAFEPATH": "1"}
 
 

@@ -47,7 +47,7 @@ def _cell(case: GpuCase, total: int) -> dict[str, Any]:
 
 def problems(found: dict[str, Any]) -> list[str]:
     """More memory than the formula has, or more outside of torch than its fixed part."""
-    lines = []
+    lines = [] if found["cells"] else ["nothing was measured"]
     for cell in found["cells"]:
         where = f"{hosts_of(cell['case'])} with {cell['case']['n_envs']} environments"
         taken = cell["peak_mib"] + cell["beside_mib"]

@@ -17,7 +17,7 @@ from esper_ab.journal.load import load
 from signoff.machine import SHARED, Machine, digests
 
 TITLE = "Equal groups, killed and resumed"
-BUDGET_S = 80
+BUDGET_S = 75
 _FLAGS = {"--groups": "a=shaped,b=shaped", "--seeds": "1", "--eval-episodes": "4", **SHARED}
 _SIZES = {"--episodes": "5", "--steps": "8"}
 _SMALL = {"--task": "synthetic", "--episodes": "6", "--steps": "4", "--n-envs": "2", "--eval-episodes": "2"}
@@ -76,10 +76,8 @@ def _wait(machine: Machine, coordinator: subprocess.Popen[bytes], episodes: int,
 
 def problems(found: dict[str, Any]) -> list[str]:
     """A fault that did not happen, and records or results that differ."""
-    lines = []
-    for victim in ("worker", "coordinator"):
-        if not found[f"{victim}_killed"]:
-            lines.append(f"the {victim} could not be killed: the experiment had ended")
+    alive = [victim for victim in ("worker", "coordinator") if not found[f"{victim}_killed"]]
+    lines = [f"the {victim} could not be killed: the experiment had ended" for victim in alive]
     if "worker_death" not in found["incidents"] or "restart" not in found["incidents"]:
         lines.append(f"no worker died and was started again; incidents: {', '.join(found['incidents']) or 'none'}")
     first, *others = found["digests"].items()

@@ -24,15 +24,13 @@ def measure(machine: Machine) -> dict[str, Any]:
 
 def problems(found: dict[str, Any]) -> list[str]:
     """Losses that are not the CPU's, and cells that are missing. Which is faster is a result, not a problem."""
-    lines = []
+    lines = [] if found["cells"] else ["nothing was measured"]
     for cell in found["cells"]:
         where = f"{hosts_of(cell['case'])} with {cell['case']['n_envs']} environments"
         if not cell["difference"] <= gpu.ROUNDED:
             lines.append(f"{where}: losses differ from the CPU's by {cell['difference']:.1e}, allowed {gpu.ROUNDED}")
         if not all(math.isfinite(ms["median"]) and ms["median"] > 0.0 for ms in cell["ms"].values()):
             lines.append(f"{where}: not measured")
-    if not found["cells"]:
-        lines.append("no cell was measured")
     return lines
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from signoff.machine import ROOT, Machine
 
 TITLE = "The GPU tests"
-BUDGET_S = 240
+BUDGET_S = 230
 _FEW = ("-k", "plans_for_eight or torch_is_for_other")  # of a rehearsal: CI runs all tests of the test device anyway
 
 

@@ -8,7 +8,7 @@ import torch
 from benchmarks.gpu import GPU, GpuCase, on_gpu
 
 from esper_ab.journal.load import load
-from signoff.machine import SHARED, Machine, environment_of_test_device
+from signoff.machine import SHARED, TEST_MEMORY, Machine, environment_of_test_device
 
 TITLE = "Out of memory"
 BUDGET_S = 50
@@ -16,11 +16,10 @@ ENDED = 4  # exit status of an experiment that failed
 REMEDY = "fewer --n-envs or a smaller growth.batch_size need less"
 _LEFT_BYTES = 4 << 30
 # 13 GiB by the formula, for two groups: far more than is left.
-_FLAGS = {"--groups": "a=shaped,b=shaped", "--set": "growth.batch_size=1024", "--n-envs": "512", "--seeds": "1",
-          "--episodes": "1", "--steps": "4", "--eval-episodes": "2", **SHARED}  # fmt: skip
-_SMALL = {"--task": "synthetic", "--n-envs": "2", "--set": "growth.batch_size=64"}
-_AFTERWARDS = {"--groups": "a=shaped,b=shaped", "--task": "synthetic", "--n-envs": "2", "--seeds": "1",
-               "--episodes": "1", "--steps": "4", "--eval-episodes": "2", **SHARED}  # fmt: skip
+_FLAGS = {"--groups": "a=shaped,b=shaped", "--seeds": "1", "--episodes": "1", "--steps": "4", "--eval-episodes": "2",
+          **SHARED}  # fmt: skip
+_LARGE = {"--n-envs": "512", "--set": "growth.batch_size=1024"}
+_SMALL = {"--task": "synthetic", "--n-envs": "4", "--set": "growth.batch_size=64"}  # 3 MiB, where 1/2 is left
 
 
 def measure(machine: Machine) -> dict[str, Any]:
@@ -34,11 +33,11 @@ def measure(machine: Machine) -> dict[str, Any]:
         world.bank_epoch()
     expected = [part.tolist() for part in twin.bank_epoch()]
     with _nearly_full(machine) as env:
-        flags = {**_FLAGS, **({} if machine.real else _SMALL)}
+        flags = {**_FLAGS, **(_LARGE if machine.real else _SMALL)}
         done = machine.run(*machine.launch_command("too_large", flags), env=env)
     again = [part.tolist() for part in mine.bank_epoch()]
     incidents = load(machine.folder / "too_large").history.incidents
-    afterwards = machine.run(*machine.launch_command("afterwards", _AFTERWARDS), env=None)
+    afterwards = machine.run(*machine.launch_command("afterwards", {**_FLAGS, "--task": "synthetic", "--n-envs": "2"}))
     return {
         "exit_status": done.returncode,
         "said": done.stderr.strip().splitlines()[-3:],
@@ -53,8 +52,7 @@ def measure(machine: Machine) -> dict[str, Any]:
 def _nearly_full(machine: Machine) -> Iterator[dict[str, str] | None]:
     """Take the GPU's memory but for 4 GiB, or half of what is free; on the test device, workers find none."""
     if not machine.real:
-        memory = 8 << 30
-        yield environment_of_test_device(machine.folder / "full", taken_later={"0": memory - (1 << 20)})
+        yield environment_of_test_device(machine.folder / "full", taken_later={"0": TEST_MEMORY - (1 << 19)})
         return
     free, _ = torch.cuda.mem_get_info()
     filler = torch.empty(free - min(_LEFT_BYTES, free // 2), dtype=torch.uint8, device=GPU)
