@@ -54,6 +54,9 @@ def run_part(name: str, env: dict[str, str], real: bool, folder: Path) -> dict[s
             process.wait(limit_s)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
+        except BaseException:  # Ctrl-C, and SIGTERM from a scheduler
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
     seconds = time.monotonic() - start
     answer = folder / "answer.json"
     if process.returncode == 0 and answer.exists():
@@ -89,8 +92,6 @@ def sign_off(options: argparse.Namespace, scratch: Path) -> bool:
     for name in results.missing:
         print(f"not run: {part(name).TITLE}")
     print(f"written: {results.json_file} and {results.page_file}")
-    if not results.real:
-        print("rehearsed on the test device: nothing was measured on a GPU")
     return results.passed
 
 
@@ -114,11 +115,14 @@ def _say(number: int, name: str, one: dict[str, Any]) -> None:
 def main(words: list[str]) -> int:
     """Sign off, and return the exit status."""
     options = _arguments(words)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     scratch = Path(tempfile.mkdtemp(prefix="sign_off-"))
     try:
         passed = sign_off(options, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+    if options.test_device:
+        print("rehearsed on the test device: nothing was measured on a GPU")
     print("PASSED" if passed else "FAILED")
     return 0 if passed else 1
 

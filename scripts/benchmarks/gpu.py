@@ -11,7 +11,8 @@ from benchmarks.hosts import native
 from benchmarks.machine import FEW, Lap, interleaved, spread
 from benchmarks.markdown import hosts_of, ranged, table
 from benchmarks.worlds import BATCH_SIZES, Case, World, build
-from esper_ab.contracts.settings import GrowthSettings
+from esper_ab.contracts.settings import Arithmetic, GrowthSettings
+from workers.devices.by_torch import pin
 
 ENVS, FEWER_ENVS = (16, 64, 256), (16,)
 GPU = "cuda:0"
@@ -42,6 +43,7 @@ def measure(repeats: int) -> dict[str, Any]:
     """Measure digits and 32x32x3 at each number of environments; SystemExit without a GPU."""
     if not torch.cuda.is_available():
         raise SystemExit(f"error: torch {torch.__version__} can use no GPU here; scripts/bench gpu needs one")
+    pin(Arithmetic())  # as workers compute by default
     return cells(FEWER_ENVS if repeats <= FEW else ENVS, repeats)
 
 

@@ -18,7 +18,7 @@ _MIB = 2**20
 
 
 def measure(machine: Machine) -> dict[str, Any]:
-    """Train an epoch and validate with all counterfactuals, in sizes that ascend, so that each peak is a case's own."""
+    """Train an epoch and validate with all counterfactuals, for each number of environments."""
     sizes = (16, 64, 256) if machine.real else (2, 4)
     cases = [GpuCase(task=task, n_envs=n, live_seeds=3, batches=2) for task in ("digits", "cifar10") for n in sizes]
     total = torch.cuda.get_device_properties(0).total_memory
@@ -26,6 +26,8 @@ def measure(machine: Machine) -> dict[str, Any]:
 
 
 def _cell(case: GpuCase, total: int) -> dict[str, Any]:
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
     world = on_gpu(case)
     world.bank_epoch()
     world.bank.measure(world.table, np.arange(case.n_envs), world.split, ablate=True)

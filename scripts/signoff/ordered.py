@@ -10,7 +10,7 @@ from signoff.machine import Machine
 TITLE = "The ordered command"
 BUDGET_S = 85
 _FLAGS = {"--groups": "shaped,simplified", "--devices": "cuda"}
-_SIZES = {"--seeds": "2", "--eval-episodes": "4"}  # otherwise as by default
+_SIZES = {"--seeds": "1", "--eval-episodes": "4"}  # otherwise as by default
 _SMALL = {"--task": "synthetic", "--episodes": "1", "--steps": "4", "--n-envs": "2", "--seeds": "1",
           "--eval-episodes": "2"}  # fmt: skip
 

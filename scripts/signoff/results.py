@@ -7,6 +7,7 @@ from typing import Any
 
 from signoff.parts import NAMES, part
 
+_MARK = "sign-off"  # around what no person has written
 SAME = ("gpus", "torch", "driver", "sources")  # what parts of one sign-off share
 
 
@@ -57,14 +58,14 @@ class Results:
         header = self.parts["header"]["found"]
         names = [gpu["name"] for gpu in header["gpus"]] if header else []
         device = ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names))
-        lines = [f"# The sign-off on {device}", ""]
+        lines = [f"# The sign-off on {device}", "", f"<!-- {_MARK} -->"]
         if not self.real:
             lines += ["**A rehearsal on the test device. Nothing on this page was measured on a GPU.**", ""]
         lines += [f"Written by `scripts/sign_off`. {self._verdict()}", ""]
         for number, name in enumerate(NAMES, 1):
             if name in self.parts:
                 lines += self._section(number, name)
-        return lines[:-1]
+        return [*lines, f"<!-- /{_MARK} -->"]
 
     def _verdict(self) -> str:
         if self.passed:

@@ -19,9 +19,9 @@ from signoff.machine import SHARED, Machine, digests
 TITLE = "Equal groups, killed and resumed"
 BUDGET_S = 75
 _FLAGS = {"--groups": "a=shaped,b=shaped", "--seeds": "1", "--eval-episodes": "4", **SHARED}
-_SIZES = {"--episodes": "5", "--steps": "8"}
+_SIZES = {"--episodes": "5", "--steps": "5"}
 _SMALL = {"--task": "synthetic", "--episodes": "6", "--steps": "4", "--n-envs": "2", "--eval-episodes": "2"}
-_POLL_S = 0.02
+_POLL_S = 0.05
 
 
 def measure(machine: Machine) -> dict[str, Any]:

@@ -6,14 +6,17 @@ from pathlib import Path
 
 import torch
 
+from esper_ab.contracts.settings import Arithmetic
 from signoff.machine import Machine
 from signoff.parts import part
+from workers.devices.by_torch import pin
 
 
 def main(name: str, folder: Path, kind: str) -> None:
     """Measure a part, check it, and write what was found, its problems and its section of the page."""
     if not torch.cuda.is_available():
         sys.exit(f"error: torch {torch.__version__} can use no GPU here")
+    pin(Arithmetic())  # as workers compute by default: one thread, deterministic, no TF32
     module = part(name)
     found = module.measure(Machine(folder=folder, real=kind == "real"))
     answer = {"found": found, "problems": module.problems(found), "section": module.render(found)}

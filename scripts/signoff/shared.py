@@ -10,7 +10,7 @@ from signoff.machine import SHARED, Machine, digests
 TITLE = "Several workers on one GPU"
 BUDGET_S = 60
 WORKERS = (2, 8)
-_SIZES = {"--episodes": "1", "--steps": "8", "--eval-episodes": "4"}
+_SIZES = {"--episodes": "1", "--steps": "5", "--eval-episodes": "4"}
 _SMALL = {"--task": "synthetic", "--episodes": "1", "--steps": "4", "--n-envs": "2", "--eval-episodes": "2"}
 
 

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import torch
 from benchmarks import gpu
 from benchmarks.markdown import hosts_of
 
@@ -17,7 +16,6 @@ _SMALL_ENVS = (2, 3)
 
 def measure(machine: Machine) -> dict[str, Any]:
     """Measure every cell of the benchmark, few times."""
-    torch.set_num_threads(1)
     keep_freed_memory()  # as a worker does
     return gpu.cells(gpu.ENVS, 3) if machine.real else gpu.cells(_SMALL_ENVS, 1)
 

@@ -112,7 +112,7 @@ def filled(folder: Path, names: tuple[str, ...] = NAMES, **other: list[str]) -> 
 def test_it_passes_if_all_parts_have_run_without_a_problem_and_the_page_names_the_device(tmp_path):
     assert filled(tmp_path).passed
     page = (tmp_path / "gpu.md").read_text()
-    assert page.startswith("# The sign-off on 1 x GPU\n\nWritten by `scripts/sign_off`. PASSED.\n")
+    assert page.startswith("# The sign-off on 1 x GPU\n\n<!-- sign-off -->\nWritten by `scripts/sign_off`. PASSED.\n")
     assert all(f"## {number}. {part(name).TITLE}\n" in page for number, name in enumerate(NAMES, 1))
     assert json.loads((tmp_path / "gpu.json").read_text())["passed"]
 

@@ -301,4 +301,5 @@ int gpu_begin() { return owner == 0 ? owner = getpid(), 1 : owner == getpid(); }
 void gpu_synchronize(int index) { waited(called(index, "synchronize"), "synchronize"); }
 void gpu_waiting_is_an_error(int yes) { waiting_is_an_error = yes != 0; }
 int64_t gpu_count(int index, int which) { return gpus[index].counts[which]; }
+void gpu_reset_peak(int index) { gpus[index].counts[PEAK] = gpus[index].counts[BYTES].load(); }
 }
