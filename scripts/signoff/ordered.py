@@ -9,7 +9,7 @@ from signoff.machine import Machine
 
 TITLE = "The ordered command"
 BUDGET_S = 85
-_FLAGS = {"--groups": "shaped,simplified", "--devices": "cuda"}
+_FLAGS = {"--groups": "shaped,simplified"}  # a machine with GPUs trains on them by default
 _SIZES = {"--seeds": "1", "--eval-episodes": "4"}  # otherwise as by default
 _SMALL = {"--task": "synthetic", "--episodes": "1", "--steps": "4", "--n-envs": "2", "--seeds": "1",
           "--eval-episodes": "2"}  # fmt: skip
