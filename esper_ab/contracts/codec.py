@@ -32,12 +32,10 @@ class _Side:
         """`messages`: a union of message types."""
         self.limits = limits_of(messages)
         self.kinds: dict[object, type[Message]] = {kind.__struct_config__.tag: kind for kind in get_args(messages)}
-        # msgspec analyses a type on first use, and two threads doing so at once crash (seen with 0.22). So do it now,
-        # at import.
-        for kind in self.kinds.values():
-            msgspec.json.Decoder(kind)
 
 
+# msgspec analyses a type on first use, and two threads doing so at once crash (seen with 0.22). So do it at import.
+_ANALYSED = [msgspec.json.Decoder(kind) for kind in get_args(WorkerMessage | CoordinatorMessage)]
 _WORKER = _Side(WorkerMessage)
 _COORDINATOR = _Side(CoordinatorMessage)
 

@@ -47,6 +47,9 @@ class SavedState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     state: bytes  # after these points
 
 
+_decode = msgspec.msgpack.Decoder(SavedState).decode
+
+
 class TrainerSession(ABC):
     """The common part of runs of Python trainers and commands: records, state and the file of the last state."""
 
@@ -103,7 +106,7 @@ class TrainerSession(ABC):
 
         Raises an error of `durable.FOREIGN` for other bytes. After an error, the session is unchanged.
         """
-        saved = msgspec.msgpack.decode(data, type=SavedState)
+        saved = _decode(data)
         if saved.format != STATE_FORMAT:
             raise ValueError(f"format {saved.format}, expected {STATE_FORMAT}")
         self._begin_at(saved.point, saved.state)
