@@ -45,9 +45,7 @@ def short_text(plan: Plan, estimate: Estimate, experiment_dir: Path, power: str,
     at_once = min(n_runs, len(plan.lanes) // (n_groups if in_turn else 1))
     first = "At first " if asked.open_ended else ""
     facts, basis = plan.trainer, "a rough estimate"
-    takes = duration(estimate.duration_s)
-    if estimate.longest_s > estimate.duration_s:
-        takes += f" to {duration(estimate.longest_s).removeprefix('about ')}"
+    takes = _takes(estimate)
     if facts is not None:
         basis = f"rehearsed: {duration(facts.point_s * asked.episodes + facts.evaluate_s).removeprefix('about ')} a run"
     lines = (
@@ -59,6 +57,12 @@ def short_text(plan: Plan, estimate: Estimate, experiment_dir: Path, power: str,
         *(f"note: {note}" for note in plan.notes[: plan.limits]),
     )
     return visible("\n".join(_sentence(line, width) for line in lines if line))
+
+
+def _takes(estimate: Estimate) -> str:
+    """Return how long the plan takes: "about 2 min to 5 min"; once, if both ends are the same in words."""
+    shortest, longest = duration(estimate.duration_s), duration(max(estimate.longest_s, estimate.duration_s))
+    return shortest if longest == shortest else f"{shortest} to {longest.removeprefix('about ')}"
 
 
 def devices_in_words(plan: Plan) -> str:
