@@ -7,10 +7,10 @@ import sys
 
 def main() -> int:
     """Run the program and return its exit status."""
-    from esper_ab.live.early_hang_up import remember_hang_ups  # imported in turn, because the commands take long
+    from esper_ab.live.early_hang_up import remember_hang_ups  # imported here, because sys.path is set first
 
     remember_hang_ups(sys.argv[1:])
-    from esper_ab.commands.cli import main as run
+    from esper_ab.commands.cli import main as run  # imported here, because it takes long
 
     return run()
 

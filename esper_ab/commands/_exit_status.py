@@ -38,8 +38,7 @@ from esper_ab.contracts.errors import (
     as_flag,
     no_room,
 )
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import close_names, visible
+from esper_ab.contracts.wording import close_names, typeable, visible
 
 # --- unknown options -------------------------------------------------------------------------------------------------
 # "Did you mean" for an unknown option, by meaning or by spelling.

@@ -10,7 +10,7 @@ import click
 from esper_ab.commands._exit_status import NOTHING_ANSWERED
 from esper_ab.commands._parameters import PATH, Decorator, Flags, in_order, switch, valued
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.typeable import typeable
+from esper_ab.contracts.wording import typeable
 from esper_ab.verdict.vocabulary import Verdict
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from esper_ab.contracts.experiment_files import PAGE
-from esper_ab.contracts.typeable import typeable
+from esper_ab.contracts.wording import typeable
 from esper_ab.journal.events import begun
 from esper_ab.readers.external_plan import read_plan
 from esper_ab.readers.joint_directory import PLAN_NAME, read_joint

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from esper_ab.contracts.typeable import typeable
+from esper_ab.contracts.wording import typeable
 
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
@@ -59,7 +59,7 @@ def in_order(decorators: Sequence[Decorator]) -> Decorator:
     return decorate
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A group of commands whose help shows commands as the user can type them."""
 
     def get_help(self, ctx: click.Context) -> str:

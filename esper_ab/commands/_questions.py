@@ -9,8 +9,7 @@ import click
 
 from esper_ab.commands._options import ARGUMENTS
 from esper_ab.contracts.errors import OpenQuestion, Setting, Unanswered, UsageError, as_flag
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import shell_command, visible
+from esper_ab.contracts.wording import shell_command, typeable, visible
 
 _PAIRED = {"paired": True, "unpaired": False}  # two flags of one option
 

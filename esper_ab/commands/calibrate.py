@@ -12,8 +12,7 @@ from esper_ab.commands._parameters import MOST_SEEDS, Flags, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.settings import ENV_REWARD, GYMNASIUM, kind_of_task
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import shell_command, visible_json
+from esper_ab.contracts.wording import shell_command, typeable, visible_json
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution.experiment import Beforehand
 from esper_ab.execution.job import AskedJob, Job, describe, encode, make_directory, one_part, plan_job

@@ -13,7 +13,7 @@ from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._external import external_options, printed, status_of
 from esper_ab.commands._parameters import json_flag
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.typeable import typeable
+from esper_ab.contracts.wording import typeable
 
 if TYPE_CHECKING:
     from esper_ab.readers.joint import Source

@@ -15,7 +15,7 @@ from esper_ab.commands._parameters import MOST_SEEDS, PATH, json_flag, switch, v
 from esper_ab.commands._questions import answers_to
 from esper_ab.contracts.errors import Unanswered, UsageError
 from esper_ab.contracts.settings import whole_number
-from esper_ab.contracts.typeable import typeable
+from esper_ab.contracts.wording import typeable
 
 
 @command_with(

@@ -16,8 +16,7 @@ from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
 from esper_ab.commands._parameters import PATH, Flags, switch, valued
 from esper_ab.contracts.children import Machine, Questions
 from esper_ab.contracts.errors import EsperError, UsageError
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import counted, visible_line
+from esper_ab.contracts.wording import counted, typeable, visible_line
 from esper_ab.control.preflight import ask_nodes, differences, examine, expected_bytes, kinds, unfit
 from esper_ab.health import examination, processor
 from esper_ab.health.examination import Diagnosis, ok, problem

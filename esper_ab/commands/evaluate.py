@@ -18,8 +18,7 @@ from esper_ab.contracts.children import PoliciesAnswer, PoliciesQuestion
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.experiment_files import FILE_LIMIT_BYTES
 from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import visible_json, visible_line
+from esper_ab.contracts.wording import typeable, visible_json, visible_line
 from esper_ab.control import provenance
 from esper_ab.execution.child import answer_of
 from esper_ab.journal.fold import History

@@ -11,12 +11,11 @@ import msgspec
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ExperimentCommand, hosts_options
-from esper_ab.commands._parameters import AT_LEAST_1, PATH, Command, Group, json_flag, valued
+from esper_ab.commands._parameters import AT_LEAST_1, PATH, Command, CommandGroup, json_flag, valued
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import Host, RewardAuditQuestion, Seed, SoloAnswer, SoloQuestion
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import counted, did_you_mean
+from esper_ab.contracts.wording import counted, did_you_mean, typeable
 from esper_ab.execution import reward_audit as execution
 from esper_ab.execution.child import answer_of
 from esper_ab.settings.assignments import read_assignment
@@ -28,7 +27,7 @@ _AUDIT = RewardAuditQuestion(rewards=())
 _DECODER, _TEXT = msgspec.json.Decoder(SoloAnswer), msgspec.json.Decoder(str)
 
 
-@click.group(cls=Group, epilog=epilog("esper-ab growth rewards shaped sparse", "esper-ab growth fetch cifar10"))
+@click.group(cls=CommandGroup, epilog=epilog("esper-ab growth rewards shaped sparse", "esper-ab growth fetch cifar10"))
 def command() -> None:
     """Audit rewards for growth, run its heuristic controller alone, or download a task's data."""
 

@@ -23,8 +23,7 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.files import create_below, write_below
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import shell_command
+from esper_ab.contracts.wording import shell_command, typeable
 from esper_ab.settings.assignments import FIELDS, Field
 from esper_ab.settings.kinds import kind_of
 

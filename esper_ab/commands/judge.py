@@ -15,8 +15,7 @@ from esper_ab.commands._parameters import Flags, json_flag, valued
 from esper_ab.commands._questions import answers_to
 from esper_ab.contracts.errors import Unanswered, UsageError
 from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import shell_command, visible_line
+from esper_ab.contracts.wording import shell_command, typeable, visible_line
 from esper_ab.readers.joint_directory import refuse_joint
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import click
 from esper_ab.commands._exit_status import command_with, invoke, leaving
 from esper_ab.commands._options import ExperimentCommand, experiment_options, help_all
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import visible_json
+from esper_ab.contracts.wording import typeable, visible_json
 
 
 @command_with(

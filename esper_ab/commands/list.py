@@ -14,8 +14,7 @@ import click
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._parameters import json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import visible_line
+from esper_ab.contracts.wording import typeable, visible_line
 from esper_ab.readers.status import Listed, list_runs
 from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, Verdict
 

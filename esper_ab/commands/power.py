@@ -14,8 +14,7 @@ from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._parameters import MOST_SEEDS, PATH, Flags, json_flag, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import LARGEST
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import visible_json
+from esper_ab.contracts.wording import typeable, visible_json
 from esper_ab.design.design import LEAST_KEPT
 from esper_ab.journal.load import load
 

@@ -17,8 +17,7 @@ from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._parameters import json_flag, switch
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.process_start import process_started
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import shell_command
+from esper_ab.contracts.wording import shell_command, typeable
 from esper_ab.journal.events import Incident
 from esper_ab.journal.file import JOURNAL_NAME, Reading
 from esper_ab.journal.load import follow

@@ -15,8 +15,7 @@ from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._parameters import json_flag, switch
 from esper_ab.commands._removable import removable, remove
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import counted, shell_command
+from esper_ab.contracts.wording import counted, shell_command, typeable
 from esper_ab.journal.file import JOURNAL_NAME, check_there, cut_off, read
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock, holder

@@ -27,8 +27,7 @@ from esper_ab.contracts.files import UNREADABLE
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.settings import expected_instead
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import end_told, visible_line
+from esper_ab.contracts.wording import end_told, typeable, visible_line
 from esper_ab.control import descriptors
 from esper_ab.control.descriptors import crowding
 from esper_ab.launchers import Errand, Launcher, Node, begin_here

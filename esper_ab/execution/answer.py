@@ -10,8 +10,7 @@ import click
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import PAGE
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import visible_line
+from esper_ab.contracts.wording import typeable, visible_line
 from esper_ab.design.design import Contrast
 from esper_ab.live.console import waiting
 from esper_ab.readers.external_plan import read_plan

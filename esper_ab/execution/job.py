@@ -20,8 +20,7 @@ import msgspec
 from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import UsageError, naming
 from esper_ab.contracts.files import remove_folder_below, removed_on_failure
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import shell_command, visible_line
+from esper_ab.contracts.wording import shell_command, typeable, visible_line
 from esper_ab.control.event_sink import Observer
 from esper_ab.control.preflight import check_experiment_dir, check_launcher, reserve_lanes
 from esper_ab.control.rules.workers import Limits

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import shell_command, visible_line
+from esper_ab.contracts.wording import shell_command, typeable, visible_line
 from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
 from esper_ab.journal.fold import History
 from esper_ab.journal.lock import last_holder

@@ -7,8 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from esper_ab.contracts.messages import Progress
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import counted, visible, visible_line
+from esper_ab.contracts.wording import counted, typeable, visible, visible_line
 from esper_ab.journal import events
 from esper_ab.journal.outcomes import mean_outcome
 

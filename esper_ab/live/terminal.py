@@ -20,8 +20,7 @@ from rich.text import Text
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import counted, n_pairs, visible
+from esper_ab.contracts.wording import counted, n_pairs, typeable, visible
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,

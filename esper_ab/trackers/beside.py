@@ -18,8 +18,7 @@ import msgspec
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.typeable import typeable
-from esper_ab.contracts.wording import shell_command, visible_line
+from esper_ab.contracts.wording import shell_command, typeable, visible_line
 from esper_ab.journal.events import AnyEvent, Event, MilestoneReleased
 from esper_ab.trackers.settings import Name, Tracking, server_of, wanted
 from esper_ab.trackers.state import (

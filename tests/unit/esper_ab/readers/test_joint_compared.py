@@ -119,6 +119,13 @@ def test_equal_settings_with_other_records_are_refused():
         observe_together([A, source("b", OTHER, events=broken)])
 
 
+def test_directories_with_one_group_between_them_are_refused_by_name():
+    alone = Synthetic(groups={"shaped": Shape(accuracy=65.0)}).events()
+    one, other = ("a", fold(alone)), ("b", fold(alone))
+    with pytest.raises(UsageError, match=r"^a, b: there is only one group, shaped .*; a comparison needs two$"):
+        observe_together([one, other])
+
+
 def test_a_run_that_one_directory_lost_counts_where_another_made_it():
     lost = {"shaped/3": "dropped_pair", "simplified/3": "cancelled"}
     one, other = ("f", fold(losing(planted_effect(), lost))), ("w", fold(planted_effect()))

@@ -9,7 +9,7 @@ import pytest
 
 import esper_ab
 from esper_ab.commands.cli import TABLE
-from esper_ab.contracts.typeable import typeable
+from esper_ab.contracts.wording import typeable
 
 NOTHING = "/nonexistent"
 
