@@ -34,11 +34,14 @@ def check_seen(outcome: Measure, margin: float, seen: Sequence[float], remedy: S
     known = outcome.low is not None and outcome.high is not None
     if known or margin < _FRACTION or len(set(seen)) < 2 or not 0.0 <= min(seen) <= max(seen) <= _FRACTION:
         return
-    raise UsageError(
-        f"{_margin(margin, task)}: the {len(seen)} outcomes seen lie between {min(seen):g} and {max(seen):g}, as "
-        "fractions do, whose differences are below 1; give the margin in the unit of the outcome, or declare a wider "
-        "range with ", remedy,
-    )  # fmt: skip
+    if set(seen) == {0.0, _FRACTION}:
+        what = f"all {len(seen)} outcomes seen are 0 or 1, so no difference is larger than 1; give a margin below 1"
+    else:
+        what = (
+            f"the {len(seen)} outcomes seen lie between {min(seen):g} and {max(seen):g}; if they are fractions, no "
+            f"difference is larger than 1: give the margin as a fraction, too"
+        )
+    raise UsageError(f"{_margin(margin, task)}: {what}, or declare a wider range with ", remedy)
 
 
 def _margin(margin: float, task: str) -> str:

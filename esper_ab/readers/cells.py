@@ -7,11 +7,10 @@ from numbers import Integral, Real
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
-from esper_ab.contracts.plain_number import plain_number
+from esper_ab.contracts.plain_number import number_or_boolean
 from esper_ab.contracts.wording import visible_line
 
 NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # lower-case texts of a missing outcome, cluster or order
-_BOOLEANS = {"true": 1.0, "false": 0.0}  # by lower-case text
 _MISSING = ("nan", "<NA>", "NaT")  # how data frames show a missing cell
 
 
@@ -20,13 +19,13 @@ def outcome_of(cell: object, where: str) -> float | None:
     text = cell_text(cell)
     if text.lower() in NOTHING:
         return None
-    if text.lower() in _BOOLEANS:
-        return _BOOLEANS[text.lower()]
     try:
-        value = plain_number(text) + 0.0  # turns -0.0 into 0.0
+        value = number_or_boolean(text) + 0.0  # turns -0.0 into 0.0
     except ValueError:
-        shown = f"{where}: {visible_line(text, 40)!r}"
-        raise UsageError(f"{shown} is not a number, as in 71.25; leave it empty for a failed run") from None
+        shown = f"not {visible_line(text, 40)!r}"
+        raise UsageError(
+            f"{where}: expected a number, such as 71.25, {shown}; leave it empty for a failed run"
+        ) from None
     if not countable(value):
         why = f"beyond {LARGEST_OUTCOME:g}" if math.isfinite(value) else "not finite"
         raise UsageError(f"{where}: {text} is {why}; leave it empty for a failed run")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.wording import listed, visible_line
 from esper_ab.readers.binary_files import refuse_binary
@@ -43,6 +43,7 @@ def observations_of(
     if groups:
         told = {meaning(name) for name in columns} | {*(names or {})}
         by_row = told.isdisjoint((*PAIR_COLUMNS, "run"))
+        _refuse_rows_of_runs(source, columns, groups)
         columns, row_numbers = long_of(source, columns, row_numbers, groups, by_row=by_row)
     used = _columns(source, columns, names or {})
     pair_column = next((column for column in PAIR_COLUMNS if column in used), "")
@@ -70,6 +71,17 @@ def observations_of(
         source=source, pair_column=pair_column, rows=tuple(rows), outcome_column=used["outcome"],
         notes=(*notes, *crashed), run_column=used[pair_column or "run"],
     )
+
+
+def _refuse_rows_of_runs(source: str, columns: Iterable[str], groups: Sequence[str]) -> None:
+    """Raise UsageError if, beside the columns of groups, one tells the group or the outcome of a single run."""
+    for name in columns:
+        if name not in groups and (ours := meaning(name)) in ("group", "outcome"):
+            means = "" if name == ours else f" ({ours})"
+            raise UsageError(
+                Setting("groups"), f": {source} has a column {name!r}{means}, so each row is one run already; leave "
+                "out ", Setting("groups"), f", or remove {name}",
+            )  # fmt: skip
 
 
 def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:

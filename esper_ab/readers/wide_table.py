@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from esper_ab.contracts.errors import OpenQuestion, Setting, Unanswered, UsageError
-from esper_ab.contracts.wording import did_you_mean, listed
+from esper_ab.contracts.wording import did_you_mean, listed, visible_line
 from esper_ab.readers.cells import outcome_of
 
 _INDEX = ("", "Unnamed: 0")  # pandas' names for a column with the numbers of the rows
@@ -19,15 +19,13 @@ def long_of(
 
     `groups` are the columns with outcomes. Every other column is repeated for each group. `by_row`: no column names the
     seeds, so that the rows of the source are the pairs. Raises UsageError if a column does not exist, if fewer than two
-    are named, if the table already has a row per run, or if a cell is not a number.
+    are named, or if a cell is not a number.
     """
     for name in groups:
         if name not in columns:
             raise UsageError(Setting("groups"), f": {source} has no column {name!r}; {did_you_mean(name, columns)}")
     if len(set(groups)) < max(2, len(groups)):
         raise UsageError(Setting("groups"), ": name at least two columns, each of them once")
-    if long := [name for name in columns if name.strip().lower() in ("group", "outcome")]:
-        raise UsageError(Setting("groups"), f": {source} has a column {long[0]!r}, so each row is one run already")
     others = {name: cells for name, cells in columns.items() if name not in groups}
     ours = ("group", "pair", "outcome") if by_row else ("group", "outcome")
     found: dict[str, list[object]] = {name: [] for name in (*ours, *others)}
@@ -47,8 +45,15 @@ def long_of(
 def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None:
     """Raise Unanswered if at least two of the columns have only outcomes, so that they may be groups.
 
-    Nothing in the table tells groups from different measures of the same runs.
+    Nothing in the table tells groups from different measures of the same runs. Raises UsageError for the curves of a
+    chart of W&B, whose rows are steps.
     """
+    if curves := [name for name in columns if {f"{name}__MIN", f"{name}__MAX"} <= {*columns}]:
+        more = f" and {len(curves) - 1} more" if curves[1:] else ""
+        raise UsageError(
+            f"{source}: it has the curves of a chart of W&B, a column per run ({visible_line(curves[0], 60)}{more}) "
+            "and a row per step; needed is a row per run, with the columns group, seed and outcome"
+        )
     likely = tuple(name for name, cells in columns.items() if name not in _INDEX and _are_outcomes(cells))
     if len(likely) > 1:
         raise Unanswered(source, [OpenQuestion(

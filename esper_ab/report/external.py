@@ -19,6 +19,7 @@ from esper_ab.stats.text import digits_for
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.observations import POSITION
 from esper_ab.verdict.profiles import HONEST_FROM, Aggregate
 from esper_ab.verdict.sentences import rule_sentence
 from esper_ab.verdict.vocabulary import MEAN, Verdict
@@ -161,7 +162,8 @@ def verdicts(result: Answer, task: str) -> Verdicts:
 def _too_few(result: Answer, task: str, compared: Sequence[Comparison]) -> str:
     """Say, for several comparisons of which none has enough runs, what is missing, how they look, and what to do."""
     observations, design = result.observations, compared[0].design
-    unit = observations.pair_column if compared[0].samples is None else "run"
+    seeds = observations.pair_column != POSITION and compared[0].samples is None
+    unit = observations.pair_column if seeds else "run"
     values = {group: _values(result, group, task) for group in result.design.groups}
     most = max(map(len, values.values()))
     who = "No group has" if most < LEAST_PAIRS else "No two of the compared groups share"

@@ -61,7 +61,8 @@ def on_pairings(
     if not observations.rows_are_runs:
         seen = (text for one, pairing in pairings.items() for text, many in copied(one, pairing, ASKED) if many)
         if texts := tuple(dict.fromkeys(seen)):
-            yield OpenQuestion(f"{'; '.join(texts[:_MOST_COPIES])}; {_OWN}", _RUNS)
+            named = "; ".join(texts[:_MOST_COPIES])
+            yield OpenQuestion(f"{named}; remove the copies, unless each row is a training run of its own", _RUNS)
     if not pairing_told:
         for contrast, pairing in pairings.items():
             if text := sorted_by_seed(contrast, pairing, replicates):

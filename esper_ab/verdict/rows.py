@@ -78,7 +78,7 @@ def copied(contrast: Contrast, pairing: Pairing, chance: float) -> Iterator[tupl
     unordered = isinstance(pairing.pairs, Samples)
     if equal_groups(sorted(a), sorted(b)) if unordered else equal_groups(a, b):
         every = "run" if unordered else "pair"
-        yield f"{contrast.a} equals {contrast.b}{where} in every {every}, such as {a[0]:g}", True
+        yield f"{contrast.a} equals {contrast.b}{where} to the last digit in every {every}, such as {a[0]:g}", True
     if near_copies(a, b):
         yield (
             f"the {counted(len(a), 'outcome')} of {contrast.a} and the {len(b)} of {contrast.b}{where} vary by less "

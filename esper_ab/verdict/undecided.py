@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from esper_ab.contracts.wording import n_pairs
-from esper_ab.stats.descriptive.iqm import LEVEL, IQMDifference
+from esper_ab.stats.descriptive.iqm import IQMDifference
 from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import Pair
+from esper_ab.stats.resampling import LEVEL
 from esper_ab.stats.text import p_text, percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.vocabulary import MEAN, Verdict

@@ -15,9 +15,9 @@ from workers.tasks import cifar10, digits, synthetic
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.filterwarnings("default"),  # torch warns that its search for waits is a prototype, and of much else
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
 CPU, GPU = torch.device("cpu"), torch.device("cuda:0")
+BF16 = pytest.param("bf16", marks=pytest.mark.bf16)
 ROWS, SAMPLES = np.arange(ENVS), 2 * BATCH
 every_task = pytest.mark.parametrize("task", [synthetic.TASK, digits.TASK, cifar10.TASK], ids=lambda task: task.name)
 
@@ -25,11 +25,6 @@ every_task = pytest.mark.parametrize("task", [synthetic.TASK, digits.TASK, cifar
 def epoch(bank: Bank, table: SeedTable, split: DeviceSplit) -> np.ndarray:
     """Losses of one epoch of every environment."""
     return bank.train_epoch(table, ROWS, split, orders(ENVS, len(split.y)))[0]
-
-
-def needs(amp: str) -> None:
-    if amp == "bf16" and not torch.cuda.is_bf16_supported():
-        pytest.skip("this GPU has no bfloat16")
 
 
 @pytest.mark.real_gpu
@@ -49,10 +44,9 @@ def test_an_epoch_and_a_validation_are_those_of_the_cpu(task: Task, dtype: torch
 
 
 @every_task
-@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
+@pytest.mark.parametrize("amp", ["off", BF16, "fp16"])
 @pytest.mark.usefixtures("pinned")
 def test_no_step_waits_for_the_device(task: Task, amp: str) -> None:
-    needs(amp)
     bank, table, split = crowded(task, GPU, SAMPLES, amp=amp)
     epoch(bank, table, split)  # kernels and workspaces are loaded
     torch.cuda.set_sync_debug_mode("error")
@@ -68,10 +62,9 @@ def test_no_step_waits_for_the_device(task: Task, amp: str) -> None:
 
 @pytest.mark.real_gpu
 @every_task
-@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
+@pytest.mark.parametrize("amp", ["off", BF16, "fp16"])
 @pytest.mark.usefixtures("deterministic")
 def test_deterministic_kernels_give_the_same_bits_again(task: Task, amp: str) -> None:
-    needs(amp)
     found = []
     for _ in range(2):
         bank, table, split = crowded(task, GPU, SAMPLES, amp=amp)
@@ -82,12 +75,11 @@ def test_deterministic_kernels_give_the_same_bits_again(task: Task, amp: str) ->
 
 
 @pytest.mark.real_gpu
-@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
+@pytest.mark.parametrize("amp", ["off", BF16, "fp16"])
 @pytest.mark.usefixtures("deterministic")
 def test_memory_pressure_changes_no_bit(amp: str) -> None:
     """Freed blocks are handed out again at once, and their old contents overwritten: a tensor that is still read by
     somebody would change."""
-    needs(amp)
     results = []
     for pressed in (False, True):
         torch.cuda.empty_cache()
@@ -129,10 +121,9 @@ def test_an_overflow_in_float16_concerns_its_own_environment_alone() -> None:
 
 @pytest.mark.real_gpu
 @pytest.mark.parametrize("task", [synthetic.TASK, digits.TASK], ids=lambda task: task.name)
-@pytest.mark.parametrize("amp", ["bf16", "fp16"])
+@pytest.mark.parametrize("amp", [BF16, "fp16"])
 @pytest.mark.usefixtures("pinned")
 def test_half_precision_trains_as_float32_nearly(task: Task, amp: str) -> None:
-    needs(amp)
     half, single = crowded(task, GPU, SAMPLES, amp=amp), crowded(task, GPU, SAMPLES)
     if half[0].loss_scales is not None:
         half[0].loss_scales.scale.fill_(64.0)  # so that no step is skipped

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gpu.device import build
 from support.journals import records_of
 
 from esper_ab.journal.events import EpisodeRecorded
@@ -25,16 +26,27 @@ LARGER = ("--steps", "8", "--n-envs", "4", "--seeds", "2", "--eval-episodes", "4
 ALIKE = ("--groups", "a=shaped,b=shaped")
 SHARED = ("--devices", "cuda:0", "--placement", "share")
 BOTH = ("--devices", "cuda:0", "cuda:1")
-Gpus = Callable[..., dict[str, str]]
+Env = dict[str, str]
+MadeGpus = Callable[..., Env]
+two_gpus = pytest.mark.gpus(2)
+# In the second of three episodes of four steps, a worker dies, once: its name has the number of its process.
+REWARD = """
+import itertools, multiprocessing, os, signal
+steps = itertools.count(1)
+def reward(facts, settings):
+    if multiprocessing.current_process().name == "w01/1" and next(steps) == 6:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return facts.val_acc
+"""
 
 
-def begun(env: dict[str, str], module: str, *args: str | Path) -> subprocess.CompletedProcess[str]:
+def begun(env: Env, module: str, *args: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", module, *args], env=env, capture_output=True, text=True, timeout=600, check=False
     )
 
 
-def said(env: dict[str, str], module: str, *args: str | Path) -> str:
+def said(env: Env, module: str, *args: str | Path) -> str:
     """What a command printed."""
     done = begun(env, module, *args)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -46,11 +58,11 @@ def small(*args: str) -> tuple[str, ...]:
     return (*(word for flag in SMALL.items() if flag[0] not in args for word in flag), *args)
 
 
-def launched(env: dict[str, str], folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+def launched(env: Env, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return begun(env, "esper_ab.launch", *small(*args), "--output-dir", folder, "--name", "run", "--quiet")
 
 
-def train(env: dict[str, str], folder: Path, *args: str) -> History:
+def train(env: Env, folder: Path, *args: str) -> History:
     done = launched(env, folder, *args)
     assert done.returncode == 0, done.stdout + done.stderr
     return load(folder / "run").history
@@ -67,33 +79,36 @@ def digests(history: History, run: str) -> list[str]:
     return [*(record.digest for record in records_of(ended)), ended.evaluation.digest]
 
 
-def began_with_cuda(folder: Path) -> list[dict[str, Any]]:
-    """Return every process that began with CUDA on the test device, with its GPUs."""
-    return [json.loads(line) for line in (folder / "gpus" / "used").read_text().splitlines()]
+def lines_of(folder: Path, name: str) -> list[dict[str, Any]]:
+    """Return the processes that began with CUDA on the test device ("used"), or looked for its GPUs ("asked")."""
+    return [json.loads(line) for line in (folder / "gpus" / name).read_text().splitlines()]
 
 
 @pytest.mark.real_gpu
 @pytest.mark.parametrize("task", ["synthetic", "digits"])
-@pytest.mark.parametrize("how", [(), ("--no-deterministic",), ("--amp", "bf16"), ("--amp", "fp16")],
-                         ids=["default", "free", "bf16", "fp16"])
-def test_two_groups_share_one_gpu(tmp_path: Path, gpus: Gpus, task: str, how: tuple[str, ...]) -> None:
-    history = train(gpus(1), tmp_path, "--groups", "shaped,simplified", *LARGER, *SHARED, *how, "--task", task)
+@pytest.mark.parametrize("how", [
+    pytest.param((), id="default"), pytest.param(("--no-deterministic",), id="free"),
+    pytest.param(("--amp", "bf16"), id="bf16", marks=pytest.mark.bf16), pytest.param(("--amp", "fp16"), id="fp16"),
+])
+def test_two_groups_share_one_gpu(tmp_path: Path, gpus: Env, task: str, how: tuple[str, ...]) -> None:
+    history = train(gpus, tmp_path, "--groups", "shaped,simplified", *LARGER, *SHARED, *how, "--task", task)
     assert {run.ref.device for run in history.runs.values()} == {"cuda:0/0", "cuda:0/1"}
     assert all(counts == {"cuda:0": 4} for counts in devices_of_environments(history).values())
     assert all(run.evaluation is not None for run in history.runs.values())
 
 
 @pytest.mark.real_gpu
-def test_equal_groups_have_equal_records_on_a_gpu(tmp_path: Path, gpus: Gpus) -> None:
+def test_equal_groups_have_equal_records_on_a_gpu(tmp_path: Path, gpus: Env) -> None:
     """In processes of their own, on the same GPU: what --deterministic, the default, promises."""
-    history = train(gpus(1), tmp_path, *ALIKE, *LARGER, *SHARED, "--task", "digits")
+    history = train(gpus, tmp_path, *ALIKE, *LARGER, *SHARED, "--task", "digits")
     for replicate in range(2):
         assert digests(history, f"a/{replicate}") == digests(history, f"b/{replicate}")
 
 
-def test_a_gpu_without_bf16_trains_in_float16(tmp_path: Path, gpus: Gpus) -> None:
+@two_gpus
+def test_a_gpu_without_bf16_trains_in_float16(tmp_path: Path, made_gpus: MadeGpus) -> None:
     """bf16 is refused there in one line that names fp16; equal groups in fp16 have equal records, in two processes."""
-    env = gpus(2, capability=[7, 5])
+    env = made_gpus(capability=[7, 5])
     refused = launched(env, tmp_path, *ALIKE, *BOTH, "--amp", "bf16")
     assert refused.returncode == 2
     assert refused.stderr == (
@@ -105,25 +120,25 @@ def test_a_gpu_without_bf16_trains_in_float16(tmp_path: Path, gpus: Gpus) -> Non
     assert digests(history, "a/0") == digests(history, "b/0")
 
 
-def test_two_equal_groups_on_two_gpus_of_which_one_fails_once(tmp_path: Path, gpus: Gpus) -> None:
-    """Equal records; a GPU each, held by one process at a time; no other process uses CUDA.
+@pytest.mark.parametrize("devices", [
+    pytest.param(("cuda:0",), id="shared", marks=pytest.mark.slow),
+    pytest.param(("cuda:0", "cuda:1"), id="one each", marks=two_gpus),
+])
+def test_two_equal_groups_of_which_a_worker_dies_once(tmp_path: Path, gpus: Env, devices: tuple[str, ...]) -> None:
+    """One per GPU, or sharing one, at the same time: equal records.
 
-    `evaluate` repeats an evaluation, and the experiment resumes on exchanged GPUs.
+    `evaluate` repeats an evaluation, and the experiment resumes, on exchanged GPUs if there are two.
     """
-    env = gpus(2, alone=True, lost_after={"1": 4000}, comes_back=True)
-    history = train(env, tmp_path, *ALIKE, *BOTH)
-    assert {run.ref.device for run in history.runs.values()} == {"cuda:0", "cuda:1"}
+    (tmp_path / "mine.py").write_text(REWARD)
+    groups = ",".join(f"{name}={tmp_path / 'mine.py'}:reward" for name in "ab")
+    history = train(gpus, tmp_path, "--groups", groups, "--devices", *devices, "--episodes", "3", "--yes")
+    lanes = {"cuda:0/0", "cuda:0/1"} if len(devices) == 1 else {"cuda:0", "cuda:1"}
+    assert {run.ref.device for run in history.runs.values()} == lanes
     assert digests(history, "a/0") == digests(history, "b/0")
     assert [one.category for one in history.incidents] == ["worker_death", "restart"]
-    preflight, *workers = began_with_cuda(tmp_path)
-    assert "workers.commands.describe" in preflight["command"]
-    assert sorted(worker["gpus"] for worker in workers) == [[0], [1], [1]]
-    assert {worker["command"][0] for worker in workers} == {"w00/1", "w01/1", "w01/2"}
-    asked = {int(pid) for pid in (tmp_path / "gpus" / "asked").read_text().split()}
-    assert asked == {process["pid"] for process in (preflight, *workers)}, "the start process did not look for GPUs"
 
     policy = tmp_path / "run" / "policies" / "a" / "0.pt"
-    rows = json.loads(said(env, "esper_ab.commands.cli", "evaluate", policy, "--device", "cuda:1", "--json"))
+    rows = json.loads(said(gpus, "esper_ab.commands.cli", "evaluate", policy, "--device", devices[-1], "--json"))
     episodes = history.runs["a/0"].evaluation.episodes
     for row in rows:
         hosts = [played.outcome.outcome for played in episodes if played.actions == row["actions"]]
@@ -134,59 +149,91 @@ def test_two_equal_groups_on_two_gpus_of_which_one_fails_once(tmp_path: Path, gp
     first = next(at for at, event in enumerate(events) if isinstance(event, EpisodeRecorded))
     shutil.copytree(tmp_path / "run", again)
     (again / JOURNAL_NAME).write_bytes(b"".join(lines[: first + 2]))
-    said(env | {"CUDA_VISIBLE_DEVICES": "1,0"}, "esper_ab.commands.cli", "resume", again)
+    pool = {"CUDA_VISIBLE_DEVICES": "1,0"} if len(devices) == 2 else {}
+    said(gpus | pool, "esper_ab.commands.cli", "resume", again)
     resumed = load(again).history
     assert digests(resumed, "a/0") == digests(history, "a/0") == digests(resumed, "b/0")
 
 
+@pytest.fixture(scope="module")
+def failed_once(test_device: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
+    """An experiment with a group on each of two GPUs, of which one fails once; and where its files are."""
+    folder = tmp_path_factory.mktemp("failed_once")
+    (folder / "gpus").mkdir()
+    env = build.environment(folder / "gpus", test_device, alone=True, lost_after={"1": 4000}, comes_back=True)
+    return folder, train(env, folder, *ALIKE, *BOTH)
+
+
+def test_a_gpu_that_fails_once_is_used_again_by_one_process_at_a_time(failed_once: tuple[Path, History]) -> None:
+    folder, history = failed_once
+    assert digests(history, "a/0") == digests(history, "b/0")
+    assert [one.category for one in history.incidents] == ["worker_death", "restart"]
+    _, *workers = lines_of(folder, "used")
+    assert sorted(worker["gpus"] for worker in workers) == [[0], [1], [1]]
+    assert {worker["command"][0] for worker in workers} == {"w00/1", "w01/1", "w01/2"}
+
+
+def test_only_the_preflight_and_workers_look_for_gpus(failed_once: tuple[Path, History]) -> None:
+    """Neither the coordinator nor the start process, nor another child; and a worker sees only its own."""
+    preflight, *workers = lines_of(failed_once[0], "asked")
+    assert "workers.commands.describe" in preflight["command"]
+    assert sorted(worker["command"][0] for worker in workers) == ["w00/1", "w01/1", "w01/2"]
+    assert sorted(worker["gpus"] for worker in workers) == [[0], [1], [1]]
+
+
+@two_gpus
 @pytest.mark.slow  # what the worker says: tests/process/test_entry.py; what follows: the machine's unit tests
-def test_a_gpu_that_is_gone_ends_the_experiment_and_is_named(tmp_path: Path, gpus: Gpus) -> None:
-    done = launched(gpus(2, lost_after={"1": 1500}), tmp_path, *ALIKE, *BOTH)
+def test_a_gpu_that_is_gone_ends_the_experiment_and_is_named(tmp_path: Path, made_gpus: MadeGpus) -> None:
+    done = launched(made_gpus(lost_after={"1": 1500}), tmp_path, *ALIKE, *BOTH)
     assert done.returncode == 4, done.stdout + done.stderr
     assert "unspecified launch failure" in done.stderr
     assert "WrongDevice: lane cuda:1 is GPU-00000001" in done.stderr
 
 
-@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.real_gpu), 2])
-def test_one_run_uses_gpus_and_a_cpu(tmp_path: Path, gpus: Gpus, count: int) -> None:
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.real_gpu), pytest.param(2, marks=two_gpus)])
+def test_one_run_uses_gpus_and_a_cpu(tmp_path: Path, gpus: Env, count: int) -> None:
     devices = (*BOTH[1 : 1 + count], "cpu:0")
     per_run = str(len(devices))
     history = train(
-        gpus(count), tmp_path, *ALIKE, "--devices", *devices, "--devices-per-run", per_run, "--placement", "share",
+        gpus, tmp_path, *ALIKE, "--devices", *devices, "--devices-per-run", per_run, "--placement", "share",
         "--n-envs", per_run,
     )  # fmt: skip
     assert all(counts == dict.fromkeys(devices, 1) for counts in devices_of_environments(history).values())
     assert digests(history, "a/0") == digests(history, "b/0")
 
 
-def test_a_run_that_does_not_fit_its_gpu_ends_the_experiment_with_the_remedy(tmp_path: Path, gpus: Gpus) -> None:
+@two_gpus
+def test_a_run_that_does_not_fit_its_gpu_ends_the_experiment_with_the_remedy(
+    tmp_path: Path, made_gpus: MadeGpus
+) -> None:
     """Which the preflight could not know: somebody takes the memory of both later."""
     most = 8 << 30
-    env = gpus(2, memory=most, taken_later={"0": most - (1 << 20), "1": most - (1 << 20)})
+    env = made_gpus(memory=most, taken_later={"0": most - (1 << 20), "1": most - (1 << 20)})
     done = launched(env, tmp_path, *ALIKE, *BOTH)
     assert done.returncode == 4, done.stdout + done.stderr
     assert "fewer --n-envs or a smaller growth.batch_size need less" in done.stderr
     assert not [one for one in load(tmp_path / "run").history.incidents if one.category == "restart"]
 
 
-def planned(env: dict[str, str], *args: str) -> str:
+def planned(env: Env, *args: str) -> str:
     """The plan, in one line."""
     command = (*small(*args), "--dry-run", "--output-dir", env["TEST_GPUS"], "-v")
     return " ".join(said(env, "esper_ab.launch", *command).split())
 
 
-def test_plans_for_eight_gpus_of_which_one_is_full(tmp_path: Path, gpus: Gpus) -> None:
+@pytest.mark.gpus(8)
+def test_plans_for_eight_gpus_of_which_one_is_full(made_gpus: MadeGpus) -> None:
     """None is planned twice, and the full one not at all."""
-    env = gpus(8, taken={"5": 8 << 30})
+    env = made_gpus(taken={"5": 8 << 30})
     plan = planned(env, "--groups", "a=shaped,b=shaped,c=shaped", "--devices", "cuda", "--devices-per-run", "2")
     assert "0: a on cuda:0+cuda:1, b on cuda:2+cuda:3, c on cuda:4+cuda:6 " in plan
     assert "GPUs requested: 8, usable: 7; not cuda:5 (CUDA out of memory." in plan
     assert "1 of 7 devices stay idle: cuda:7." in plan
 
 
-def test_a_plan_where_torch_is_for_other_gpus_says_that_one_is_unused(tmp_path: Path, gpus: Gpus) -> None:
+def test_a_plan_where_torch_is_for_other_gpus_says_that_one_is_unused(tmp_path: Path, made_gpus: MadeGpus) -> None:
     """ROCm: torch calls its GPUs by CUDA's names."""
-    env = gpus(1, cuda=None, hip="6.4")
+    env = made_gpus(cuda=None, hip="6.4")
     done = launched(env, tmp_path, *ALIKE)
     assert done.returncode == 2
     assert "this machine has a GPU, but torch" in done.stderr

@@ -1,5 +1,6 @@
-"""What a decision asks of its GPU: waits, copies, and no other GPU. Counted by the test device."""
+"""What a decision asks of its GPU: waits, copies, and no other GPU."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,15 +27,13 @@ from workers.vocabulary import HEADS, Op
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.filterwarnings("default"),
-    pytest.mark.skipif(not hasattr(torch, "test_gpus"), reason="no counts of calls: see test_test_device.py"),
+    pytest.mark.gpus(2),
     pytest.mark.usefixtures("deterministic"),
 ]
 ENVS, STEPS = 16, 10
 OWN, OTHER = torch.device("cuda:1"), 0
-
-
-def counted(what: str, gpu: int = 1) -> int:
-    return torch.test_gpus.count(gpu, what)
+BF16 = pytest.param("bf16", marks=pytest.mark.bf16)
+Counted = Callable[..., int]
 
 
 def data_on(device: torch.device) -> DeviceData:
@@ -49,8 +48,8 @@ def environments(amp: str = "off") -> GrowthEnv:
     return GrowthEnv(spec, {"cuda:1": data_on(OWN)}, Stopwatch())
 
 
-@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
-def test_a_decision_waits_twice_however_many_environments_there_are(amp: str) -> None:
+@pytest.mark.parametrize("amp", ["off", BF16, "fp16"])
+def test_a_decision_waits_twice_however_many_environments_there_are(counted: Counted, amp: str) -> None:
     """Once for the losses of an epoch and once for those of its validation; nothing else comes back."""
     env, rng = environments(amp), np.random.default_rng(0)
     view, others = env.begin(paths_below(RngPath(0), ENVS)), counted("calls", OTHER)
@@ -66,7 +65,7 @@ def test_a_decision_waits_twice_however_many_environments_there_are(amp: str) ->
     assert counted("calls", OTHER) == others
 
 
-def test_all_births_of_a_decision_are_one_upload() -> None:
+def test_all_births_of_a_decision_are_one_upload(counted: Counted) -> None:
     bank = Bank(TASK, TASK.slots, np.arange(ENVS), GrowthSettings(), data_on(OWN).train.x)
     bank.begin_episode([env_path(row) for row in range(ENVS)])
     plain, _ = make_bank(ENVS, torch.float32)
@@ -83,7 +82,7 @@ def test_all_births_of_a_decision_are_one_upload() -> None:
         assert torch.equal(stack.values.cpu(), plain._seeds[key].values)
 
 
-def test_the_preflight_times_until_the_gpu_has_done_its_work() -> None:
+def test_the_preflight_times_until_the_gpu_has_done_its_work(counted: Counted) -> None:
     asked = Questions(task="synthetic", data_dir="", user_rewards=(), hosts=2, batch_size=8)
     downloads, waits, uploads = (counted(what) for what in ("downloads", "waits", "uploads"))
     assert step_s(asked, OWN) > 0.0
@@ -106,7 +105,7 @@ def records(session: Session, *episodes: int) -> list[Any]:
     return [session.train(episode, quiet, quiet).digest for episode in episodes]
 
 
-@pytest.mark.parametrize("amp", ["bf16", "fp16"])
+@pytest.mark.parametrize("amp", [BF16, "fp16"])
 def test_a_run_goes_on_from_its_checkpoint_on_another_gpu(amp: str) -> None:
     """To the bits of one that was not interrupted."""
     whole, first, second = made(OWN, amp), made(torch.device("cuda:0"), amp), made(OWN, amp)
@@ -122,7 +121,7 @@ def test_a_checkpoint_is_read_where_its_gpu_is_not() -> None:
 
 
 def test_tensors_of_two_gpus_are_not_mixed() -> None:
-    """By the test device, as by a GPU."""
+    """By a GPU, and by the test device."""
     with pytest.raises(RuntimeError, match="same device"):
         torch.ones(3, device=OWN) + torch.ones(3, device="cuda:0")
     with pytest.raises(RuntimeError, match="same device"):

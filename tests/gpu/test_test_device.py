@@ -6,15 +6,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 IN_PROCESS = ["test_bank_on_gpu.py", "test_decisions.py"]
 
 
+@pytest.mark.gpus(2)
 def test_what_needs_no_real_gpu_passes(
-    gpus: Callable[..., dict[str, str]], record_property: Callable[[str, object], None]
+    made_gpus: Callable[..., dict[str, str]], record_property: Callable[[str, object], None]
 ) -> None:
     command = [sys.executable, "-m", "pytest", "-m", "gpu", "-p", "no:cacheprovider", *map(HERE.joinpath, IN_PROCESS)]
-    done = subprocess.run(command, env=gpus(2, memory=8 << 30), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=made_gpus(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     counts = re.search(r"(\d+) passed.*", done.stdout)
     assert counts is not None

@@ -148,11 +148,11 @@ def _of(module: ModuleType, what: str) -> PythonTrainer:
 
 
 def number(value: Any, what: str) -> float:
-    """Convert a number to a float, whatever library its type comes from; it may be NaN or infinite.
+    """Convert a number to a float, whatever library its type comes from; it may be NaN or infinite. True is 1, False 0.
 
     Raises ValueError, naming it `what`, if it is not a number.
     """
-    if isinstance(value, bool | str | bytes):
+    if isinstance(value, str | bytes):
         raise ValueError(f"{what} is {value!r}, not a number")
     try:
         return as_float(value)

@@ -26,7 +26,7 @@ from esper_ab.contracts.failure_cause import cause_of_exit
 from esper_ab.contracts.files import folder_below, open_below, open_to_read, read_regular
 from esper_ab.contracts.messages import UsersShell
 from esper_ab.contracts.own_packages import alone_command
-from esper_ab.contracts.plain_number import plain_number
+from esper_ab.contracts.plain_number import number_or_boolean
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import as_float
 from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill, holds_outcome
@@ -39,7 +39,7 @@ _MOST_SEARCHED = 100  # files below {out} that are searched for the outcome's ke
 
 
 def read_outcome(source: OutcomeSource, out: Path) -> float:
-    """Return the number to which `source` refers below the folder `out`; the number need not be finite."""
+    """Return the number to which `source` refers below the folder `out`; it need not be finite. True is 1, False 0."""
     if source.wandb:
         return _of_wandb(source.key, out / WANDB_FILE)
     file, key = source.path or _file_with(source.key, out), source.key
@@ -47,13 +47,13 @@ def read_outcome(source: OutcomeSource, out: Path) -> float:
     if file.endswith(".csv"):
         cell = _of_csv(file, key, text)
         try:
-            return plain_number(cell)
+            return number_or_boolean(cell)
         except ValueError:
             raise ValueError(f"{file}: {key} is {cell!r}, not a number") from None
     found = _of_json(file, key, text)
     if isinstance(found, str):
         raise ValueError(f"{file}: {key} is the text {found!r}, not a number; write it without quotes")
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    if not isinstance(found, bool | int | float):
         raise ValueError(f"{file}: {key} is {type(found).__name__}, not a number")
     return as_float(found)
 

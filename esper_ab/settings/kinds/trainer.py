@@ -27,6 +27,7 @@ from esper_ab.contracts.trainer import (
     placeholders,
     read_source,
 )
+from esper_ab.contracts.wording import listed
 from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kind import SettingsKind
@@ -185,13 +186,22 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
     for group, settings in groups.items():
         for name in names:
             if name not in (*settings, *FILLED):
-                unknown = [f"{TRAINER}{key}" for key in settings if key not in names]
-                instead = f"; the command has no placeholder for {' and '.join(unknown)}" if unknown else ""
+                _refuse_mistyped(group, settings, names)
                 raise UsageError(
                     f"group {group!r}: {{{name}}} in the command has no value; set one, as in --set {TRAINER}{name}=1"
-                    f"{instead}"
                 )
         _check_filled(command, settings, f"group {group!r}")
+
+
+def _refuse_mistyped(group: str, settings: Iterable[str], names: Sequence[str]) -> None:
+    """Raise UsageError for a setting without a placeholder, if a placeholder has no value: one of them is mistyped."""
+    free = [name for name in names if name not in (*settings, *FILLED)]
+    for key in settings:
+        if key not in names:
+            raise UsageError(
+                f"group {group!r}: the command has no {{{key}}}, and {listed([f'{{{name}}}' for name in free])} "
+                f"{'has' if len(free) == 1 else 'have'} no value; did you mean {' or '.join(free)}?"
+            )
 
 
 def _check_words(command: str) -> None:

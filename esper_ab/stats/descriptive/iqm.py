@@ -10,23 +10,12 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.floats import Floats, floats
+from esper_ab.stats.resampling import HONEST_FROM, TAILS, batches
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.t_tests import differences
 from esper_ab.stats.text import signed
 
-# --- bootstrap -------------------------------------------------------------------------------------------------------
-# Percentile bootstrap over pairs, for intervals of descriptive statistics.
-#
-# Resampling pairs preserves the correlation within them. Bootstrap intervals are honest from about ten runs: below
-# that their coverage is less than nominal (docs/evidence/statistics.md).
-
-
-HONEST_FROM = 10  # runs per group
-RESAMPLES = 10_000  # fewer with more than 20,000 pairs, whose resamples differ little
-_MOST_DRAWS = 200_000_000
-_LEAST_RESAMPLES = 500
-_DRAWS_AT_ONCE = 1 << 21  # bounds the memory; the numbers drawn do not depend on it
-LEVEL = 0.95
+RESAMPLES = 10_000  # fewer with more than 20,000 pairs; resampling pairs preserves the correlation within them
 
 
 class IQMDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,14 +33,11 @@ def iqm_difference(a: ArrayLike, b: ArrayLike, rng: Generator) -> IQMDifference:
     if n < 2:
         raise ValueError("a bootstrap needs at least two pairs")
     x, y = floats(a), floats(b)
-    count = max(_LEAST_RESAMPLES, min(RESAMPLES, _MOST_DRAWS // n))
-    at_once = max(1, _DRAWS_AT_ONCE // n)
     resampled = []
-    for start in range(0, count, at_once):
-        drawn = rng.integers(0, n, (min(at_once, count - start), n))
+    for count in batches(RESAMPLES, n):
+        drawn = rng.integers(0, n, (count, n))
         resampled.append(interquartile_means(x[drawn]) - interquartile_means(y[drawn]))
-    tail = (1.0 - LEVEL) / 2.0
-    low, high = np.quantile(np.concatenate(resampled), (tail, 1.0 - tail))
+    low, high = np.quantile(np.concatenate(resampled), TAILS)
     mean = float(interquartile_means(x) - interquartile_means(y))
     return IQMDifference(mean=mean, low=float(low), high=float(high), honest=n >= HONEST_FROM)
 

@@ -1,7 +1,6 @@
 """The interquartile mean of each group, with its bootstrap interval over the runs of one task.
 
-With one task, the stratified bootstrap of rliable (Agarwal et al. 2021) resamples the runs of each group. Intervals are
-honest from about ten runs.
+With one task, the stratified bootstrap of rliable (Agarwal et al. 2021) resamples the runs of each group.
 """
 
 from __future__ import annotations
@@ -11,14 +10,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from esper_ab.stats.descriptive.iqm import HONEST_FROM, LEVEL, interquartile_means
+from esper_ab.stats.descriptive.iqm import interquartile_means
 from esper_ab.stats.floats import Floats, floats
+from esper_ab.stats.resampling import HONEST_FROM, TAILS, batches
 from esper_ab.stats.statistic import Beside, Statistic
 
-RESAMPLES = 2_000  # fewer with more than 100,000 runs, whose resamples differ little
-_MOST_DRAWS = 200_000_000
-_LEAST_RESAMPLES = 500
-_DRAWS_AT_ONCE = 1 << 21  # bounds the memory; the numbers drawn do not depend on it
+RESAMPLES = 2_000  # fewer with more than 100,000 runs
 
 
 class GroupIQMs(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,15 +37,12 @@ def iqm_groups(a: ArrayLike, b: ArrayLike, rng: Generator) -> GroupIQMs:
     """
     sides = [np.sort(floats(side)) for side in (a, b)]  # sorted, so that no limit depends on the order of rows
     most = max(side.size for side in sides)
-    count = max(_LEAST_RESAMPLES, min(RESAMPLES, _MOST_DRAWS // most))
-    at_once = max(1, _DRAWS_AT_ONCE // most)
     resampled: list[list[Floats]] = []
-    for start in range(0, count, at_once):
-        shares = rng.random((min(at_once, count - start), most))
+    for count in batches(RESAMPLES, most):
+        shares = rng.random((count, most))
         resampled.append([interquartile_means(side[_places(shares, side.size)]) for side in sides])
-    tail = (1.0 - LEVEL) / 2.0
     (low_a, high_a), (low_b, high_b) = (
-        np.quantile(np.concatenate(means), (tail, 1.0 - tail)) for means in zip(*resampled, strict=True)
+        np.quantile(np.concatenate(means), TAILS) for means in zip(*resampled, strict=True)
     )
     of_a, of_b = (float(interquartile_means(side)) for side in sides)
     return GroupIQMs(

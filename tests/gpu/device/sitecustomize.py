@@ -39,6 +39,13 @@ def uuid(gpu: int) -> str:
     return f"{gpu:08x}-7e57-4000-8000-{gpu:012x}"
 
 
+def note(name: str, seen: list[int]) -> None:
+    """Add a line about this process to a file."""
+    command = [current_process().name, *sys.orig_argv]
+    with (FOLDER / name).open("a") as file:
+        file.write(json.dumps({"pid": os.getpid(), "command": command, "gpus": seen}) + "\n")
+
+
 class Gpus:
     """What `torch.cuda` says and does in this process; torch has it as `torch.test_gpus`."""
 
@@ -51,9 +58,8 @@ class Gpus:
     @cached_property
     def seen(self) -> list[int]:
         """The GPUs that this process sees, from the first time that it asks on, as with CUDA."""
-        with (FOLDER / "asked").open("a") as asked:
-            asked.write(f"{os.getpid()}\n")
         made, seen = self.made, visible(self.made)
+        note("asked", seen)
         for gpu in seen:
             lost = FOLDER / f"lost-{gpu}"
             calls = ctypes.c_int64(-1 if lost.exists() else made["lost_after"].get(str(gpu), -1))
@@ -73,9 +79,7 @@ class Gpus:
         if self.begun:
             return
         self.begun = True
-        with (FOLDER / "used").open("a") as used:
-            command = [current_process().name, *sys.orig_argv]
-            used.write(json.dumps({"pid": os.getpid(), "command": command, "gpus": seen}) + "\n")
+        note("used", seen)
         for gpu in seen if self.made["alone"] else ():
             try:  # never closed: held by this process to its end
                 fcntl.flock(os.open(FOLDER / f"held-{gpu}", os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)

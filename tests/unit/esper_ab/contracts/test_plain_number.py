@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.contracts.plain_number import plain_number
+from esper_ab.contracts.plain_number import number_or_boolean, plain_number
 
 
 @given(st.floats())
@@ -23,6 +23,14 @@ def test_forms_of_one_are_one(text: str) -> None:
 def test_all_else_is_no_number(text: str) -> None:
     with pytest.raises(ValueError, match="not a number"):
         plain_number(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", 1.0), (" False\n", 0.0), ("TRUE", 1.0), ("1e1", 10.0)])
+def test_booleans_are_outcomes_but_no_numbers(text: str, value: float) -> None:
+    assert number_or_boolean(text) == value
+    for other in ("yes", "t", ""):
+        with pytest.raises(ValueError, match="not a number"):
+            number_or_boolean(other)
 
 
 @given(st.text())

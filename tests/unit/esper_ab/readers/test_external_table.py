@@ -74,7 +74,7 @@ def test_only_ends_of_lines_end_a_row(tmp_path, inside, ends):
     file = tmp_path / "f.csv"
     text = f'group,note,seed,outcome\na,one{inside}two,0,1\nb,"three\nfour",0,2\nc,,0,x\n'
     file.write_bytes(text.replace("\n", ends).encode())
-    with pytest.raises(UsageError, match="row 5, column outcome: 'x'"):
+    with pytest.raises(UsageError, match=r"row 5, column outcome: .* not 'x'"):
         read_csv(file)
     file.write_bytes(text.replace("x", "3").replace("\n", ends).encode())
     assert [(row.group, row.value, row.row) for row in read_csv(file).rows] == [

@@ -40,6 +40,14 @@ def test_columns_that_may_be_groups_are_asked_about(file):
         _read(file, "seed,score,note\n0,1,x\n")
 
 
+def test_the_curves_of_a_chart_are_no_groups(file):
+    """Their rows are steps, so none of the columns is offered as a group."""
+    columns = [f'"{run} - acc{end}"' for run in ("old-0", "new-0") for end in ("", "__MIN", "__MAX")]
+    with pytest.raises(UsageError, match=r"a column per run \(old-0 - acc and 1 more\) and a row per step") as refused:
+        _read(file, f"{','.join(['Step', *columns])}\n0,1,1,1,2,2,2\n5,3,3,3,4,4,4\n")
+    assert "--groups" not in str(refused.value)
+
+
 def test_an_index_without_a_name_is_no_group(file):
     pd.DataFrame({"old": [1.0, 3.0], "new": [2.0, 4.0]}).to_csv(file)
     with pytest.raises(Unanswered, match="if each row is a seed, and old and new are the groups"):
@@ -50,8 +58,12 @@ def test_an_index_without_a_name_is_no_group(file):
 
 @pytest.mark.parametrize(("text", "groups", "why"), [
     (WIDE, ("old", "nev"), "no column 'nev'; did you mean new"), (WIDE, ("old",), "at least two columns"),
-    (WIDE, ("old", "old"), "each of them once"), (WIDE, ("old", "note"), "row 3, column note: 'x' is not a number"),
+    (WIDE, ("old", "old"), "each of them once"),
+    (WIDE, ("old", "note"), "row 3, column note: expected a number, such as 71.25, not 'x'"),
     ("group,seed,outcome,other\na,0,1,2\n", ("outcome", "other"), "has a column 'group', so each row is one run"),
+    ("seed,group_id,old,new\n0,7,1,2\n", ("old", "new"),
+     r"has a column 'group_id' \(group\), so each row is one run already; leave out --groups, or remove group_id"),
+    ("seed,endpoint,old,new\n0,7,1,2\n", ("old", "new"), r"has a column 'endpoint' \(outcome\)"),
 ])  # fmt: skip
 def test_groups_that_cannot_be_read_are_refused(file, text, groups, why):
     with pytest.raises(UsageError, match=why):

@@ -4,6 +4,7 @@ import pytest
 from support.elsewhere import drawn, outcomes, rows, scales
 
 from esper_ab.readers.external_plan import make_external_plan
+from esper_ab.readers.python_data import read_data
 from esper_ab.report.external import external_json, external_report, render_plan
 from esper_ab.report.text import render_text
 from esper_ab.verdict.analysis_plan import Rule
@@ -47,6 +48,14 @@ def test_names_cannot_steer_a_terminal_and_lines_fit():
     text = render_text(external_report(explore(outcomes(found), scales(tasks=tasks), Rule())))
     assert max(map(len, text.splitlines())) <= 100
     assert max(map(len, render_plan(PLAN, "plan.json").splitlines())) <= 100
+
+
+def test_values_without_keys_are_runs_and_not_positions():
+    data = {group: [1.0, 1.3, 1.1] for group in ("old", "new", "other")}
+    text = " ".join(render_text(external_report(explore(read_data(data), scales(), Rule()))).split())
+    assert "No group has 6 runs, so" in text
+    assert "run each with 6 fresh runs or more" in text
+    assert "position" not in text
 
 
 def test_a_plan_says_what_to_run_and_how_to_prove_its_date():

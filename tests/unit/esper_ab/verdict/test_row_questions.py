@@ -29,13 +29,13 @@ ONE_RUN = {"new": [57.25 + 1e-6 * (place * 7 % 10) for place in range(10)],
 
 @pytest.mark.parametrize(("data", "said"), [
     (PASTED, "10 of 10 outcomes of new equal another one, such as "),
-    (COPIED, "a equals a_copy in every pair, such as "),
+    (COPIED, "a equals a_copy to the last digit in every pair, such as "),
     (ONE_RUN, "vary by less than a ten-thousandth of their difference"),
 ])  # fmt: skip
 def test_copies_are_asked_about_and_stay_named(data, said):
     told = _asked(data)
     assert said in told
-    assert told.endswith("; if each row is a training run of its own: rows=runs")
+    assert told.endswith("; remove the copies, unless each row is a training run of its own: rows=runs")
     assert said in _caveats(data, rows="runs")
 
 

@@ -79,7 +79,13 @@ def test_numbers_of_any_library_are_numbers(one: Any) -> None:
     assert module.outcomes_of([{"return": one, "length": 5}, one], "return") == [3.0, 3.0]
 
 
-@pytest.mark.parametrize("one", ["3", True, None, [1.0, 2.0], torch.ones(2)])
+@pytest.mark.parametrize("one", [True, np.True_, torch.tensor(True)])
+def test_booleans_are_0_and_1_as_in_files(one: Any) -> None:
+    assert module.outcomes_of([one, not one], "return") == [1.0, 0.0]
+    assert module.metrics_of(Point({"return": one}, b""), "return") == {"return": 1.0}
+
+
+@pytest.mark.parametrize("one", ["3", None, [1.0, 2.0], torch.ones(2)])
 def test_what_is_no_number_is_refused(one: Any) -> None:
     with pytest.raises(ValueError, match="metric 'return' of a point is"):
         module.metrics_of(Point({"return": one}, b""), "return")

@@ -48,5 +48,5 @@ def test_a_margin_in_another_unit_than_fractions_is_refused(seen, declared, marg
         refuse_other_unit(seen, declared, margin)
         assert margin < 1.0 or not seen or max(seen) >= 1.0 or declared.high is not None
         return
-    with pytest.raises(ValueError, match=r"as fractions do, .* a wider range with --outcome-range LOW\.\.HIGH"):
+    with pytest.raises(ValueError, match=r"is larger than 1.* a wider range with --outcome-range LOW\.\.HIGH"):
         refuse_other_unit(seen, declared, margin)

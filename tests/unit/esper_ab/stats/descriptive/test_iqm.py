@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from support.paired import accuracies
 
-from esper_ab.stats.descriptive import iqm
-from esper_ab.stats.descriptive.iqm import HONEST_FROM, interquartile_means, iqm_difference
+from esper_ab.stats import resampling
+from esper_ab.stats.descriptive.iqm import interquartile_means, iqm_difference
+from esper_ab.stats.resampling import HONEST_FROM
 
 
 @given(st.lists(accuracies, min_size=1, max_size=30))
@@ -48,5 +49,5 @@ def test_the_interval_does_not_depend_on_how_many_resamples_are_drawn_at_once(mo
     rng = np.random.default_rng(3)
     a, b = rng.normal(70, 3, (2, 57))
     whole = iqm_difference(a, b, np.random.default_rng(4))
-    monkeypatch.setattr(iqm, "_DRAWS_AT_ONCE", 57 * 7 + 1)
+    monkeypatch.setattr(resampling, "_DRAWS_AT_ONCE", 57 * 7 + 1)
     assert iqm_difference(a, b, np.random.default_rng(4)) == whole

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from esper_ab.stats.descriptive import iqm_groups as module
+from esper_ab.stats import resampling
 from esper_ab.stats.descriptive.iqm_groups import iqm_groups
 
 
@@ -35,5 +35,5 @@ def test_few_runs_of_either_group_are_said_not_to_be_enough():
 def test_limits_do_not_depend_on_how_many_resamples_are_drawn_at_once(monkeypatch):
     a, b = draw(57, 20)
     whole = iqm_groups(a, b, np.random.default_rng(4))
-    monkeypatch.setattr(module, "_DRAWS_AT_ONCE", 57 * 7 + 1)
+    monkeypatch.setattr(resampling, "_DRAWS_AT_ONCE", 57 * 7 + 1)
     assert iqm_groups(a, b, np.random.default_rng(4)) == whole

@@ -1,0 +1,77 @@
+"""scripts/smoke_cuda: it passes only where GPU tests ran on as many GPUs as required, and its last line says so."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+from gpu.conftest import REAL
+from gpu.device import build
+from smoke_cuda import Gpus, Tally, last_line
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "smoke_cuda"
+SMI = "#!/bin/sh\ncase $1 in -L) echo 'GPU 0: NVIDIA H200 (UUID: GPU-1)';; *) echo 570.12;; esac\n"
+NO_SMI = "#!/bin/sh\nexit 9\n"
+REAL_ONLY = "memory_pressure_changes_no_bit"
+no_gpu = pytest.mark.skipif(REAL or Path("/dev/nvidia0").exists(), reason="there is a GPU here")
+
+
+def smoked(folder: Path, *args: str, env: dict[str, str] | None = None, smi: str = NO_SMI) -> tuple[int, str, str]:
+    """Return the exit status, the last line of stdout, and stderr, where nvidia-smi is `smi`."""
+    (folder / "nvidia-smi").write_text(smi)
+    (folder / "nvidia-smi").chmod(0o755)
+    around = os.environ if env is None else env
+    done = subprocess.run(
+        [SCRIPT, *args, "-p", "no:cacheprovider"], capture_output=True, text=True, check=False,
+        env={**around, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHON": sys.executable},
+    )  # fmt: skip
+    return done.returncode, done.stdout.splitlines()[-1] if done.stdout else "", done.stderr
+
+
+@no_gpu
+def test_without_a_gpu_its_last_line_says_that_none_was_tested_unless_one_is_required(tmp_path: Path) -> None:
+    status, last, _ = smoked(tmp_path, "-k", REAL_ONLY)
+    assert (status, last) == (
+        0, "no GPU was tested; 0 of 3 GPU tests on the test device; skipped: 3 (need a real GPU)"
+    )  # fmt: skip
+    status, last, error = smoked(tmp_path, "--require-gpus", "1")
+    assert (status, last) == (1, "")
+    assert error.startswith("error: --require-gpus 1, but torch can use 0 here: torch ")
+    assert error.count("\n") == 1
+
+
+@no_gpu
+def test_it_fails_with_both_versions_where_torch_cannot_use_a_gpu(tmp_path: Path) -> None:
+    status, last, error = smoked(tmp_path, smi=SMI)
+    assert (status, last) == (1, "")
+    assert error.startswith("error: this machine has a GPU that torch cannot use: driver 570.12, torch ")
+    assert torch.__version__ in error
+    assert error.count("\n") == 1
+
+
+def test_a_gpu_that_is_required_is_there_but_no_test_runs_on_it(test_device: Path, tmp_path: Path) -> None:
+    env = build.environment(tmp_path, test_device, 1)
+    status, _, error = smoked(tmp_path, "--require-gpus", "1", "-k", REAL_ONLY, env=env)
+    assert (status, error) == (1, "error: no GPU test was executed; skipped: 3 (need a real GPU)\n")
+
+
+def test_fewer_gpus_than_required_are_an_error() -> None:
+    gpus = Gpus(driver="570.12", torch="torch 2.13.0+cu130 for CUDA 13.0", usable=["A"], failing=["cuda:1: lost"])
+    assert gpus.error(required=1) == ""
+    assert gpus.error(required=2) == (
+        "--require-gpus 2, but torch can use 1 here: driver 570.12, torch 2.13.0+cu130 for CUDA 13.0, cuda:1: lost"
+    )
+
+
+def test_the_last_line_counts_tests_gpus_and_reasons() -> None:
+    tally = Tally(executed={f"test_{n}" for n in range(12)}, skipped=Counter({"needs two GPUs": 2}))
+    assert last_line(["NVIDIA A100"], tally) == (
+        "12 of 14 GPU tests on 1 x NVIDIA A100; skipped: 2 (need two GPUs)"
+    )  # fmt: skip
+    tally = Tally(executed={"a", "b"}, failed={"a"}, skipped=Counter({"needs a real GPU": 1}))
+    assert last_line(["A", "A", "B"], tally) == (
+        "2 of 3 GPU tests on 2 x A and 1 x B, 1 failed; skipped: 1 (needs a real GPU)"
+    )  # fmt: skip
