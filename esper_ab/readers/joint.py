@@ -166,10 +166,6 @@ def observe_together(sources: Sequence[Source]) -> tuple[Observations, Scale]:
     reasons = incomparable(sources) or tuple(line for one in conditions for line in _unequal(one))
     if reasons:
         raise UsageError("\n  ".join(("these experiment directories cannot be compared:", *reasons)))
-    if len(conditions) < 2:
-        there = ", ".join(name for name, _ in sources)
-        only = f"{there}: there is only one group, {conditions[0].name}"
-        raise UsageError(f"{only} (groups with equal settings are the same group); a comparison needs two")
     rows: dict[tuple[str, str], Observation] = {}
     for condition in conditions:
         for _, history, name in condition.members:
