@@ -53,7 +53,7 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "margin": takes("SIZE",
             f"{_MARGIN}. For several tasks: one size, or TASK=SIZE,…. {_MARGIN_DEFAULT}", type=Margin()),
         "devices": takes("A B …",
-            "cuda:0, cpu:1, …; cuda: all GPUs; cpu: all cores. [default: GPUs or cores, whichever seem faster]"),
+            "cuda:0, cpu:1, …; cuda: all GPUs; cpu: all cores. [default: all GPUs; without any, cores]"),
         "dry_run": switched("Print the plan and stop."),
     },
     "What is trained": {

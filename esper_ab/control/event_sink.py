@@ -292,13 +292,15 @@ class EventSink:
 
 
 def _run_that_goes_on(event: AnyEvent) -> str:
-    """Return the run whose worker, having written its file or died, no longer waits for disk space; else "".
+    """Return the run that no longer waits for disk space, because it has its file or its worker works on it no more.
+
+    Return "" if the event concerns no such run.
     """
     match event:
         case EpisodeRecorded(record=record) | RunEvaluated(record=record):
             return record.run.name
         case RunReady(run=run):
             return run.name
-        case Incident(category="worker_death" | "hung_worker" | "dropped_pair", run_name=name):
+        case Incident(category="worker_death" | "hung_worker" | "dropped_pair" | "cancelled", run_name=name):
             return name
     return ""

@@ -45,7 +45,7 @@ from esper_ab.live.console import CONSOLE_NAME, rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.budget import EVIDENCE, known_sd_of_pairs
-from esper_ab.plan.estimate import Estimate, duration
+from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.experiment_directory import PLAN_TEXT, claim_new, make_experiment_directory
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import WIDTH, plan_text, short_text
@@ -165,27 +165,23 @@ def plan_on(
     """Resolve the experiment on `machine`, and return its plan and estimate.
 
     If a seed has more runs than may train at the same time, its runs train one after the other, unless a placement is
-    requested. If no devices are requested, hosts of growth train on GPUs or on the CPU, whichever is estimated to be
-    faster. Raises UsageError if the machine cannot run the experiment or if `known` does not fit.
+    requested. If no devices are requested and hosts of growth train on GPUs, the estimate also has the duration on the
+    CPU. Raises UsageError if the machine cannot run the experiment or if `known` does not fit.
     """
     if 0 < asked.max_parallel < len(asked.groups) and asked.placement == "auto":
         asked = msgspec.structs.replace(asked, placement="sequence")
     if asked.devices or not machine.names("cuda") or kind_of_task(asked.task) != GROWTH:
         return _plan_on(machine, asked, name, evaluation, known)
-    plans: dict[str, tuple[Plan, Estimate]] = {}
-    for kind in ("cpu", "cuda"):
-        with suppress(UsageError):
-            plans[kind] = _plan_on(machine, msgspec.structs.replace(asked, devices=(kind,)), name, evaluation, known)
-    if not plans:
-        return _plan_on(machine, asked, name, evaluation, known)  # raises the error
-    costs = {kind: cost.duration_s for kind, (_, cost) in plans.items()}
-    best = min(plans, key=costs.__getitem__)
-    cpu, cuda = (f"{duration(costs[kind])} on" if kind in costs else "refused on" for kind in ("cpu", "cuda"))
-    note = f"Trained on {best}, by an estimate of both: {cpu} cpu, {cuda} cuda; choose with --devices cpu or cuda."
-    sooner, cost = plans[best]
-    if best == "cpu":  # on the first screen, because nobody buys a GPU to leave it idle
-        return msgspec.structs.replace(sooner, notes=(note, *sooner.notes), limits=sooner.limits + 1), cost
-    return msgspec.structs.replace(sooner, notes=(*sooner.notes, note)), cost
+    on_cpu: Estimate | None = None
+    with suppress(UsageError):
+        on_cpu = _plan_on(machine, msgspec.structs.replace(asked, devices=("cpu",)), name, evaluation, known)[1]
+    try:
+        plan, cost = _plan_on(machine, asked, name, evaluation, known)
+    except UsageError as error:
+        if on_cpu is None:
+            raise
+        raise UsageError(*error.args, "; to use the CPU, add ", Setting("devices", ("cpu",))) from None
+    return plan, msgspec.structs.replace(cost, on_cpu_s=on_cpu.duration_s if on_cpu else 0.0)
 
 
 def _plan_on(
@@ -242,14 +238,14 @@ def format_plan(planned: PlannedExperiment, *, whole: bool) -> str:
     width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
     if whole:
         return whole_plan(planned, width)
-    return short_text(planned.plan, planned.cost, planned.experiment_dir, planned.power_line, width)
+    return short_text(planned.plan, planned.machine, planned.cost, planned.experiment_dir, planned.power_line, width)
 
 
 def whole_plan(planned: PlannedExperiment, width: int = WIDTH) -> str:
     """Return the full text of a plan."""
     there = room()
     left = f"{there.bytes / 2**30:.1f} available under {there.by}" if there.by else ""
-    text = plan_text(planned.plan, planned.cost, planned.experiment_dir, width, left)
+    text = plan_text(planned.plan, planned.machine, planned.cost, planned.experiment_dir, width, left)
     return "\n".join(filter(None, (text, planned.power_line)))
 
 

@@ -149,8 +149,8 @@ class GroupNow(msgspec.Struct, frozen=True, kw_only=True):
     """Current numbers of one group: means over its newest run's last RECENT episodes; None before the first episode."""
 
     group: str
-    episodes: int  # recorded, over all runs
-    of_episodes: int
+    episodes: int  # recorded, over all runs that were neither left out nor lost
+    of_episodes: int  # planned, over the same runs
     outcome: float | None  # of training
     reward: float | None  # on the scale of the group's own mode
     entropy: float | None
@@ -169,14 +169,15 @@ class DifferenceNow(msgspec.Struct, frozen=True, kw_only=True):
 def group_now(history: History, group: str) -> GroupNow:
     """Return the current numbers of `group`."""
     runs = history.of_group(group)
+    counted_runs = [run for run in runs if not (run.left_out or run.lost)]
     latest = [run.columns for run in runs if len(run.columns)][-1:]  # the latest replicate with episodes
 
     def recent(name: str) -> float | None:
         return mean_known(value for columns in latest for value in columns.of(name)[-RECENT:])
 
     return GroupNow(
-        group=group, episodes=sum(len(run.columns) for run in runs),
-        of_episodes=sum(run.spec.episodes for run in runs if not (run.left_out or run.lost)),
+        group=group, episodes=sum(len(run.columns) for run in counted_runs),
+        of_episodes=sum(run.spec.episodes for run in counted_runs),
         outcome=recent("outcome"), reward=recent("reward"), entropy=recent("entropy"), seconds=recent("total_s"),
     )
 

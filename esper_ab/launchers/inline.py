@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.files import open_below
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import ForeignPackage, add_working_directory, claim
@@ -126,8 +126,8 @@ class InlineLauncher(Launcher):
         if gpus := [lane.name for lane in lanes if any(lane.uuids)]:
             raise UsageError(
                 f"launcher inline on {gpus[0]}: threads share one view of the GPUs, so no thread could have its own "
-                "GPU; use launcher local or CPU devices"
-            )
+                "GPU; use ", Setting("launcher", "local"), " or ", Setting("devices", ("cpu",)),
+            )  # fmt: skip
         super().check_lanes(lanes)
 
     def reserve(self, lanes: Sequence[Lane]) -> None:

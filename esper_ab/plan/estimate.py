@@ -99,6 +99,7 @@ class Estimate(Settings, frozen=True, kw_only=True):
 
     duration_s: float  # includes the start of the workers, not the report
     longest_s: float = 0.0  # the same, if Gymnasium episodes take as many steps as allowed; 0: equal to `duration_s`
+    on_cpu_s: float = 0.0  # the same on the CPU, if GPUs were chosen by default; 0: not estimated
     start_up_s: float  # part of duration_s, until the first worker trains
     step_s: float  # one step of one run while the others run (growth: a host epoch), or a trainer's point
     memory_bytes: int  # of all workers that run at the same time

@@ -97,7 +97,12 @@ def limits(
         ),
         *(_on_environments(experiment, machine) if kind_of_task(experiment.task) != GROWTH else ()),
         *_on_max_parallel(experiment, lanes),
+        *((f"{machine.unusable_gpus}.",) if machine.unusable_gpus and _on_gpus(lanes) else ()),
     )
+
+
+def _on_gpus(lanes: Sequence[Lane]) -> bool:
+    return any(device.startswith("cuda:") for lane in lanes for device in lane.devices)
 
 
 def _on_quick_look(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> Iterator[str]:
@@ -306,13 +311,11 @@ def _on_devices(
     cpu_lanes = [lane for lane in lanes if lane.devices[0].startswith("cpu:")]
     threads, cores = experiment.arithmetic.threads, len(machine.names("cpu"))
     if cpu_lanes:
-        yield (
-            f"{'GPUs stay unused' if machine.names('cuda') else 'No GPU'}: {counted(len(cpu_lanes), 'CPU core')}, "
-            f"{counted(threads, 'thread')} each."
-        )
+        unused = "GPUs stay unused" if machine.names("cuda") or machine.gpu_problem else "No GPU"
+        yield f"{unused}: {counted(len(cpu_lanes), 'worker')} on the CPU, {counted(threads, 'thread')} each."
     elif experiment.placement == "share":
         yield "Workers share a GPU in time slices; with NVIDIA's MPS they use it at the same time (docs/machine.md)."
-    if machine.unusable_gpus:
+    if machine.unusable_gpus and not _on_gpus(lanes):
         yield f"{machine.unusable_gpus}."
     busy = threads * len(cpu_lanes)
     if busy > cores:

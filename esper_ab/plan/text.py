@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from esper_ab.contracts.children import Machine
 from esper_ab.contracts.trainer import called
 from esper_ab.contracts.wording import counted, listed, shell_command, visible, visible_line
 from esper_ab.design.design import rule
+from esper_ab.plan.devices import environments_per_device, runs_at_once, unused_gpus, where
 from esper_ab.plan.estimate import Estimate, duration
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 _BLOCKS_SHOWN = 12
-_GPUS_NAMED = 4
+_MUCH_LONGER = 2.0  # times as long: only then does the plan recommend the CPU
 ALONE = "One group answers no question of which setting is better; `compare` sets it beside another on these seeds."
 WIDTH = 100  # longest line of a wrapped sentence, in characters
 
@@ -34,24 +35,21 @@ def question(plan: Plan) -> str:
     return f"Is {what} {outcome.better} with {listed([one.a for one in compared])} than with {others.pop()}?"
 
 
-def short_text(plan: Plan, estimate: Estimate, experiment_dir: Path, power: str, width: int = WIDTH) -> str:
+def short_text(
+    plan: Plan, machine: Machine, estimate: Estimate, experiment_dir: Path, power: str, width: int = WIDTH
+) -> str:  # fmt: skip
     """Summarise a plan in six lines: question, cost, looks, detectable difference, directory and next command.
 
     Notes on limits of the verdicts follow; `plan_text` has the rest. `power` is the line on the detectable difference.
     """
     asked = plan.experiment
     n_groups, n_runs = len(asked.groups), len(asked.groups) * asked.seeds
-    in_turn = asked.takes_turns  # the runs of a seed take turns on one device
-    at_once = min(n_runs, len(plan.lanes) // (n_groups if in_turn else 1))
     first = "At first " if asked.open_ended else ""
-    facts, basis = plan.trainer, "a rough estimate"
-    takes = _takes(estimate)
-    if facts is not None:
-        basis = f"rehearsed: {duration(facts.point_s * asked.episodes + facts.evaluate_s).removeprefix('about ')} a run"
+    devices = _devices(plan, machine)
     lines = (
         question(plan),
         f"{first}{counted(n_runs, 'run')} ({counted(n_groups, 'group')} x {counted(asked.seeds, 'seed')}), "
-        f"{at_once} at a time on {devices_in_words(plan)}, {takes} ({basis})",
+        f"{devices}{';' if ';' in devices else ','} {_cost(plan, estimate)}",
         _decides(plan), power, str(experiment_dir),
         f"Ctrl-C stops it; {shell_command('resume', experiment_dir)} continues it",
         *(f"note: {note}" for note in plan.notes[: plan.limits]),
@@ -59,20 +57,27 @@ def short_text(plan: Plan, estimate: Estimate, experiment_dir: Path, power: str,
     return visible("\n".join(_sentence(line, width) for line in lines if line))
 
 
+def _devices(plan: Plan, machine: Machine) -> str:
+    """Return a clause on devices: "2 at a time on 2 CPU cores; 2 GPUs unused (--devices cuda)"."""
+    unused = unused_gpus(plan, machine)
+    return f"{runs_at_once(plan)} at a time {where(plan, machine)}{f'; {unused}' if unused else ''}"
+
+
+def _cost(plan: Plan, estimate: Estimate) -> str:
+    """Return a clause on the duration and its source, and on the CPU's duration if that is at most half as long."""
+    facts, basis = plan.trainer, "a rough estimate"
+    if facts is not None:
+        run_s = facts.point_s * plan.experiment.episodes + facts.evaluate_s
+        basis = f"rehearsed: {duration(run_s).removeprefix('about ')} a run"
+    shorter = estimate.on_cpu_s and estimate.duration_s >= _MUCH_LONGER * estimate.on_cpu_s
+    on_cpu = f"; {duration(estimate.on_cpu_s)} with --devices cpu" if shorter else ""
+    return f"{_takes(estimate)} ({basis}){on_cpu}"
+
+
 def _takes(estimate: Estimate) -> str:
     """Return how long the plan takes: "about 2 min to 5 min"; once, if both ends are the same in words."""
     shortest, longest = duration(estimate.duration_s), duration(max(estimate.longest_s, estimate.duration_s))
     return shortest if longest == shortest else f"{shortest} to {longest.removeprefix('about ')}"
-
-
-def devices_in_words(plan: Plan) -> str:
-    """Name the devices that a plan uses: "2 CPU cores", "cuda:0 and cuda:1", "8 GPUs"."""
-    names = list(dict.fromkeys(device for lane in plan.lanes for device in lane.devices))
-    cores = sum(name.startswith("cpu:") for name in names)
-    gpus = [name for name in names if not name.startswith("cpu:")]
-    if len(gpus) > _GPUS_NAMED:
-        gpus = [counted(len(gpus), "GPU")]
-    return listed([*gpus, *([counted(cores, "CPU core")] if cores else [])])
 
 
 def _decides(plan: Plan) -> str:
@@ -95,7 +100,7 @@ def _decides(plan: Plan) -> str:
 
 
 def plan_text(
-    plan: Plan, estimate: Estimate, experiment_dir: Path, width: int = WIDTH, memory_left: str = ""
+    plan: Plan, machine: Machine, estimate: Estimate, experiment_dir: Path, width: int = WIDTH, memory_left: str = ""
 ) -> str:  # fmt: skip
     """Return the whole plan as text: groups, differences, blocks, devices, cost and notes.
 
@@ -130,7 +135,8 @@ def plan_text(
         lines.append(f"  … and {len(plan.blocks) - _BLOCKS_SHOWN} more, on the same devices in turn")
     lines += [
         "",
-        *_environments(plan),
+        *(_sentence(line, width) for line in _places(plan, machine, estimate)),
+        "",
         _sentence(f"estimate: {cost} ({estimate.basis})", width),
         _sentence(f"estimates: {plan.estimand}", width),
         *(_sentence(line, width) for line in _design(plan)),
@@ -185,17 +191,9 @@ def _differences(plan: Plan) -> Iterator[str]:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _environments(plan: Plan) -> Iterator[str]:
-    """Yield lines with the environments per device for the first run of each lane; the lane's later runs are the same.
-
-    Yield nothing for a trainer.
-    """
-    if plan.experiment.trainer:
-        return
-    yield "environments per device"
-    specs = {run.ref.device: run for block in reversed(plan.blocks) for run in block.runs}
-    for lane in plan.lanes:
-        if lane.name in specs:
-            counts = Counter(specs[lane.name].env_devices)
-            yield f"  {lane.name}: " + ", ".join(f"{count} on {device}" for device, count in counts.items())
-    yield ""
+def _places(plan: Plan, machine: Machine, estimate: Estimate) -> Iterator[str]:
+    """Yield a line on devices and, unless the trainer is the user's own, one with the environments per device."""
+    on_cpu = f"; {duration(estimate.on_cpu_s)} with --devices cpu" if estimate.on_cpu_s else ""
+    yield f"devices: {_devices(plan, machine)}{on_cpu}"
+    if counts := environments_per_device(plan):
+        yield f"environments per device: {counts}"

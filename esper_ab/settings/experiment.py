@@ -124,7 +124,7 @@ class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     eval_episodes: PositiveInt | Literal["auto"] = "auto"  # auto: by a calibration (settings/eval_episodes.py)
     slots: Annotated[tuple[str, ...], Spec(("growth",))] = ()  # empty: all of the task's
     margin: Margin | None = None  # None: the task's own, if it declares one
-    devices: tuple[str, ...] = ()  # empty: GPUs or cores, by an estimate; "cuda" or "cpu": all of a kind
+    devices: tuple[str, ...] = ()  # empty: all GPUs or, without any, cores; "cuda" or "cpu": all of a kind
     placement: Literal["auto", "spread", "share", "alternate", "sequence"] = "auto"  # spread, or share on few devices
     arithmetic: AskedArithmetic = AskedArithmetic()
 

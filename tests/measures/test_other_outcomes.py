@@ -146,7 +146,7 @@ def test_power_and_plan_speak_of_the_unit(folder: Path, capsys: pytest.CaptureFi
     facts = TaskFacts(name=TASK.name, kind="pendulum", measures=MEASURES, title="swing up", step_s=1e-3)
     plan = planned(experiment(margin=3.0, eval_episodes=8), machine(tasks=(facts,)))
     estimate = Estimate(duration_s=1.0, start_up_s=1.0, memory_bytes=1, step_s=1.0, basis="measured")
-    text = plan_text(plan, estimate, folder)
+    text = plan_text(plan, machine(), estimate, folder)
     assert foreign(text) == []
     assert "margin 3 J" in text
     assert "energy used, lower is better" in re.sub(r"\s+", " ", text)

@@ -51,12 +51,12 @@ class ExperimentMachine:
     def in_progress(self) -> bool:
         """True while blocks are in progress or waiting; after a stop, only while runs are at work."""
         if self._stopped_by:
-            return bool(self._blocks.at_work())
+            return bool(self._blocks.at_work() or self._blocks.anything_due)
         return bool(self._blocks or self._waiting or self._giving_up.any_aside)
 
     def error_at_end(self) -> EsperError | None:
         """Return why the experiment is incomplete although nothing is in progress; None if it is complete."""
-        if self._stopped_by:
+        if self._stopped_by and runs.any_expected(self._history):
             return incidents.stopped(self._stopped_by)
         return WorkerFailed(NOTHING_LEFT) if nothing_left(self._history) else None
 
@@ -346,7 +346,7 @@ class ExperimentMachine:
         done = {block for block, _ in released if self._blocks.is_done(block)}
         for block in done:
             self._blocks.remove(block)
-        if done and not self._stopped_by:
+        if done and not (self._stopped_by and runs.any_expected(self._history)):
             self._look()
 
     def _send_on(self, run: RunHistory, milestone: int, now: float) -> None:

@@ -181,7 +181,12 @@ def any_complete(history: History) -> bool:
     return False
 
 
+def any_expected(history: History) -> bool:
+    """True if the outcome of some run is still to come."""
+    return any(run.expected for run in history.runs.values())
+
+
 def nothing_left(history: History) -> bool:
     """True if runs were given up, none is still expected and no replicate is complete."""
-    runs = history.runs.values()
-    return any(run.lost for run in runs) and not any(run.expected for run in runs) and not any_complete(history)
+    lost = any(run.lost for run in history.runs.values())
+    return lost and not any_expected(history) and not any_complete(history)

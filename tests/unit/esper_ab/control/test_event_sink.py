@@ -73,6 +73,19 @@ def test_a_run_that_is_evaluated_waits_no_more_for_room(sink, told):
     assert texts(said) == ["no space", "the disk has space for checkpoints again: continuing", "no space"]
 
 
+@pytest.mark.parametrize("category", ["worker_death", "hung_worker", "dropped_pair", "cancelled"])
+def test_a_run_that_is_over_or_begins_again_waits_no_more_for_room(sink, told, category):
+    """Else no later lack of room would be told, because one is assumed to last."""
+    over = next(event for event in planted_effect() if isinstance(event, RunEvaluated)).record.run
+    waiting = Progress(run=over, milestone=1, step=0, phase=PHASE)
+    sink.show(waiting)
+    sink.append(Incident(category=category, run_name=over.name, detail="its worker died"))
+    sink.show(waiting)
+    sink.close()
+    said = [told.get() for _ in range(told.qsize())]
+    assert texts(said) == ["no space", "the disk has space for checkpoints again: continuing", "no space"]
+
+
 # Waiting for room on the disk: for the journal, and for workers that have none for a checkpoint.
 
 

@@ -204,7 +204,7 @@ def test_more_cpu_lanes_than_cores_are_time_sliced_aloud() -> None:
     plan = planned(experiment(("a", "b", "c")), machine(cores=2))
     assert [lane.name for lane in plan.lanes] == ["cpu:0", "cpu:1", "cpu:2"]
     assert any("3 threads share 2 cores" in note for note in plan.notes)
-    assert any(note.startswith("No GPU: 3 CPU cores, 1 thread each") for note in plan.notes)
+    assert any(note.startswith("No GPU: 3 workers on the CPU, 1 thread each") for note in plan.notes)
 
 
 def test_a_gpu_that_torch_cannot_use_does_not_hinder_an_asked_cpu_run() -> None:

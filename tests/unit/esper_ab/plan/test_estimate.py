@@ -170,5 +170,5 @@ def test_workers_that_start_are_counted() -> None:
 ])  # fmt: skip
 def test_nothing_takes_no_time(seconds: float, said: str) -> None:
     plan, cost = planned(experiment(), machine()), cost_of(experiment(), machine())
-    text = plan_text(plan, replace(cost, duration_s=seconds), Path("runs/x"), 200)
+    text = plan_text(plan, machine(), replace(cost, duration_s=seconds), Path("runs/x"), 200)
     assert f"estimate: {said} including the start of the workers, " in text

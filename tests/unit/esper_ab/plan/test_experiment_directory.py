@@ -103,14 +103,16 @@ def test_a_place_has_a_name_that_is_text_and_room(tmp_path: Path) -> None:
 def test_plan_text_says_what_will_happen_and_fits_a_terminal_but_for_columns() -> None:
     plan = planned("shaped", "wait", seeds=20, sets=("ppo.lr=0.5",))
     cost = estimate(plan.experiment, plan.lanes, MACHINE)
-    text = plan_text(plan, cost, Path("runs/x"))
+    text = plan_text(plan, MACHINE, cost, Path("runs/x"))
     for words in (
         "2 groups x 20 seeds = 40 runs", "controller.name  ppo     wait", "0: shaped on cpu:0, wait on cpu:1",
-        "… and 8 more", "cpu:1: 4 on cpu:1", "estimate: about", "estimates: Mean difference", "note: No GPU",
+        "… and 8 more", "devices: 2 at a time on 2 CPU cores",
+        "environments per device: cpu:0: 4 environments, cpu:1: 4", "estimate: about", "estimates: Mean difference",
+        "note: No GPU",
     ):
         assert words in text
     for width in (48, 60, 100):
-        narrow = plan_text(plan, cost, Path("runs/x"), width)
+        narrow = plan_text(plan, MACHINE, cost, Path("runs/x"), width)
         assert max(map(len, narrow.splitlines())) <= width
         assert narrow.split() == text.split()
 

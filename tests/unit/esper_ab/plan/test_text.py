@@ -11,14 +11,14 @@ from esper_ab.contracts.children import Machine
 from esper_ab.contracts.settings import RewardSettings
 from esper_ab.plan.estimate import duration, estimate
 from esper_ab.plan.plan import Plan
-from esper_ab.plan.text import question, short_text
+from esper_ab.plan.text import plan_text, question, short_text
 from esper_ab.settings.experiment import AskedArithmetic
 
 FOLDER = Path("a folder/x")
 
 
 def short(plan: Plan, there: Machine, power: str = "", width: int = 1000) -> list[str]:
-    return short_text(plan, estimate(plan.experiment, plan.lanes, there), FOLDER, power, width).splitlines()
+    return short_text(plan, there, estimate(plan.experiment, plan.lanes, there), FOLDER, power, width).splitlines()
 
 
 def lines(groups: Sequence[str] = ("a", "b"), *, cores: int = 4, power: str = "", **changes: object) -> list[str]:
@@ -80,7 +80,7 @@ def test_when_a_plan_decides_at_which_error_rate(changes: dict[str, object], lin
     ({"cores": 2}, "12 runs (2 groups x 6 seeds), 2 at a time on 2 CPU cores, "),
     ({"cores": 4, "placement": "sequence"}, "12 runs (2 groups x 6 seeds), 4 at a time on 4 CPU cores, "),
     ({"devices": ("cpu:0",), "placement": "sequence"}, "12 runs (2 groups x 6 seeds), 1 at a time on 1 CPU core, "),
-    ({"devices": ("cpu:0",), "placement": "share"}, "12 runs (2 groups x 6 seeds), 2 at a time on 1 CPU core, "),
+    ({"devices": ("cpu:0",), "placement": "share"}, "12 runs (2 groups x 6 seeds), 2 at a time sharing 1 CPU core, "),
     ({"seeds": 1, "placement": "sequence"}, "2 runs (2 groups x 1 seed), 1 at a time on 1 CPU core, "),
     ({"groups": "abc", "control": "a"}, "18 runs (3 groups x 6 seeds), 3 at a time on 3 CPU cores, "),
     ({"open_ended": True}, "At first 12 runs (2 groups x 6 seeds), 4 at a time on 4 CPU cores, "),
@@ -116,15 +116,31 @@ def test_a_comparison_of_rewards_with_too_little_training_says_how_much_is_enoug
     assert (f"rewards differ from about 960 on: --episodes 240, {takes} here." in words) is said
 
 
-@pytest.mark.parametrize(("devices", "named"), [
-    (("cuda:0", "cuda:1"), "cuda:0 and cuda:1"), (("cpu:0", "cpu:1"), "2 CPU cores"), (("cpu:0",), "1 CPU core"),
-    (("cuda:0", "cpu:0"), "cuda:0 and 1 CPU core"), (tuple(f"cuda:{n}" for n in range(8)), "8 GPUs"),
+@pytest.mark.parametrize(("on_cpu_s", "end"), [
+    (0.0, "about 2 min (a rough estimate)"), (61.0, "about 2 min (a rough estimate)"),
+    (60.0, "about 2 min (a rough estimate); about 60 s with --devices cpu"),
 ])  # fmt: skip
-def test_the_devices_of_a_plan_are_named(devices: tuple[str, ...], named: str) -> None:
-    there = asking.machine()
+def test_a_cpu_that_is_twice_as_fast_as_the_gpus_chosen_by_default_is_in_the_line_with_its_flag(
+    on_cpu_s: float, end: str
+) -> None:
+    """In plan.txt, where there is room, the CPU's time is given whether it is shorter or not."""
+    there = asking.machine(gpus=2)
     plan = asking.planned(asking.experiment(margin=2.0), there)
-    lanes = tuple(msgspec.structs.replace(plan.lanes[0], devices=(device,)) for device in devices)
-    assert f" at a time on {named}, " in short(msgspec.structs.replace(plan, lanes=lanes), there)[1]
+    cost = msgspec.structs.replace(
+        estimate(plan.experiment, plan.lanes, there), duration_s=120.0, on_cpu_s=on_cpu_s
+    )
+    line = short_text(plan, there, cost, FOLDER, "", 1000).splitlines()[1]
+    assert line == f"12 runs (2 groups x 6 seeds), 2 at a time on cuda:0 and cuda:1, {end}"
+    whole = plan_text(plan, there, cost, FOLDER, 1000)
+    time = f"; about {on_cpu_s:.0f} s with --devices cpu" if on_cpu_s else ""
+    assert f"\ndevices: 2 at a time on cuda:0 and cuda:1{time}\n" in whole
+    assert "\nenvironments per device: cuda:0: 4 environments, cuda:1: 4\n" in whole
+
+
+def test_unused_gpus_are_in_the_line() -> None:
+    there = asking.machine(gpus=2)
+    plan = asking.planned(asking.experiment(margin=2.0, devices=("cpu",)), there)
+    assert " at a time on 2 CPU cores; 2 GPUs unused (--devices cuda); about " in short(plan, there)[1]
 
 
 @pytest.mark.parametrize(("trainer", "named"), [
@@ -152,7 +168,7 @@ def test_a_range_of_durations_that_reads_the_same_at_both_ends_is_said_once(
     plan = asking.planned(asking.experiment(margin=2.0), there)
     cost = estimate(plan.experiment, plan.lanes, there)
     cost = msgspec.structs.replace(cost, duration_s=shortest_s, longest_s=longest_s)
-    assert f" CPU cores, {said} (a rough" in short_text(plan, cost, FOLDER, "")
+    assert f" CPU cores, {said} (a rough" in short_text(plan, there, cost, FOLDER, "")
 
 
 def test_what_limits_the_answer_is_shown_and_other_notes_are_not() -> None:

@@ -45,8 +45,10 @@ def test_fewer_gpus_than_a_block_needs_are_shared_unless_another_placement_is_as
 def test_gpus_that_were_tried_in_vain_are_named_and_those_that_stay_unused_are_mentioned() -> None:
     told = "GPUs requested: 3, usable: 2; not cuda:2 (CUDA error: uncorrectable ECC error)"
     there = machine(gpus=2, unusable_gpus=told)
-    assert f"{told}." in planned(experiment(), there).notes
-    assert "GPUs stay unused: 2 CPU cores, 1 thread each." in planned(experiment(devices=("cpu",)), there).notes
+    plan = planned(experiment(), there)
+    assert f"{told}." in plan.notes[: plan.limits]  # on the first screen
+    on_cpu = planned(experiment(devices=("cpu",)), there)
+    assert "GPUs stay unused: 2 workers on the CPU, 1 thread each." in on_cpu.notes
 
 
 @pytest.mark.parametrize(("asked", "tried"), [

@@ -177,6 +177,20 @@ def test_a_second_ctrl_c_stops_at_once_and_a_second_sigterm_does_not():
     assert [event.category for event in entered(world)] == ["interrupted"]
 
 
+@pytest.mark.parametrize("name", ["lockstep", "alternate", "early stop"])
+def test_a_stop_in_the_last_barrier_of_all_ends_a_finished_experiment_with_its_look(name):
+    """Nothing is left that a resumed experiment could do."""
+    world, last = World(PLANS[name]), len(in_peace(name).journal)
+    while any(run.expected and run.released < run.spec.episodes for run in world.recorded.runs.values()):
+        world.in_peace()
+    assert len(world.journal) < last
+    world.perform(world.machine.stop_requested(CTRL_C, world.now))
+    world.to_the_end()
+    assert world.error is None
+    assert records(world.journal) == records(in_peace(name).journal)
+    assert world.recorded.looks == in_peace(name).recorded.looks
+
+
 def test_nothing_counts_that_a_worker_says_after_it_has_failed():
     world, worker = in_the_midst(3)
     world.hear(worker, worker.failed())
