@@ -1,6 +1,7 @@
 """Number of pairs needed to detect a difference of a given size, from the pairs' spread, never from the pairs' mean.
 
-The power is that of the two-sided paired t-test, computed with the noncentral t distribution. The range of the number
+The power is that of the two-sided paired t-test, computed with the noncentral t distribution; with 7 or 8 pairs, it is
+that of the t-test and the exact sign-flip test together, as a claim needs both. The range of the number
 of pairs comes from chi-square limits of the SD. If the p that rejects depends on the number of pairs, `p_bound` is a
 function of that number.
 """
@@ -11,9 +12,11 @@ import math
 from collections.abc import Callable
 
 import msgspec
+import numpy as np
 
 from esper_ab.stats.distributions import chi2_ppf, nct_sf, t_isf
-from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.exact_signs import BACKED_BY_SIGNS, support
+from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
 from esper_ab.stats.variances import sd_limits
 
 POWER = 0.8
@@ -34,9 +37,12 @@ class PairsNeeded(msgspec.Struct, frozen=True, kw_only=True):
     high: int
 
 
-def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1) -> float:
-    """Return P(two-sided paired t rejects at alpha | true mean difference = margin, SD of differences = sd).
+def power(
+    sd: float, margin: float, pairs: int, alpha: float, columns: int = 1, *, signed: bool = True
+) -> float:  # fmt: skip
+    """Return P(the rule rejects in the right direction | true mean difference = margin, SD of differences = sd).
 
+    The rule is the two-sided paired t at `alpha` and, if `signed`, the exact sign-flip test where a claim needs it.
     `columns` is the number of columns of the design (tau and the position effects), so df = pairs - columns.
     """
     df = pairs - columns
@@ -44,7 +50,24 @@ def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1) 
         return 0.0
     bound, shift = float(t_isf(alpha / 2.0, df)), margin * math.sqrt(pairs) / sd
     # The far tail is omitted, because it would only add rejections in the wrong direction.
-    return float(nct_sf(bound, df, shift))
+    if not (signed and needs_signs(pairs, alpha)):
+        return float(nct_sf(bound, df, shift))
+    return _with_signs(bound, df, shift, pairs, alpha)
+
+
+def needs_signs(pairs: int, alpha: float) -> bool:
+    """True if a claim at `alpha` also needs the exact sign-flip test, which so few pairs can pass."""
+    return pairs in BACKED_BY_SIGNS and smallest_p(pairs) <= alpha
+
+
+def _with_signs(bound: float, df: int, shift: float, pairs: int, alpha: float) -> float:
+    """Return the probability that t, noncentral by `shift`, is beyond `bound` and the sign-flip test agrees."""
+    grid, shares = support(pairs, df, alpha)
+    ends = np.array([bound, *grid[grid > bound]])
+    at_ends = np.interp(ends, grid, shares)
+    beyond = np.array([float(nct_sf(end, df, shift)) for end in ends])
+    between = (beyond[:-1] - beyond[1:]) * (at_ends[:-1] + at_ends[1:]) / 2.0
+    return float(np.sum(between) + beyond[-1])
 
 
 def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, columns: int = 1) -> PairsNeeded:
@@ -52,6 +75,7 @@ def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, colu
 
     `sd` > 0 is the SD of the differences, in the unit of `margin`, and has `df` degrees of freedom.
     """
+    # The anytime-valid rule, whose bound depends on the number of pairs, needs no second test.
     sd_low, sd_high = sd_limits(sd, df, SD_LIMITS)
     pairs = _least(sd, margin, p_bound, columns)
     return PairsNeeded(
@@ -60,8 +84,10 @@ def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, colu
     )  # fmt: skip
 
 
-def smallest_resolvable(sd: float, pairs: int, alpha: float, columns: int = 1) -> float | None:
-    """Return the true difference that `pairs` pairs detect at two-sided p <= alpha with 80 % power.
+def smallest_resolvable(
+    sd: float, pairs: int, alpha: float, columns: int = 1, *, signed: bool = True
+) -> float | None:  # fmt: skip
+    """Return the true difference that `pairs` pairs detect with 80 % power, by the rule that `power` describes.
 
     Return None if there is no such difference. `sd` > 0 is the SD of the differences; the result has the same unit.
     """
@@ -71,9 +97,16 @@ def smallest_resolvable(sd: float, pairs: int, alpha: float, columns: int = 1) -
 
     df = pairs - columns
     # With this noncentrality the power is above 0.92: P(chi above its 95 % point) + P(normal below -2) < 0.08.
-    shift = float(t_isf(alpha / 2.0, df)) * math.sqrt(float(chi2_ppf(0.95, df)) / df) + 2.0
+    reach = float(t_isf(alpha / 2.0, df))
+    if signed and needs_signs(pairs, alpha):
+        reach = max(reach, math.sqrt(df * (pairs - 1)))  # from which the sign-flip test always agrees
+    shift = reach * math.sqrt(float(chi2_ppf(0.95, df)) / df) + 2.0
     most = shift / math.sqrt(pairs)
-    return sd * float(optimize.brentq(lambda size: power(1.0, size, pairs, alpha, columns) - POWER, 0.0, most))
+
+    def lacking(size: float) -> float:
+        return power(1.0, size, pairs, alpha, columns, signed=signed) - POWER
+
+    return sd * float(optimize.brentq(lacking, 0.0, most))
 
 
 def _at(p_bound: PBound, pairs: int) -> float:
@@ -82,9 +115,16 @@ def _at(p_bound: PBound, pairs: int) -> float:
 
 def _least(sd: float, margin: float, p_bound: PBound, columns: int) -> int:
     def enough(pairs: int) -> bool:
-        return power(sd, margin, pairs, _at(p_bound, pairs), columns) >= POWER
+        alpha = _at(p_bound, pairs)
+        if power(sd, margin, pairs, alpha, columns, signed=False) < POWER:
+            return False
+        return callable(p_bound) or power(sd, margin, pairs, alpha, columns) >= POWER
 
     low = max(LEAST_PAIRS, columns + 1)
+    while low <= max(BACKED_BY_SIGNS):  # a pair more may cost power here: a claim then needs a second test
+        if enough(low):
+            return low
+        low += 1
     high = 2 * low
     while not enough(high) and high < _MOST:
         low, high = high, high * 2

@@ -1,9 +1,9 @@
 """Compute, before any training, the power of a plan, its detectable difference, and the seeds that a margin needs.
 
 Power is the probability that a comparison, tested at its initial share of alpha, crosses its boundary at some look in
-the right direction. For one look it is exact, from the noncentral t distribution; with 7 or 8 pairs, the share of these
-claims that the exact sign-flip test supports is simulated. For several looks, the paths of t are simulated (see
-`boundaries.py`).
+the right direction. For one look it is exact, from the noncentral t distribution. For several looks, the paths of t are
+simulated (see `boundaries.py`). At looks of 7 and 8 pairs, the exact sign-flip test must agree; the share of samples in
+which it does is simulated by t.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 from esper_ab.design.boundaries import Draws, TProcess, draw, t_process, t_values
 from esper_ab.design.counterbalance import cycle, order
 from esper_ab.design.design import adjusts, default_looks, find_bounds, futility_of
-from esper_ab.design.pairs_needed import MOST_NAMED, POWER, SD_LIMITS
+from esper_ab.design.pairs_needed import MOST_NAMED, POWER, SD_LIMITS, needs_signs
+from esper_ab.design.pairs_needed import power as power_of_one_look
 from esper_ab.stats.distributions import nct_sf, t_isf
-from esper_ab.stats.exact_signs import BACKED_BY_SIGNS, signs_p
+from esper_ab.stats.exact_signs import support
 from esper_ab.stats.floats import Bools, Floats
-from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.variances import sd_limits
 
 _PATHS = 100_000  # standard error of a power of 0.8: 0.0013
-_BACKED_PATHS = 2_000  # standard error of the share that the sign-flip test supports: 0.01
 _BISECTIONS = 16  # for five digits, because the bracket is no wider than its upper end
 
 
@@ -40,6 +40,7 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     looks: tuple[int, ...]  # of the plan
     process: TProcess  # at the looks that can test
     nominal_p: tuple[float, ...]  # at the looks of `process`; empty below 6 replicates, where nothing is decided
+    alpha: float  # share of the comparison at first
     futility_p: tuple[float, ...] = ()  # likewise, one-sided at the margin; empty: no stopping for futility
 
 
@@ -157,7 +158,10 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> 
         if question.futility and len(looks) > 1:
             bounds = futility_of(question.futility, sides, positions, looks).nominal_p
             futility = tuple(p for look, p in zip(looks, bounds, strict=True) if look in process.looks)
-    return Scheme(replicates=replicates, looks=looks, process=process, nominal_p=nominal, futility_p=futility)
+    return Scheme(
+        replicates=replicates, looks=looks, process=process, nominal_p=nominal, futility_p=futility,
+        alpha=question.alpha / question.comparisons,
+    )  # fmt: skip
 
 
 class Simulation:
@@ -166,9 +170,9 @@ class Simulation:
     def __init__(self, scheme: Scheme, rng: Generator, paths: int = _PATHS) -> None:
         self.scheme = scheme
         self._draws = draw(scheme.process, paths, rng) if len(scheme.nominal_p) > 1 else None
-        one = len(scheme.nominal_p) == 1 and scheme.replicates in BACKED_BY_SIGNS
-        backed = one and smallest_p(scheme.replicates) <= scheme.nominal_p[0]
-        self._normal = rng.standard_normal((_BACKED_PATHS, scheme.replicates)) if backed else None
+        # By place of a look: for each path, the luck with which the sign-flip test agrees, if a claim needs it.
+        signed = [place for place, look in enumerate(scheme.process.looks) if needs_signs(look, scheme.alpha)]
+        self._luck = {place: rng.random(paths) for place in signed if self._draws is not None}
 
     def power(self, effect: float) -> float:
         """Return the probability of crossing the boundary in the right direction; 0.0 if the plan decides nothing.
@@ -179,20 +183,12 @@ class Simulation:
             return 0.0
         if self._draws is None:  # noncentral t; the tail in the wrong direction does not count
             (df,), (information,) = self.scheme.process.df, self.scheme.process.information
-            bound = float(t_isf(self.scheme.nominal_p[0] / 2.0, df))
-            return float(nct_sf(bound, df, effect * math.sqrt(information))) * self._backed(effect)
+            p, pairs = self.scheme.nominal_p[0], self.scheme.replicates
+            if needs_signs(pairs, p):
+                return power_of_one_look(1.0, effect, pairs, p, pairs - df)
+            return float(nct_sf(float(t_isf(p / 2.0, df)), df, effect * math.sqrt(information)))
         crossed, stop, t = self._beyond(effect, self._draws)
         return float(np.mean(crossed.any(axis=0) & (np.take_along_axis(t, stop[None], axis=0)[0] > 0.0)))
-
-    def _backed(self, effect: float) -> float:
-        """Return the share of the t-test's claims that the exact sign-flip test supports; 1.0 if it is not required."""
-        if self._normal is None:
-            return 1.0
-        alpha, d = self.scheme.nominal_p[0], self._normal + effect
-        n = d.shape[1]
-        t = d.mean(axis=1) * math.sqrt(n) / d.std(axis=1, ddof=1)
-        claims = d[t >= t_isf(alpha / 2.0, n - 1)]
-        return float(np.mean(signs_p(claims) <= alpha)) if claims.size else 1.0
 
     def expected_replicates(self, effect: float) -> float | None:
         """Return the mean number of replicates if decided comparisons stop; None if the plan decides nothing."""
@@ -233,13 +229,18 @@ class Simulation:
     def _beyond(
         self, effect: float, draws: Draws
     ) -> tuple[Bools, NDArray[np.intp], Floats]:
-        """For each path, return whether it is beyond the bound at each look, the look of its first crossing, and its t.
+        """For each path, return whether it crosses the bound at each look, the look of its first crossing, and its t.
 
-        The first and the last have the shape [looks, paths].
+        The first and the last have the shape [looks, paths]. Where a claim also needs the sign-flip test, only paths
+        that this test supports cross.
         """
         t = t_values(self.scheme.process, draws, effect)
         bounds = t_isf(np.asarray(self.scheme.nominal_p) / 2.0, self.scheme.process.df)
         beyond = np.abs(t) >= bounds[:, None]
+        for place, luck in self._luck.items():
+            process = self.scheme.process
+            grid, shares = support(process.looks[place], process.df[place], self.scheme.alpha)
+            beyond[place] &= luck < np.interp(np.abs(t[place]), grid, shares)
         return beyond, np.argmax(beyond, axis=0), t
 
 

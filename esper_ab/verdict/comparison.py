@@ -74,7 +74,8 @@ def smallest_difference(question: Question, course: Course, found: Spread, most:
     if most < LEAST_PAIRS:
         return None
     bound = _bound(question, course)
-    return smallest_resolvable(found[0], most, bound(most) if callable(bound) else bound, found[2])
+    at = bound(most) if callable(bound) else bound
+    return smallest_resolvable(found[0], most, at, found[2], signed=not callable(bound))
 
 
 def _bound(question: Question, course: Course) -> PBound:

@@ -15,6 +15,7 @@ from esper_ab.stats.pair import outcomes
 from esper_ab.stats.text import digits_apart, percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.sensitivity import DRIFT
+from esper_ab.verdict.shapes import tails_beyond_margin
 from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, Verdict
 
 _ZERO, _BOUND = "the interval includes 0", "the test has not reached its bound"
@@ -84,6 +85,11 @@ def _equivalent(evidence: Evidence) -> str:
     """Say that a difference is small, and that a large one is ruled out only if no rare failure can hide one."""
     question, margin = evidence.question, evidence.design.margin_words
     said = f"{question.a} and {question.b} are equivalent within {margin}: {_ahead(evidence)}"
+    tails = [tail for tail, _ in tails_beyond_margin(evidence)]
+    if tails:
+        counts = " and ".join(str(tail.count) for tail in tails)
+        like = f"if pairs like {counts} of these {evidence.used} are no more frequent than here"
+        return f"{said}{_bracketed(evidence, f', within the margin, {like}')}."
     if evidence.rules_out_margin:
         return f"{said}{_bracketed(evidence)}, and a difference of {margin} or more is ruled out."
     return f"{said}{_bracketed(evidence, ', within the margin')}."
@@ -142,7 +148,7 @@ def _why(evidence: Evidence) -> str:
     if evidence.capped_by:
         caps = {finding.kind for finding in evidence.findings if finding.weight == "caps"}
         if caps == {DRIFT}:
-            return "the differences drift from pair to pair"
+            return _drifts(evidence)
         if caps:
             return "the audit allows no verdict"
         if evidence.imputed is not None and not evidence.imputed.survives:
@@ -158,6 +164,14 @@ def _why(evidence: Evidence) -> str:
     if evidence.course.decision != evidence.course.standing:
         return "the last look does not confirm what an earlier one decided"
     return _why_open(evidence)
+
+
+def _drifts(evidence: Evidence) -> str:
+    """Say over which pairs the differences drift, if not only those that the estimate is of are checked."""
+    later = len(evidence.course.later)
+    if not later:
+        return "the differences drift from pair to pair"
+    return f"the differences drift over all {n_pairs(evidence.used + later)}, {later} of them after that look"
 
 
 def _why_open(evidence: Evidence) -> str:

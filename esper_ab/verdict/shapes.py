@@ -22,13 +22,10 @@ def on_shapes(evidence: Evidence) -> Iterator[str]:
     """Give the means that a far tail allows, if some of them make the claim false, and the error rate of the shape."""
     if evidence.verdict not in CLAIMS or evidence.samples is not None or evidence.proportions is not None:
         return
-    differences = np.array([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
     if evidence.verdict not in DIFFERENT:
-        for sign in (1.0, -1.0):
-            tail = far_tail(sign * differences)
-            if tail is not None and tail.least_mean <= -evidence.design.margin:
-                yield _on_tail(evidence, tail, sign)
+        yield from (_on_tail(evidence, tail, sign) for tail, sign in tails_beyond_margin(evidence))
         return
+    differences = np.array([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
     sign = float(evidence.course.direction)
     plan = look_plan(evidence.design, evidence.used)
     towards = sign * differences
@@ -43,6 +40,18 @@ def on_shapes(evidence: Evidence) -> Iterator[str]:
         like = f"as skewed as these (skewness {against:.1f} against the claim)"
     if rate is not None and rate >= SAID_FROM:
         yield _on_rate(evidence, rate, like)
+
+
+def tails_beyond_margin(evidence: Evidence) -> list[tuple[Tail, float]]:
+    """Return the far tails whose share may be so large that the mean reaches the margin, each with its side.
+
+    The side is 1.0 if the tail lies below the other differences, -1.0 if above.
+    """
+    if evidence.samples is not None or evidence.proportions is not None:
+        return []
+    differences = np.array([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
+    both = ((far_tail(sign * differences), sign) for sign in (1.0, -1.0))
+    return [(tail, sign) for tail, sign in both if tail is not None and tail.least_mean <= -evidence.design.margin]
 
 
 def look_plan(design: Design, pairs: int) -> LookPlan:

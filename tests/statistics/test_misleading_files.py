@@ -65,6 +65,9 @@ def test_whole_number_seeds_are_no_clock():
     assert str(found.verdict) == "BETTER"
 
 
+WAVE = np.random.default_rng(7).normal(0.0, 1.0, 20).round(2)
+
+
 def ten_and_ten(after):
     """20 planned pairs with a look after 10, where the mean is +3; those after it have the mean `after`."""
     wave = np.tile([0.3, -0.3, 0.1, -0.1, 0.2, -0.2, 0.4, -0.4, 0.0, 0.1], 2)
@@ -83,7 +86,20 @@ def test_pairs_after_the_decision_stand_beside_it_and_the_drift_check_sees_them(
     found = ten_and_ten(after)
     assert (found.course.decided_at, str(found.verdict)) == (10, verdict)
     assert said in found.caveats
-    assert ("drift" in found.headline) == (verdict == "INCONCLUSIVE")
+    drifts = "the differences drift over all 20 pairs, 10 of them after that look" in found.headline
+    assert drifts == (verdict == "INCONCLUSIVE")
+
+
+def test_equivalence_is_conditional_where_the_share_of_far_pairs_may_move_the_mean_beyond_the_margin():
+    """+1 in 19 pairs and -19 in one: headline and caveat say the same."""
+    d = np.array([1.0 + 0.1 * (place % 3 - 1) for place in range(19)] + [-19.0])
+    for differences, verdict in ((d, "EQUIVALENT"), (-d, "EQUIVALENT")):
+        columns = {"group": ["a"] * 20 + ["b"] * 20, "seed": [*range(20)] * 2,
+                   "outcome": [*(60.0 + differences + WAVE), *(60.0 + WAVE)]}  # fmt: skip
+        (found,) = explore(observations_of("runs", columns, range(2, 42)), scales_of(("",), 2.0), Rule()).comparisons
+        assert str(found.verdict) == verdict
+        assert "within the margin, if pairs like 1 of these 20 are no more frequent than here)" in found.headline
+        assert "Such pairs may be 0.13 to 25 % of all" in " ".join(found.caveats)
 
 
 def test_a_single_pair_after_the_decision_is_one():

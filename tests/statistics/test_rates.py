@@ -5,6 +5,7 @@ docs/evidence/rates.md has the rates of many more laws and plans, and names the 
 
 import numpy as np
 import pytest
+from scipy import stats
 from simulation import counts
 from simulation.laws import SHAPES, collapsing, latent, runs
 from simulation.procedure import ALPHA, Losses, Rule, anytime, comparisons, default_looks, false_claims, follow, settle
@@ -89,3 +90,28 @@ def test_outcomes_of_0_and_1_keep_five_percent_and_their_intervals_hold(pairs, c
     assert (law @ (claimed != 0))[np.isclose(true, 0)].max() <= ALPHA
     cover = (law * ((low <= true[:, None] + 1e-12) & (true[:, None] <= high + 1e-12))).sum(1)
     assert cover.mean() >= 0.946
+
+
+@pytest.mark.parametrize(("effect", "capped"), [(0.0, 14.7), (0.5, 4.0), (0.75, 2.1), (1.0, 1.2)])
+def test_how_many_early_claims_the_drift_check_caps_because_of_later_pairs(effect, capped):
+    """Looks after 10, 14 and 20 pairs, all pairs exist and are independent: docs/internals/verdict-rules.md."""
+    rng = np.random.default_rng(20)
+    number = 400_000 if effect < 0.5 else 100_000
+    d = rng.standard_normal((number, 20)) + effect
+    early = np.abs(d[:, :10].mean(1) / d[:, :10].std(1, ddof=1)) * np.sqrt(10) >= stats.t.isf(0.00305 / 2, 9)
+    d = d[early]
+    share = 100.0 * float(np.mean(_drifts(d)))
+    assert share == pytest.approx(capped, abs=4.0 * np.sqrt(capped * (100.0 - capped) / len(d)))
+
+
+def _drifts(d):
+    """[experiments] whether differences d [experiments, pairs] have a trend or an autocorrelation at 0.005 each."""
+    n = d.shape[1]
+    x = np.arange(n) - (n - 1) / 2
+    e = d - d.mean(1, keepdims=True)
+    slope = e @ x / (x @ x)
+    rest = ((e**2).sum(1) - slope**2 * (x @ x)) / (n - 2)
+    trend = 2.0 * stats.t.sf(np.abs(slope) / np.sqrt(rest / (x @ x)), n - 2)
+    r = (e[:, 1:] * e[:, :-1]).sum(1) / (e**2).sum(1)
+    z = (r + 1.0 / n) * n * np.sqrt(n - 1) / (n - 2)
+    return (trend <= 0.005) | (stats.norm.sf(z) <= 0.005)

@@ -1,11 +1,16 @@
 """Pairs that a margin needs: against statsmodels and a measured example, by the power they must have."""
 
+import math
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 from esper_ab.design.pairs_needed import POWER, pairs_needed, power, smallest_resolvable
+from esper_ab.stats.exact_signs import signs_p
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 
@@ -20,6 +25,26 @@ def test_pairs_needed_is_the_least_number_with_the_power(sd, margin, columns):
     assert power(sd, margin, n, 0.05, columns) >= POWER
     assert n >= LEAST_PAIRS
     assert n == LEAST_PAIRS or power(sd, margin, n - 1, 0.05, columns) < POWER
+
+
+@pytest.mark.parametrize("pairs", [7, 8])
+def test_so_few_pairs_have_the_power_of_both_tests_that_a_claim_needs(pairs):
+    """Against experiments that are simulated here: t and the exact sign-flip test, at 0.05."""
+    d = np.random.default_rng(pairs).standard_normal((20_000, pairs)) + 1.1
+    t = d.mean(axis=1) / d.std(axis=1, ddof=1) * math.sqrt(pairs)
+    claims = d[t >= stats.t.isf(0.025, pairs - 1)]
+    both = np.sum(signs_p(claims) <= 0.05) / len(d)
+    assert power(1.0, 1.1, pairs, 0.05) == pytest.approx(both, abs=0.012)
+    assert power(1.0, 1.1, pairs, 0.05, signed=False) == pytest.approx(len(claims) / len(d), abs=0.01)
+    assert len(claims) / len(d) - both > 0.02
+    only = 0.01 if pairs == 7 else 0.005  # 2 / 2^n is more: the second test could never agree, and is not required
+    assert power(1.0, 1.1, pairs, only) == power(1.0, 1.1, pairs, only, signed=False)
+
+
+def test_a_bound_by_the_number_of_pairs_is_that_of_a_rule_without_a_second_test():
+    sd = 0.77
+    assert power(sd, 1.0, 7, 0.05) < POWER < power(sd, 1.0, 7, 0.05, signed=False)
+    assert pairs_needed(sd, 9, 1.0, lambda pairs: 0.05).pairs == 7 < pairs_needed(sd, 9, 1.0, 0.05).pairs
 
 
 def test_millions_of_pairs_are_counted_too():

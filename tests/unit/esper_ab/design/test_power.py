@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 from scipy import stats
+from support.elsewhere import scales
 
 from esper_ab.design.design import default_looks
 from esper_ab.design.pairs_needed import pairs_needed
@@ -18,7 +19,11 @@ from esper_ab.design.power import (
     replicates_needed,
     scheme,
 )
+from esper_ab.readers.external_plan import make_external_plan
+from esper_ab.stats.pair import Pair
 from esper_ab.stats.variances import sd_limits
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.follow import courses_of
 
 TWO = PowerQuestion(margin=3.5)
 
@@ -61,7 +66,33 @@ def test_with_seven_and_eight_pairs_power_counts_the_claims_that_the_sign_flip_t
     free = msgspec.structs.replace(TWO, positions_matter=False)
     plan, shared = (scheme(replicates, (replicates,), one) for one in (free, msgspec.structs.replace(free, alpha=0.01)))
     assert Simulation(plan, rng()).power(1.0) == pytest.approx(power, abs=0.02)
-    assert (Simulation(shared, rng())._normal is None) == (replicates == 7)  # 2 / 2^7 > 0.01: it cannot be required
+    alone = stats.nct.sf(stats.t.isf(0.005, replicates - 1), replicates - 1, math.sqrt(replicates))
+    # 2 / 2^7 > 0.01: the sign-flip test cannot be required there.
+    assert (Simulation(shared, rng()).power(1.0) == pytest.approx(alone, rel=1e-9)) == (replicates == 7)
+
+
+@pytest.mark.parametrize(("looks", "effect"), [((7, 14), 1.0), ((8, 16), 1.5), ((7, 8, 9), 1.3)])
+def test_the_power_of_looks_is_that_of_the_rule_that_decides(looks, effect):
+    """The product takes every look of simulated experiments; at 7 and 8 pairs a claim also needs the sign-flip test."""
+    question = PowerQuestion(margin=1.0, looks=looks, positions_matter=False)
+    found = Simulation(scheme(looks[-1], looks, question), rng())
+    replicates = tuple(map(str, range(looks[-1])))
+    design = make_external_plan(("a", "b"), replicates, scales(), Rule(looks=looks)).design
+    (contrast,) = design.comparisons
+    courses = [
+        courses_of(design, {contrast: of_differences(d)}, looks[-1])[contrast]
+        for d in rng().standard_normal((1_000, looks[-1])) + effect
+    ]
+    claims = [course.decision == "crossed" and course.direction > 0 for course in courses]
+    used = [course.decided_at or looks[-1] for course in courses]
+    assert found.power(effect) == pytest.approx(np.mean(claims), abs=0.035)
+    assert found.expected_replicates(effect) == pytest.approx(np.mean(used), abs=0.25)
+
+
+def of_differences(d):
+    return tuple(
+        Pair(replicate=place, a=70.0 + one, b=70.0, position_a=0, position_b=0) for place, one in enumerate(d.tolist())
+    )
 
 
 @pytest.mark.parametrize(("rho", "replicates", "power", "used"), [
