@@ -93,18 +93,21 @@ def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -
 # Runs of two groups that share nothing: Welch's t, with the degrees of freedom of Satterthwaite.
 #
 # Welch (1947); Satterthwaite (1946). Groups may differ in spread and in number. Among few runs of a skewed law none may
-# be in its tail, so that they seem to vary little. The larger group shows whether the law is skewed; if so, the spread
-# of all runs gives a larger standard error, which is used (docs/internals/verdict-rules.md).
+# be in its tail, so that they seem to vary little. If either group shows that a law is skewed, the spread of all runs
+# gives a larger standard error, which is used. A small group may hide its tail entirely, so even without that its
+# spread counts as at least two thirds of that of the larger group (docs/internals/verdict-rules.md).
 
 
-_SKEWED = 0.5  # smaller |skewness| of the larger group: its spread says nothing about the smaller group
+_SKEWED = 0.5  # larger |skewness| of a group: its law may have a tail
+_LEAST_SPREAD = 2.0 / 3.0  # of the smaller group, in SDs of the larger one
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     """Compare the means of a [n], b [m] with Welch's t-test; None if a group has no run.
 
-    The standard error is Welch's. If the skewness of the larger group is above 0.5 or below -0.5, it is at least that
-    of a common standard deviation, which differs if n != m.
+    The standard error is Welch's. If n != m, it is at least that of a common standard deviation if the skewness of a
+    group is above 0.5 or below -0.5. Otherwise it is at least the smaller of that and the one of a smaller group whose
+    standard deviation is two thirds of the larger group's.
     The result has no test if neither group varies. It also has no test if more than half of all runs have the same
     outcome and fewer than LEAST_PAIRS runs have a different one, because a claim would depend on these few.
     """
@@ -125,10 +128,16 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     own, n_all = math.hypot(*each), sum(runs)
     df = 1.0 / math.fsum((one / own) ** 4 / (n - 1) for one, n in zip(each, runs, strict=True))
     common = math.hypot(*spreads) * math.sqrt(n_all / math.prod(runs) / (n_all - 2))
-    skewed = abs(skewness(max(a, b, key=len)) or 0.0) > _SKEWED
-    se = max(own, common) if skewed else own
+    skewed = any(abs(skewness(side) or 0.0) > _SKEWED for side in (a, b))
+    se = max(own, common if skewed else min(common, _least_se(runs, each)))
     t = none.mean / se
     return msgspec.structs.replace(none, se=se, t=t, df=df, p=float(2.0 * t_sf(abs(t), df)))
+
+
+def _least_se(runs: tuple[int, int], each: list[float]) -> float:
+    """Return the standard error if the smaller group's SD is two thirds of the larger's; `each`: those of the means."""
+    (few, _), (many, se) = sorted(zip(runs, each, strict=True))
+    return math.hypot(_LEAST_SPREAD * se * math.sqrt(many / few), se)
 
 
 def skewness(values: ArrayLike) -> float | None:
