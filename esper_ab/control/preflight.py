@@ -28,7 +28,7 @@ from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.settings import expected_instead
 from esper_ab.contracts.trainer import is_command
-from esper_ab.contracts.wording import end_told, visible_line
+from esper_ab.contracts.wording import end_told, typeable, visible_line
 from esper_ab.control import descriptors
 from esper_ab.control.descriptors import crowding
 from esper_ab.launchers import Errand, Launcher, Node, begin_here
@@ -120,7 +120,7 @@ def _last_doing(told: Sequence[str]) -> str:
 
 def _warn(text: str) -> None:
     with suppress(OSError):
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(typeable(f"{text}\n"))
 
 
 def expected_bytes(env_episodes: int) -> int:
