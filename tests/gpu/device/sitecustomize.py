@@ -99,7 +99,7 @@ class Gpus:
         """Take the place of what the CPU build has."""
         cuda, library = torch.cuda, self.library
         torch.test_gpus, torch.version.cuda, torch.version.hip = self, self.made["cuda"], self.made["hip"]
-        cuda._lazy_init = self.begin
+        cuda._lazy_init, cuda.is_initialized = self.begin, lambda: self.begun
         cuda.device_count, cuda.is_available = lambda: len(self.seen), lambda: bool(self.seen)
         cuda.get_device_properties, cuda.get_device_name = self.properties, lambda _device=0: "Test GPU"
         cuda.is_bf16_supported = lambda *_: self.made["capability"] >= [8, 0]
@@ -107,6 +107,9 @@ class Gpus:
         cuda.set_sync_debug_mode = lambda mode: library.gpu_waiting_is_an_error(mode == "error")
         cuda.synchronize = lambda device=0: library.gpu_synchronize(self.index(device))
         cuda.memory_allocated = lambda device=0: self.count(self.index(device), "bytes")
+        cuda.reset_peak_memory_stats = lambda device=0: library.gpu_reset_peak(self.index(device))
+        cuda.memory_reserved = cuda.memory_allocated
+        cuda.mem_get_info = lambda device=0: (self.made["memory"] - cuda.memory_allocated(device), self.made["memory"])
         cuda.max_memory_allocated = lambda device=0: self.count(self.index(device), "peak")
 
 
