@@ -140,7 +140,7 @@ def _bimodal() -> Iterable[str]:
         "at normal differences of one and two SDs."
     )
     yield from _head(["pairs", "one of each pair", "rule", "-0.9", "rule", "0", "rule", "power, 1 SD", "2 SD"])
-    for pairs in (6, 7, 8, 9, 10):
+    for pairs in (6, 7, 8, 9, 10, 11, 13, 14, 16, 19):
         rng, cells = np.random.default_rng([RNG_SEED, 4, pairs]), []
         for opposite in (1.0, 0.95, 0.5):
             first = rng.random((EXPERIMENTS, pairs)) < 0.5

@@ -192,7 +192,9 @@ def follow(d: Floats, rule: Rule, margin: float, present: Bools | None = None, c
         first, one_sided = (rule.critical(k, share, sides)[0][pairs] * np.maximum(se, 1e-300) for sides in (2, 1))
         if rule.small(k):
             state.below |= now & (pairs >= SMALL_LEAST) & (np.abs(mean) + first < margin)
-            state.equivalent |= testable & (np.abs(mean) < reach) & (pairs >= SMALL_LEAST) & (np.abs(mean) + one_sided < margin)
+            state.equivalent |= (
+                testable & (np.abs(mean) < reach) & (pairs >= SMALL_LEAST) & (np.abs(mean) + one_sided < margin)
+            )
         reach, first = np.where(testable, reach, np.inf), np.where(testable, first, np.inf)
         limits = {"low": mean - reach, "high": mean + reach, "first_low": mean - first, "first_high": mean + first}
         for name, value in {"look": k, "pairs": pairs, **limits}.items():
