@@ -3,7 +3,7 @@
 Power is the probability that a comparison, tested at its initial share of alpha, crosses its boundary at some look in
 the right direction. For one look it is exact, from the noncentral t distribution. For several looks, the paths of t are
 simulated (see `boundaries.py`). At looks of 7 and 8 pairs, the exact sign-flip test must agree; the share of samples in
-which it does is simulated by t.
+which it does is simulated by t. With more pairs that test costs too little power to be counted.
 """
 
 from __future__ import annotations
