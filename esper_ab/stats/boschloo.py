@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from esper_ab.stats.floats import Floats
+from esper_ab.stats.floats import Floats, floats
 
 _EQUAL = 1.0 + 1e-9  # likelihoods and p-values that differ by less, relatively, are equal but for rounding
 _FINENESS = 20.0  # times sqrt(n + m): chances of success that are tried, evenly spaced on the scale of angles
@@ -30,7 +30,7 @@ def boschloo(x: int, n: int, y: int, m: int) -> float:
     tables = _Tables(x, n, y, m)
     # Exchanging successes and failures changes no p, so chances up to 1/2 suffice; the last angle is beyond it.
     steps = math.ceil(_FINENESS * math.sqrt(n + m))
-    angles = np.arange(steps + 2) * (math.pi / 2.0 / steps)
+    angles = floats(np.arange(steps + 2) * (math.pi / 2.0 / steps))
     found = np.concatenate([[0.0], tables.probability(angles[1:])])
     best = float(found.max())
     for at in range(1, steps + 1):
@@ -94,4 +94,4 @@ def _fisher(ways_a: Floats, ways_b: Floats) -> Floats:
 def _log_ways(n: int) -> Floats:
     """Return the logs of the binomial coefficients of n [n + 1]."""
     of = np.array([math.lgamma(k + 1.0) for k in range(n + 1)])
-    return of[n] - of - of[::-1]
+    return floats(of[n] - of - of[::-1])
