@@ -3,7 +3,8 @@
 On a busy machine a deadline measures the neighbours, and an example that fails is shrunk for longer than a test may
 take: `--hypothesis-profile shrink` looks for one anew and makes it small; Hypothesis takes one from its database for
 small already. The cache, of boundaries, fonts and downloads, is not the user's, and shared by the processes of one
-session. What tests start compiles our sources once. Ctrl-C is heard by what tests start, also where a shell started
+session. `esper-ab` is on PATH, as in an environment that is active, so that printed commands begin with it. What tests
+start compiles our sources once. Ctrl-C is heard by what tests start, also where a shell started
 pytest in the background, which makes it deaf. Tiny tensors gain nothing from more threads, and a busy machine loses
 much.
 """
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -34,6 +36,7 @@ hypothesis.settings.load_profile("commit")
 def pytest_configure(config):
     os.environ["TEST_PID"] = str(os.getpid())  # for those who are not to outlive it
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):  # a worker of xdist has it from the process that started it

@@ -136,7 +136,7 @@ class Environments(Protocol[Seen_co, Facts_co]):
         """Restore the state that `carried` returned; call before the first episode.
 
         Return True [E] for environments that are mid-episode; the rest are reset when the next episode begins.
-        After an error of `state_bytes.FOREIGN`, nothing is restored and all environments are reset.
+        After an error of `durable.FOREIGN`, nothing is restored and all environments are reset.
         """
 
 

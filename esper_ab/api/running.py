@@ -22,6 +22,7 @@ from esper_ab.api.setting_names import in_python, spelled
 from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, WorkerHung
 from esper_ab.contracts.experiment_files import check_name
 from esper_ab.contracts.settings import NonNegativeInt, PositiveInt
+from esper_ab.contracts.wording import typeable
 from esper_ab.control.rules.workers import Limits
 from esper_ab.execution.answer import write_report
 from esper_ab.execution.job import AskedJob, carry_out, describe, one_part, plan_job
@@ -97,7 +98,7 @@ def run_ab_test(
             tracking=declared.tracking, about=declared.about,
         ), launcher)  # fmt: skip
         if watched:
-            click.echo(describe(job))
+            click.echo(typeable(describe(job)))
         try:
             carry_out(job, watched=watched, limits=Limits(deaths=1 + retries))
         except (WorkerFailed, WorkerHung) as error:

@@ -38,7 +38,7 @@ from esper_ab.contracts.errors import (
     as_flag,
     no_room,
 )
-from esper_ab.contracts.wording import close_names, visible
+from esper_ab.contracts.wording import close_names, typeable, visible
 
 # --- unknown options -------------------------------------------------------------------------------------------------
 # "Did you mean" for an unknown option, by meaning or by spelling.
@@ -109,7 +109,7 @@ def _folded(line: str) -> str:
 
 def _report(message: str, status: int, args: Sequence[str]) -> int:
     with suppress(OSError):  # the error may be that of this stream
-        click.echo(f"error: {visible(message)}", err=True)
+        click.echo(typeable(f"error: {visible(message)}"), err=True)
     if "--json" in args or "--format=json" in args or ("--format", "json") in pairwise(args):
         with suppress(OSError):
             click.echo(json.dumps({"error": message, "exit_status": status}))

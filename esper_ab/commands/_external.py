@@ -10,6 +10,7 @@ import click
 from esper_ab.commands._exit_status import NOTHING_ANSWERED
 from esper_ab.commands._parameters import PATH, Decorator, Flags, in_order, switch, valued
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.wording import typeable
 from esper_ab.verdict.vocabulary import Verdict
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def status_of(comparisons: Iterable[Comparison]) -> int:
 
 
 def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose: bool) -> str:
-    """Draw the figure if one is requested, and return the verdicts as JSON or text.
+    """Draw the figure if one is requested, and return the verdicts as JSON, or as text for the screen.
 
     Unless `verbose`, the text is limited to one screen.
     """
@@ -101,4 +102,4 @@ def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool, verbose:
         from esper_ab.report.figures.catalogue import external_figure, write_figure  # as above
 
         write_figure(external_figure(found), figure)
-    return external_json(found) + "\n" if json else render_text(external_report(found), whole=verbose)
+    return external_json(found) + "\n" if json else typeable(render_text(external_report(found), whole=verbose))

@@ -9,10 +9,11 @@ import click
 import msgspec
 
 from esper_ab.contracts.experiment_files import PAGE
+from esper_ab.contracts.wording import typeable
 from esper_ab.journal.events import begun
 from esper_ab.readers.external_plan import read_plan
 from esper_ab.readers.joint_directory import PLAN_NAME, read_joint
-from esper_ab.readers.status import status, status_text
+from esper_ab.readers.status import no_report, status, status_text
 
 
 def status_joint(directory: Path, *, json: bool) -> None:
@@ -25,10 +26,12 @@ def status_joint(directory: Path, *, json: bool) -> None:
         ]  # fmt: skip
         click.echo(json_module.dumps({"experiment": directory.name, "plan": plan.digest, "parts": parts}, indent=2))
         return
-    for part in found.parts:
-        if begun(directory / part.folder):
-            click.echo(f"{part.name}\n{status_text(directory / part.folder)}\n")
+    folders = [directory / part.folder for part in found.parts]
+    for part, folder in zip(found.parts, folders, strict=True):
+        if begun(folder):
+            click.echo(typeable(f"{part.name}\n{status_text(folder)}\n"))
         else:
             click.echo(f"{part.name}: planned\n")
-    page = directory / PAGE
-    click.echo(f"verdict over all parts: {page if page.is_file() else 'available when all parts are finished'}")
+    finished = all(begun(folder) and status(folder).state == "finished" for folder in folders)
+    verdict = str(directory / PAGE) if finished else "available when all parts are finished"
+    click.echo(typeable(f"verdict over all parts: {(finished and no_report(directory)) or verdict}"))

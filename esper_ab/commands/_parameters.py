@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from esper_ab.contracts.wording import typeable
+
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
 Flags = dict[str, Any]  # values by name, as click parsed them
@@ -57,8 +59,23 @@ def in_order(decorators: Sequence[Decorator]) -> Decorator:
     return decorate
 
 
+class CommandGroup(click.Group):
+    """A group of commands whose help shows commands as the user can type them."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help for the screen."""
+        return typeable(super().get_help(ctx))
+
+
 class Command(click.Command):
-    """A command that refuses a flag which is given twice with different values, as in `--paired --unpaired`."""
+    """A command that refuses a flag which is given twice with different values, as in `--paired --unpaired`.
+
+    Its help shows commands as the user can type them.
+    """
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help for the screen."""
+        return typeable(super().get_help(ctx))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does, after checking for flags with two values."""

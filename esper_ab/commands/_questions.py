@@ -9,7 +9,7 @@ import click
 
 from esper_ab.commands._options import ARGUMENTS
 from esper_ab.contracts.errors import OpenQuestion, Setting, Unanswered, UsageError, as_flag
-from esper_ab.contracts.wording import shell_command, visible
+from esper_ab.contracts.wording import shell_command, typeable, visible
 
 _PAIRED = {"paired": True, "unpaired": False}  # two flags of one option
 
@@ -25,7 +25,7 @@ def answers_to(error: Unanswered, command: str) -> dict[str, Any]:
         raise UsageError(f"{error}. Complete the command: {shell_command(command, *typed)} {flags}")
     chosen = [_ask(error.source, question) for question in error.questions]
     flags = " ".join(map(as_flag, chosen))
-    click.echo(f"The same without questions: {shell_command(command, *typed)} {flags}\n", err=True)
+    click.echo(typeable(f"The same without questions: {shell_command(command, *typed)} {flags}\n"), err=True)
     return dict(map(_option, chosen))
 
 

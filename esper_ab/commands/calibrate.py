@@ -12,7 +12,7 @@ from esper_ab.commands._parameters import MOST_SEEDS, Flags, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.settings import ENV_REWARD, GYMNASIUM, kind_of_task
-from esper_ab.contracts.wording import shell_command, visible_json
+from esper_ab.contracts.wording import shell_command, typeable, visible_json
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution.experiment import Beforehand
 from esper_ab.execution.job import AskedJob, Job, describe, encode, make_directory, one_part, plan_job
@@ -56,7 +56,7 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     with completed("calibrate"):
         job = _plan(mode, runs, options, request)
     if not options["json"]:
-        click.echo(describe(job, whole=True) + "\nNothing was started." * options["dry_run"])
+        click.echo(typeable(describe(job, whole=True)) + "\nNothing was started." * options["dry_run"])
     elif options["dry_run"]:
         click.echo(visible_json(encode(job)))
     if options["dry_run"]:
@@ -74,7 +74,7 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     )
     path = job.directory / FILE_NAME
     written = read_regular(path).decode().strip()
-    click.echo(written if options["json"] else f"{calibration_text(found)}\ncalibration: {path}")
+    click.echo(written if options["json"] else f"{typeable(calibration_text(found))}\ncalibration: {path}")
 
 
 def _plan(mode: str | None, runs: int, options: Flags, request: Request) -> Job:

@@ -8,6 +8,7 @@ from importlib import import_module
 import click
 
 from esper_ab.commands._exit_status import STATUSES, epilog, invoke, leaving
+from esper_ab.commands._parameters import CommandGroup
 
 # Heading -> command name (and module name, with _ for -) -> its help in one line, so that `--help` imports no module.
 SECTIONS = {
@@ -52,7 +53,7 @@ def load_command(name: str) -> click.Command:
     return command
 
 
-class _LazyGroup(click.Group):
+class _LazyGroup(CommandGroup):
     """A group that lists commands without importing them; a command is imported only when it is called or completed."""
 
     def resolve_command(

@@ -13,6 +13,7 @@ from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._external import external_options, printed, status_of
 from esper_ab.commands._parameters import json_flag
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.wording import typeable
 
 if TYPE_CHECKING:
     from esper_ab.readers.joint import Source
@@ -73,5 +74,5 @@ def _show_beside(sources: Sequence[Source], *, json: bool, verbose: bool) -> int
     if json:
         click.echo(replications_json(found, differs))
     else:
-        click.echo(render_text(replications_report(found, differs), whole=verbose), nl=False)
+        click.echo(typeable(render_text(replications_report(found, differs), whole=verbose)), nl=False)
     return status_of([item for _, one in found for item in one.comparisons])

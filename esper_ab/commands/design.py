@@ -15,6 +15,7 @@ from esper_ab.commands._parameters import MOST_SEEDS, PATH, json_flag, switch, v
 from esper_ab.commands._questions import answers_to
 from esper_ab.contracts.errors import Unanswered, UsageError
 from esper_ab.contracts.settings import whole_number
+from esper_ab.contracts.wording import typeable
 
 
 @command_with(
@@ -62,7 +63,7 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     if not dry_run:
         save_plan(plan, out)
     tree = {"file": str(out), "sha256": plan.digest, "looks": plan.design.looks}
-    click.echo(json_module.dumps(tree) + "\n" if json else render_plan(plan, str(out)), nl=False)
+    click.echo(json_module.dumps(tree) + "\n" if json else typeable(render_plan(plan, str(out))), nl=False)
 
 
 def _names(text: str) -> tuple[str, ...]:

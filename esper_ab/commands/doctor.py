@@ -16,7 +16,7 @@ from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
 from esper_ab.commands._parameters import PATH, Flags, switch, valued
 from esper_ab.contracts.children import Machine, Questions
 from esper_ab.contracts.errors import EsperError, UsageError
-from esper_ab.contracts.wording import counted, visible_line
+from esper_ab.contracts.wording import counted, typeable, visible_line
 from esper_ab.control.preflight import ask_nodes, differences, examine, expected_bytes, kinds, unfit
 from esper_ab.health import examination, processor
 from esper_ab.health.examination import Diagnosis, ok, problem
@@ -42,7 +42,7 @@ def command(output_dir: Path, json: bool, verbose: bool, **options: Any) -> int:
     levels = Counter(diagnosis.level for diagnosis in diagnoses)
     counts = {"problems": levels["problem"], "warnings": levels["warning"]}
     tree = counts | {"diagnoses": msgspec.to_builtins(diagnoses)}
-    click.echo(json_module.dumps(tree) if json else describe_diagnoses(diagnoses, whole=verbose))
+    click.echo(json_module.dumps(tree) if json else typeable(describe_diagnoses(diagnoses, whole=verbose)))
     return UsageError.exit_code if levels["problem"] else 0
 
 

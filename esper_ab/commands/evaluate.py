@@ -18,7 +18,7 @@ from esper_ab.contracts.children import PoliciesAnswer, PoliciesQuestion
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.experiment_files import FILE_LIMIT_BYTES
 from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.wording import visible_json, visible_line
+from esper_ab.contracts.wording import typeable, visible_json, visible_line
 from esper_ab.control import provenance
 from esper_ab.execution.child import answer_of
 from esper_ab.journal.fold import History
@@ -50,12 +50,12 @@ def command(policies: tuple[str, ...], json: bool, **asked: Any) -> None:
     _warn(describe_other_code(policies))
     answer = answer_of("workers.commands.evaluate", PoliciesQuestion(policies=policies, **asked), _DECODER)
     _warn(answer.warnings)
-    click.echo(visible_json(msgspec.json.encode(answer.rows)) if json else "\n".join(answer.lines))
+    click.echo(visible_json(msgspec.json.encode(answer.rows)) if json else typeable("\n".join(answer.lines)))
 
 
 def _warn(lines: Sequence[str]) -> None:
     for line in lines:
-        click.echo(f"warning: {visible_line(line)}", err=True)
+        click.echo(typeable(f"warning: {visible_line(line)}"), err=True)
 
 
 def check_whole(policies: Sequence[str]) -> None:

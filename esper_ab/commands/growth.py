@@ -11,11 +11,11 @@ import msgspec
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ExperimentCommand, hosts_options
-from esper_ab.commands._parameters import AT_LEAST_1, PATH, Command, json_flag, valued
+from esper_ab.commands._parameters import AT_LEAST_1, PATH, Command, CommandGroup, json_flag, valued
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import Host, RewardAuditQuestion, Seed, SoloAnswer, SoloQuestion
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import counted, did_you_mean
+from esper_ab.contracts.wording import counted, did_you_mean, typeable
 from esper_ab.execution import reward_audit as execution
 from esper_ab.execution.child import answer_of
 from esper_ab.settings.assignments import read_assignment
@@ -27,7 +27,7 @@ _AUDIT = RewardAuditQuestion(rewards=())
 _DECODER, _TEXT = msgspec.json.Decoder(SoloAnswer), msgspec.json.Decoder(str)
 
 
-@click.group(epilog=epilog("esper-ab growth rewards shaped sparse", "esper-ab growth fetch cifar10"))
+@click.group(cls=CommandGroup, epilog=epilog("esper-ab growth rewards shaped sparse", "esper-ab growth fetch cifar10"))
 def command() -> None:
     """Audit rewards for growth, run its heuristic controller alone, or download a task's data."""
 
@@ -82,7 +82,7 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
         click.echo(execution.encode(reward_audit).decode().strip())
     else:
         data, page = folder / execution.FILE_NAME, folder / execution.PAGE_NAME
-        click.echo(f"{render_text(document, whole=True)}\nreward audit: {data}\npage: {page}")
+        click.echo(f"{typeable(render_text(document, whole=True))}\nreward audit: {data}\npage: {page}")
 
 
 @command.command(cls=ExperimentCommand, epilog=epilog(
@@ -109,7 +109,7 @@ def heuristic(json: bool, **options: Any) -> None:
     answer = answer_of("workers.commands.heuristic", asked, _DECODER)
     counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
     tree = msgspec.to_builtins({"question": asked, "kernel": answer.kernel, **counts, "hosts": answer.hosts})
-    click.echo(json_module.dumps(tree) if json else describe_answer(asked, answer))
+    click.echo(json_module.dumps(tree) if json else typeable(describe_answer(asked, answer)))
 
 
 @command.command(cls=Command, epilog=epilog(
@@ -121,7 +121,7 @@ def heuristic(json: bool, **options: Any) -> None:
 def fetch(task: str, data_dir: str, json: bool) -> None:
     """Download the data of TASK (cifar10), and verify its size and checksum."""
     said = answer_of("workers.commands.fetch", (task, data_dir), _TEXT)
-    click.echo(json_module.dumps({"task": task, "detail": said}) if json else said)
+    click.echo(json_module.dumps({"task": task, "detail": said}) if json else typeable(said))
 
 
 def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json as json_module
 import re
+import shlex
 from pathlib import Path
 from textwrap import wrap
 from typing import Literal, get_args, get_origin
@@ -22,7 +23,7 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.files import create_below, write_below
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.contracts.wording import shell_command
+from esper_ab.contracts.wording import shell_command, typeable
 from esper_ab.settings.assignments import FIELDS, Field
 from esper_ab.settings.kinds import kind_of
 
@@ -53,8 +54,8 @@ def command(file: Path, force: bool, json: bool) -> None:
         raise refused(error, f"{file} cannot be written: {error.strerror}") from None
     line = shell_command("launch", file)
     said = f"wrote {file}\nsee the plan: {line} --dry-run\nrun it: {line}"
-    tree = {"file": str(file), "run": ["esper-ab", "launch", str(file)]}
-    click.echo(json_module.dumps(tree) if json else said)
+    tree = {"file": str(file), "run": shlex.split(typeable(line))}
+    click.echo(json_module.dumps(tree) if json else typeable(said))
 
 
 def toml_file(name: str = "") -> str:

@@ -15,7 +15,7 @@ from esper_ab.commands._parameters import Flags, json_flag, valued
 from esper_ab.commands._questions import answers_to
 from esper_ab.contracts.errors import Unanswered, UsageError
 from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.wording import shell_command, visible_line
+from esper_ab.contracts.wording import shell_command, typeable, visible_line
 from esper_ab.readers.joint_directory import refuse_joint
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def command(
     found = judged(plan, _read(words[1:], table, plan.scales), told_by_task(options["scores"]))
     click.echo(printed(found, **shown), nl=False)
     for note in require(asked, found.comparisons):
-        click.echo(f"note: {visible_line(note)}", err=True)
+        click.echo(typeable(f"note: {visible_line(note)}"), err=True)
     return status_of(found.comparisons)
 
 

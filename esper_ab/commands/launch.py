@@ -13,7 +13,7 @@ import click
 from esper_ab.commands._exit_status import command_with, invoke, leaving
 from esper_ab.commands._options import ExperimentCommand, experiment_options, help_all
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
-from esper_ab.contracts.wording import visible_json
+from esper_ab.contracts.wording import typeable, visible_json
 
 
 @command_with(
@@ -54,7 +54,7 @@ def command(**options: Any) -> None:
     if dry_run and json:
         click.echo(visible_json(encode(job)))
     elif not json:
-        click.echo(describe(job, whole=options["verbose"]) + "\nNothing was started." * dry_run)
+        click.echo(typeable(describe(job, whole=options["verbose"])) + "\nNothing was started." * dry_run)
     confirm(job, yes=options["yes"], dry_run=dry_run)
     if fallback is None:
         return
@@ -68,7 +68,7 @@ def command(**options: Any) -> None:
         )  # fmt: skip
     except (WorkerFailed, WorkerHung):
         if job.joint is None and not json:
-            click.echo("\n".join(_failures(job.directory)))
+            click.echo(typeable("\n".join(_failures(job.directory))))
         raise
     show_answer(job.directory, options["fail_unless"], "json" if json else "brief")
 

@@ -14,11 +14,13 @@ import click
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._parameters import json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import visible_line
+from esper_ab.contracts.wording import typeable, visible_line
 from esper_ab.readers.status import Listed, list_runs
+from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, Verdict
 
 _HEADINGS = ("experiment", "state", "done", "last event", "groups", "verdict")
 _MOST_TOLD = 3  # comparisons whose verdicts are listed one by one
+_THAN = "than"
 _FOLLOW_S = 5  # seconds between two writes with --follow
 
 
@@ -49,7 +51,7 @@ def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
     if json:
         click.echo(json_module.dumps([asdict(one) for one in found], indent=2))
     elif found:
-        click.echo(_table(found))
+        click.echo(typeable(_table(found)))
     else:
         click.echo(f"no experiment directory below {folder}")
 
@@ -64,11 +66,36 @@ def _table(found: list[Listed]) -> str:
 
 
 def _came_out(verdicts: tuple[str, ...]) -> str:
-    """Return the verdicts as one cell that fits on a screen; if there are many comparisons, count each verdict."""
+    """Return the verdicts, "a - b: VERDICT", as one cell that fits on a screen.
+
+    Each says which group is better or worse than which; if there are many, than how many.
+    """
     if len(verdicts) <= _MOST_TOLD:
-        return "; ".join(verdicts)
-    counted = Counter(said.rpartition(": ")[2] for said in verdicts)
-    return f"{len(verdicts)} comparisons: {'; '.join(f'{count} {verdict}' for verdict, count in counted.most_common())}"
+        return "; ".join(_told(*_parted(said)) for said in verdicts)
+    counted = Counter(_about(*_parted(said)) for said in verdicts)
+    cells = "; ".join(f"{about} {n}" if about.endswith(_THAN) else f"{n} {about}" for about, n in counted.most_common())
+    return f"{len(verdicts)} comparisons: {cells}"
+
+
+def _parted(said: str) -> tuple[str, str, str]:
+    pair, _, verdict = said.rpartition(": ")
+    a, _, b = pair.partition(" - ")
+    return a, b, verdict
+
+
+def _told(a: str, b: str, verdict: str) -> str:
+    """Write "a BETTER than b", "a EQUIVALENT to b", or "a - b: INCONCLUSIVE" for a verdict that claims nothing."""
+    if verdict not in CLAIMS:
+        return f"{a} - {b}: {verdict}"
+    if verdict == Verdict.EQUIVALENT:
+        return f"{a} {verdict} to {b}"
+    word, _, size = verdict.partition(", ")
+    return f"{a} {word} {_THAN} {b}{size and f', {size}'}"
+
+
+def _about(a: str, b: str, verdict: str) -> str:
+    comma = "," if ", " in verdict else ""
+    return f"{a} {verdict}{comma} {_THAN}" if verdict in DIFFERENT else verdict
 
 
 def _local(wall_time: str) -> str:

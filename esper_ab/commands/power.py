@@ -14,7 +14,7 @@ from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._parameters import MOST_SEEDS, PATH, Flags, json_flag, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import LARGEST
-from esper_ab.contracts.wording import visible_json
+from esper_ab.contracts.wording import typeable, visible_json
 from esper_ab.design.design import LEAST_KEPT
 from esper_ab.journal.load import load
 
@@ -68,7 +68,7 @@ def command(**options: Any) -> None:
         positions_matter=positions is not False, futility=options["futility"],
     )  # fmt: skip
     found = answer(known, options["seeds"], question)
-    click.echo(visible_json(msgspec.json.encode(found)) if options["json"] else power_text(found))
+    click.echo(visible_json(msgspec.json.encode(found)) if options["json"] else typeable(power_text(found)))
 
 
 def _check(options: Flags) -> None:

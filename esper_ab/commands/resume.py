@@ -13,6 +13,7 @@ from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import joint_argument
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
 from esper_ab.commands._parameters import AT_LEAST_1, switch, valued
+from esper_ab.contracts.wording import typeable
 from esper_ab.execution.answer import show_answer
 from esper_ab.execution.launching import make_launcher, read_launcher_flags
 from esper_ab.live.console import outlive_terminal
@@ -46,7 +47,7 @@ def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ..
         raise click.UsageError("--dry-run needs --seeds")
     added = check_resumable(experiment_dir, seeds, requirements, allow_changed_code=allowed)
     if added is not None and not json:
-        click.echo(added)
+        click.echo(typeable(str(added)))
     elif added is not None and options["dry_run"]:
         click.echo(json_module.dumps(asdict(added)))
     if options["dry_run"]:

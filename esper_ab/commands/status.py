@@ -9,6 +9,7 @@ import click
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import joint_argument
 from esper_ab.commands._parameters import json_flag, switch
+from esper_ab.contracts.wording import typeable
 from esper_ab.readers.joint_directory import is_joint, refuse_joint
 from esper_ab.readers.status import status_json, status_text
 from esper_ab.trackers.state import tracking_now, tracking_text
@@ -43,4 +44,4 @@ def command(experiment_dir: Path, follow: bool, json: bool) -> None:
     if json:
         click.echo(status_json(experiment_dir, trackers=trackers))
     else:
-        click.echo("\n".join([status_text(experiment_dir), *tracking_text(experiment_dir, trackers)]))
+        click.echo(typeable("\n".join([status_text(experiment_dir), *tracking_text(experiment_dir, trackers)])))

@@ -17,7 +17,7 @@ from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._parameters import json_flag, switch
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.process_start import process_started
-from esper_ab.contracts.wording import shell_command
+from esper_ab.contracts.wording import shell_command, typeable
 from esper_ab.journal.events import Incident
 from esper_ab.journal.file import JOURNAL_NAME, Reading
 from esper_ab.journal.load import follow
@@ -52,7 +52,7 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
     what = found.state + (f" ({found.detail})" if found.detail else "")
     told = f"{found.experiment}: {what}" if by else f"{found.experiment}: not running; it is {what}"
     told += f"\nresume with: {resume}" if resume else ""
-    click.echo(json_module.dumps(tree) if json else told)
+    click.echo(json_module.dumps(tree) if json else typeable(told))
 
 
 def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:

@@ -15,7 +15,7 @@ from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._parameters import json_flag, switch
 from esper_ab.commands._removable import removable, remove
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import counted, shell_command
+from esper_ab.contracts.wording import counted, shell_command, typeable
 from esper_ab.journal.file import JOURNAL_NAME, check_there, cut_off, read
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock, holder
@@ -45,7 +45,7 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
         findings = [examine(experiment_dir) for experiment_dir in experiment_dirs]
         checked = [msgspec.to_builtins(one) | {"exit_status": one.exit_status} for one in findings]
         # Not msgspec's JSON, because a path may have bytes that are not UTF-8.
-        click.echo(json_module.dumps(checked) if json else "\n\n".join(map(describe, findings)))
+        click.echo(json_module.dumps(checked) if json else typeable("\n\n".join(map(describe, findings))))
         return max(one.exit_status for one in findings)
     for experiment_dir in experiment_dirs:
         if by := holder(experiment_dir):
@@ -56,8 +56,8 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
     for experiment_dir, one in found.items():
         remove(experiment_dir, one)
         if not json:
-            size = f"{one.size_bytes / 1e6:.1f} MB removed"
-            click.echo(f"{experiment_dir}: {cut[experiment_dir]}{counted(len(one.files), 'file')}, {size}{one.kept}")
+            files = f"{counted(len(one.files), 'file')}, {one.size_bytes / 1e6:.1f} MB removed"
+            click.echo(typeable(f"{experiment_dir}: {cut[experiment_dir]}{files}{one.kept}"))
     if json:
         trees = [
             {"experiment_dir": str(experiment_dir), "cut": cut[experiment_dir].removesuffix("; "),

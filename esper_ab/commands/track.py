@@ -13,7 +13,7 @@ from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._parameters import Flags, json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import counted, shell_command, visible_line
+from esper_ab.contracts.wording import counted, shell_command, typeable, visible_line
 from esper_ab.journal.load import load
 from esper_ab.trackers.beside import fill
 from esper_ab.trackers.settings import NAMES, Tracking, check_tracking, wandb_mode, wanted
@@ -57,7 +57,7 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
         click.echo(json_module.dumps({name: {key: getattr(one, key) for key in keys} for name, one in told.items()}))
     for name, one in told.items():
         if one.state == "failed":
-            click.echo(f"warning: {visible_line(f'{name}: {one.detail}')}", err=True)
+            click.echo(typeable(f"warning: {visible_line(f'{name}: {one.detail}')}"), err=True)
         elif not json:
             click.echo(f"{name}: {counted(one.lines, 'line')} of the journal in {one.where}")
     return 1 if any(one.state == "failed" for one in told.values()) else 0

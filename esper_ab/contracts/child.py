@@ -31,9 +31,10 @@ class Child:
 
     def __init__(self, begin: Callable[[Sequence[int]], ChildProcess], line: bytes) -> None:
         """`begin` starts the process, given the descriptors of its standard input, output and error."""
-        self._files = asked, _, _ = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  closed in __exit__
-        asked.write(line)
-        asked.seek(0)
+        self._files = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  closed in __exit__
+        standard_input = self._files[0]
+        standard_input.write(line)
+        standard_input.seek(0)
         self._process = begin([file.fileno() for file in self._files])
         self.returncode: int | None = None
 

@@ -18,9 +18,9 @@ from esper_ab.contracts.wire_limits import LARGEST_BYTES, WireLimits, limits_of
 from esper_ab.contracts.wording import visible_line
 
 _WHY_CHARS = 200  # bounded because a reason may quote the peer's bytes
+_FLOAT_IN_RANGE = re.compile(r"Expected `float` [<>]=? [^ ]+")  # msgspec says the same of NaN as of a small number
 # A list or map is one byte on the wire and up to seventy in memory. A message longer than _SHORT_BYTES may therefore
 # hold only one per _BYTES_PER_CONTAINER of its length; those of a typed message are longer than that.
-_FLOAT_IN_RANGE = re.compile(r"Expected `float` [<>]=? [^ ]+")  # msgspec says the same of NaN as of a small number
 _SHORT_BYTES = 64 << 10
 _BYTES_PER_CONTAINER = 16
 
@@ -35,9 +35,9 @@ class _Side:
 
 
 # msgspec analyses a type on first use, and two threads doing so at once crash (seen with 0.22). So do it at import.
-for kind in get_args(WorkerMessage | CoordinatorMessage):
-    msgspec.json.Decoder(kind)
-_WORKER, _COORDINATOR = _Side(WorkerMessage), _Side(CoordinatorMessage)
+_ANALYSED = [msgspec.json.Decoder(kind) for kind in get_args(WorkerMessage | CoordinatorMessage)]
+_WORKER = _Side(WorkerMessage)
+_COORDINATOR = _Side(CoordinatorMessage)
 
 
 class ProtocolError(ValueError):

@@ -120,6 +120,7 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
     lost_after_s: float = 0.0  # the worker exits after this time without a connection; 0: it exits with its parent
     beat_s: float = 2.0  # between two heartbeats of its connection
     shell: UsersShell | None = None  # what the user's programs inherit; None: what the worker's process has inherited
+    needs_torch: bool = True  # False: its runs are commands, and the worker only guards them
 
     @property
     def writer(self) -> int:

@@ -43,7 +43,7 @@ def folder(package: str) -> Path:
         package == "workers" and b"data plane of esper_ab" not in (path / "__init__.py").read_bytes()
     ):
         raise ModuleNotFoundError(
-            f"the package {package!r} of esper-ab is missing in {_ROOT}: another distribution with a package of that "
+            f"esper-ab's package {package!r} is missing in {_ROOT}: another distribution with a package of that "
             "name may have overwritten or removed it; `pip install --force-reinstall --no-deps esper-ab` restores it"
         )
     return path

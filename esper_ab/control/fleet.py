@@ -15,6 +15,7 @@ from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.experiment_files import LOGS
 from esper_ab.contracts.files import open_to_read
 from esper_ab.contracts.messages import Stop, UsersShell, WorkerOrder
+from esper_ab.contracts.trainer import is_command
 from esper_ab.contracts.wording import how_ended
 from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub, worker_of
@@ -106,6 +107,8 @@ class Fleet:
         `incarnations`: the number of earlier starts of each worker.
         """
         self._launcher = launcher
+        trainer = plan.experiment.trainer
+        needs_torch = not trainer or not is_command(trainer)
         for index, lane in enumerate(plan.lanes):
             worker = f"w{index:02d}"
             incarnation = incarnations.get(worker, 0) + 1
@@ -113,6 +116,7 @@ class Fleet:
                 endpoint=self._hub.endpoint, worker=worker, incarnation=incarnation, lane=lane,
                 arithmetic=plan.experiment.arithmetic, experiment_dir=str(self._experiment_dir),
                 log_file=f"{LOGS}/{worker}.log", shell=self._shell,
+                needs_torch=needs_torch,
             )
             self._handles[lane.name] = self._by_worker[worker] = WorkerHandle(order=order)
             self._waves.ask(lane.name)

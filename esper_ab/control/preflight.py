@@ -27,7 +27,8 @@ from esper_ab.contracts.files import UNREADABLE
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.settings import expected_instead
-from esper_ab.contracts.wording import end_told, visible_line
+from esper_ab.contracts.trainer import is_command
+from esper_ab.contracts.wording import end_told, typeable, visible_line
 from esper_ab.control import descriptors
 from esper_ab.control.descriptors import crowding
 from esper_ab.launchers import Errand, Launcher, Node, begin_here
@@ -83,8 +84,12 @@ def examine(
 
 
 def examine_here(questions: Questions, launcher: Launcher, meanwhile: Callable[[], None] = lambda: None) -> Machine:
-    """Run the preflight on this machine, in the way in which `launcher` starts workers. Raises as `examine` does."""
-    if not launcher.imports_torch_once:
+    """Run the preflight on this machine, in the way in which `launcher` starts workers. Raises as `examine` does.
+
+    Workers that only guard a command need no torch, so for them only the preflight imports it, in its own process.
+    """
+    guards = questions.trainer is not None and is_command(questions.trainer.reference)
+    if guards or not launcher.imports_torch_once:
         return examine(questions, meanwhile)
     machine = examine(questions, meanwhile, on=partial(launcher.begin, ""))
     return msgspec.structs.replace(machine, spawned_because=launcher.spawned_because)
@@ -115,7 +120,7 @@ def _last_doing(told: Sequence[str]) -> str:
 
 def _warn(text: str) -> None:
     with suppress(OSError):
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(typeable(f"{text}\n"))
 
 
 def expected_bytes(env_episodes: int) -> int:

@@ -10,7 +10,7 @@ import click
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import PAGE
-from esper_ab.contracts.wording import visible_line
+from esper_ab.contracts.wording import typeable, visible_line
 from esper_ab.design.design import Contrast
 from esper_ab.live.console import waiting
 from esper_ab.readers.external_plan import read_plan
@@ -20,6 +20,8 @@ from esper_ab.verdict.requirement import Requirement, parse_requirement, require
 
 if TYPE_CHECKING:
     from esper_ab.verdict.comparison import Comparison
+
+_STORED = ("json", "md")  # forms that others read elsewhere, so they are not translated for this screen
 
 
 def write_report(experiment_dir: Path) -> Report:
@@ -47,7 +49,8 @@ def show_answer(directory: Path, texts: Sequence[str] = (), form: str = "brief")
     paths = write_report(directory)
     history = paths.content.history
     requirements = parse_requirements(texts, history.groups, history.design.comparisons)
-    click.echo(printed(paths, form))
+    shown = printed(paths, form)
+    click.echo(shown if form in _STORED else typeable(shown))
     _require(requirements, paths.content.comparisons)
 
 
@@ -67,13 +70,13 @@ def _show_joint(directory: Path, texts: Sequence[str], form: str) -> None:
     if form == "json":
         click.echo(render_joint_json(result), nl=False)
     elif form in ("text", "whole"):
-        click.echo(render_text(document, whole=form == "whole"), nl=False)
+        click.echo(typeable(render_text(document, whole=form == "whole")), nl=False)
     else:
-        click.echo(render_joint_brief(result, directory / PAGE))
+        click.echo(typeable(render_joint_brief(result, directory / PAGE)))
     _require(requirements, result.judged.comparisons)
 
 
 def _require(requirements: Sequence[Requirement], comparisons: Sequence[Comparison]) -> None:
     """Raise ConditionNotMet if a requirement does not hold; print on stderr what those that hold leave open."""
     for note in require(requirements, comparisons):
-        click.echo(f"note: {visible_line(note)}", err=True)
+        click.echo(typeable(f"note: {visible_line(note)}"), err=True)

@@ -20,7 +20,7 @@ import msgspec
 from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import UsageError, naming
 from esper_ab.contracts.files import remove_folder_below, removed_on_failure
-from esper_ab.contracts.wording import shell_command, visible_line
+from esper_ab.contracts.wording import shell_command, typeable, visible_line
 from esper_ab.control.event_sink import Observer
 from esper_ab.control.preflight import check_experiment_dir, check_launcher, reserve_lanes
 from esper_ab.control.rules.workers import Limits
@@ -226,7 +226,7 @@ def confirm(job: Job, *, yes: bool, dry_run: bool) -> None:
     on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
     found = excesses(whole, Room(0, "") if on_gpu else room())  # planning lanes has already checked a GPU's memory
     for sentence in found:
-        click.echo(f"warning: {sentence}", err=True)
+        click.echo(typeable(f"warning: {sentence}"), err=True)
     if not found or yes or dry_run:
         return
     if not sys.stdin.isatty():

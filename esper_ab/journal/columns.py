@@ -93,13 +93,18 @@ class Columns:
         """Add an episode for which `fits` is True. An earlier record of the same episode is replaced."""
         if record.ppo is not None and not record.ppo.heads.keys() <= set(self.heads):
             self._name(record.ppo.heads)
-        place = len(self) if record.episode > self.newest else bisect_left(self.episodes, record.episode)
-        end = place + (record.episode in self.episodes[place : place + 1])  # place + 1 if it replaces an earlier record
+        row = array("d", [math.nan if value is None else value for value in self._numbers_of(record)])
+        if record.episode > self.newest:
+            self.episodes.append(record.episode)
+            self.digests.append(record.digest)
+            self._rows.extend(row)
+            return
+        place = bisect_left(self.episodes, record.episode)
+        end = place + (self.episodes[place] == record.episode)  # place + 1 if it replaces an earlier record
         self.episodes[place:end] = array("q", [record.episode])
         self.digests[place:end] = [record.digest]
         width = len(self._keys)
-        row = [math.nan if value is None else value for value in self._numbers_of(record)]
-        self._rows[place * width : end * width] = array("d", row)
+        self._rows[place * width : end * width] = row
 
     def _name(self, heads: Iterable[str]) -> None:
         """Create columns for heads not seen before, with NaN for all earlier episodes."""

@@ -5,7 +5,8 @@ however the process ends. `.lock` has one line, which names the process: a JSON 
 
     {"pid":4711,"host":"node3","started":1234.56,"since":"2026-01-31T10:15:00+00:00",…} 0123abcd
 
-The line remains after the process has ended, so it is valid only while the lock is held. The journal is locked as well,
+The line remains after the process has ended, so it names a writer only while the lock is held. Afterwards, while that
+process lives, it may be writing the report (`last_holder`). The journal is locked as well,
 because `.lock` can be removed during a run. The next process would then create a new `.lock`, and lock that.
 
 Other users must not be able to block the directory with locks of their own:
@@ -156,6 +157,22 @@ def holder(experiment_dir: Path) -> Holder | None:
     finally:
         os.close(descriptor)
     return _unnamed_holder(experiment_dir)
+
+
+def last_holder(experiment_dir: Path) -> Holder | None:
+    """Return the process that holds `experiment_dir` or was the last to hold it, if it still runs; else None.
+
+    A process on another host is assumed to run.
+    """
+    try:
+        descriptor = open_regular(experiment_dir / LOCK_NAME, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        named = _named(descriptor)
+    finally:
+        os.close(descriptor)
+    return named if _is_alive(named) else None
 
 
 def _locked(experiment_dir: Path) -> int:

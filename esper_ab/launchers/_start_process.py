@@ -26,6 +26,7 @@ from esper_ab.contracts.own_packages import child_command, child_environment
 
 DESCRIPTORS = 1  # the socket for requests
 _MODULE = "workers.process.start_process"
+_MODULES = {True: "BEFORE_FORK", False: "BEFORE_FORK_OF_GUARDS"}  # lists of the workers' entry point
 _ANSWER_BYTES = 512
 _SENT_TO_ALL = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 _LONGEST_IMPORT_S = 300.0  # torch from a cold network disk, on a busy machine
@@ -137,15 +138,19 @@ class StartedProcess:
 class StartProcess:
     """The start process of this machine. It starts with this object, and ends when this object or this process ends."""
 
-    def __init__(self, entry: str) -> None:
-        """`entry`: the module of the workers' entry point. Raises OSError if no process can be started."""
+    def __init__(self, entry: str, *, has_torch: bool = True) -> None:
+        """`entry`: the module of the workers' entry point. Raises OSError if no process can be started.
+
+        `has_torch`: whether it imports torch for its children; False for workers that only guard a command.
+        """
+        self.has_torch = has_torch
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # It inherits the mask, so signals that a terminal (Ctrl-C, hang-up) or timeout(1) (SIGTERM) sends to the whole
         # group do not reach it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SENT_TO_ALL)
         try:
             process = subprocess.Popen(
-                child_command(_MODULE, str(theirs.fileno()), entry), pass_fds=[theirs.fileno()],
+                child_command(_MODULE, str(theirs.fileno()), entry, _MODULES[has_torch]), pass_fds=[theirs.fileno()],
                 env=child_environment(os.environ),
             )  # fmt: skip
         except OSError:

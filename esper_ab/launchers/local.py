@@ -1,6 +1,7 @@
 """Launcher of workers as local processes, which the machine's start process makes by torch.multiprocessing.
 
-The start process imports torch once, for the preflight and for all workers. `torch.multiprocessing.spawn` is not used,
+The start process imports torch once, for the preflight and for all workers; it imports none for workers that only guard
+a command. `torch.multiprocessing.spawn` is not used,
 because it ends all processes on the first failure, whereas here a worker that dies is replaced.
 """
 
@@ -81,14 +82,14 @@ class LocalLauncher(Launcher):
         return self._newest.spawned_because if self._newest is not None else ""
 
     def begin(self, node: str, module: str, line: bytes) -> Child:
-        return Child(lambda standard: self._request(module, _BE_A_PROGRAM, [module], standard), line)
+        return Child(lambda standard: self._request(True, module, _BE_A_PROGRAM, [module], standard), line)
 
     def start(self, order: WorkerOrder) -> LocalWorker:
         ours, theirs = socket.socketpair() if order.server_key else (None, None)
         try:
             words = [self.entry, msgspec.json.encode(order).decode()]
             descriptors = [theirs.fileno()] if theirs is not None else []
-            process = self._started(order.identity, _BE_A_WORKER, words, descriptors)
+            process = self._started(order.needs_torch, order.identity, _BE_A_WORKER, words, descriptors)
         except OSError:
             if ours is not None:
                 ours.close()
@@ -98,10 +99,12 @@ class LocalLauncher(Launcher):
                 theirs.close()
         return LocalWorker(order.identity, process, KeyExchange(ours) if ours else None)
 
-    def _started(self, name: str, function: str, words: Sequence[str], descriptors: Sequence[int]) -> StartedProcess:
+    def _started(
+        self, needs_torch: bool, name: str, function: str, words: Sequence[str], descriptors: Sequence[int]
+    ) -> StartedProcess:
         """Start a process; if the start process has ended, replace it once. Raises OSError if no process can start."""
         for _ in range(2):
-            process = self._request(name, function, words, descriptors)
+            process = self._request(needs_torch, name, function, words, descriptors)
             try:
                 process.await_start()
             except ConnectionError:
@@ -114,12 +117,19 @@ class LocalLauncher(Launcher):
                 return process
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    def _request(self, name: str, function: str, words: Sequence[str], descriptors: Sequence[int]) -> StartedProcess:
-        """Request a process from the start process, which is started first if there is none."""
-        if self._start_process is not None and self._start_process.has_ended:
+    def _request(
+        self, needs_torch: bool, name: str, function: str, words: Sequence[str], descriptors: Sequence[int]
+    ) -> StartedProcess:
+        """Request a process from the start process, which is started first if there is none.
+
+        All workers of an experiment need torch or none does, so the start process of an earlier experiment or of the
+        preflight is replaced if it differs in that; it has no children any more.
+        """
+        existing = self._start_process
+        if existing is not None and (existing.has_ended or existing.has_torch != needs_torch):
             self._give_up_start_process()
         if self._start_process is None:
-            self._start_process = StartProcess(self.entry.partition(":")[0])
+            self._start_process = StartProcess(self.entry.partition(":")[0], has_torch=needs_torch)
         self._newest = self._start_process.start(name, function, words, descriptors)
         return self._newest
 

@@ -22,6 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from esper_ab.contracts.files import make_folder, open_regular
+from esper_ab.live.early_hang_up import hung_up
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -77,6 +78,8 @@ def outlive_terminal(experiment_dir: Path | None = None) -> Fallback:
             setattr(sys, name, _surviving(getattr(sys, name), descriptor, fallback))
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, fallback.hang_up)
+        if hung_up():
+            fallback.hang_up(signal.SIGHUP, None)
     return fallback
 
 

@@ -8,38 +8,48 @@ from pathlib import Path
 import click
 import msgspec
 
-from esper_ab.contracts.wording import shell_command, visible_line
+from esper_ab.contracts.wording import shell_command, typeable, visible_line
 from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
 from esper_ab.journal.fold import History
+from esper_ab.journal.lock import last_holder
 from esper_ab.live.console import rich_console
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer
 from esper_ab.readers.status import no_report, reported, status_of, status_text
 
-_LOOKS, _POLL_S = 240, 0.25  # how often to look for a report, and the pause between
+_LOOKS, _POLL_S = 240, 0.25  # how often to look for a report, and the pause between two looks
 
 
 def follow_view(experiment_dir: Path) -> None:
     """Show the experiment in this terminal until it ends; Ctrl-C ends the viewer, and the experiment continues."""
     viewer, console = Viewer(experiment_dir), rich_console()
-    looks = _LOOKS if viewer.state == "running" else 0  # the report may still be written
     try:
         if viewer.state == "running" and not console.is_terminal:
-            click.echo(status_text(experiment_dir))  # the current state, since the next line may take a while
+            click.echo(typeable(status_text(experiment_dir)))  # the current state, since the next line may take a while
         if viewer.state == "running" or console.is_terminal:
             with LiveView(viewer.history.plan, console, history=viewer.history) as view:
                 for events in viewer.batches():
                     for event in events:
                         view.observe(event)
                     view.tick()
-        for _ in range(looks if viewer.state == "finished" else 0):
-            if not is_reported(experiment_dir, viewer.history):
-                time.sleep(_POLL_S)  # the coordinator is writing the report
+        await_report(experiment_dir, viewer)
     except KeyboardInterrupt:
         again, end = shell_command("status", experiment_dir, "--follow"), shell_command("stop", experiment_dir)
-        click.echo(f"\nview closed; the experiment continues. To follow it again: {again}; to stop it: {end}")
+        click.echo(typeable(f"\nview closed; the experiment continues. To follow it again: {again}; to stop it: {end}"))
         return
-    click.echo(_last_words(experiment_dir, viewer) if console.is_terminal else status_text(experiment_dir))
+    click.echo(typeable(_last_words(experiment_dir, viewer) if console.is_terminal else status_text(experiment_dir)))
+
+
+def await_report(experiment_dir: Path, viewer: Viewer) -> None:
+    """If the experiment is finished, wait up to a minute for the process that ran it to write the report.
+
+    Returns at once if that process has ended. Whether one on another host runs is not known, so it is waited for.
+    """
+    for _ in range(_LOOKS if viewer.state == "finished" else 0):
+        writes = last_holder(experiment_dir) is not None  # asked first: it ends after it has written
+        if is_reported(experiment_dir, viewer.history) or not writes:
+            return
+        time.sleep(_POLL_S)
 
 
 def is_reported(experiment_dir: Path, history: History) -> bool:
@@ -52,14 +62,16 @@ def is_reported(experiment_dir: Path, history: History) -> bool:
 def follow_json(experiment_dir: Path) -> None:
     """Print the status as a line of JSON: one line now, one after every barrier, and one at the end."""
     viewer = Viewer(experiment_dir)
-    click.echo(_line(experiment_dir, viewer))
     try:
+        await_report(experiment_dir, viewer)
+        click.echo(_line(experiment_dir, viewer))
         for events in viewer.batches():
             kinds = set()
             for event in events:
                 viewer.history.add(event)
                 kinds.add(type(event))
             if kinds & {MilestoneReleased, ExperimentEnded} or viewer.state != "running":
+                await_report(experiment_dir, viewer)  # returns at once before the end
                 click.echo(_line(experiment_dir, viewer))
     except KeyboardInterrupt:
         return

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from esper_ab.contracts.messages import Progress
-from esper_ab.contracts.wording import counted, visible, visible_line
+from esper_ab.contracts.wording import counted, typeable, visible, visible_line
 from esper_ab.journal import events
 from esper_ab.journal.outcomes import mean_outcome
 
@@ -24,10 +24,10 @@ class Warnings:
     def observe(self, event: events.AnyEvent | Progress | str) -> None:
         if isinstance(event, str):
             with suppress(OSError):  # stderr may be a file on the full disk; reported later in that case
-                sys.stderr.write(f"warning: {visible(event)}\n")
+                sys.stderr.write(typeable(f"warning: {visible(event)}\n"))
         elif self._incidents and isinstance(event, events.Incident) and event.category in _TOLD:
             about = f"{event.run_name}: " if event.run_name else ""
-            sys.stderr.write(f"warning: {about}{visible_line(event.detail)}\n")
+            sys.stderr.write(typeable(f"warning: {about}{visible_line(event.detail)}\n"))
 
 
 class Narration:
@@ -37,7 +37,7 @@ class Narration:
         line = None if isinstance(event, str | Progress) else told(event)
         if line:
             with suppress(OSError):
-                sys.stderr.write(f"{datetime.now(UTC).astimezone():%H:%M:%S} {visible_line(line)}\n")
+                sys.stderr.write(typeable(f"{datetime.now(UTC).astimezone():%H:%M:%S} {visible_line(line)}\n"))
 
 
 def told(event: events.AnyEvent) -> str | None:

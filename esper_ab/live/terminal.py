@@ -20,7 +20,7 @@ from rich.text import Text
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.wording import counted, n_pairs, visible
+from esper_ab.contracts.wording import counted, n_pairs, typeable, visible
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,
@@ -143,7 +143,7 @@ class LiveView:
                 self._line(event, history)
 
     def _tell(self, line: str) -> None:
-        self._console.print(visible(line), markup=False, highlight=False, soft_wrap=not self._redraws)
+        self._console.print(typeable(visible(line)), markup=False, highlight=False, soft_wrap=not self._redraws)
 
     def _total(self) -> float:
         """Return how much work is now planned, counted in episodes, without runs that will never start."""

@@ -66,15 +66,18 @@ def _devices(plan: Plan, machine: Machine) -> str:
 def _cost(plan: Plan, estimate: Estimate) -> str:
     """Return a clause on the duration and its source, and on the CPU's duration if that is at most half as long."""
     facts, basis = plan.trainer, "a rough estimate"
-    takes = duration(estimate.duration_s)
-    if estimate.longest_s > estimate.duration_s:
-        takes += f" to {duration(estimate.longest_s).removeprefix('about ')}"
     if facts is not None:
         run_s = facts.point_s * plan.experiment.episodes + facts.evaluate_s
         basis = f"rehearsed: {duration(run_s).removeprefix('about ')} a run"
     shorter = estimate.on_cpu_s and estimate.duration_s >= _MUCH_LONGER * estimate.on_cpu_s
     on_cpu = f"; {duration(estimate.on_cpu_s)} with --devices cpu" if shorter else ""
-    return f"{takes} ({basis}){on_cpu}"
+    return f"{_takes(estimate)} ({basis}){on_cpu}"
+
+
+def _takes(estimate: Estimate) -> str:
+    """Return how long the plan takes: "about 2 min to 5 min"; once, if both ends are the same in words."""
+    shortest, longest = duration(estimate.duration_s), duration(max(estimate.longest_s, estimate.duration_s))
+    return shortest if longest == shortest else f"{shortest} to {longest.removeprefix('about ')}"
 
 
 def _decides(plan: Plan) -> str:

@@ -19,6 +19,7 @@ from esper_ab.contracts.wording import counted, n_pairs, shell_command, visible,
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import History, RunState
 from esper_ab.journal.load import Loaded, load
+from esper_ab.journal.lock import last_holder
 from esper_ab.journal.outcomes import (
     DIFFERENCE_LABEL,
     DifferenceNow,
@@ -59,10 +60,20 @@ _decode = msgspec.json.Decoder(_Document).decode
 
 
 def no_report(experiment_dir: Path) -> str:
-    """Return a line for a finished experiment if its report was not built. Returns "" if there is a report."""
+    """Return a line for a finished experiment if its report is not built. Returns "" if there is a report."""
     if (experiment_dir / PAGE).is_file():
         return ""
+    if by := _writer(experiment_dir):
+        return by
     return f"There is no report yet: `{shell_command('report', experiment_dir)}` writes it."
+
+
+def _writer(experiment_dir: Path) -> str:
+    """Say which process of this machine will write the report of an experiment that has just finished; "" if none."""
+    by = last_holder(experiment_dir)
+    if by is None or by.host != os.uname().nodename:
+        return ""
+    return f"The report is not there yet: process {by.pid}, which ran the experiment, writes it."
 
 
 def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ...], str]:
@@ -83,6 +94,8 @@ def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ..
     of_this_state = document.replicates in (None, history.replicates)
     if [(one.a, one.b) for one in found] == planned and of_this_state:
         return found, ""
+    if not of_this_state and (by := _writer(experiment_dir)):
+        return (), by
     remedy = shell_command("report", experiment_dir)
     return (), f"{path.name} is damaged or out of date: `{remedy}` writes it again"
 

@@ -18,7 +18,7 @@ import msgspec
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.wording import shell_command, visible_line
+from esper_ab.contracts.wording import shell_command, typeable, visible_line
 from esper_ab.journal.events import AnyEvent, Event, MilestoneReleased
 from esper_ab.trackers.settings import Name, Tracking, server_of, wanted
 from esper_ab.trackers.state import (
@@ -175,4 +175,4 @@ def _describe_stop(experiment_dir: Path, name: str, why: str) -> str:
 
 def _warn(text: str) -> None:
     with suppress(OSError):
-        sys.stderr.write(f"warning: {visible_line(text)}\n")
+        sys.stderr.write(typeable(f"warning: {visible_line(text)}\n"))

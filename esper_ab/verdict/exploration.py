@@ -67,7 +67,7 @@ def _plan(
     """Make the plan with one look at all pairs, or at all runs if they are unpaired."""
     groups, order, source = observations.groups, observations.replicates, observations.source
     if len(groups) < 2:
-        raise UsageError(f"{source}: column group has only one group, {groups[0]}; a comparison needs two")
+        raise UsageError(f"{source}: there is only one group, {groups[0]}; a comparison needs two")
     if len(groups) > _MOST_GROUPS and not rule.control:
         raise UsageError(
             f"{source}: {len(groups)} groups are too many to compare all pairs of them; compare all with one: ",

@@ -1,6 +1,7 @@
 """What a decision asks of its GPU: waits, copies, and no other GPU."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,7 @@ def environments(amp: str = "off") -> GrowthEnv:
 def test_a_decision_waits_twice_however_many_environments_there_are(counted: Counted, amp: str) -> None:
     """Once for the losses of an epoch and once for those of its validation; nothing else comes back."""
     env, rng = environments(amp), np.random.default_rng(0)
-    view, others = env.begin(paths_below(RngPath(0), ENVS)), counted("calls", OTHER)
-    births = 0
+    view, births = env.begin(paths_below(RngPath(0), ENVS)), 0
     for _ in range(STEPS - 1):
         decisions, before = random_decisions(view.masks, rng), (counted("waits"), counted("downloads"))
         births += int((decisions[:, HEADS.index("op")] == Op.GERMINATE).sum())
@@ -62,7 +62,6 @@ def test_a_decision_waits_twice_however_many_environments_there_are(counted: Cou
         assert (waits, downloads) == (2, 2)
     assert births > ENVS
     assert len(set(env.lifecycle.table.blueprint.flatten().tolist())) > 3
-    assert counted("calls", OTHER) == others
 
 
 def test_all_births_of_a_decision_are_one_upload(counted: Counted) -> None:
@@ -103,6 +102,29 @@ def made(device: torch.device, amp: str) -> Session:
 
 def records(session: Session, *episodes: int) -> list[Any]:
     return [session.train(episode, quiet, quiet).digest for episode in episodes]
+
+
+def test_an_episode_waits_twice_per_step_and_an_update_never(counted: Counted) -> None:
+    """The policy is on the CPU. At its end, an episode also waits once, for its held-out accuracies."""
+    session, at_update = made(OWN, "off"), []
+    records(session, 0)  # loads kernels
+    before = counted("waits"), counted("downloads")
+    session.train(1, quiet, lambda _step: at_update.extend([counted("waits"), counted("downloads"), counted("calls")]))
+    assert at_update == [before[0] + 2 * 4 + 1, before[1] + 2 * 4 + 1, counted("calls")]
+    assert [counted("waits"), counted("downloads")] == at_update[:2]
+
+
+def test_a_run_touches_no_gpu_but_its_own(counted: Counted, tmp_path: Path) -> None:
+    """Neither torch's default one, nor the CPU where both would be mixed: that is an error."""
+    before = counted("calls", OTHER), counted("bytes", OTHER)
+    session, own = made(OWN, "off"), counted("calls")
+    session.warm_up(quiet)
+    records(session, 0)
+    (tmp_path / "policies" / "a").mkdir(parents=True)
+    session.evaluate(tmp_path, quiet)
+    session.resume(state_bytes.from_bytes(state_bytes.to_bytes(session.state())))
+    assert counted("calls") > own
+    assert (counted("calls", OTHER), counted("bytes", OTHER)) == before
 
 
 @pytest.mark.parametrize("amp", [BF16, "fp16"])

@@ -1,6 +1,7 @@
 """scripts/smoke_cuda: it passes only where GPU tests ran on as many GPUs as required, and its last line says so."""
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -13,6 +14,7 @@ from gpu.device import build
 from smoke_cuda import Gpus, Tally, last_line
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "smoke_cuda"
+CI = SCRIPT.parents[1] / ".github" / "workflows" / "ci.yml"
 SMI = "#!/bin/sh\ncase $1 in -L) echo 'GPU 0: NVIDIA H200 (UUID: GPU-1)';; *) echo 570.12;; esac\n"
 NO_SMI = "#!/bin/sh\nexit 9\n"
 REAL_ONLY = "memory_pressure_changes_no_bit"
@@ -75,3 +77,12 @@ def test_the_last_line_counts_tests_gpus_and_reasons() -> None:
     assert last_line(["A", "A", "B"], tally) == (
         "2 of 3 GPU tests on 2 x A and 1 x B, 1 failed; skipped: 1 (needs a real GPU)"
     )  # fmt: skip
+
+
+def test_ci_requires_a_gpu_where_there_is_a_runner_and_installs_the_torch_of_the_test_device() -> None:
+    jobs = {job.partition(":")[0]: job for job in re.split(r"^  (?=\w+:)", CI.read_text(), flags=re.MULTILINE)}
+    assert "scripts/smoke_cuda --require-gpus 1\n" in jobs["cuda"]
+    assert "vars.CUDA_RUNNER == 'true'\n" in jobs["cuda"]
+    torch_first, _, rest = jobs["cpu"].partition("https://download.pytorch.org/whl/cpu")
+    assert ".venv/bin/pip install --constraint constraints.txt torch" in torch_first
+    assert "- run: .ci/run\n" in rest

@@ -36,6 +36,7 @@ TIMES = {
     "workers/gymnasium_task/preflight.py": "environments, which are on the CPU",
     "workers/process/link.py": "time limits of a connection", "workers/process/loop.py": "time between two reports",
     "workers/trainer/rehearsal.py": "a user's trainer, to its result", "workers/trainer/session.py": "likewise",
+    "workers/trainer/python_session.py": "likewise",
     "workers/trainer/idling.py": "how long a user's program does nothing",
     "scripts/benchmarks/coordination.py": "messages",
     "scripts/benchmarks/fake_node.py": "messages", "scripts/benchmarks/fleet.py": "messages",

@@ -141,10 +141,18 @@ def _literal_averages(source: str) -> list[int]:
     return lines
 
 
+def _forks(source: str) -> list[int]:
+    """Processes that fork: none may do so after it has initialised CUDA."""
+    forking = r"os\.fork(pty)?\(.*|(.*\.)?(get_context|set_start_method)\(.*\bfork(server)?\b.*\)"
+    return [node.lineno for node in calls(source) if re.fullmatch(forking, ast.unparse(node))]
+
+
 # A rule, what breaks it, and the folders or the one file that it does not hold for.
 RULES: list[tuple[Callable[[str], list[int] | list[str]], str, str]] = [
     (_starts_python, 'subprocess.run([sys.executable, "-m", module])', "esper_ab/contracts/own_packages.py"),
     (_starts_python, "with ProcessPoolExecutor() as pool: ...", "esper_ab/contracts/own_packages.py"),
+    (_forks, "pid = os.fork()", "esper_ab/contracts/guard.py|workers/process/start_process.py"),
+    (_forks, 'context = get_context("fork")', "esper_ab/contracts/guard.py|workers/process/start_process.py"),
     (_forgets_bytes, "except msgspec.DecodeError:", ""),
     (_misses_an_exit, "try: train()\nexcept Exception: pass", "esper_ab/.*"),
     (_imports_in_a_loop, "for _ in found: import torch", ""),

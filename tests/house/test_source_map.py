@@ -1,4 +1,4 @@
-"""source-map.md and ddp.md in docs/internals: every ticket has its row, and every test that they name exists."""
+"""source-map.md, ddp.md and gpu-tests.md in docs/internals: a row per ticket, and every test that they name exists."""
 
 import ast
 import functools
@@ -8,6 +8,7 @@ from pathlib import Path
 from house.sources import ROOT, SOURCES, nodes
 
 MAP = (ROOT / "docs" / "internals" / "source-map.md").read_text()
+GPU_TESTS = (ROOT / "docs" / "internals" / "gpu-tests.md").read_text()
 TICKETS = [
     *(f"B8-PT-{n:02d}" for n in (1, 2, 3, 4, 5, 7)),
     *(f"B8-CR-{n:02d}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)),
@@ -26,9 +27,9 @@ def folder_of(path: str) -> str:
 
 
 def named() -> list[tuple[str, str]]:
-    """(file, function) of every test that the two pages name, in either way of writing."""
+    """(file, function) of every test that the pages name, in either way of writing."""
     short = [(f"{folder_of(path)}/test_{file}.py", f"test_{name}")
-             for path, file, name in re.findall(r"`([\w/]+)/(\w+)::(\w+)`", MAP)]
+             for path, file, name in re.findall(r"`([\w/]+)/(\w+)::(\w+)`", MAP + GPU_TESTS)]
     decision = (ROOT / "docs" / "internals" / "ddp.md").read_text()
     return sorted({*short, *re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", decision)})
 

@@ -102,6 +102,14 @@ def arguments(name: str) -> list[str]:
     return [re.sub("|".join(words), lambda found: words[found[0]], arg) for arg in CALLS[name]]
 
 
+@pytest.fixture
+def off_path(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`esper-ab` is not on PATH, and this process was started as `my python -m esper_ab`."""
+    monkeypatch.setenv("PATH", os.defpath)
+    monkeypatch.setattr("sys.orig_argv", ["my python", "-m", "esper_ab"])
+    monkeypatch.setattr("sys.argv", ["esper_ab/__main__.py"])
+
+
 def test_every_command_has_a_call_here():
     assert set(leaves()) == set(CALLS), "a new command needs a cheap call in CALLS"
 
@@ -229,3 +237,23 @@ def test_no_command_waits_at_a_pipe_in_a_received_directory(place, tmp_path, mon
 def test_json_of_a_status_that_is_followed_is_an_object_per_line(capfd):
     assert invoke(group, ["status", "-f", "experiments/one", "--json"], "esper-ab") == 0
     assert [json.loads(line)["state"] for line in capfd.readouterr().out.splitlines()] == ["finished"]
+
+
+UNTYPEABLE = re.compile(r"(?<![\w./-])esper-ab (?=[a-z\[-])")
+
+
+@pytest.mark.usefixtures("off_path")
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("asked", ["help", "call", "error"])
+def test_printed_commands_can_be_typed_where_esper_ab_is_not_on_the_path(name, asked, capfd):
+    """In help and errors, and by commands that print some; what they store has the short name."""
+    more = {"help": ["--help"], "call": arguments(name), "error": ["--no-such-option"]}[asked]
+    status = {"help": 0, "error": 2}.get(asked, STATUSES.get(name, 0))
+    assert invoke(group, [*name.split(), *more], "esper-ab") == status
+    out, error = capfd.readouterr()
+    assert not UNTYPEABLE.search(out + error)
+    if asked != "call" or name in ("init", "resume", "report"):
+        assert "'my python' -m esper_ab " in out + error
+    stored = Path("experiments/one/summary.txt").read_text() + Path("experiments/one/report.html").read_text()
+    assert "my python" not in stored
+    assert UNTYPEABLE.search(stored)

@@ -140,4 +140,4 @@ def test_a_distribution_that_writes_over_ours_is_noticed_with_a_remedy(tmp_path,
     child = [sys.executable, "-P", str(here / "own_packages.py"), "0", "workers.commands.describe"]
     done = subprocess.run(child, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert re.fullmatch(r"error: the package 'workers' of esper-ab is missing in .*--force-reinstall.*\n", done.stderr)
+    assert re.fullmatch(r"error: esper-ab's package 'workers' is missing in .*--force-reinstall.*\n", done.stderr)

@@ -74,24 +74,55 @@ json.dump({{"score": score}}, open(out + "/r.json", "w"))
 """
 
 
-def launched_and_cut_in_the_rehearsal(folder, score):
-    """A launch whose terminal closes while a program is rehearsed for the first time; its exit status."""
-    (folder / "train.py").write_text(TRAINER.format(score=score))
+# In place of the first import of a library: the program says that it has come there, and waits.
+PAUSED_IMPORT = """
+import sys
+class Pause:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            sys.meta_path.remove(self)
+            open("begun", "w").close()
+            open("gate").close()
+sys.meta_path.insert(0, Pause())
+"""
+
+
+def launched_and_cut(folder, module, words, **changes):
+    """A launch whose terminal closes between `begun` and `gate`; its exit status."""
     for name in ("begun", "gate"):
         os.mkfifo(folder / name)
-    words = ("launch", f"{sys.executable} train.py {{seed}} {{x}} {{out}}", "--vary", "x=1,2", "--seeds", "1",
-             "--higher", "score", "--margin", "1", "--name", "it")  # fmt: skip
     master, slave = os.openpty()
     begin = f"import os, signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); os.login_tty({slave})"
-    program = f"{begin}; os.execv({sys.executable!r}, {[sys.executable, '-m', 'esper_ab.commands.cli', *words]!r})"
+    program = f"{begin}; os.execv({sys.executable!r}, {[sys.executable, '-m', module, *words]!r})"
     with subprocess.Popen(
-        [sys.executable, "-c", program], cwd=folder, env=environment(), pass_fds=[slave], start_new_session=True
-    ) as launch:
+        [sys.executable, "-S", "-c", program], cwd=folder, env=environment() | changes, pass_fds=[slave],
+        start_new_session=True,
+    ) as launch:  # fmt: skip
         os.close(slave)
         (folder / "begun").open().close()
         os.close(master)  # the kernel sends SIGHUP to the session's leader
         (folder / "gate").open("w").close()
         return launch.wait(PATIENCE_S)
+
+
+def launched_and_cut_in_the_rehearsal(folder, score):
+    """A launch whose terminal closes while a program is rehearsed for the first time; its exit status."""
+    (folder / "train.py").write_text(TRAINER.format(score=score))
+    words = ("launch", f"{sys.executable} train.py {{seed}} {{x}} {{out}}", "--vary", "x=1,2", "--seeds", "1",
+             "--higher", "score", "--margin", "1", "--name", "it")  # fmt: skip
+    return launched_and_cut(folder, "esper_ab.commands.cli", words)
+
+
+@pytest.mark.parametrize(("module", "words"), [("esper_ab", ("launch",)), ("esper_ab.launch", ())])
+def test_a_launch_whose_terminal_closes_while_its_libraries_are_imported_goes_on(tmp_path, module, words):
+    (tmp_path / "sitecustomize.py").write_text(PAUSED_IMPORT)
+    words = (*words, "--groups", "wait,random", "--task", "synthetic", "--seeds", "1", "--episodes", "1",
+             "--steps", "4", "--n-envs", "1", "--name", "it")  # fmt: skip
+    path = f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}"
+    assert launched_and_cut(tmp_path, module, words, PYTHONPATH=path) == 0
+    console = (tmp_path / "experiments/it/console.log").read_text()
+    assert "the terminal has closed; its output continues here" in console
+    assert "report: experiments/it/report.html" in console
 
 
 def test_a_launch_whose_terminal_closes_in_the_rehearsal_goes_on_and_writes_to_its_directory(tmp_path):

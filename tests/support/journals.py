@@ -43,6 +43,7 @@ from esper_ab.journal.events import (
 )
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import RunHistory
+from esper_ab.journal.lock import LOCK_NAME
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.plan import Block, Plan
 from esper_ab.settings.experiment import Difference, Group, ResolvedExperiment
@@ -313,7 +314,10 @@ def without_evaluations(events: list[AnyEvent]) -> list[AnyEvent]:
 
 
 def write(experiment_dir: Path, events: list[AnyEvent]) -> Path:
-    """`experiment_dir` with these events as its journal; a clock that gives the same times in every test."""
+    """`experiment_dir` with these events as its journal, as a process that has ended left it.
+
+    The clock gives the same times in every test.
+    """
     experiment_dir.mkdir(parents=True, exist_ok=True)
     clock = itertools.count()
     journal = Journal(
@@ -322,6 +326,7 @@ def write(experiment_dir: Path, events: list[AnyEvent]) -> Path:
     for event in events:
         journal.append(event)
     journal.close()
+    (experiment_dir / LOCK_NAME).unlink()
     return experiment_dir
 
 

@@ -36,8 +36,7 @@ def pin(arithmetic: Arithmetic) -> None:
 
 def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
     """Return the torch devices of one lane by plan name; a worker sees only its own GPUs, numbered from 0."""
-    gpus = [name for name in names if name.startswith("cuda")]
-    return {name: torch.device("cuda", gpus.index(name)) if name in gpus else torch.device("cpu") for name in names}
+    return {name: torch.device(here) for name, here in pinned.names_in_worker(names).items()}
 
 
 def device_here(name: str) -> torch.device:

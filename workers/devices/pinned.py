@@ -6,6 +6,7 @@ set the variables first.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable
 
@@ -34,3 +35,9 @@ def determinism(arithmetic: ProcessArithmetic) -> dict[str, str]:
     Without this setting, cuBLAS may vary the order of sums, and torch raises an error.
     """
     return {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"} if arithmetic.deterministic else {}
+
+
+def names_in_worker(names: Iterable[str]) -> dict[str, str]:
+    """Return torch's names of one lane's devices, by plan name; a worker sees only its own GPUs, numbered from 0."""
+    numbers = itertools.count()
+    return {name: f"cuda:{next(numbers)}" if name.startswith("cuda") else "cpu" for name in names}

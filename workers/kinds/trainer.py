@@ -10,9 +10,8 @@ from esper_ab.contracts.children import Questions, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.settings import CONTROLLERS, REWARDS, TRAINER
-from workers.devices.by_torch import torch_devices
+from workers.devices import pinned
 from workers.environments import AboutTask, Kind
-from workers.trainer.rehearsal import rehearse
 from workers.trainer.session import TrainerSession, open_session
 
 
@@ -25,6 +24,8 @@ class Trainer(Kind):
         names = AboutTask(rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
         if question is None or outcome is None:
             return names
+        from workers.trainer.rehearsal import rehearse  # imports torch
+
         facts = rehearse(question, outcome, doing)
         measures = tuple(Measure(name=name, label=metric[:60]) for metric, name in facts.metrics.items())
         task = TaskFacts(
@@ -38,8 +39,8 @@ class Trainer(Kind):
 
         The function raises a one-line ValueError if the files have changed since planning.
         """
-        devices = torch_devices(lane.devices)
-        return lambda spec: open_session(spec, experiment_dir, str(devices[spec.env_devices[0]]), lane.uuids)
+        devices = pinned.names_in_worker(lane.devices)
+        return lambda spec: open_session(spec, experiment_dir, devices[spec.env_devices[0]], lane.uuids)
 
 
 KIND = Trainer()

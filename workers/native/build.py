@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 # pip keeps a wheel that was built without a compiler, and would use the same wheel again.
 REMEDY = (
     "install again with a C++ compiler at hand (GCC or Clang): scripts/install in a clone, else "
-    "pip install --force-reinstall --no-cache-dir --no-deps --no-binary esper-ab esper-ab"
+    "pip install --force-reinstall --no-cache-dir --no-deps --no-binary=esper-ab esper-ab"
 )
 _COMMON = (
     "-O3", "-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",

@@ -1,4 +1,7 @@
-"""Entry point of a worker: pins devices and threads, imports torch, makes it deterministic, then runs the loop."""
+"""Entry point of a worker: pins devices and threads, imports torch, makes it deterministic, then runs the loop.
+
+A worker that only guards a command imports torch only to check the GPUs of its lane.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# What the start process imports for all workers, and for the preflight.
+# What the start process imports: for workers that only guard a command, and for all others and the preflight.
+BEFORE_FORK_OF_GUARDS = ("workers.process.loop", "workers.kinds.trainer", "psutil")
 BEFORE_FORK = (
     "torch.multiprocessing", "workers.process.loop", "workers.devices.by_torch", "workers.kinds.growth",
     "workers.native.binding", "psutil",
@@ -66,14 +70,14 @@ def _serve(
         beat_s=order.beat_s,
     )
     try:
-        titles = prepare(order.lane, order.arithmetic)
-        import torch
-
+        uses_torch = order.needs_torch or any(order.lane.uuids)  # torch checks the GPUs of a lane
+        titles = prepare(order.lane, order.arithmetic) if uses_torch else ("",) * len(order.lane.devices)
         from workers.process.loop import serve
 
+        torch_version = _torch_version() if order.needs_torch else ""
         link.send(Hello(
             worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=os.getpid(),
-            uuids=order.lane.uuids, torch_version=str(torch.__version__), sources=sources_imported(),
+            uuids=order.lane.uuids, torch_version=torch_version, sources=sources_imported(),
             host=platform.node(), titles=titles, driver=_driver() if any(titles) else "",
         ))
         return serve(link, order, log_to)
@@ -121,6 +125,12 @@ def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
         check_gpus(lane, [name for name, _ in seen])
     titles = iter([str(device.name) for _, device in seen])
     return tuple(next(titles) if uuid else "" for uuid in lane.uuids)
+
+
+def _torch_version() -> str:
+    import torch
+
+    return str(torch.__version__)
 
 
 def _driver() -> str:

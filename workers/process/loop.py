@@ -4,6 +4,8 @@
 
 An Assign with a milestone > 0 resumes a run: Ready names the milestone of the restored state, from which episodes
 continue. A Cancel ends the run within a few steps, and the worker waits for the next Assign.
+
+A worker that only guards a command imports no torch, so this module imports none.
 """
 
 from __future__ import annotations
@@ -14,25 +16,25 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
-
-import torch
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.errors import NO_ROOM, OutOfMemory
 from esper_ab.contracts.records import Checkpoint
 from workers.environments import Kind, kind_of
 from workers.process.link import Link
-from workers.run.session import OnStep, Session
-from workers.storage import durable, state_bytes
+from workers.storage import durable
 from workers.storage.durable import Damaged
-from workers.trainer.session import TrainerSession
+from workers.trainer.session import OnStep, TrainerSession
+
+if TYPE_CHECKING:
+    from workers.run.session import Session
 
 _BETWEEN_REPORTS_S = 0.02  # of progress
 _ASK_FOR_ROOM_S = 2.0  # time between two attempts to write to a full disk
 
 T = TypeVar("T")
-AnySession = Session | TrainerSession
+AnySession: TypeAlias = "Session | TrainerSession"
 
 
 class _Stopped(Exception):
@@ -80,12 +82,20 @@ def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str],
             except _Stopped as stop:
                 _say(f"stop: {stop}")
                 return makers.only_ours
-            except torch.OutOfMemoryError as error:
+            except _gpu_memory_errors() as error:
                 raise OutOfMemory(_how_much(spec)) from error
+
+
+def _gpu_memory_errors() -> tuple[type[Exception], ...]:
+    """Return torch's error for a full GPU; none where torch has not been imported."""
+    torch = sys.modules.get("torch")
+    return () if torch is None else (torch.OutOfMemoryError,)
 
 
 def _how_much(spec: messages.RunSpec) -> str:
     """Return a sentence with the GPU memory that a run took before memory ran out, and the settings that need less."""
+    import torch
+
     peak, total = max((
         (torch.cuda.max_memory_allocated(gpu), torch.cuda.get_device_properties(gpu).total_memory)
         for gpu in range(torch.cuda.device_count())
@@ -126,9 +136,9 @@ def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tu
 
     def resume(data: bytes) -> None:
         try:
-            session.resume(state_bytes.from_bytes(data))
-        except state_bytes.FOREIGN as error:
-            raise Damaged(f"is no checkpoint of this run: {state_bytes.reason(error)}") from None
+            session.resume_from(data)
+        except durable.FOREIGN as error:
+            raise Damaged(f"is no checkpoint of this run: {durable.reason(error)}") from None
 
     if session.stateless:
         return assigned.milestone, ()
@@ -142,13 +152,11 @@ def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tu
 
 def _save(link: Link, session: AnySession, order: messages.WorkerOrder, milestone: int) -> Checkpoint | None:
     """Save the session's state, if any, before the record is sent, so that every record has its checkpoint."""
-    state, spec = session.state(), session.spec
-    if state is None:
+    data, spec = session.checkpoint(), session.spec
+    if data is None:
         return None
     link.send(messages.Progress(run=spec.ref, milestone=milestone, step=spec.steps, phase="save"))
-    store = functools.partial(
-        durable.store, Path(order.experiment_dir), spec.ref, milestone, state_bytes.to_bytes(state), order.writer
-    )
+    store = functools.partial(durable.store, Path(order.experiment_dir), spec.ref, milestone, data, order.writer)
     return _when_there_is_room(link, spec, milestone, store)
 
 

@@ -1,7 +1,8 @@
 """The start process of a machine: imports torch once, then starts preflight and workers by torch.multiprocessing.
 
-`… start_process DESCRIPTOR ENTRY`: DESCRIPTOR is a socket for requests (esper_ab/launchers/_start_process.py); ENTRY is
-the module of the workers' entry point, whose BEFORE_FORK lists the modules to be imported first.
+`… start_process DESCRIPTOR ENTRY LIST`: DESCRIPTOR is a socket for requests (esper_ab/launchers/_start_process.py);
+ENTRY is the module of the workers' entry point, and LIST the name of its list of modules to be imported first: with
+BEFORE_FORK_OF_GUARDS, for workers that only guard a command, that is without torch.
 
 This process has one thread, touches no device, and runs no code of the user, so that its children can be forked. It
 checks this before each fork; if it finds otherwise, it spawns them. When the coordinator closes its end of the socket,
@@ -254,13 +255,13 @@ def _exit(status: int) -> NoReturn:
     raise AssertionError("does not return")
 
 
-def main(descriptor: str, entry: str) -> NoReturn:
+def main(descriptor: str, entry: str, modules: str) -> NoReturn:
     """Import what workers need, then serve requests."""
     control = socket.socket(fileno=int(descriptor))
     # One thread, so that a library makes no others when it is imported, and no GPU to be seen.
     os.environ.update(pinned.variables((), Arithmetic(threads=1)))
     with suppress(Exception):  # a child reports it, which imports them again
-        for module in getattr(import_own(entry), "BEFORE_FORK", ()):
+        for module in getattr(import_own(entry), modules, ()):
             import_own(module)
     sources_imported()  # the children have this code, even if files are edited before they start
     gc.freeze()

@@ -60,14 +60,14 @@ def load(path: str | Path) -> SavedPolicy:
         raise ValueError(f"{str(path)!r} {error.strerror}; a run keeps policies under policies/<group>/") from None
     try:
         state = state_bytes.from_bytes(data)
-    except state_bytes.FOREIGN:
+    except durable.FOREIGN:
         raise ValueError(f"{str(path)!r} is no policy file; a run keeps them under policies/<group>/") from None
     try:
         spec = msgspec.convert(state["spec"], RunSpec)
         if state["format"] != FORMAT:
             raise ValueError(f"format {state['format']}")
         agent = None if state["agent"] is None else PPOAgent.from_state(state["agent"], possible(spec.arithmetic)[0])
-    except state_bytes.FOREIGN as error:
-        reason = state_bytes.reason(error)
+    except durable.FOREIGN as error:
+        reason = durable.reason(error)
         raise ValueError(f"{str(path)!r} is not a policy saved by this version of esper_ab: {reason}") from None
     return SavedPolicy(spec, agent)

@@ -28,6 +28,7 @@ from workers.environments import Controller, Ended, Stopwatch, World, kind_of, p
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file
 from workers.run.episode import play, step_through
+from workers.storage import state_bytes
 
 OnStep = Callable[[int], None]
 STATE_FORMAT = 1
@@ -90,6 +91,11 @@ class Session:
             parts["agent"] = self.agent.state()
         return {"format": STATE_FORMAT, **parts} if parts else None
 
+    def checkpoint(self) -> bytes | None:
+        """Return the state as bytes, or None if there is none."""
+        state = self.state()
+        return None if state is None else state_bytes.to_bytes(state)
+
     @property
     def stateless(self) -> bool:
         """True if there is nothing to restore: a fixed controller has no state between episodes."""
@@ -98,7 +104,7 @@ class Session:
     def resume(self, state: dict[str, Any]) -> None:
         """Restore `state` before the first episode.
 
-        Raises ValueError if `state` belongs to a different run, and an error of `state_bytes.FOREIGN` if an entry is
+        Raises ValueError if `state` belongs to a different run, and an error of `durable.FOREIGN` if an entry is
         missing or has the wrong shape. After an error, the session begins from the start, as without this call.
         """
         if state["format"] != STATE_FORMAT:
@@ -113,6 +119,10 @@ class Session:
         if agent is not None:
             agent.forget(~goes_on)
         self.agent = agent
+
+    def resume_from(self, data: bytes) -> None:
+        """Restore the state that `checkpoint` returned; raises what `resume` raises."""
+        self.resume(state_bytes.from_bytes(data))
 
     def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
         """Save the last policy, freeze it with its normaliser, and play episodes on rng paths shared by all groups.

@@ -8,12 +8,23 @@ flipped bit. A checkpoint is written before its milestone's record is sent, so a
 from __future__ import annotations
 
 import hashlib
+import pickle
+import struct
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
+
+import msgspec
 
 from esper_ab.contracts.experiment_files import file_of, is_file_of, remove_older
 from esper_ab.contracts.files import open_to_read, write_below
 from esper_ab.contracts.records import Checkpoint, RunRef
+
+# Exceptions that a session raises when it resumes from bytes that are no checkpoint of its run, whatever reads them.
+FOREIGN = (
+    pickle.UnpicklingError, RuntimeError, LookupError, TypeError, AttributeError, EOFError, ValueError, struct.error,
+    zipfile.BadZipFile, MemoryError, msgspec.MsgspecError,
+)  # fmt: skip
 
 
 class Damaged(ValueError):
@@ -77,3 +88,8 @@ def take_up(
         else:
             return checkpoint.milestone, tuple(damaged)
     return 0, tuple(damaged)
+
+
+def reason(error: Exception) -> str:
+    """Return a description of a FOREIGN error in at most one line."""
+    return " ".join(str(error).split()).partition(". ")[0][:200] or type(error).__name__

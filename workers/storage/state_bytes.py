@@ -7,22 +7,12 @@ file on a full disk, it would destroy the existing file and raise RuntimeError.
 from __future__ import annotations
 
 import io
-import pickle
-import struct
 import sys
 import zipfile
 from typing import Any
 
-import msgspec
 import numpy as np
 import torch
-
-# Exceptions that torch.load, or reading its result, raises for foreign bytes.
-FOREIGN = (
-    pickle.UnpicklingError, RuntimeError, LookupError, TypeError, AttributeError, EOFError, ValueError, struct.error,
-    zipfile.BadZipFile, MemoryError, msgspec.MsgspecError,
-)  # fmt: skip
-
 
 # Pickle encodes empty bytes as this call; with arguments, the call could allocate any amount that a file specifies.
 torch.serialization.add_safe_globals([(lambda: b"", "builtins.bytes")])
@@ -36,7 +26,7 @@ def to_bytes(state: dict[str, Any]) -> bytes:
 
 
 def from_bytes(data: bytes) -> dict[str, Any]:
-    """Return the state that `to_bytes` serialised, on the CPU; for bytes from elsewhere, raises one of FOREIGN."""
+    """Return the state that `to_bytes` serialised, on the CPU; for other bytes, raises one of durable.FOREIGN."""
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         if sum(entry.file_size for entry in packed.infolist()) > len(data):  # our files are not compressed
             raise ValueError("it would take more memory than its file size")
@@ -59,8 +49,3 @@ def _canonical(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.detach().clone()
     return sys.intern(value) if isinstance(value, str) else value
-
-
-def reason(error: Exception) -> str:
-    """Return a description of a FOREIGN error in at most one line."""
-    return " ".join(str(error).split()).partition(". ")[0][:200] or type(error).__name__

@@ -1,4 +1,7 @@
-"""Sessions for `workers.process.loop` that run the user's own training, which is a Python trainer or a command."""
+"""Sessions for `workers.process.loop` that run the user's own training, which is a Python trainer or a command.
+
+A worker that only guards a command imports no torch, so nothing here does; `python_session` has the Python trainer.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,8 @@ import hashlib
 import itertools
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -29,13 +31,23 @@ from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerOrder, is_command, read_source
 from workers.devices import pinned
 from workers.storage import durable
-from workers.trainer import module, ports, script
+from workers.trainer import ports, script
 from workers.trainer.idling import IDLE_LIMITS, NEVER, IdleLimits, Watch
-from workers.trainer.module import Point, Run, State
 from workers.trainer.script import has_outcome, read_outcome
 
 OnStep = Callable[[int], None]
-STATE_FORMAT = 1
+STATE_FORMAT = 2
+
+
+class SavedState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a checkpoint has."""
+
+    format: int
+    point: int  # number of points done
+    state: bytes  # after these points
+
+
+_decode = msgspec.msgpack.Decoder(SavedState).decode
 
 
 class TrainerSession(ABC):
@@ -83,21 +95,22 @@ class TrainerSession(ABC):
         on_step(0)
         return 0.0
 
-    def state(self) -> dict[str, Any] | None:
-        """Return the state for a checkpoint; None during a run that cannot resume and would start over."""
+    def checkpoint(self) -> bytes | None:
+        """Return the state as bytes; None during a run that cannot resume and would start over."""
         if self.done is None or not (self.order.resumes or self.point == self.spec.episodes):
             return None
-        return {"format": STATE_FORMAT, "point": self.point, "state": self.done}
+        return msgspec.msgpack.encode(SavedState(format=STATE_FORMAT, point=self.point, state=self.done))
 
-    def resume(self, state: dict[str, Any]) -> None:
-        """Continue like the session that `state` was taken from; ValueError if `state` has a different format.
+    def resume_from(self, data: bytes) -> None:
+        """Continue like the session whose `checkpoint` returned `data`.
 
-        After this error, or an error of `state_bytes.FOREIGN`, the session is unchanged.
+        Raises an error of `durable.FOREIGN` for other bytes. After an error, the session is unchanged.
         """
-        if state["format"] != STATE_FORMAT:
-            raise ValueError(f"format {state['format']}, expected {STATE_FORMAT}")
-        self._begin_at(state["point"], state["state"])
-        self.point, self.done = state["point"], state["state"]
+        saved = _decode(data)
+        if saved.format != STATE_FORMAT:
+            raise ValueError(f"format {saved.format}, expected {STATE_FORMAT}")
+        self._begin_at(saved.point, saved.state)
+        self.point, self.done = saved.point, saved.state
 
     @abstractmethod
     def _begin_at(self, point: int, done: bytes) -> None:
@@ -127,55 +140,6 @@ class TrainerSession(ABC):
             run=self.spec.ref, episode=episode, envs=envs, ppo=None, seed_events=(), timing=_timing(began),
             digest=_digest(envs),
         )  # fmt: skip
-
-
-class PythonSession(TrainerSession):
-    """A run of a Python trainer, whose file is executed as it was at planning time."""
-
-    def __init__(self, spec: RunSpec, experiment_dir: Path, device: str) -> None:
-        super().__init__(spec, experiment_dir)
-        self._trainer = module.as_planned(self.order, experiment_dir)
-        self._device = device
-        self._points: Iterator[Point] | None = None
-        self._run = self._new_run(0, None)
-
-    def _new_run(self, point: int, given: State | None) -> Run:
-        return Run(
-            settings=self._trainer.settings(self.spec.settings.trainer), points=self.spec.episodes, rng=self.path,
-            device=self._device, folder=self.root / self.order.out, eval_episodes=self.spec.eval_episodes,
-            on_step=lambda step: None, point=point, given=given,
-        )  # fmt: skip
-
-    def _begin_at(self, point: int, done: bytes) -> None:
-        self._run = self._new_run(point, module.restored(done))
-
-    def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
-        """Advance the trainer to its next point; the trainer waits at its `yield` until the release."""
-        began = time.perf_counter()
-        self._run.on_step = on_step
-        if self._points is None:
-            if episode == 0:
-                script.fresh_folder(self.root, self.order.out)
-            self._points = self._trainer.train(self._run)
-        on_step(0)
-        found, done = module.next_point(self._points, episode, self._run, self.order.outcome)
-        names = found.keys() - {self.order.outcome}
-        if names != set(self.order.metrics):
-            planned = ", ".join(self.order.metrics) or "none"
-            raise ValueError(
-                f"point {episode} has the metrics {', '.join(sorted(names)) or 'none'} in addition to the outcome, but "
-                f"the first had {planned}; yield the same metrics at every point"
-            )
-        self.point, self.done = episode + 1, done
-        return self._record(episode, found[self.order.outcome], found, began)
-
-    def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
-        """Return the outcomes that the trainer's `evaluate` gives for a copy of the last state."""
-        self._run.on_step = on_step
-        outcomes = module.outcomes_of(self._trainer.evaluate(self._run, module.restored(done)), self.order.outcome)
-        if len(outcomes) != self.spec.eval_episodes:
-            raise ValueError(f"evaluate returned {len(outcomes)} outcomes; {self.spec.eval_episodes} are planned")
-        return outcomes
 
 
 class CommandSession(TrainerSession):
@@ -228,6 +192,8 @@ def open_session(spec: RunSpec, experiment_dir: Path, device: str, uuids: Iterab
     assert spec.trainer is not None, "the run has a trainer"
     if is_command(spec.trainer.reference):
         return CommandSession(spec, experiment_dir, uuids)
+    from workers.trainer.python_session import PythonSession  # imports torch
+
     return PythonSession(spec, experiment_dir, device)
 
 

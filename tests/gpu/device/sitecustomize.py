@@ -99,7 +99,7 @@ class Gpus:
         """Take the place of what the CPU build has."""
         cuda, library = torch.cuda, self.library
         torch.test_gpus, torch.version.cuda, torch.version.hip = self, self.made["cuda"], self.made["hip"]
-        cuda._lazy_init = self.begin
+        cuda._lazy_init, cuda.is_initialized = self.begin, lambda: self.begun
         cuda.device_count, cuda.is_available = lambda: len(self.seen), lambda: bool(self.seen)
         cuda.get_device_properties, cuda.get_device_name = self.properties, lambda _device=0: "Test GPU"
         cuda.is_bf16_supported = lambda *_: self.made["capability"] >= [8, 0]

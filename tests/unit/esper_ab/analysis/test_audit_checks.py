@@ -266,7 +266,7 @@ def test_conduct_in_numbers():
 
 PATHOLOGIES = {
     "no step": {"grad_norm": None},
-    "ratio explosion": {"ratio_max": 6.0},
+    "ratio explosion": {"ratio_max": 12.0},
     "ratio collapse": {"clip_fraction": 0.6},
     "entropy collapse": {"entropy": 1e-6},
 }

@@ -20,6 +20,7 @@ from esper_ab.journal.lock import Lock
 from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.live.viewer import Viewer
 from esper_ab.readers.status import Listed, list_runs
+from esper_ab.verdict.vocabulary import Verdict
 
 
 def told(a, b, verdict):
@@ -72,7 +73,7 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     assert by_name["finished"].verdicts == ("shaped - simplified: BETTER",)
     table = _table(found)
     assert len(table.splitlines()) == 8
-    assert "shaped - simplified: BETTER" in table
+    assert "shaped BETTER than simplified" in table
     assert "line 1" in table
     assert "line 4: intact, but run 'nobody/0' is not in the plan" in table
 
@@ -80,7 +81,16 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
 def test_many_verdicts_are_counted():
     many = tuple(f"x - y{i}: {'BETTER' if i < 3 else 'BLOCKED'}" for i in range(8))
     listed = Listed(experiment_dir="run", state="finished", verdicts=many)
-    assert _table([listed]).endswith("8 comparisons: 5 BLOCKED; 3 BETTER")
+    assert _table([listed]).endswith("8 comparisons: 5 BLOCKED; x BETTER than 3")
+
+
+@pytest.mark.parametrize(("verdict", "said"), [
+    (Verdict.BETTER, "x BETTER than y"), (Verdict.WORSE, "x WORSE than y"),
+    (Verdict.BETTER_BELOW_MARGIN, "x BETTER than y, BELOW MARGIN"), (Verdict.EQUIVALENT, "x EQUIVALENT to y"),
+    (Verdict.INCONCLUSIVE, "x - y: INCONCLUSIVE"), (Verdict.NO_INFERENCE, "x - y: NO INFERENCE"),
+])  # fmt: skip
+def test_a_verdict_says_which_group_it_is_about(verdict, said):
+    assert _table([Listed(experiment_dir="run", state="finished", verdicts=(f"x - y: {verdict}",))]).endswith(said)
 
 
 def test_a_run_that_somebody_carries_out_is_running(tmp_path):

@@ -4,11 +4,11 @@ from typing import Annotated, Literal
 
 import msgspec
 import pytest
-from msgspec import Meta
+from msgspec import Meta, inspect
 
 from esper_ab.contracts.messages import CoordinatorMessage, WorkerMessage
 from esper_ab.contracts.records import MOST_KEYS
-from esper_ab.contracts.wire_limits import WireLimits, limits_of
+from esper_ab.contracts.wire_limits import WireLimits, _inner, limits_of
 
 
 class Point(msgspec.Struct, array_like=True):
@@ -45,3 +45,17 @@ def test_all_messages_have_limits():
     for side in (WorkerMessage, CoordinatorMessage):
         limits = limits_of(side)
         assert min(limits.entries, limits.keys, limits.text_bytes) > 0
+
+
+def numbers_in(kind):
+    """Yield every number inside a type."""
+    if isinstance(kind, inspect.FloatType):
+        yield kind
+    for inner in _inner(kind):
+        yield from numbers_in(inner)
+
+
+def test_every_number_from_a_worker_has_bounds_so_that_decoding_refuses_one_that_is_not_finite():
+    numbers = list(numbers_in(inspect.type_info(WorkerMessage)))
+    assert len(numbers) > 20
+    assert all(number.ge is not None and number.le is not None for number in numbers)

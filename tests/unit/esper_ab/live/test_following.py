@@ -1,11 +1,36 @@
-"""When `status --follow` stops waiting for the report of an experiment that has ended."""
+"""Between the end of training and the page of its report: `status --follow` waits, and every other reader says so."""
 
+import os
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support.in_process import done
 from support.journals import planted_effect, write
 
-from esper_ab.contracts.experiment_files import PAGE
+from esper_ab.contracts.experiment_files import PAGE, VERDICT
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import LOCK_NAME, Lock
+from esper_ab.live import following
 from esper_ab.live.following import is_reported
 from esper_ab.report.build import build_report
+
+FOLLOW = [("status", "-f"), ("status", "-f", "--json")]
+
+
+@pytest.fixture
+def trained(tmp_path) -> Path:
+    """An experiment that this process has just finished, without a report."""
+    experiment_dir = write(tmp_path / "run", planted_effect())
+    with closing(Lock(experiment_dir)):
+        pass
+    return experiment_dir
+
+
+def ended_process() -> int:
+    with subprocess.Popen(["true"]) as child:
+        return child.pid
 
 
 def test_a_report_is_there_once_its_last_file_is(tmp_path):
@@ -17,3 +42,33 @@ def test_a_report_is_there_once_its_last_file_is(tmp_path):
     assert is_reported(experiment_dir, history)
     (experiment_dir / PAGE).unlink()
     assert not is_reported(experiment_dir, history)
+
+
+@pytest.mark.parametrize("command", FOLLOW)
+def test_a_follower_that_comes_before_the_report_waits_for_it(trained, monkeypatch, command):
+    monkeypatch.setattr(following.time, "sleep", lambda _: build_report(trained))
+    assert "BETTER" in done(*command, trained)
+
+
+@pytest.mark.parametrize("command", FOLLOW)
+def test_nobody_waits_for_a_report_of_a_process_that_has_ended(trained, monkeypatch, command):
+    monkeypatch.setattr(os, "getpid", ended_process)
+    with closing(Lock(trained)):
+        pass
+    monkeypatch.setattr(following.time, "sleep", lambda _: pytest.fail("waited"))
+    assert "BETTER" not in done(*command, trained)
+    assert "`esper-ab report" in done("status", trained)
+
+
+@pytest.mark.parametrize("command", [("status",), ("list",)])
+@pytest.mark.parametrize("before", ["no report", "a report of fewer seeds"])
+def test_who_reads_before_the_report_is_told_which_process_writes_it(trained, command, before):
+    if before != "no report":
+        build_report(trained)
+        text = (trained / VERDICT).read_text()
+        (trained / VERDICT).write_text(text.replace('"replicates": 6', '"replicates": 5'))
+    told = done(*command, trained if command == ("status",) else trained.parent)
+    assert f"process {os.getpid()}, which ran the experiment, writes it" in told
+    assert "esper-ab report" not in told
+    (trained / LOCK_NAME).unlink()
+    assert "esper-ab report" in done(*command, trained if command == ("status",) else trained.parent)

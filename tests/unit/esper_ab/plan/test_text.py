@@ -157,6 +157,20 @@ def test_the_cost_of_a_trainer_is_that_of_its_rehearsal() -> None:
     assert short(plan, there)[1].endswith(" (rehearsed: 3 min a run)")
 
 
+@pytest.mark.parametrize(("shortest_s", "longest_s", "said"), [
+    (3.0, 8.0, "under 10 s"), (3.0, 60.0, "under 10 s to 60 s"), (110.0, 115.0, "about 2 min"),
+    (100.0, 300.0, "about 2 min to 5 min"), (20.0, 0.0, "about 20 s"),
+])  # fmt: skip
+def test_a_range_of_durations_that_reads_the_same_at_both_ends_is_said_once(
+    shortest_s: float, longest_s: float, said: str
+) -> None:
+    there = asking.machine()
+    plan = asking.planned(asking.experiment(margin=2.0), there)
+    cost = estimate(plan.experiment, plan.lanes, there)
+    cost = msgspec.structs.replace(cost, duration_s=shortest_s, longest_s=longest_s)
+    assert f" CPU cores, {said} (a rough" in short_text(plan, there, cost, FOLDER, "")
+
+
 def test_what_limits_the_answer_is_shown_and_other_notes_are_not() -> None:
     there = asking.machine()
     same = msgspec.structs.replace(asking.experiment(margin=2.0, unpaired=True), groups=(

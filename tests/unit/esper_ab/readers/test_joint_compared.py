@@ -13,7 +13,8 @@ from esper_ab.contracts.messages import RewardCode
 from esper_ab.journal.events import ExperimentContinued, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
-from esper_ab.readers.joint import incomparable, observe_together
+from esper_ab.readers.joint import compare_sources, incomparable, observe_together
+from esper_ab.verdict.analysis_plan import Rule
 
 FLOOR = Synthetic(groups={"shaped": Shape(accuracy=74.0), "wait": Shape(accuracy=33.0, controller="wait")})
 OTHER = Synthetic(
@@ -117,6 +118,13 @@ def test_equal_settings_with_other_records_are_refused():
     ]  # fmt: skip
     with pytest.raises(UsageError, match=r"shaped in a and base in b have equal settings.* seed 2, evaluation"):
         observe_together([A, source("b", OTHER, events=broken)])
+
+
+def test_directories_with_one_group_between_them_are_refused_by_name():
+    alone = Synthetic(groups={"shaped": Shape(accuracy=65.0)}).events()
+    one, other = ("a", fold(alone)), ("b", fold(alone))
+    with pytest.raises(UsageError, match=r"^a, b: there is only one group, shaped; a comparison needs two$"):
+        compare_sources([one, other], Rule())
 
 
 def test_a_run_that_one_directory_lost_counts_where_another_made_it():

@@ -146,7 +146,7 @@ def test_the_journal_stays_as_it_is_and_nothing_beside_it_is_read(tmp_path, sql)
     with pytest.raises(UsageError, match=r"expected one SELECT|disabled by configuration"):
         query(experiment_dir, sql.format(path))
     assert path.read_bytes() == before
-    assert sorted(file.name for file in experiment_dir.iterdir()) == [".lock", JOURNAL_NAME, f"{JOURNAL_NAME}.torn-1"]
+    assert sorted(file.name for file in experiment_dir.iterdir()) == [JOURNAL_NAME, f"{JOURNAL_NAME}.torn-1"]
 
 
 @pytest.mark.parametrize("name", ["ru[n]", "r*n?", "it's", "{a,b}"])

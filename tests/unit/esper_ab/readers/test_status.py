@@ -85,7 +85,7 @@ def with_pathology(group, runs):
         if isinstance(event, EpisodeRecorded) and event.record.episode == 0:
             ref = event.record.run
             if ref.group_id == group and ref.replicate < runs:
-                events.append(pathology(ref.name, "ratio explosion", "probability ratio up to 6.0"))
+                events.append(pathology(ref.name, "ratio explosion", "one update made a decision 12.0 times as likely"))
     return events
 
 
@@ -94,7 +94,7 @@ def test_a_pathology_is_told_once_per_group_and_then_counted(terminal):
     events = with_pathology("shaped", 5)
     lines = [line.strip() for line in show(events, terminal=terminal).splitlines() if "ppo_pathology" in line]
     assert [line[line.index("!"):] for line in lines] == [
-        "! ppo_pathology shaped/0: ratio explosion: probability ratio up to 6.0",
+        "! ppo_pathology shaped/0: ratio explosion: one update made a decision 12.0 times as likely",
         "! ppo_pathology shaped: ratio explosion in 5 runs, shaped/0 first",
     ]
     other = pathology("simplified/0", "entropy collapse", "0")

@@ -6,7 +6,8 @@ import zipfile
 import pytest
 import torch
 
-from workers.storage.state_bytes import FOREIGN, from_bytes, to_bytes
+from workers.storage.durable import FOREIGN
+from workers.storage.state_bytes import from_bytes, to_bytes
 
 STATE = {"empty": b"", "bytes": b"\0x", "nested": {"tuple": (1, 2.5, None, "text")}, "tensor": torch.arange(3.0)}
 

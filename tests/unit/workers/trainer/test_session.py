@@ -2,15 +2,16 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from support import trainers
 from support.tensor_world import quiet
 
 from esper_ab.contracts.errors import CodeChanged
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
-from workers.storage import state_bytes
+from workers.storage import durable
 from workers.trainer.script import ScriptFailed
-from workers.trainer.session import STATE_FORMAT, TrainerSession, open_session
+from workers.trainer.session import STATE_FORMAT, SavedState, TrainerSession, open_session
 
 
 def python(tmp_path: Path, settings: dict[str, Any], *, old: str = "", new: str = "", **changes: Any) -> TrainerSession:
@@ -46,18 +47,21 @@ def test_a_run_taken_up_at_any_point_gives_the_same_records(tmp_path: Path, at: 
     first = python(tmp_path, {})
     for point in range(at):
         first.train(point, quiet, quiet)
-    state = first.state()
-    assert state is not None
+    checkpoint = first.checkpoint()
+    assert checkpoint is not None
     again = python(tmp_path, {})
-    again.resume(state_bytes.from_bytes(state_bytes.to_bytes(state)))
+    again.resume_from(checkpoint)
     assert [one.digest for one in trained(again, tmp_path, at)] == [one.digest for one in whole[at:]]
 
 
 def test_a_run_that_cannot_be_taken_up_is_as_before(tmp_path: Path) -> None:
     session = python(tmp_path, {})
-    with pytest.raises(state_bytes.FOREIGN):
-        session.resume({"format": STATE_FORMAT, "point": 2, "state": b"no state of a trainer"})
-    assert session.state() is None
+    saved = SavedState(format=STATE_FORMAT, point=2, state=b"no state of a trainer")
+    older = SavedState(format=STATE_FORMAT - 1, point=2, state=b"")
+    for foreign in (msgspec.msgpack.encode(saved), msgspec.msgpack.encode(older), b"", b"no checkpoint"):
+        with pytest.raises(durable.FOREIGN):
+            session.resume_from(foreign)
+    assert session.checkpoint() is None
 
 
 def test_a_state_that_cannot_be_saved_is_not_evaluated(tmp_path: Path) -> None:
@@ -86,7 +90,7 @@ def test_groups_of_equal_settings_have_equal_digests_and_seeds_have_not(tmp_path
 
 def test_a_trainer_that_would_begin_anew_has_a_state_at_its_end_only(tmp_path: Path) -> None:
     session = python(tmp_path, {}, resumes=False)
-    states = [session.train(point, quiet, quiet) and session.state() for point in range(3)]
+    states = [session.train(point, quiet, quiet) and session.checkpoint() for point in range(3)]
     assert [state is None for state in states] == [True, True, False]
     assert not session.stateless
 
@@ -134,10 +138,11 @@ def test_a_command_has_the_outcome_that_its_script_left(tmp_path: Path) -> None:
 
 def test_a_command_that_has_ended_is_not_run_again_for_its_evaluation(tmp_path: Path) -> None:
     session = scripted(tmp_path, "3")
-    record, state = session.train(0, quiet, quiet), session.state()
-    assert state is not None
+    record = session.train(0, quiet, quiet)
+    checkpoint = session.checkpoint()
+    assert checkpoint is not None
     again = scripted(tmp_path, "3")
-    again.resume(state_bytes.from_bytes(state_bytes.to_bytes(state)))
+    again.resume_from(checkpoint)
     assert again.evaluate(tmp_path, quiet).episodes[0].outcome.outcome == record.envs[0].outcome
 
 

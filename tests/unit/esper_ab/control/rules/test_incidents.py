@@ -121,7 +121,7 @@ def test_failed_environments_are_counted_and_named():
 
 
 @pytest.mark.parametrize(("change", "words"), [
-    ({"ratio_max": 5.1}, "ratio up to 5.1"), ({"ratio_max": 4.9}, ""),
+    ({"ratio_max": 10.1}, "10.1 times as likely; lower ppo.lr"), ({"ratio_max": 9.9}, ""),
     ({"first_ratio_error": 0.01}, "differs from 1 by 1.0e-02"),
     ({"entropy": 1e-6}, "entropy collapsed"),
     ({"grad_norm": None}, "not finite"), ({"policy_loss": None}, "not finite"),
@@ -149,7 +149,7 @@ def test_a_critic_that_has_hardly_learnt_is_not_judged():
 
 
 def test_the_incidents_has_one_entry_per_run_and_kind():
-    run = [later(number, ratio_max=6.0, entropy=0.0 if number > 2 else 1.0) for number in range(1, 6)]
+    run = [later(number, ratio_max=12.0, entropy=0.0 if number > 2 else 1.0) for number in range(1, 6)]
     assert entered(run) == [(1, "ratio explosion"), (3, "entropy collapse")]
     envs = tuple(replace(env, failed=True) for env in EPISODE.envs)
     assert entered([replace(later(number), envs=envs) for number in range(4)]) == [(0, incidents.FAILED)]
@@ -166,8 +166,8 @@ def entered(run):
 
 
 def test_what_was_entered_before_a_resume_is_not_entered_again():
-    history = fold([*planted_effect(), *confounders(later(1, ratio_max=6.0))], keeps_records=False)
-    record = later(2, ratio_max=6.0, entropy=0.0)
+    history = fold([*planted_effect(), *confounders(later(1, ratio_max=12.0))], keeps_records=False)
+    record = later(2, ratio_max=12.0, entropy=0.0)
     event, entry = reported(EpisodeFinished(run=record.run, record=record), history.runs[record.run.name])
     assert event == EpisodeRecorded(record=record)
     assert entry.confounder == "entropy collapse"

@@ -1,0 +1,31 @@
+"""Where a user's package has initialised CUDA in the start process, no worker is forked from it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.gpu
+STARTED = """
+import json, sys
+from esper_ab.launchers.local import LocalLauncher
+from support.orders import order
+launcher = LocalLauncher("support.begins_cuda:main")
+worker = launcher.start(order(worker="one", experiment_dir=sys.argv[1]))
+assert worker.join(120.0)
+print(json.dumps([worker.exitcode, launcher.spawned_because]))
+"""
+
+
+def test_after_cuda_was_initialised_workers_are_spawned_not_forked(
+    tmp_path: Path, made_gpus: Callable[..., dict[str, str]]
+) -> None:
+    """On the test device, which refuses a fork's calls as CUDA does."""
+    command = [sys.executable, "-c", STARTED, str(tmp_path)]
+    done = subprocess.run(command, env=made_gpus(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [0, "importing its modules has initialised CUDA"], done.stderr
+    assert (tmp_path / "one").read_text() == "2.0"

@@ -1,0 +1,21 @@
+"""Modules of an entry whose import initialises CUDA, as a user's package may do that every Python of a machine loads.
+
+The worker adds two numbers on its GPU, and writes the sum into RUN_DIR/WORKER.
+"""
+
+import os
+from pathlib import Path
+
+os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+
+import torch
+
+from esper_ab.contracts.messages import WorkerOrder
+
+BEFORE_FORK = ("torch.multiprocessing",)
+torch.ones(1, device="cuda")
+
+
+def main(order: WorkerOrder) -> None:
+    total = torch.ones(1, device="cuda") + torch.ones(1, device="cuda")
+    (Path(order.experiment_dir) / order.worker).write_text(str(total.item()))
