@@ -7,8 +7,9 @@
     scripts/bench startup                      --help, status, launch to first episode
     scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk
     scripts/bench ppo                          PPO against the bare environment; --sb3 PYTHON: also Stable-Baselines3
+    scripts/bench gpu                          torch on a GPU against the native kernel on a core; needs a GPU
     scripts/bench tables                       rewrite docs/evidence/scaling.md and fit its rates, without measuring
-    scripts/bench all                          every part, each in its own process
+    scripts/bench all                          every part but gpu, each in its own process
 """
 
 import argparse
@@ -28,7 +29,7 @@ PARTS = ("hosts", "coordination", "fleet", "startup", "records", "ppo")
 
 def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("part", choices=[*PARTS, "tables", "all"])
+    parser.add_argument("part", choices=[*PARTS, "gpu", "tables", "all"])
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--quick", action="store_true", help="3 repeats; results are written only with --out")
     parser.add_argument("--sb3", default="", metavar="PYTHON", help="interpreter with stable-baselines3 installed")

@@ -15,6 +15,7 @@ _PARTICULARS = (
     (re.compile(r"[-+]?\d+(?:[.,:]\d+)*(?:[eE][-+]?\d+)?"), "#"),  # numbers, times
 )
 _MOST_CHARS = 300
+_MOST_READ_CHARS = 4000  # the patterns take quadratic time where a text has no spaces
 # The last line of a Python traceback. Lines may follow it, for example from a logger that says goodbye.
 _EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failed|Failure)\b(?::|$)")
 _FROM_OUTSIDE = frozenset(128 + number for number in (signal.SIGKILL, signal.SIGTERM))
@@ -22,6 +23,7 @@ _FROM_OUTSIDE = frozenset(128 + number for number in (signal.SIGKILL, signal.SIG
 
 def without_particulars(text: str) -> str:
     """Return `text` on one line without paths, addresses and numbers, and not too long."""
+    text = text[:_MOST_READ_CHARS]
     for pattern, instead in _PARTICULARS:
         text = pattern.sub(instead, text)
     return " ".join(text.split())[:_MOST_CHARS]

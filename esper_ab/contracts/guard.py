@@ -95,15 +95,33 @@ def _kill_at_the_end_of_stdin(program: int) -> None:
 
 
 def _end_descendants() -> None:
-    """Kill and reap children until none is left; a deeper descendant becomes a child when its own parent has ended."""
+    """Kill and reap children until none is left; a deeper descendant becomes a child when its own parent has ended.
+
+    A process of another user, as of root by `sudo`, cannot be killed, and is left.
+    """
+    spared: set[str] = set()
     try:
         while True:
             os.waitpid(-1, os.WNOHANG)
-            for pid in [entry.name for entry in os.scandir("/proc") if _is_child(entry.name)]:
-                os.kill(int(pid), signal.SIGKILL)
-                os.waitpid(int(pid), 0)
+            children = [entry.name for entry in os.scandir("/proc") if _is_child(entry.name)]
+            if spared and spared.issuperset(children):
+                return
+            for pid in set(children) - spared:
+                if _kill(int(pid)):
+                    os.waitpid(int(pid), 0)
+                else:
+                    spared.add(pid)
     except ChildProcessError:
         return
+
+
+def _kill(pid: int) -> bool:
+    """Kill a process; return False if it may not be killed."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except PermissionError:
+        return False
+    return True
 
 
 def _is_child(name: str) -> bool:

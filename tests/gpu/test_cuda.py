@@ -106,6 +106,17 @@ def test_equal_groups_have_equal_records_on_a_gpu(tmp_path: Path, gpus: Env) -> 
 
 
 @two_gpus
+def test_without_devices_a_group_trains_on_each_gpu_and_the_first_screen_says_so(tmp_path: Path, gpus: Env) -> None:
+    done = launched(gpus, tmp_path, *ALIKE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 2 at a time on cuda:0 and cuda:1" in " ".join(done.stdout.split())
+    plan = (tmp_path / "run" / "plan.txt").read_text()
+    assert "environments per device: cuda:0: 2 environments, cuda:1: 2\n" in plan
+    counts = devices_of_environments(load(tmp_path / "run").history)
+    assert counts == {"a/0": {"cuda:0": 2}, "b/0": {"cuda:1": 2}}
+
+
+@two_gpus
 def test_a_gpu_without_bf16_trains_in_float16(tmp_path: Path, made_gpus: MadeGpus) -> None:
     """bf16 is refused there in one line that names fp16; equal groups in fp16 have equal records, in two processes."""
     env = made_gpus(capability=[7, 5])

@@ -107,6 +107,9 @@ class Gpus:
         cuda.set_sync_debug_mode = lambda mode: library.gpu_waiting_is_an_error(mode == "error")
         cuda.synchronize = lambda device=0: library.gpu_synchronize(self.index(device))
         cuda.memory_allocated = lambda device=0: self.count(self.index(device), "bytes")
+        cuda.reset_peak_memory_stats = lambda device=0: library.gpu_reset_peak(self.index(device))
+        cuda.memory_reserved = cuda.memory_allocated
+        cuda.mem_get_info = lambda device=0: (self.made["memory"] - cuda.memory_allocated(device), self.made["memory"])
         cuda.max_memory_allocated = lambda device=0: self.count(self.index(device), "peak")
 
 

@@ -35,6 +35,22 @@ orphan = int(subprocess.run([sys.executable, "-c", begins], capture_output=True)
 while os.path.exists(f"/proc/{orphan}"): pass
 """
 
+_ANOTHER_USERS = """
+import os, signal, subprocess, sys
+from esper_ab.contracts import guard
+pauses = [sys.executable, "-c", "import signal; signal.alarm(60); signal.pause()"]
+root, own = [subprocess.Popen(pauses, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).pid for _ in range(2)]
+kill = os.kill
+def refuse(pid, number):
+    if pid == root:
+        raise PermissionError
+    kill(pid, number)
+os.kill = refuse
+guard._end_descendants()
+print(os.path.exists(f"/proc/{root}"), os.path.exists(f"/proc/{own}"))
+kill(root, signal.SIGKILL)
+"""
+
 
 def start(*words: str) -> subprocess.Popen[bytes]:
     guarded = alone_command(guard.__file__, users_shell.of_this_process().for_guard(), *words)
@@ -110,3 +126,9 @@ def test_what_a_program_leaves_behind_ends_with_it(tmp_path: Path) -> None:
     guarded = start(sys.executable, "-c", program, str(tmp_path / "writing"), str(pids))
     assert status_of(guarded) == 0
     assert all(ended(int(word)) for word in pids.read_text().split())
+
+
+def test_a_process_of_another_user_is_left_and_its_siblings_are_killed() -> None:
+    """As with `sudo`: the kernel refuses the signal. The exit status stays that of the program."""
+    done = subprocess.run([sys.executable, "-c", _ANOTHER_USERS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True False\n", "")

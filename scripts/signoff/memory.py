@@ -1,0 +1,77 @@
+"""Part 8: the peak of a GPU's memory beside the formula of docs/machine.md."""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+from benchmarks.gpu import GpuCase, on_gpu
+from benchmarks.markdown import hosts_of, table
+
+from esper_ab.plan import estimate
+from signoff.machine import Machine
+from workers.growth.preflight import task_facts
+
+TITLE = "Memory"
+BUDGET_S = 40
+_MIB = 2**20
+
+
+def measure(machine: Machine) -> dict[str, Any]:
+    """Train an epoch and validate with all counterfactuals, for each number of environments."""
+    sizes = (16, 64, 256) if machine.real else (2, 4)
+    cases = [GpuCase(task=task, n_envs=n, live_seeds=3, batches=2) for task in ("digits", "cifar10") for n in sizes]
+    total = torch.cuda.get_device_properties(0).total_memory
+    return {"total_mib": total / _MIB, "cells": [_cell(case, total) for case in cases]}
+
+
+def _cell(case: GpuCase, total: int) -> dict[str, Any]:
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    world = on_gpu(case)
+    world.bank_epoch()
+    world.bank.measure(world.table, np.arange(case.n_envs), world.split, ablate=True)
+    torch.cuda.synchronize()
+    free, _ = torch.cuda.mem_get_info()
+    reserved = torch.cuda.memory_reserved()
+    training = estimate.training_bytes(task_facts(world.task), case.n_envs, case.settings.batch_size)
+    splits = world.split.x.nbytes + world.split.y.nbytes
+    share = total // estimate.VALIDATION_SHARE
+    return {
+        "case": asdict(case),
+        "peak_mib": torch.cuda.max_memory_allocated() / _MIB,
+        "reserved_mib": reserved / _MIB,
+        "beside_mib": (total - free - reserved) / _MIB,  # CUDA, its libraries, and whoever else uses the GPU
+        "formula_mib": (estimate.FIXED_BYTES + splits + max(training, share)) / _MIB,
+        "fixed_mib": estimate.FIXED_BYTES / _MIB,
+    }
+
+
+def problems(found: dict[str, Any]) -> list[str]:
+    """More memory than the formula has, or more outside of torch than its fixed part."""
+    lines = [] if found["cells"] else ["nothing was measured"]
+    for cell in found["cells"]:
+        where = f"{hosts_of(cell['case'])} with {cell['case']['n_envs']} environments"
+        taken = cell["peak_mib"] + cell["beside_mib"]
+        if taken > cell["formula_mib"]:
+            lines.append(f"{where}: {taken:.0f} MiB at the peak, and the formula has {cell['formula_mib']:.0f}")
+        if cell["beside_mib"] > cell["fixed_mib"]:
+            lines.append(f"{where}: {cell['beside_mib']:.0f} MiB outside of torch; the fixed part is too small")
+        if cell["peak_mib"] <= 0.0:
+            lines.append(f"{where}: no memory was measured")
+    return lines
+
+
+def render(found: dict[str, Any]) -> list[str]:
+    """Return a table of peaks."""
+    rows = [
+        (hosts_of(cell["case"]), cell["case"]["n_envs"], *(f"{cell[key]:,.0f}" for key in
+         ("peak_mib", "reserved_mib", "beside_mib", "formula_mib")))
+        for cell in found["cells"]
+    ]  # fmt: skip
+    return [
+        f"A training epoch with three live seeds, and a validation with all counterfactuals; the GPU has "
+        f"{found['total_mib']:,.0f} MiB. *Outside* is CUDA itself, with whatever else uses the GPU.",
+        "",
+        *table("hosts | n_envs | tensors at the peak, MiB | reserved by torch | outside | formula", rows),
+    ]

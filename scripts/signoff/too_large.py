@@ -1,0 +1,88 @@
+"""Part 9: a run that must run out of memory ends as documented, and harms nobody else on the GPU."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from benchmarks.gpu import GPU, GpuCase, on_gpu
+
+from esper_ab.journal.load import load
+from signoff.machine import SHARED, TEST_MEMORY, Machine, environment_of_test_device
+
+TITLE = "Out of memory"
+BUDGET_S = 50
+ENDED = 4  # exit status of an experiment that failed
+REMEDY = "fewer --n-envs or a smaller growth.batch_size need less"
+_LEFT_BYTES = 4 << 30
+# 13 GiB by the formula, for two groups: far more than is left.
+_FLAGS = {"--groups": "a=shaped,b=shaped", "--seeds": "1", "--episodes": "1", "--steps": "4", "--eval-episodes": "2",
+          **SHARED}  # fmt: skip
+_LARGE = {"--n-envs": "512", "--set": "growth.batch_size=1024"}
+_SMALL = {"--task": "synthetic", "--n-envs": "4", "--set": "growth.batch_size=64"}  # 3 MiB, where 1/2 is left
+
+
+def measure(machine: Machine) -> dict[str, Any]:
+    """Let an experiment run out of memory beside this process, which has a network on the same GPU.
+
+    This process's next epoch is compared with that of a twin which had the GPU to itself.
+    """
+    case = GpuCase(task="digits", n_envs=16 if machine.real else 2, live_seeds=3, batches=2)
+    twin, mine = on_gpu(case), on_gpu(case)
+    for world in (twin, mine):
+        world.bank_epoch()
+    expected = [part.tolist() for part in twin.bank_epoch()]
+    with _nearly_full(machine) as env:
+        flags = {**_FLAGS, **(_LARGE if machine.real else _SMALL)}
+        done = machine.run(*machine.launch_command("too_large", flags), env=env)
+    again = [part.tolist() for part in mine.bank_epoch()]
+    incidents = load(machine.folder / "too_large").history.incidents
+    afterwards = machine.run(*machine.launch_command("afterwards", {**_FLAGS, "--task": "synthetic", "--n-envs": "2"}))
+    return {
+        "exit_status": done.returncode,
+        "said": done.stderr.strip().splitlines()[-3:],
+        "remedy": REMEDY in " ".join(done.stderr.split()),
+        "restarts": sum(incident.category == "restart" for incident in incidents),
+        "neighbour_unharmed": again == expected,
+        "afterwards": afterwards.returncode,
+    }
+
+
+@contextmanager
+def _nearly_full(machine: Machine) -> Iterator[dict[str, str] | None]:
+    """Take the GPU's memory but for 4 GiB, or half of what is free; on the test device, workers find none."""
+    if not machine.real:
+        yield environment_of_test_device(machine.folder / "full", taken_later={"0": TEST_MEMORY - (1 << 19)})
+        return
+    free, _ = torch.cuda.mem_get_info()
+    filler = torch.empty(free - min(_LEFT_BYTES, free // 2), dtype=torch.uint8, device=GPU)
+    yield None
+    del filler
+    torch.cuda.empty_cache()
+
+
+def problems(found: dict[str, Any]) -> list[str]:
+    """Another end than the documented one, a retry, and harm to anybody else."""
+    lines = []
+    if found["exit_status"] != ENDED:
+        lines.append(f"the experiment ended with exit status {found['exit_status']}, not {ENDED}")
+    if not found["remedy"]:
+        lines.append(f"its error does not say that {REMEDY}: {' '.join(found['said'])}")
+    if found["restarts"]:
+        lines.append(f"it was started again {found['restarts']} times, unchanged")
+    if not found["neighbour_unharmed"]:
+        lines.append("another process on the same GPU computed other losses afterwards")
+    if found["afterwards"]:
+        lines.append(f"the next experiment on the GPU ended with exit status {found['afterwards']}")
+    return lines
+
+
+def render(found: dict[str, Any]) -> list[str]:
+    """Return how it ended."""
+    return [
+        f"The experiment ended with exit status {found['exit_status']}. It said:",
+        "",
+        "```text",
+        *found["said"],
+        "```",
+    ]

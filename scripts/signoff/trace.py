@@ -1,0 +1,47 @@
+"""What a trace of torch's profiler says about an epoch on a GPU: launches, waits, and how long the GPU was busy."""
+
+from collections import Counter
+from typing import Any
+
+LAUNCHES = ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx", "cudaGraphLaunch")
+WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy")
+ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")  # categories of what the GPU itself did
+
+
+def summary(events: list[dict[str, Any]], window: str) -> dict[str, Any]:
+    """Summarise the events within the range called `window` of a Chrome trace; times in milliseconds.
+
+    What the GPU did counts until the range ends: an epoch ends when its losses have come back.
+    """
+    start, end = _range(events, window)
+    inside = [event for event in events if event.get("ph") == "X" and start <= event["ts"] <= end]
+    on_gpu = [event for event in inside if event.get("cat") in ON_GPU]
+    calls = Counter(event["name"] for event in inside if event.get("cat") not in ON_GPU)
+    longest = Counter[str]()
+    for event in on_gpu:
+        longest[event["name"]] += event["dur"]
+    return {
+        "wall_ms": (end - start) / 1e3,
+        "launches": sum(calls[name] for name in LAUNCHES),
+        "waits": sum(calls[name] for name in WAITS),
+        "busy_share": covered(on_gpu) / (end - start),
+        "longest": [[name, total / 1e3] for name, total in longest.most_common(5)],
+    }
+
+
+def _range(events: list[dict[str, Any]], window: str) -> tuple[float, float]:
+    """Return begin and end of the range in microseconds; ValueError if the trace does not have it once."""
+    found = [event for event in events if event.get("name") == window and event.get("cat") == "user_annotation"]
+    if len(found) != 1:
+        raise ValueError(f"the trace has {len(found)} ranges called {window}, not one")
+    return found[0]["ts"], found[0]["ts"] + found[0]["dur"]
+
+
+def covered(events: list[dict[str, Any]]) -> float:
+    """Return the microseconds in which at least one of the events lasted."""
+    total, until = 0.0, float("-inf")
+    for event in sorted(events, key=lambda one: one["ts"]):
+        end = event["ts"] + event["dur"]
+        total += max(0.0, end - max(until, event["ts"]))
+        until = max(until, end)
+    return total
