@@ -2,7 +2,7 @@
 
 For pairs, the test is McNemar's exact test (binomial, over the discordant pairs), and the interval is the hull of two
 of method 10 of Newcombe (1998b), with phi corrected for continuity: that of all pairs, and that of the discordant
-pairs alone, which share no success. For unpaired runs, the test is Fisher's exact test, and the
+pairs alone, which share no success. For unpaired runs, the test is Boschloo's exact test, and the
 interval is method 10 of Newcombe (1998a), which is the same method with phi = 0. Both intervals combine Wilson's (1927)
 intervals of the two proportions by the square-and-add method. If there is a look after every pair, the e-value tests
 whether the share of discordant pairs in favour of a is 1/2, with a Beta(1/2, 1/2) mixture; this e-value is a martingale
@@ -19,7 +19,10 @@ from collections.abc import Sequence
 import msgspec
 
 from esper_ab.stats.anytime_t import anytime_interval
+from esper_ab.stats.boschloo import boschloo
 from esper_ab.stats.distributions import f_ppf, norm_isf
+
+_MOST_TABLES = 1_000_000  # of two numbers of successes; beyond, Fisher's exact test, which then differs little
 
 
 class Proportions(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,11 +91,16 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
 def proportions(a: Sequence[float], b: Sequence[float], one: float, *, paired: bool) -> Proportions:
     """Compare a [n] and b [m], whose values are all 0 or `one`; n, m > 0, and n = m if `paired`."""
     x, y, n, m = a.count(one), b.count(one), len(a), len(b)
-    both = sum(one_a == one_b == one for one_a, one_b in zip(a, b, strict=True)) if paired else None
+    if paired:
+        both = sum(one_a == one_b == one for one_a, one_b in zip(a, b, strict=True))
+        name, p = "exact McNemar test", _mcnemar(x - both, y - both)
+    elif n * m <= _MOST_TABLES:
+        name, p = "Boschloo's exact test", boschloo(x, n, y, m)
+    else:
+        name, p = "Fisher's exact test", _fisher(x, n, y, m)
     return Proportions(
-        name="Fisher's exact test" if both is None else "exact McNemar test", ones_a=x, runs_a=n, ones_b=y, runs_b=m,
-        ones_both=both, one=one, mean=one * (x * m - y * n) / (n * m),
-        p=_fisher(x, n, y, m) if both is None else _mcnemar(x - both, y - both),
+        name=name, ones_a=x, runs_a=n, ones_b=y, runs_b=m, ones_both=both if paired else None, one=one,
+        mean=one * (x * m - y * n) / (n * m), p=p,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from esper_ab.stats.floats import Floats
 
 _DIGITS = 4  # significant digits from which equal outcomes are unusual
-NAMED, ASKED = 0.1, 0.001  # copies are named, asked about, if chance gives as many in fewer than this share of files
+NAMED, ASKED = 0.01, 0.001  # copies are named, asked about, if chance gives as many in fewer than this share of files
 _MOST_TRIALS = 1000  # largest n of a grid k/n
 _LOOKED_AT = 200  # distinct outcomes that a grid is looked for in
 _WINDOW = 3  # steps within which neighbours tell how many outcomes coincide by chance

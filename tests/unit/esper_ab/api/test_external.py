@@ -77,7 +77,7 @@ def test_what_forms_no_pairs_and_what_is_0_or_1_is_in_the_document():
     runs = {"group": ["new"] * 8 + ["old"] * 7, "run": list(range(15)), "outcome": [1.0] * 7 + [0.0] * 8}
     (one,) = esper_ab.compare_outcomes(runs, margin=0.1).as_dict()["comparisons"]
     assert (one["pairs"], one["samples"]) == ([], {"a": [1.0] * 7 + [0.0], "b": [0.0] * 7})
-    assert (one["test"], one["effect"]["ones_a"], one["effect"]["runs_b"]) == ("Fisher's exact test", 7, 7)
+    assert (one["test"], one["effect"]["ones_a"], one["effect"]["runs_b"]) == ("Boschloo's exact test", 7, 7)
     assert (one["sign_flip"], one["plain"]) == (None, None)
     assert esper_ab.compare_outcomes(runs, margin=0.1).figure is not None
 

@@ -44,10 +44,52 @@ def test_published_intervals_of_pairs(table, low, high):
 def test_runs_agree_with_other_libraries(sample, p):
     x, n, y, m = sample
     found = of_runs(*sample)
-    assert found.p == pytest.approx(stats.fisher_exact([[x, n - x], [y, m - y]])[1], rel=1e-6)
+    fisher = stats.fisher_exact([[x, n - x], [y, m - y]])[1]
+    assert found.name == "Boschloo's exact test"
+    assert found.p <= fisher * (1.0 + 1e-6)
+    if n == m and fisher < 0.9:  # otherwise scipy's, twice that of one side, differs by its definition
+        assert found.p == pytest.approx(stats.boschloo_exact([[x, y], [n - x, m - y]]).pvalue, rel=1e-6)
     expected = confint_proportions_2indep(x, n, y, m, method="newcomb", alpha=p)
     assert found.newcombe(p) == pytest.approx(expected, abs=1e-9)
     assert found.mean == pytest.approx(x / n - y / m, abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "m"), [(6, 6), (6, 20), (9, 13), (15, 15)])
+def test_boschloo_s_p_is_the_share_of_tables_as_unlikely_by_fisher_at_the_least_favourable_chance(n, m):
+    """All tables, by scipy's Fisher. No bound is exceeded, at any chance that the groups share."""
+    chances = np.linspace(0.0, 1.0, 801)
+    likely = (stats.binom.pmf(np.arange(size + 1), size, chances[:, None]) for size in (n, m))
+    law = np.einsum("ca,cb->cab", *likely)
+    every = [(x, y) for x in range(n + 1) for y in range(m + 1)]
+    fisher, found = np.empty((n + 1, m + 1)), np.empty((n + 1, m + 1))
+    for x, y in every:
+        fisher[x, y] = stats.fisher_exact([[x, n - x], [y, m - y]])[1]
+        found[x, y] = of_runs(x, n, y, m).p
+    for x, y in every:
+        expected = (law * (fisher <= fisher[x, y] * (1.0 + 1e-7))).sum(axis=(1, 2)).max()
+        assert found[x, y] == pytest.approx(expected, rel=1e-4)
+        assert found[x, y] >= expected * (1.0 - 1e-9)
+    for bound in (0.05, 0.05 / 3.0, 0.01):
+        assert (law * (found <= bound)).sum(axis=(1, 2)).max() <= bound
+
+
+def test_fisher_s_test_decides_where_there_are_more_than_a_million_tables():
+    found = of_runs(520, 1100, 480, 1000)
+    assert found.name == "Fisher's exact test"
+    assert found.p == pytest.approx(stats.fisher_exact([[520, 580], [480, 520]])[1], rel=1e-6)
+
+
+@pytest.mark.parametrize(("runs", "first", "second"), [(14, 0.95, 0.5), (20, 0.9, 0.5), (40, 0.8, 0.5)])
+def test_unpaired_runs_find_these_differences_in_four_of_five_experiments(runs, first, second):
+    """Exact, with the interval that must exclude 0; Fisher's test needs 17, 23 and 44 runs."""
+    found = 0.0
+    for x in range(runs + 1):
+        for y in range(runs + 1):
+            one = of_runs(x, runs, y, runs)
+            low, high = one.interval(0.05)
+            if one.p <= 0.05 and not low <= 0.0 <= high:
+                found += stats.binom.pmf(x, runs, first) * stats.binom.pmf(y, runs, second)
+    assert found >= 0.8
 
 
 @given(tables, ps)

@@ -213,7 +213,7 @@ def test_runs_that_are_0_or_1_get_an_interval_and_an_exact_test(a, b, word, pair
     one = result.comparisons[0]
     assert _words(result) == [(word, "")]
     assert one.low < one.estimate < one.high
-    assert ("exact McNemar test" if paired else "Fisher's exact test") in one.sentence
+    assert ("exact McNemar test" if paired else "Boschloo's exact test") in one.sentence
     assert "an exact test and Newcombe's interval decide" in _said(result)
     percent = _found([row | {"outcome": 100 * row["outcome"]} for row in found], scales_of(("",), 10.0, unit="%"),
                      paired=paired)  # fmt: skip

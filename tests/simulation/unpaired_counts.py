@@ -1,0 +1,106 @@
+"""Exact tests of unpaired runs whose outcome is 0 or 1: how often they err, and how many runs they need.
+
+    PYTHONPATH=tests python -m simulation.unpaired_counts
+
+prints the tables of docs/evidence/rates.md (a minute on one core). Every rate is exact: a sum over all tables. A
+difference is claimed if p reaches the bound and Newcombe's interval excludes 0. The package's code is not used.
+"""
+
+import numpy as np
+from scipy import stats
+
+from simulation.counts import wilson, z_of
+from simulation.laws import Bools, Floats
+
+CHANCES = np.linspace(0.0, 1.0, 401)  # that both groups share
+NUMBERS = ((6, 6), (8, 8), (10, 10), (15, 15), (20, 20), (50, 50), (6, 10), (6, 20), (6, 40), (10, 100), (20, 100))
+DIFFERENCES = ((0.95, 0.5), (0.9, 0.5), (0.8, 0.5), (0.9, 0.7))
+TESTS = ("Fisher", "Boschloo", "Barnard")
+
+
+def law(n: int, chances: Floats) -> Floats:
+    """[chances, n + 1] the binomial law."""
+    return np.asarray(stats.binom.pmf(np.arange(n + 1), n, chances[:, None]))
+
+
+def fisher(n: int, m: int) -> Floats:
+    """[n + 1, m + 1] Fisher's two-sided p of all tables."""
+    p = np.ones((n + 1, m + 1))
+    for total in range(n + m + 1):
+        a = np.arange(max(0, total - m), min(n, total) + 1)
+        likely = stats.hypergeom.pmf(a, n + m, n, total)
+        p[a, total - a] = [likely[likely <= one * (1 + 1e-7)].sum() for one in likely]
+    return p
+
+
+def score(n: int, m: int) -> Floats:
+    """[n + 1, m + 1] minus |z| of the difference with a pooled share, the statistic of Barnard's test."""
+    x, y = np.arange(n + 1)[:, None], np.arange(m + 1)[None, :]
+    share = (x + y) / (n + m)
+    spread = np.sqrt(share * (1 - share) * (1 / n + 1 / m))
+    return -np.abs(np.divide(x / n - y / m, spread, out=np.zeros((n + 1, m + 1)), where=spread > 0))
+
+
+def unconditional(statistic: Floats) -> Floats:
+    """The largest chance of a statistic as small as that of each table."""
+    n, m = (size - 1 for size in statistic.shape)
+    ordered = np.argsort(statistic, axis=None)
+    values = np.round(statistic.ravel()[ordered], 10)
+    weight = (law(n, CHANCES)[:, :, None] * law(m, CHANCES)[:, None, :]).reshape(CHANCES.size, -1)[:, ordered]
+    largest = np.cumsum(weight, axis=1).max(axis=0)
+    p = np.empty(values.size)
+    p[ordered] = largest[np.searchsorted(values, values, side="right") - 1]
+    return p.reshape(statistic.shape)
+
+
+def excludes_0(n: int, m: int, bound: float) -> Bools:
+    """[n + 1, m + 1] whether Newcombe's interval excludes 0."""
+    a, b, z = np.arange(n + 1)[:, None], np.arange(m + 1)[None, :], z_of(np.float64(bound))
+    (low_a, high_a), (low_b, high_b) = wilson(a, np.float64(n), z), wilson(b, np.float64(m), z)
+    apart = a / n - b / m
+    below = apart - np.hypot(a / n - low_a, high_b - b / m)
+    above = apart + np.hypot(high_a - a / n, b / m - low_b)
+    return np.asarray((below > 1e-12) | (above < -1e-12))
+
+
+def claims(n: int, m: int, bound: float) -> dict[str, Bools]:
+    """By test, which tables show a difference."""
+    exact = fisher(n, m)
+    ps = dict(zip(TESTS, (exact, unconditional(exact), unconditional(score(n, m))), strict=True))
+    return {name: (p <= bound) & excludes_0(n, m, bound) for name, p in ps.items()}
+
+
+def rate(claimed: Bools, first: Floats, second: Floats) -> Floats:
+    """The share (%) of experiments with a claim at these chances of the groups."""
+    n, m = (size - 1 for size in claimed.shape)
+    return 100 * ((law(n, first) @ claimed) * law(m, second)).sum(axis=1)
+
+
+def runs_needed(first: float, second: float) -> list[str]:
+    """By test, the least number per group from which on power is 80 %."""
+    numbers = range(6, 80)
+    chance = np.array([first]), np.array([second])
+    power = [{name: float(rate(one, *chance)[0]) for name, one in claims(n, n, 0.05).items()} for n in numbers]
+    return [str(1 + max(n for n, found in zip(numbers, power, strict=True) if found[name] < 80)) for name in TESTS]
+
+
+def main() -> None:
+    print(f"| runs | bound | false claims: {', '.join(TESTS)} | power at 0.9 and 0.5 | at 0.5 and 0.9 |")
+    print("|---|---|---|---|---|")
+    up, down = np.array([0.9]), np.array([0.5])
+    for bound in (0.05, 0.05 / 3):
+        for n, m in NUMBERS:
+            found = claims(n, m, bound).values()
+            wrong = " / ".join(f"{rate(one, CHANCES, CHANCES).max():.1f}" for one in found)
+            power, back = (
+                " / ".join(f"{float(rate(one, *chances)[0]):.0f}" for one in found)
+                for chances in ((up, down), (down, up))
+            )
+            print(f"| {n}, {m} | {bound:.3f} | {wrong} | {power} | {back} |", flush=True)
+    print(f"\n| chances | runs per group for 80 % power: {', '.join(TESTS)} |\n|---|---|")
+    for first, second in DIFFERENCES:
+        print(f"| {first:g}, {second:g} | {' / '.join(runs_needed(first, second))} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
